@@ -1,0 +1,31 @@
+//! The dense kernels under the factorization: sequential, called by the engine's own threads.
+
+use crate::mat::{Mat, MatMut};
+
+/// Dense kernels, sequential inside. Implementations agree within rounding, not bit for bit.
+pub trait Kernels: Send + Sync {
+    /// Name and version, as stored with every result.
+    fn name(&self) -> String;
+
+    /// C ← C − A·B with A m×k, B k×n, C m×n; any of m, n, k may be 0.
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>);
+
+    /// B ← L⁻¹·B with L k×k unit lower triangular (its upper part and diagonal are not read), B k×n.
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>);
+
+    /// Prepares the panel rows L2 (m×k) once per step for all slabs of the update.
+    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
+        PackedL { plain: l2 }
+    }
+
+    /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n).
+    fn update_slab(&self, l2: &PackedL<'_>, l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
+        self.trsm(l1, u.reborrow());
+        self.gemm(l2.plain, u.as_ref(), c);
+    }
+}
+
+/// L2 as the kernels want it for the update of one step.
+pub struct PackedL<'a> {
+    plain: Mat<'a>,
+}

@@ -1,0 +1,8 @@
+//! The HPL engine: distributed LU with partial pivoting on P×Q ranks, HPL's generator and residual.
+//!
+//! Reading order: [`mat`] (views), `layout` (who owns what), `plan` (what a step consists of), `gesv`
+//! (the main loop), then the phases it calls.
+
+pub mod comm;
+pub mod kernels;
+pub mod mat;

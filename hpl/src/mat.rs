@@ -1,0 +1,183 @@
+//! Strided column-major views of f64 matrices.
+//!
+//! Element (i, j) of a view lies at `ptr + i + j·ld`. A view never hands out two overlapping mutable
+//! slices: mutable views are split by rows or columns, and slices are cut from single columns.
+
+use std::marker::PhantomData;
+
+/// Shared view of `rows × cols` elements with leading dimension `ld ≥ rows`.
+#[derive(Clone, Copy)]
+pub struct Mat<'a> {
+    ptr: *const f64,
+    rows: usize,
+    cols: usize,
+    ld: usize,
+    life: PhantomData<&'a f64>,
+}
+
+/// Exclusive view of `rows × cols` elements with leading dimension `ld ≥ rows`.
+pub struct MatMut<'a> {
+    ptr: *mut f64,
+    rows: usize,
+    cols: usize,
+    ld: usize,
+    life: PhantomData<&'a mut f64>,
+}
+
+// SAFETY: a view is a borrow of plain numbers; `Mat` only reads, `MatMut` is exclusive.
+unsafe impl Send for Mat<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Mat<'_> {}
+// SAFETY: as above.
+unsafe impl Send for MatMut<'_> {}
+// SAFETY: `&MatMut` only reads.
+unsafe impl Sync for MatMut<'_> {}
+
+/// Elements spanned by a view, 0 when it is empty.
+fn span(rows: usize, cols: usize, ld: usize) -> usize {
+    if rows == 0 || cols == 0 { 0 } else { (cols - 1) * ld + rows }
+}
+
+impl<'a> Mat<'a> {
+    /// View of the first `rows × cols` elements of `data`.
+    ///
+    /// # Panics
+    /// When `ld < rows` or `data` is too short.
+    pub fn new(data: &'a [f64], rows: usize, cols: usize, ld: usize) -> Self {
+        assert!(ld >= rows && data.len() >= span(rows, cols, ld), "view exceeds its data");
+        Self { ptr: data.as_ptr(), rows, cols, ld, life: PhantomData }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Distance between the starts of two columns.
+    pub fn ld(&self) -> usize {
+        self.ld
+    }
+
+    /// Pointer to element (0, 0); valid for the view's span.
+    pub fn as_ptr(&self) -> *const f64 {
+        self.ptr
+    }
+
+    /// Element (i, j).
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        assert!(i < self.rows && j < self.cols);
+        // SAFETY: inside the view, checked above.
+        unsafe { *self.ptr.add(i + j * self.ld) }
+    }
+
+    /// Column `j` as a slice of `rows` elements.
+    pub fn col(&self, j: usize) -> &'a [f64] {
+        assert!(j < self.cols);
+        // SAFETY: one column inside the view; shared for 'a.
+        unsafe { std::slice::from_raw_parts(self.ptr.add(j * self.ld), self.rows) }
+    }
+
+    /// The block of `rows × cols` elements that starts at (i, j).
+    pub fn sub(&self, i: usize, j: usize, rows: usize, cols: usize) -> Mat<'a> {
+        assert!(i + rows <= self.rows && j + cols <= self.cols, "block exceeds the view");
+        let offset = if rows == 0 || cols == 0 { 0 } else { i + j * self.ld };
+        // SAFETY: the block lies inside the view; an empty block keeps the old pointer.
+        Mat { ptr: unsafe { self.ptr.add(offset) }, rows, cols, ld: self.ld, life: PhantomData }
+    }
+}
+
+impl<'a> MatMut<'a> {
+    /// View of the first `rows × cols` elements of `data`.
+    ///
+    /// # Panics
+    /// When `ld < rows` or `data` is too short.
+    pub fn new(data: &'a mut [f64], rows: usize, cols: usize, ld: usize) -> Self {
+        assert!(ld >= rows && data.len() >= span(rows, cols, ld), "view exceeds its data");
+        Self { ptr: data.as_mut_ptr(), rows, cols, ld, life: PhantomData }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Distance between the starts of two columns.
+    pub fn ld(&self) -> usize {
+        self.ld
+    }
+
+    /// Pointer to element (0, 0); valid for the view's span.
+    pub fn as_mut_ptr(&mut self) -> *mut f64 {
+        self.ptr
+    }
+
+    /// Shared view of the same elements.
+    pub fn as_ref(&self) -> Mat<'_> {
+        Mat { ptr: self.ptr, rows: self.rows, cols: self.cols, ld: self.ld, life: PhantomData }
+    }
+
+    /// The same view for a shorter time.
+    pub fn reborrow(&mut self) -> MatMut<'_> {
+        MatMut { ptr: self.ptr, rows: self.rows, cols: self.cols, ld: self.ld, life: PhantomData }
+    }
+
+    /// Element (i, j).
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        self.as_ref().at(i, j)
+    }
+
+    /// Sets element (i, j).
+    pub fn set(&mut self, i: usize, j: usize, value: f64) {
+        assert!(i < self.rows && j < self.cols);
+        // SAFETY: inside the view, checked above; the view is exclusive.
+        unsafe { *self.ptr.add(i + j * self.ld) = value }
+    }
+
+    /// Column `j` as a slice of `rows` elements.
+    pub fn col(&self, j: usize) -> &[f64] {
+        self.as_ref().col(j)
+    }
+
+    /// Column `j` as a mutable slice of `rows` elements.
+    pub fn col_mut(&mut self, j: usize) -> &mut [f64] {
+        assert!(j < self.cols);
+        // SAFETY: one column inside the view, borrowed exclusively through `&mut self`.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(j * self.ld), self.rows) }
+    }
+
+    /// The block of `rows × cols` elements that starts at (i, j).
+    pub fn sub(self, i: usize, j: usize, rows: usize, cols: usize) -> MatMut<'a> {
+        assert!(i + rows <= self.rows && j + cols <= self.cols, "block exceeds the view");
+        let offset = if rows == 0 || cols == 0 { 0 } else { i + j * self.ld };
+        // SAFETY: the block lies inside the view; an empty block keeps the old pointer.
+        MatMut { ptr: unsafe { self.ptr.add(offset) }, rows, cols, ld: self.ld, life: PhantomData }
+    }
+
+    /// Columns before `at`, and the others.
+    pub fn split_cols(self, at: usize) -> (MatMut<'a>, MatMut<'a>) {
+        let (rows, cols) = (self.rows, self.cols);
+        assert!(at <= cols);
+        // The two blocks share no element, so two exclusive views are sound.
+        let left = MatMut { ptr: self.ptr, rows, cols: at, ld: self.ld, life: PhantomData };
+        (left, self.sub(0, at, rows, cols - at))
+    }
+
+    /// Rows before `at`, and the others.
+    pub fn split_rows(self, at: usize) -> (MatMut<'a>, MatMut<'a>) {
+        let (rows, cols) = (self.rows, self.cols);
+        assert!(at <= rows);
+        // The two blocks share no element, so two exclusive views are sound.
+        let top = MatMut { ptr: self.ptr, rows: at, cols, ld: self.ld, life: PhantomData };
+        (top, self.sub(at, 0, rows - at, cols))
+    }
+}

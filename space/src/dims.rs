@@ -1,0 +1,54 @@
+//! Named dimensions and points: all that a search strategy sees of a candidate.
+//!
+//! A [`Space`] lists its dimensions, each with its levels. A [`Point`] is one level of each. What cannot
+//! matter takes level 0 ([`Space::canonical`]), so that equal runs are equal points, and points that break
+//! a hard rule do not exist. Strategies never build anything but canonical points.
+
+use serde::{Deserialize, Serialize};
+
+/// How the levels of a dimension relate to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Levels are only equal or different.
+    Categorical,
+    /// Levels have a position ([`Level::feature`]); near levels behave alike.
+    Ordered,
+}
+
+/// One value that a dimension can take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// The value as users read it, `128` or `1ringM`.
+    pub label: String,
+    /// Its position on the dimension's axis, such as log2 NB or log(P/Q); 0, 1, … when categorical.
+    pub feature: f64,
+}
+
+/// A named dimension with at least one level; ordered levels rise in `feature`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dim {
+    /// HPL's word in lower case: `nb`, `grid`, `bcast`, ….
+    pub name: String,
+    /// How its levels relate.
+    pub kind: Kind,
+    /// Its levels.
+    pub levels: Vec<Level>,
+}
+
+/// One level index per dimension, in the order of [`Space::dims`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point(pub Vec<u16>);
+
+/// A finite space of canonical points.
+pub trait Space: Sync {
+    /// The dimensions, fixed for the life of the space.
+    fn dims(&self) -> &[Dim];
+
+    /// The canonical form of a point: levels that cannot matter set to 0; `None` when the point breaks a
+    /// hard rule. Idempotent. `point` has one valid level index per dimension.
+    fn canonical(&self, point: &Point) -> Option<Point>;
+
+    /// All canonical points, each once, in a fixed order.
+    fn points(&self) -> &[Point];
+}

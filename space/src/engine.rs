@@ -1,0 +1,61 @@
+//! The parameters of our engine that HPL.dat cannot say; `engine-params.toml` is this, serialised.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Engine parameters of one run. Every field acts; missing fields take their default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineParams {
+    /// Threads of each rank, at least 1.
+    pub threads: usize,
+    /// Ask the system for huge pages under the matrix (`madvise`).
+    pub huge_pages: bool,
+    /// The kernels under the factorization.
+    pub kernels: KernelChoice,
+}
+
+impl Default for EngineParams {
+    fn default() -> Self {
+        Self { threads: 1, huge_pages: true, kernels: KernelChoice::Builtin }
+    }
+}
+
+/// Which dense kernels a run uses: `auto`, `builtin`, or the path of a BLAS library.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum KernelChoice {
+    /// Measure what is there and take the fastest; resolved before a run, never stored with a result.
+    Auto,
+    /// The built-in pure Rust kernels.
+    Builtin,
+    /// A BLAS shared library, loaded at run time.
+    Blas(PathBuf),
+}
+
+impl From<String> for KernelChoice {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "auto" => Self::Auto,
+            "builtin" => Self::Builtin,
+            _ => Self::Blas(PathBuf::from(text)),
+        }
+    }
+}
+
+impl From<KernelChoice> for String {
+    fn from(choice: KernelChoice) -> Self {
+        choice.to_string()
+    }
+}
+
+impl std::fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Builtin => f.write_str("builtin"),
+            Self::Blas(path) => path.display().fmt(f),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `machine.toml`: what is known of a machine, each number with its origin.
+
+use serde::{Deserialize, Serialize};
+
+/// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The host that the description was made on or for.
+    pub host: Host,
+    /// Groups of equal nodes; at least one.
+    #[serde(rename = "node")]
+    pub nodes: Vec<Node>,
+    /// Measured rates of kernels.
+    #[serde(rename = "rate", default)]
+    pub rates: Vec<Rate>,
+    /// Communication layers, innermost first.
+    #[serde(rename = "layer", default)]
+    pub layers: Vec<Layer>,
+    /// Accelerator of each rank, for the equivalent-memory layer of MCL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<Accelerator>,
+}
+
+/// `[host]`: where the numbers come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Host or system name.
+    pub name: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Origin of the description: a calibration with its date, or a publication.
+    pub origin: String,
+    /// Kernels that the rates were measured with (`builtin …` or a BLAS path and version).
+    #[serde(default)]
+    pub kernels: String,
+}
+
+/// `[[node]]`: a group of equal nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Name of the group.
+    pub name: String,
+    /// How many such nodes, at least 1.
+    pub count: usize,
+    /// Cores usable for HPL on one node, at least 1.
+    pub cores: usize,
+    /// Memory that HPL may count on, in bytes: available memory, or the cgroup limit if lower.
+    pub memory_bytes: u64,
+    /// Memory kept free of the matrix, in bytes.
+    #[serde(default)]
+    pub reserved_bytes: u64,
+    /// Theoretical or measured peak of one node in GFLOP/s; 0 when unknown.
+    #[serde(default)]
+    pub peak_gflops: f64,
+}
+
+/// `[[rate]]`: the fitted time of a kernel as a linear form of its sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Which kernel.
+    pub kernel: RateKernel,
+    /// Threads of one rank that took part, all ranks of the node being busy.
+    pub threads: usize,
+    /// Coefficients of the kernel's form, see [`RateKernel`]; none negative.
+    pub coefficients: Vec<f64>,
+    /// Smallest and largest value measured of each size, in the order of the form.
+    pub valid: Vec<[f64; 2]>,
+    /// Relative spread of repeats: (third − first quartile) / median.
+    pub spread: f64,
+    /// Mean relative error of the fit on its own samples.
+    pub fit_error: f64,
+    /// Date of measurement, `2026-11-20`, or of the publication.
+    pub date: String,
+    /// Command or publication that it comes from.
+    pub origin: String,
+}
+
+/// Kernels whose time is described by a rate. Times are in seconds, sizes local to one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateKernel {
+    /// C(m×n) −= A(m×k)·B(k×n): c₀ mnk + c₁ mn + c₂ mk + c₃ nk + c₄.
+    Dgemm,
+    /// L1⁻¹·U with L1 k×k and U k×n: c₀ k²n + c₁ kn + c₂.
+    Dtrsm,
+    /// Factorization of an m×k panel: c₀ mk² + c₁ mk + c₂ k.
+    Panel,
+    /// Exchange of k rows over n columns in memory: c₀ kn + c₁.
+    Swap,
+}
+
+/// `[[layer]]`: one level of the communication hierarchy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layer {
+    /// Name: `threads`, `node`, `network`, ….
+    pub name: String,
+    /// Ranks that this layer joins, counted inside the next outer layer's unit.
+    pub ranks: usize,
+    /// Latency of a message in seconds.
+    pub alpha_s: f64,
+    /// Time per 8-byte word in seconds.
+    pub beta_s_per_word: f64,
+    /// Ranks that share the layer's bandwidth at the same time, at least 1.
+    #[serde(default = "one")]
+    pub shared_by: usize,
+}
+
+/// `[accelerator]`: parameters of MCL's first layer, equations (6)–(10).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accelerator {
+    /// Memory controllers M.
+    pub memory_controllers: f64,
+    /// Quad-words W that a controller moves at once.
+    pub words_per_controller: f64,
+    /// Data rate H of the memory in transfers per second.
+    pub memory_rate_hz: f64,
+    /// Cores C.
+    pub cores: f64,
+    /// Flops F of a core in a cycle.
+    pub flops_per_cycle: f64,
+    /// Core clock S in Hz.
+    pub clock_hz: f64,
+    /// Memory latency in seconds.
+    pub latency_s: f64,
+}
+
+fn one() -> usize {
+    1
+}

@@ -1,0 +1,63 @@
+//! `result.json`: what one real run leaves behind.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Candidate;
+
+/// Version of the `result.json` schema.
+pub const RESULT_SCHEMA: u32 = 1;
+
+/// One finished run of the engine, written by the run itself by rename.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`RESULT_SCHEMA`] of the writer.
+    pub schema_version: u32,
+    /// What was run, kernels resolved.
+    pub candidate: Candidate,
+    /// Time of factorization and back substitution in seconds, maximum over ranks.
+    pub time_s: f64,
+    /// GFLOP/s by [`crate::flops::rate_gflops`].
+    pub rate_gflops: f64,
+    /// Scaled residual; `None` when the check was skipped or the solve ended early.
+    pub residual: Option<f64>,
+    /// Whether the residual is below the threshold.
+    pub passed: bool,
+    /// Column + 1 of a zero pivot; 0 when there was none.
+    pub info: usize,
+    /// Time to generate the matrix, in seconds.
+    pub generate_s: f64,
+    /// Time of the check, in seconds.
+    pub check_s: f64,
+    /// Time in each phase of each step.
+    pub phases: Vec<PhaseTime>,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// Host name.
+    pub host: String,
+    /// Kernels with version.
+    pub kernel: String,
+    /// Version of the engine.
+    pub version: String,
+}
+
+/// Seconds that one rank spent in each phase of one step.
+///
+/// Phases of the rank's first thread, in which no time is counted twice: what look-ahead hides behind the
+/// update does not show as `update_s`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct PhaseTime {
+    /// Step: index of the panel, from 0. The back substitution is the step after the last panel.
+    pub step: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Panel factorization.
+    pub fact_s: f64,
+    /// Panel broadcast, waiting included.
+    pub lbcast_s: f64,
+    /// Row exchange, waiting included.
+    pub rs_s: f64,
+    /// Triangular solve and DGEMM.
+    pub update_s: f64,
+    /// Back substitution.
+    pub trsv_s: f64,
+}
