@@ -5,4 +5,6 @@
 
 pub mod comm;
 pub mod kernels;
+pub mod layout;
 pub mod mat;
+pub mod matgen;

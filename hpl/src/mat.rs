@@ -3,6 +3,10 @@
 //! Element (i, j) of a view lies at `ptr + i + j·ld`. A view never hands out two overlapping mutable
 //! slices: mutable views are split by rows or columns, and slices are cut from single columns.
 
+mod buffer;
+
+pub use buffer::{Buffer, NoMemory};
+
 use std::marker::PhantomData;
 
 /// Shared view of `rows × cols` elements with leading dimension `ld ≥ rows`.

@@ -1,5 +1,11 @@
 //! The dense kernels under the factorization: sequential, called by the engine's own threads.
 
+mod builtin;
+#[cfg(test)]
+mod selftest;
+
+pub use builtin::Builtin;
+
 use crate::mat::{Mat, MatMut};
 
 /// Dense kernels, sequential inside. Implementations agree within rounding, not bit for bit.
@@ -22,6 +28,28 @@ pub trait Kernels: Send + Sync {
     fn update_slab(&self, l2: &PackedL<'_>, l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
         self.gemm(l2.plain, u.as_ref(), c);
+    }
+}
+
+impl Kernels for Box<dyn Kernels> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        (**self).gemm(a, b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        (**self).trsm(l, b);
+    }
+
+    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
+        (**self).pack_l(l2)
+    }
+
+    fn update_slab(&self, l2: &PackedL<'_>, l1: Mat<'_>, u: MatMut<'_>, c: MatMut<'_>) {
+        (**self).update_slab(l2, l1, u, c);
     }
 }
 

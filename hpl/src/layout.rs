@@ -1,0 +1,231 @@
+//! Owner tables: which process of a row or column owns which block, at what local index.
+//!
+//! An [`Axis`] distributes the rows or the columns of the matrix. Its table is the only place that says
+//! who owns a block; the engine asks it and computes no `% P` of its own. Blocks are NB long, the last
+//! one is what remains, and each process stores its blocks in ascending order without gaps.
+
+use std::ops::Range;
+
+/// One distributed dimension: blocks of indices `0..len` and their owners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    len: usize,
+    nb: usize,
+    /// Owner of each block.
+    owners: Vec<usize>,
+    /// Position of each block among the blocks of its owner.
+    slots: Vec<usize>,
+    /// Blocks of each process, ascending.
+    owned: Vec<Vec<usize>>,
+}
+
+/// A piece of a dimension that is contiguous both globally and in its owner's storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Global indices.
+    pub global: Range<usize>,
+    /// Local index of the first of them.
+    pub local: usize,
+}
+
+impl Axis {
+    /// `len` indices in blocks of `nb`, block `k` owned by process `owners[k]` of `procs`.
+    ///
+    /// # Panics
+    /// When `nb` or `procs` is 0, the table has not one entry per block, or names an unknown process.
+    pub fn new(len: usize, nb: usize, procs: usize, owners: Vec<usize>) -> Self {
+        assert!(nb > 0 && procs > 0, "blocks and processes must exist");
+        assert_eq!(owners.len(), len.div_ceil(nb), "one owner per block");
+        let mut owned = vec![Vec::new(); procs];
+        let mut slots = Vec::with_capacity(owners.len());
+        for (block, &owner) in owners.iter().enumerate() {
+            slots.push(owned[owner].len());
+            owned[owner].push(block);
+        }
+        Self { len, nb, owners, slots, owned }
+    }
+
+    /// Blocks dealt to the processes in turn, starting with process 0.
+    pub fn block_cyclic(len: usize, nb: usize, procs: usize) -> Self {
+        assert!(nb > 0 && procs > 0, "blocks and processes must exist");
+        Self::new(len, nb, procs, (0..procs).cycle().take(len.div_ceil(nb)).collect())
+    }
+
+    /// Number of indices over all processes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no index at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Length of every block but the last.
+    pub fn nb(&self) -> usize {
+        self.nb
+    }
+
+    /// Number of processes.
+    pub fn procs(&self) -> usize {
+        self.owned.len()
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Global indices of block `block`.
+    pub fn block(&self, block: usize) -> Range<usize> {
+        assert!(block < self.blocks());
+        block * self.nb..self.len.min((block + 1) * self.nb)
+    }
+
+    /// Process that owns block `block`.
+    pub fn block_owner(&self, block: usize) -> usize {
+        self.owners[block]
+    }
+
+    /// Process that owns global index `global`.
+    pub fn owner(&self, global: usize) -> usize {
+        assert!(global < self.len);
+        self.owners[global / self.nb]
+    }
+
+    /// Number of indices that process `proc` owns.
+    pub fn local_len(&self, proc: usize) -> usize {
+        self.local_from(proc, self.len)
+    }
+
+    /// Local index of global index `global` on its owner.
+    pub fn local(&self, global: usize) -> usize {
+        assert!(global < self.len);
+        self.slots[global / self.nb] * self.nb + global % self.nb
+    }
+
+    /// Global index of local index `local` on process `proc`.
+    ///
+    /// # Panics
+    /// When the process owns no such index.
+    pub fn global(&self, proc: usize, local: usize) -> usize {
+        let global = self.owned[proc][local / self.nb] * self.nb + local % self.nb;
+        assert!(global < self.len);
+        global
+    }
+
+    /// Local index of the first index ≥ `global` that process `proc` owns; its local length when there is
+    /// none. The same as the number of its indices below `global`.
+    pub fn local_from(&self, proc: usize, global: usize) -> usize {
+        let (block, owned) = (global / self.nb, &self.owned[proc]);
+        let slot = owned.partition_point(|&b| b < block);
+        if global >= self.len {
+            // Only the last block can be short, and it is the last of its owner.
+            let short = owned.last().map_or(0, |&b| self.nb - self.block(b).len());
+            owned.len() * self.nb - short
+        } else if owned.get(slot) == Some(&block) {
+            slot * self.nb + global % self.nb
+        } else {
+            slot * self.nb
+        }
+    }
+
+    /// Pieces of the local indices `local` of process `proc`, ascending; adjacent blocks of one owner join.
+    pub fn runs(&self, proc: usize, local: Range<usize>) -> Vec<Run> {
+        assert!(local.end <= self.local_len(proc));
+        let mut runs: Vec<Run> = Vec::new();
+        let mut at = local.start;
+        while at < local.end {
+            let len = (self.nb - at % self.nb).min(local.end - at);
+            let start = self.global(proc, at);
+            match runs.last_mut() {
+                Some(last) if last.global.end == start => last.global.end = start + len,
+                _ => runs.push(Run { global: start..start + len, local: at }),
+            }
+            at += len;
+        }
+        runs
+    }
+}
+
+/// Distribution of the N×(N+1) matrix `[A | b]` over a P×Q grid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Block rows over process rows.
+    pub rows: Axis,
+    /// Block columns over process columns; the last column is b.
+    pub cols: Axis,
+}
+
+impl Layout {
+    /// HPL's block-cyclic distribution in blocks of `nb`.
+    pub fn block_cyclic(n: usize, nb: usize, p: usize, q: usize) -> Self {
+        Self { rows: Axis::block_cyclic(n, nb, p), cols: Axis::block_cyclic(n + 1, nb, q) }
+    }
+
+    /// Order N of the system.
+    pub fn n(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every statement that an axis makes, checked against its owner table by counting.
+    fn check(axis: &Axis, owners: &[usize]) {
+        let total: usize = (0..axis.procs()).map(|p| axis.local_len(p)).sum();
+        assert_eq!(total, axis.len(), "local sizes sum to N");
+        assert_eq!((0..axis.blocks()).map(|b| axis.block(b).len()).sum::<usize>(), axis.len());
+        for p in 0..axis.procs() {
+            let mine: Vec<usize> = (0..axis.len()).filter(|g| owners[g / axis.nb()] == p).collect();
+            assert_eq!(axis.local_len(p), mine.len());
+            for (local, &global) in mine.iter().enumerate() {
+                assert_eq!((axis.owner(global), axis.local(global)), (p, local));
+                assert_eq!(axis.global(p, local), global);
+            }
+            for from in 0..=axis.len() + axis.nb() {
+                assert_eq!(axis.local_from(p, from), mine.iter().filter(|&&g| g < from).count());
+            }
+            let middle = mine.len() / 3..mine.len() - mine.len() / 4;
+            let runs = axis.runs(p, middle.clone());
+            let covered: Vec<usize> = runs.iter().flat_map(|run| run.global.clone()).collect();
+            assert_eq!(covered, mine[middle.clone()]);
+            assert!(runs.windows(2).all(|pair| pair[0].global.end < pair[1].global.start));
+            assert!(runs.iter().all(|run| axis.local(run.global.start) == run.local));
+        }
+    }
+
+    #[test]
+    fn edge_sizes() {
+        for nb in [1_usize, 2, 8] {
+            for n in [0, 1, nb - 1, nb, nb + 1, 5 * nb + 1] {
+                for procs in [1, 2, 3, 7] {
+                    let owners: Vec<usize> = (0..n.div_ceil(nb)).map(|b| b % procs).collect();
+                    check(&Axis::block_cyclic(n, nb, procs), &owners);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn b_belongs_to_the_owner_of_column_n() {
+        let layout = Layout::block_cyclic(6, 3, 2, 2);
+        assert_eq!((layout.rows.blocks(), layout.cols.blocks()), (2, 3));
+        assert_eq!((layout.cols.owner(6), layout.cols.local(6)), (0, 3));
+        let layout = Layout::block_cyclic(7, 3, 2, 2);
+        assert_eq!((layout.cols.owner(7), layout.cols.local(7)), (0, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn any_table(nb in 1_usize..9, procs in 1_usize..6, tail in 0_usize..8, table in prop::collection::vec(0_usize..100, 0..30)) {
+            let owners: Vec<usize> = table.into_iter().map(|o| o % procs).collect();
+            let len = if owners.is_empty() { 0 } else { owners.len() * nb - tail % nb };
+            check(&Axis::new(len, nb, procs, owners.clone()), &owners);
+        }
+    }
+}
