@@ -1,1 +1,5 @@
-//! stub
+//! What an HPL run costs: models, calibration, real runs.
+
+pub mod fit;
+pub mod mcl;
+pub mod netlib;

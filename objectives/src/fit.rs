@@ -1,0 +1,235 @@
+//! Rates from samples: non-negative least squares on relative errors.
+
+use space::machine::RateKernel;
+
+/// One timed call of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Sizes in the order of the kernel's form: m, n, k of DGEMM; k, n of DTRSM; m, k of the panel; k, n of the
+    /// swap.
+    pub sizes: Vec<f64>,
+    /// Time in seconds, above 0.
+    pub time_s: f64,
+}
+
+/// A fitted rate: coefficients of the form documented at [`RateKernel`], none negative.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// One coefficient per term.
+    pub coefficients: Vec<f64>,
+    /// Mean relative error on the samples.
+    pub error: f64,
+    /// Smallest and largest value of each size in the samples.
+    pub valid: Vec<[f64; 2]>,
+}
+
+/// Why no rate could be fitted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// Nothing to fit.
+    #[error("no samples of {kernel:?}; give the calibration more time")]
+    Empty {
+        /// The kernel.
+        kernel: RateKernel,
+    },
+    /// A sample that no kernel can produce.
+    #[error("{kernel:?} sample {sizes:?} took {time_s} s; sizes and time must be positive numbers")]
+    Sample {
+        /// The kernel.
+        kernel: RateKernel,
+        /// Its sizes.
+        sizes: Vec<f64>,
+        /// Its time in seconds.
+        time_s: f64,
+    },
+}
+
+/// Number of sizes of a kernel.
+pub fn size_count(kernel: RateKernel) -> usize {
+    match kernel {
+        RateKernel::Dgemm => 3,
+        RateKernel::Dtrsm | RateKernel::Panel | RateKernel::Swap => 2,
+    }
+}
+
+/// Terms of a kernel's form at these sizes, in the order of its coefficients; `sizes` has
+/// [`size_count`] entries.
+pub fn terms(kernel: RateKernel, sizes: &[f64]) -> Vec<f64> {
+    match (kernel, sizes) {
+        (RateKernel::Dgemm, &[m, n, k]) => vec![m * n * k, m * n, m * k, n * k, 1.0],
+        (RateKernel::Dtrsm, &[k, n]) => vec![k * k * n, k * n, 1.0],
+        (RateKernel::Panel, &[m, k]) => vec![m * k * k, m * k, k],
+        (RateKernel::Swap, &[k, n]) => vec![k * n, 1.0],
+        _ => Vec::new(),
+    }
+}
+
+/// Coefficients c ≥ 0 that minimise Σ ((cᵀ·terms − t)/t)².
+///
+/// The optimum of a non-negative problem is the plain least-squares solution on the terms it does not set to
+/// zero. There are at most five terms, so all subsets are tried: exact, and nothing to converge.
+///
+/// # Errors
+/// [`FitError`] when there are no samples, or one has a wrong number of sizes or is not a positive number.
+pub fn fit(kernel: RateKernel, samples: &[Sample]) -> Result<Fit, FitError> {
+    if samples.is_empty() {
+        return Err(FitError::Empty { kernel });
+    }
+    let positive = |value: &f64| value.is_finite() && *value > 0.0;
+    let wrong =
+        |s: &&Sample| s.sizes.len() != size_count(kernel) || !s.sizes.iter().all(positive) || !positive(&s.time_s);
+    if let Some(bad) = samples.iter().find(wrong) {
+        return Err(FitError::Sample { kernel, sizes: bad.sizes.clone(), time_s: bad.time_s });
+    }
+    let rows: Vec<Vec<f64>> =
+        samples.iter().map(|s| terms(kernel, &s.sizes).into_iter().map(|term| term / s.time_s).collect()).collect();
+    let coefficients = non_negative(&rows);
+    let error = rows.iter().map(|row| (dot(row, &coefficients) - 1.0).abs()).sum::<f64>() / rows.len() as f64;
+    let valid = (0..size_count(kernel)).map(|index| range(samples.iter().map(|s| s.sizes[index]))).collect();
+    Ok(Fit { coefficients, error, valid })
+}
+
+fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::INFINITY, 0.0], |[low, high], value| [low.min(value), high.max(value)])
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// c ≥ 0 that minimises ‖rows·c − 1‖₂.
+fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
+    let width = rows[0].len();
+    // Columns differ by twelve orders of magnitude; scaled to length one, they compare.
+    let scale: Vec<f64> = (0..width).map(|j| rows.iter().map(|row| row[j] * row[j]).sum::<f64>().sqrt()).collect();
+    let scaled: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&scale).map(|(x, s)| x / s).collect()).collect();
+    let squares = |c: &[f64]| scaled.iter().map(|row| (dot(row, c) - 1.0).powi(2)).sum::<f64>();
+    let mut best = (f64::INFINITY, vec![0.0; width]);
+    for subset in 1..1usize << width {
+        let columns: Vec<usize> = (0..width).filter(|j| subset >> j & 1 == 1).collect();
+        let Some(solution) = least_squares(&scaled, &columns) else { continue };
+        if solution.iter().any(|&x| x < 0.0) {
+            continue;
+        }
+        let mut c = vec![0.0; width];
+        columns.iter().zip(solution).for_each(|(&j, x)| c[j] = x);
+        let error = squares(&c);
+        if error < best.0 {
+            best = (error, c);
+        }
+    }
+    best.1.iter().zip(&scale).map(|(x, s)| x / s).collect()
+}
+
+/// Least squares of `rows[..][columns]·x = 1` by Cholesky on the normal equations; `None` where the columns are
+/// linearly dependent. Columns have length one, so a pivot is the squared sine of an angle.
+fn least_squares(rows: &[Vec<f64>], columns: &[usize]) -> Option<Vec<f64>> {
+    const DEPENDENT: f64 = 1e-9;
+    let size = columns.len();
+    let mut l = vec![vec![0.0; size]; size];
+    for i in 0..size {
+        for j in 0..=i {
+            let product: f64 = rows.iter().map(|row| row[columns[i]] * row[columns[j]]).sum();
+            let rest = product - dot(&l[i][..j], &l[j][..j]);
+            if i == j {
+                if rest < DEPENDENT {
+                    return None;
+                }
+                l[i][i] = rest.sqrt();
+            } else {
+                l[i][j] = rest / l[j][j];
+            }
+        }
+    }
+    let mut x: Vec<f64> = columns.iter().map(|&j| rows.iter().map(|row| row[j]).sum()).collect();
+    for i in 0..size {
+        x[i] = (x[i] - dot(&l[i][..i], &x[..i])) / l[i][i];
+    }
+    for i in (0..size).rev() {
+        let above: f64 = (i + 1..size).map(|j| l[j][i] * x[j]).sum();
+        x[i] = (x[i] - above) / l[i][i];
+    }
+    Some(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shapes() -> Vec<Vec<f64>> {
+        let sizes = [(100.0, 80.0), (500.0, 2000.0), (2000.0, 500.0), (2000.0, 2000.0), (4000.0, 1000.0)];
+        let ks = [8.0, 32.0, 64.0, 128.0, 256.0];
+        sizes.iter().flat_map(|&(m, n)| ks.map(|k| vec![m, n, k])).collect()
+    }
+
+    fn made(coefficients: &[f64], noise: impl Fn(usize) -> f64) -> Vec<Sample> {
+        let time_s = |sizes: &[f64]| dot(&terms(RateKernel::Dgemm, sizes), coefficients);
+        let shapes = shapes().into_iter().enumerate();
+        shapes.map(|(i, sizes)| Sample { time_s: time_s(&sizes) * (1.0 + noise(i)), sizes }).collect()
+    }
+
+    #[test]
+    fn exact_samples_give_their_coefficients_back() {
+        let truth = [1.8e-11, 3e-10, 5e-11, 0.0, 2e-6];
+        let fit = fit(RateKernel::Dgemm, &made(&truth, |_| 0.0)).unwrap();
+        for (found, wanted) in fit.coefficients.iter().zip(truth) {
+            assert!((found - wanted).abs() <= 1e-5 * wanted.max(1e-12), "{:?}", fit.coefficients);
+        }
+        assert!(fit.error < 1e-9);
+        assert_eq!(fit.valid, [[100.0, 4000.0], [80.0, 2000.0], [8.0, 256.0]]);
+    }
+
+    #[test]
+    fn collinear_terms_and_single_samples_still_fit() {
+        // One k only: mnk and mn are the same column.
+        let samples: Vec<Sample> = made(&[1e-11, 1e-10, 0.0, 0.0, 0.0], |_| 0.0);
+        let one_k: Vec<Sample> = samples.into_iter().filter(|s| s.sizes[2] == 64.0).collect();
+        assert!(fit(RateKernel::Dgemm, &one_k).unwrap().error < 1e-9);
+        assert!(fit(RateKernel::Dgemm, &one_k[..1]).unwrap().error < 1e-9);
+    }
+
+    #[test]
+    fn useless_samples_are_named() {
+        assert_eq!(fit(RateKernel::Swap, &[]), Err(FitError::Empty { kernel: RateKernel::Swap }));
+        for (sizes, time_s) in [(vec![1.0, 2.0], 0.0), (vec![1.0], 1.0), (vec![f64::NAN, 1.0], 1.0)] {
+            let result = fit(RateKernel::Swap, &[Sample { sizes, time_s }]);
+            assert!(matches!(result, Err(FitError::Sample { .. })), "{result:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn noisy_samples_are_met_within_their_noise(
+            rate in 1e-12f64..1e-9, per_mn in 0.0f64..1e-9, per_mk in 0.0f64..1e-9, call in 0.0f64..1e-5,
+            noise in proptest::collection::vec(-0.03f64..0.03, 25),
+        ) {
+            let truth = [rate, per_mn, per_mk, 0.0, call];
+            let fit = fit(RateKernel::Dgemm, &made(&truth, |i| noise[i])).unwrap();
+            prop_assert!(fit.coefficients.iter().all(|&c| c >= 0.0));
+            prop_assert!(fit.error <= 0.03, "{}", fit.error);
+            for s in made(&truth, |_| 0.0) {
+                let time_s = dot(&terms(RateKernel::Dgemm, &s.sizes), &fit.coefficients);
+                prop_assert!((time_s / s.time_s - 1.0).abs() < 0.08, "{s:?} {time_s}");
+            }
+        }
+
+        #[test]
+        fn no_feasible_neighbour_is_better(noise in proptest::collection::vec(-0.5f64..2.0, 25), step in 1e-4f64..0.5) {
+            // Strong noise makes some plain least-squares coefficients negative.
+            let samples = made(&[1e-11, 1e-10, 1e-10, 1e-10, 1e-6], |i| noise[i]);
+            let rows: Vec<Vec<f64>> =
+                samples.iter().map(|s| terms(RateKernel::Dgemm, &s.sizes).iter().map(|x| x / s.time_s).collect()).collect();
+            let squares = |c: &[f64]| rows.iter().map(|row| (dot(row, c) - 1.0).powi(2)).sum::<f64>();
+            let best = fit(RateKernel::Dgemm, &samples).unwrap().coefficients;
+            for (j, typical) in [1e-11, 1e-10, 1e-10, 1e-10, 1e-6].into_iter().enumerate() {
+                for change in [step * typical, -step * typical] {
+                    let mut other = best.clone();
+                    other[j] = (other[j] + change).max(0.0);
+                    prop_assert!(squares(&other) >= squares(&best) * (1.0 - 1e-9));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The multi-communication-layer model: one set of α and β per layer of the machine.
+//!
+//! Source: [MCL]; equation numbers in parentheses are that paper's. Equations (1) and (2) are missing from
+//! the text we hold; ours were recovered by requiring that their sums give the printed (25) and (27)–(29),
+//! which a test repeats. (17)–(21), the sizes of the layers, are inferred. Every free choice of this
+//! reconstruction is a field of [`Mcl`]. The model knows N, NB, P, Q and the layers, and nothing else:
+//! PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH and SWAP do not change its result.
+
+use space::machine::{Accelerator, Layer};
+
+use crate::netlib::Problem;
+
+/// What a layer is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// Only for what it adds to the layer inside it, m_j − m_{j−1} and n_j − n_{j−1}, as (27)–(29) are
+    /// printed. A layer whose m or n does not grow costs nothing, which no machine does.
+    Printed,
+    /// For its own full extent. This reproduces the paper's numbers.
+    #[default]
+    Cumulative,
+}
+
+/// One layer with the costs of its messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McLayer {
+    /// Name, as in `machine.toml`.
+    pub name: String,
+    /// Ranks that it joins, 1 for the memory inside a rank.
+    pub ranks: usize,
+    /// α_j: seconds per message.
+    pub alpha_s: f64,
+    /// β_j: seconds per 8-byte word.
+    pub beta_s: f64,
+}
+
+impl From<&Layer> for McLayer {
+    /// β grows by the ranks that share the layer's bandwidth.
+    fn from(layer: &Layer) -> Self {
+        Self {
+            name: layer.name.clone(),
+            ranks: layer.ranks,
+            alpha_s: layer.alpha_s,
+            beta_s: layer.beta_s_per_word * layer.shared_by as f64,
+        }
+    }
+}
+
+/// The model with its choices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mcl {
+    /// γ: seconds per flop of one rank.
+    pub gamma_s: f64,
+    /// Layers, innermost first; the last one spans the whole grid whatever its `ranks` says.
+    pub layers: Vec<McLayer>,
+    /// What a layer is charged for.
+    pub reading: Reading,
+    /// Factor of βn·NB/Q in the update: 3 as printed; 2 for full-duplex links, which fits the paper's numbers.
+    pub update_coefficient: f64,
+    /// Paper reproduction only: round N up to a multiple of NB·lcm(P, Q), equation (17). It would inflate
+    /// the time of a 1×960 grid 3.2 times and ruin any ranking of grids.
+    pub round_n: bool,
+}
+
+/// Time of one layer, term by term, in seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerTime {
+    /// Name of the layer.
+    pub name: String,
+    /// Pivot exchanges (27).
+    pub pivot_s: f64,
+    /// Panel broadcast (28).
+    pub broadcast_s: f64,
+    /// Row exchange of the update (29).
+    pub update_s: f64,
+}
+
+/// Predicted time of a run, term by term.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Breakdown {
+    /// Computation (25), in seconds.
+    pub calc_s: f64,
+    /// Communication of each layer, innermost first.
+    pub layers: Vec<LayerTime>,
+}
+
+impl Breakdown {
+    /// Time of the run in seconds.
+    pub fn total_s(&self) -> f64 {
+        let layers = self.layers.iter().map(|layer| layer.pivot_s + layer.broadcast_s + layer.update_s);
+        self.calc_s + layers.sum::<f64>()
+    }
+}
+
+/// γ of an accelerator in seconds per flop, R_peak = C·F·S (10), and its memory as the first layer:
+/// BW_core = 8·M·W·H/C bytes/s (6), BW_eq = BW_core·M·W, α₁ the latency and β₁ = 8/BW_eq (7)–(9).
+pub fn accelerator(a: &Accelerator) -> (f64, McLayer) {
+    let words = a.memory_controllers * a.words_per_controller;
+    let core_bytes_per_s = 8.0 * words * a.memory_rate_hz / a.cores;
+    let memory = McLayer {
+        name: "device memory".into(),
+        ranks: 1,
+        alpha_s: a.latency_s,
+        beta_s: 8.0 / (core_bytes_per_s * words),
+    };
+    (1.0 / (a.cores * a.flops_per_cycle * a.clock_hz), memory)
+}
+
+impl Mcl {
+    /// The model with our defaults: cumulative layers, update coefficient 2, N as it is.
+    pub fn new(gamma_s: f64, layers: Vec<McLayer>) -> Self {
+        Self { gamma_s, layers, reading: Reading::default(), update_coefficient: 2.0, round_n: false }
+    }
+
+    /// Time of a run in seconds.
+    pub fn time_s(&self, problem: &Problem) -> f64 {
+        let problem = self.sized(problem);
+        let mut time_s = calc_s(self.gamma_s, &problem);
+        self.each_layer(&problem, |layer, dm, dn| {
+            time_s += pivot_s(layer, &problem, dm)
+                + broadcast_s(layer, &problem, dm)
+                + update_s(layer, &problem, dn, self.update_coefficient);
+        });
+        time_s
+    }
+
+    /// The same time, per layer and term.
+    pub fn breakdown(&self, problem: &Problem) -> Breakdown {
+        let problem = self.sized(problem);
+        let mut layers = Vec::with_capacity(self.layers.len());
+        self.each_layer(&problem, |layer, dm, dn| {
+            layers.push(LayerTime {
+                name: layer.name.clone(),
+                pivot_s: pivot_s(layer, &problem, dm),
+                broadcast_s: broadcast_s(layer, &problem, dm),
+                update_s: update_s(layer, &problem, dn, self.update_coefficient),
+            });
+        });
+        Breakdown { calc_s: calc_s(self.gamma_s, &problem), layers }
+    }
+
+    /// The problem with N or N_new.
+    fn sized(&self, problem: &Problem) -> Problem {
+        if self.round_n { Problem { n: rounded_n(problem), ..*problem } } else { *problem }
+    }
+
+    /// Calls `charge` with every layer and the rows and columns it is charged for.
+    fn each_layer(&self, problem: &Problem, mut charge: impl FnMut(&McLayer, f64, f64)) {
+        let (mut inner_m, mut inner_n) = (0.0, 0.0);
+        for (index, layer) in self.layers.iter().enumerate() {
+            let outermost = index + 1 == self.layers.len();
+            let (p, q) = if outermost { (problem.p, problem.q) } else { inner_grid(layer.ranks, problem) };
+            let (m, n) = (p * problem.n / problem.p, q * problem.n / problem.q);
+            charge(layer, m - inner_m, n - inner_n);
+            if self.reading == Reading::Printed {
+                (inner_m, inner_n) = (m, n);
+            }
+        }
+    }
+}
+
+/// N_new = ⌈N/(NB·lcm(P, Q))⌉·NB·lcm(P, Q), equation (17).
+pub fn rounded_n(g: &Problem) -> f64 {
+    let unit = g.nb * lcm(g.p as u64, g.q as u64) as f64;
+    (g.n / unit).ceil() * unit
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}
+
+/// Rows and columns of ranks p_x × q_x that share a layer joining `ranks` of the grid: as square as
+/// possible with p_x ≤ q_x, inside P×Q (inferred from the text around (18)–(21)). Where no such pair fits,
+/// the ranks lie as a row-major grid places them.
+fn inner_grid(ranks: usize, g: &Problem) -> (f64, f64) {
+    let (p_max, q_max) = (g.p as usize, g.q as usize);
+    let ranks = ranks.clamp(1, p_max * q_max);
+    let largest = ranks.isqrt();
+    let fits = |p: &usize| ranks.is_multiple_of(*p) && *p <= p_max && ranks / p <= q_max;
+    let (p, q) = match (1..=largest).rev().find(fits) {
+        Some(p) => (p, ranks / p),
+        None => {
+            let q = ranks.min(q_max);
+            (ranks.div_ceil(q), q)
+        }
+    };
+    (p as f64, q as f64)
+}
+
+/// Time of panel `i` ≥ 1 with its factorization and broadcast, equation (1), over one layer.
+pub fn pfact_step_s(gamma_s: f64, layer: &McLayer, g: &Problem, i: usize) -> f64 {
+    let rows = g.n - i as f64 * g.nb;
+    gamma_s * (rows / g.p - g.nb / 3.0) * g.nb * g.nb
+        + g.nb * g.log_p() * (layer.alpha_s + layer.beta_s * (2.0 * g.nb + 4.0))
+        + layer.alpha_s
+        + layer.beta_s * rows * g.nb / g.p
+}
+
+/// Time of the update of panel `i` ≥ 1, equation (2), over one layer; `coefficient` is 3 in print.
+pub fn update_step_s(gamma_s: f64, layer: &McLayer, g: &Problem, i: usize, coefficient: f64) -> f64 {
+    let n = g.n - (i as f64 - 1.0) * g.nb;
+    gamma_s * (n * g.nb * g.nb / g.q + 2.0 * n * n * g.nb / (g.p * g.q))
+        + layer.alpha_s * (g.log_p() + g.p - 1.0)
+        + coefficient * layer.beta_s * n * g.nb / g.q
+}
+
+/// Computation of a run in seconds, equation (25) with its last N², a misprint, read as N.
+pub fn calc_s(gamma_s: f64, g: &Problem) -> f64 {
+    let Problem { n, nb, p, q } = *g;
+    let ranks = p * q;
+    gamma_s
+        * (2.0 * n * n * n / (3.0 * ranks)
+            + nb * (3.0 * q + 3.0 * p + 6.0) * n * n / (6.0 * ranks)
+            + nb * nb * ((3.0 * p + 2.0) - (2.0 * p + 3.0) * q) * n / (6.0 * ranks))
+}
+
+/// Pivot exchanges of a layer charged for `dm` rows, in seconds, equation (27).
+pub fn pivot_s(layer: &McLayer, g: &Problem, dm: f64) -> f64 {
+    g.log_p() * (layer.alpha_s + layer.beta_s * (2.0 * g.nb + 4.0)) * dm
+}
+
+/// Panel broadcast of a layer charged for `dm` rows, in seconds, equation (28).
+pub fn broadcast_s(layer: &McLayer, g: &Problem, dm: f64) -> f64 {
+    layer.alpha_s * dm / g.nb + layer.beta_s * (dm * dm - dm * g.nb) / (2.0 * g.p)
+}
+
+/// Row exchange of a layer charged for `dn` columns, in seconds, equation (29); `coefficient` is 3 in print.
+pub fn update_s(layer: &McLayer, g: &Problem, dn: f64, coefficient: f64) -> f64 {
+    layer.alpha_s * (g.log_p() + g.p - 1.0) * dn / g.nb
+        + coefficient * layer.beta_s * (dn * dn + dn * g.nb) / (2.0 * g.q)
+}
+
+#[cfg(test)]
+mod tests;
