@@ -1,0 +1,90 @@
+//! What can go wrong between the tuner and its run folder.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the run folder; every message names the file and the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A record could not be written. What was written before is intact.
+    #[error("cannot write {}: {source}{}", path.display(), way_out(source))]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A record could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is there, but is not what it should be.
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The first thing wrong with it.
+        reason: String,
+    },
+    /// The file was written by a newer program.
+    #[error("{} has schema {found}, this program knows up to {known}; use the hpl-tune that wrote it, or a newer one",
+        path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Schema version found.
+        found: u64,
+        /// Newest version known here.
+        known: u32,
+    },
+    /// Another tuner works in this folder.
+    #[error("another hpl-tune{} works in {}; wait for it to end, or choose another folder with --out",
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), path.display())]
+    Locked {
+        /// The run folder.
+        path: PathBuf,
+        /// Its process id, where the lock file tells.
+        pid: Option<u32>,
+    },
+    /// A new session would land in a folder that is in use.
+    #[error("{} exists and is not empty; go on with --resume {0}, or choose another folder with --out",
+        path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds no session.
+    #[error("{} is no run folder: it has no session.toml", path.display())]
+    NoSession {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl RecordError {
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Write { path, source }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
+    }
+}
+
+fn way_out(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then go on with --resume",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another folder with --out",
+        _ => "",
+    }
+}

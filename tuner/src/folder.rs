@@ -1,0 +1,291 @@
+//! The run folder: where each file of a session lies, and who may write there.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::error::RecordError;
+
+/// The paths of one run folder. Making this value touches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFolder {
+    root: PathBuf,
+}
+
+/// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
+#[derive(Debug)]
+pub struct Lock {
+    // The lock belongs to the open file.
+    _file: File,
+}
+
+impl RunFolder {
+    /// Where a session goes when nobody says: `runs/<host>-<date-time>`, in UTC, below the current folder.
+    pub fn default_path(host: &str, now: Timestamp) -> PathBuf {
+        let host: String =
+            host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
+        Path::new("runs").join(format!("{host}-{}", now.strftime("%Y%m%d-%H%M%S")))
+    }
+
+    /// Make the folder of a new session and lock it.
+    ///
+    /// # Errors
+    /// [`RecordError::Exists`] when something is there already, [`RecordError::Write`] without permission or space.
+    pub fn create(root: &Path) -> Result<(Self, Lock), RecordError> {
+        fs::create_dir_all(root).map_err(RecordError::write(root))?;
+        let mut entries = fs::read_dir(root).map_err(RecordError::read(root))?;
+        if entries.next().is_some() {
+            return Err(RecordError::Exists { path: root.to_path_buf() });
+        }
+        let folder = Self::absolute(root)?;
+        let lock = folder.lock()?;
+        let phases = folder.root.join("phases");
+        fs::create_dir(&phases).map_err(RecordError::write(&phases))?;
+        sync_folder(&phases)?;
+        sync_folder(&folder.root)?;
+        Ok((folder, lock))
+    }
+
+    /// The folder of an earlier session, to read from.
+    ///
+    /// # Errors
+    /// [`RecordError::NoSession`] when it has no `session.toml`.
+    pub fn open(root: &Path) -> Result<Self, RecordError> {
+        let folder = Self::absolute(root)?;
+        if !folder.session_toml().is_file() {
+            return Err(RecordError::NoSession { path: root.to_path_buf() });
+        }
+        Ok(folder)
+    }
+
+    /// Claim the right to write here.
+    ///
+    /// # Errors
+    /// [`RecordError::Locked`] when another tuner holds it.
+    pub fn lock(&self) -> Result<Lock, RecordError> {
+        let path = self.root.join("lock");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(RecordError::write(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // Only for the message: a lock file without a readable number is still locked.
+                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                return Err(RecordError::Locked { path: self.root.clone(), pid });
+            }
+            Err(TryLockError::Error(source)) => return Err(RecordError::Write { path, source }),
+        }
+        file.set_len(0).map_err(RecordError::write(&path))?;
+        writeln!(file, "{}", std::process::id()).map_err(RecordError::write(&path))?;
+        Ok(Lock { _file: file })
+    }
+
+    fn absolute(root: &Path) -> Result<Self, RecordError> {
+        let root = std::path::absolute(root).map_err(RecordError::read(root))?;
+        Ok(Self { root })
+    }
+
+    /// The folder itself, absolute.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder's name, which names the session too.
+    pub fn name(&self) -> String {
+        self.root.file_name().unwrap_or(self.root.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// `journal.jsonl`: the truth, see [`crate::journal`].
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal.jsonl")
+    }
+
+    /// `trials.parquet`: the same rows.
+    pub fn trials(&self) -> PathBuf {
+        self.root.join("trials.parquet")
+    }
+
+    /// `phases/<trial>.parquet`: time per phase and step of one trial.
+    pub fn phases(&self, trial: u64) -> PathBuf {
+        self.root.join("phases").join(format!("{trial}.parquet"))
+    }
+
+    /// `session.toml`: what a resume needs besides the journal.
+    pub fn session_toml(&self) -> PathBuf {
+        self.root.join("session.toml")
+    }
+
+    /// `machine.toml`: the calibrated machine.
+    pub fn machine_toml(&self) -> PathBuf {
+        self.root.join("machine.toml")
+    }
+
+    /// `space.toml`: what was searched.
+    pub fn space_toml(&self) -> PathBuf {
+        self.root.join("space.toml")
+    }
+
+    /// `HPL.dat`: the best configuration.
+    pub fn hpl_dat(&self) -> PathBuf {
+        self.root.join("HPL.dat")
+    }
+
+    /// `engine-params.toml`: what HPL.dat cannot say of it.
+    pub fn engine_params(&self) -> PathBuf {
+        self.root.join("engine-params.toml")
+    }
+
+    /// `HPL.out`: the output of the final run.
+    pub fn hpl_out(&self) -> PathBuf {
+        self.root.join("HPL.out")
+    }
+
+    /// `run.sh`: repeats the final run.
+    pub fn run_sh(&self) -> PathBuf {
+        self.root.join("run.sh")
+    }
+
+    /// `report.html`: the report for people.
+    pub fn report_html(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+}
+
+/// Replace the file at `path` in one step: whoever opens it, at any moment and after any crash, finds the
+/// old content or the new, whole. `write` fills the temporary file `.name.tmp` beside it.
+pub fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), RecordError> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let replaced = File::create(&temporary)
+        .and_then(|mut file| write(&mut file).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    if let Err(source) = replaced {
+        // Gives its space back to a full disk; the old file stays.
+        let _ = fs::remove_file(&temporary);
+        return Err(RecordError::Write { path: path.to_path_buf(), source });
+    }
+    sync_folder(path)
+}
+
+/// Make the name of the file at `path` survive a crash, as syncing the file does for its content.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), RecordError> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|file| file.sync_all()).map_err(RecordError::write(folder))
+}
+
+#[cfg(test)]
+pub(crate) mod small_disk {
+    //! A file system of 64 KiB for tests of a full disk.
+
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    pub(crate) struct SmallDisk {
+        folder: tempfile::TempDir,
+    }
+
+    impl SmallDisk {
+        /// `None`, with the reason on stderr, where this user may not mount.
+        pub(crate) fn mount() -> Option<Self> {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs"];
+            match Command::new("mount").args(options).arg(folder.path()).output() {
+                Ok(output) if output.status.success() => Some(Self { folder }),
+                Ok(output) => {
+                    eprintln!("skipped: no small disk to fill: {}", String::from_utf8_lossy(&output.stderr).trim());
+                    None
+                }
+                Err(error) => {
+                    eprintln!("skipped: no small disk to fill: mount: {error}");
+                    None
+                }
+            }
+        }
+
+        pub(crate) fn path(&self) -> &Path {
+            self.folder.path()
+        }
+
+        /// Take all space that is left.
+        pub(crate) fn fill(&self) -> PathBuf {
+            let ballast = self.path().join("ballast");
+            let mut size = 0;
+            while std::fs::write(&ballast, vec![0; size + 4096]).is_ok() {
+                size += 4096;
+            }
+            ballast
+        }
+    }
+
+    impl Drop for SmallDisk {
+        fn drop(&mut self) {
+            let status = Command::new("umount").arg(self.path()).status();
+            assert!(status.is_ok_and(|status| status.success()), "{} stays mounted", self.path().display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_tuner_is_refused_with_the_pid_of_the_first() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, lock) = RunFolder::create(&parent.path().join("runs/a")).unwrap();
+        let message = folder.lock().unwrap_err().to_string();
+        assert!(message.contains(&format!("pid {}", std::process::id())), "{message}");
+        assert!(message.contains(&folder.root().display().to_string()), "{message}");
+        drop(lock);
+        folder.lock().unwrap();
+    }
+
+    #[test]
+    fn an_existing_folder_is_not_overwritten() {
+        let parent = tempfile::tempdir().unwrap();
+        std::fs::write(parent.path().join("thesis.tex"), "").unwrap();
+        let error = RunFolder::create(parent.path()).unwrap_err();
+        assert!(matches!(error, RecordError::Exists { .. }));
+        let expected = format!("--resume {}", parent.path().display());
+        assert!(error.to_string().contains(&expected), "{error}");
+        assert!(matches!(RunFolder::open(parent.path()), Err(RecordError::NoSession { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = RunFolder::create(&file.join("run")).unwrap_err();
+        assert!(error.to_string().contains(&file.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_replaced_file_is_the_old_or_the_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        replace_file(&path, |file| file.write_all(b"old")).unwrap();
+        let failed = replace_file(&path, |file| file.write_all(b"ne").and(Err(io::Error::other("no"))));
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is gone");
+        replace_file(&path, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn host_names_make_no_folders() {
+        let path = RunFolder::default_path("a/b c", "2026-11-20T07:08:09Z".parse().unwrap());
+        assert_eq!(path, Path::new("runs/a_b_c-20261120-070809"));
+    }
+}

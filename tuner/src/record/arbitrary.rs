@@ -1,0 +1,151 @@
+//! Rows for tests: one to read, and any that could be.
+
+use proptest::option::of;
+use proptest::prelude::*;
+use space::params::Coded;
+
+use super::*;
+
+/// A passed row with this trial number, NB growing with it.
+pub(crate) fn row(trial: u64) -> Row {
+    let hpl = HplParams { nb: 64 + 8 * trial as usize, ..HplParams::baseline(1000, 1, 2) };
+    Row {
+        schema_version: ROW_SCHEMA,
+        session: "host-20261120-070000".into(),
+        trial,
+        repeat_of: None,
+        paired_with: None,
+        strategy: "bayes".into(),
+        why: "expected improvement".into(),
+        fidelity: Fidelity::Full,
+        engine: "ours".into(),
+        n: hpl.n,
+        nb: hpl.nb,
+        p: hpl.p,
+        q: hpl.q,
+        nbmin: hpl.nbmin,
+        ndiv: hpl.ndiv,
+        depth: hpl.depth,
+        align: hpl.align,
+        pmap: hpl.pmap,
+        pfact: hpl.pfact,
+        rfact: hpl.rfact,
+        bcast: hpl.bcast,
+        swap: hpl.swap.into(),
+        swap_threshold: hpl.swap.threshold(),
+        l1: hpl.l1,
+        u: hpl.u,
+        equil: hpl.equil,
+        threads: 1,
+        huge_pages: true,
+        kernels: KernelChoice::Builtin,
+        extra: None,
+        predicted_rate_gflops: Some(20.5),
+        predicted_sd: Some(0.05),
+        outcome: Outcome::Passed,
+        failure_detail: None,
+        time_s: Some(0.033),
+        rate_gflops: Some(20.0 + trial as f64),
+        residual: Some(0.0034),
+        passed: true,
+        wall_s: 0.5,
+        cost_fraction: 1.0,
+        budget_left_s: 100.0 - trial as f64,
+        started_utc: "2026-11-20T07:00:00Z".into(),
+        seed: 1,
+        command: "hpl-tune run --dat HPL.dat".into(),
+        host: "host".into(),
+        kernel: "builtin 0.1.0".into(),
+        versions: "hpl-tune 0.1.0".into(),
+    }
+}
+
+fn any_coded<T: Coded + std::fmt::Debug>() -> impl Strategy<Value = T> {
+    proptest::sample::select(T::ALL.iter().map(|(value, _)| *value).collect::<Vec<_>>())
+}
+
+fn any_finite() -> impl Strategy<Value = f64> {
+    any::<f64>().prop_filter("JSON has no infinity", |value| value.is_finite())
+}
+
+fn any_outcome() -> impl Strategy<Value = Outcome> {
+    use Outcome::*;
+    proptest::sample::select(vec![
+        Passed,
+        Infeasible,
+        Launch,
+        TimedOut,
+        Crashed,
+        Killed,
+        OutOfMemory,
+        Residual,
+        Skipped,
+        Output,
+    ])
+}
+
+fn any_kernels() -> impl Strategy<Value = KernelChoice> {
+    any::<String>().prop_map(KernelChoice::from)
+}
+
+/// Any row with finite numbers and any text.
+pub(crate) fn any_row() -> impl Strategy<Value = Row> {
+    let identity = (any::<u64>(), of(any::<u64>()), of(any::<u64>()), any::<String>(), any::<String>());
+    let sizes = proptest::array::uniform10(0..1_000_000_usize);
+    let words = (
+        (any_coded(), any_coded(), any_coded(), any_coded(), any_coded(), any_coded()),
+        proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
+        proptest::sample::select(vec![Fidelity::Timeline, Fidelity::Window, Fidelity::Full]),
+        (any_kernels(), any::<bool>(), any::<bool>(), of(any::<String>())),
+    );
+    let numbers = (proptest::array::uniform5(of(any_finite())), proptest::array::uniform3(any_finite()));
+    let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
+    (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
+        let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
+        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, (kernels, equil, huge_pages, extra)) = words;
+        let ([predicted_rate_gflops, predicted_sd, time_s, rate_gflops, residual], fixed) = numbers;
+        Row {
+            trial: identity.0,
+            repeat_of: identity.1,
+            paired_with: identity.2,
+            strategy: identity.3,
+            why: identity.4,
+            fidelity,
+            n,
+            nb,
+            p,
+            q,
+            nbmin,
+            ndiv,
+            depth,
+            align,
+            pmap,
+            pfact,
+            rfact,
+            bcast,
+            swap,
+            swap_threshold,
+            l1,
+            u,
+            equil,
+            threads,
+            huge_pages,
+            kernels,
+            extra,
+            predicted_rate_gflops,
+            predicted_sd,
+            outcome: outcome.0,
+            failure_detail: outcome.1,
+            passed: outcome.2,
+            seed: outcome.3,
+            command: outcome.4,
+            time_s,
+            rate_gflops,
+            residual,
+            wall_s: fixed[0],
+            cost_fraction: fixed[1],
+            budget_left_s: fixed[2],
+            ..row(0)
+        }
+    })
+}

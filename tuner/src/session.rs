@@ -1,0 +1,164 @@
+//! `session.toml`: what a session was asked to do, and how far it got.
+//!
+//! With the journal this is all that a resume needs. Time while no tuner runs does not count against the
+//! budget: the clock is what the last row and the last save of this file say was used.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use space::KernelChoice;
+
+use crate::error::RecordError;
+use crate::folder::replace_file;
+use crate::record::Row;
+
+/// Version of the `session.toml` schema.
+pub const SESSION_SCHEMA: u32 = 1;
+
+/// A session, as stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// [`SESSION_SCHEMA`] of the writer.
+    pub schema_version: u32,
+    /// Name of the session, as in [`Row::session`].
+    pub name: String,
+    /// Version of hpl-tune that started it.
+    pub version: String,
+    /// Host name.
+    pub host: String,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// The command that started it, quoted for a shell.
+    pub command: String,
+    /// Wall-clock budget in seconds, everything included.
+    pub budget_s: f64,
+    /// Wall-clock seconds used when this file was last saved.
+    pub elapsed_s: f64,
+    /// Seed of every random choice.
+    #[serde(with = "as_text")]
+    pub seed: u64,
+    /// Search strategy.
+    pub strategy: String,
+    /// Cores that runs may use, by number.
+    pub cores: Vec<usize>,
+    /// Memory that a run may use, in bytes.
+    pub memory_bytes: u64,
+    /// Kernels that runs use, never `auto`.
+    pub kernels: KernelChoice,
+    /// Target N of the search, once it is chosen.
+    pub n: Option<usize>,
+    /// The largest N that memory allows, once it is known.
+    pub n_memory: Option<usize>,
+    /// Whether the budget, rather than memory or the user, limits N.
+    pub n_limited_by_budget: bool,
+}
+
+impl Session {
+    /// Write to `path`, replacing what is there in one step.
+    pub fn save(&self, path: &Path) -> Result<(), RecordError> {
+        let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;
+        replace_file(path, |file| std::io::Write::write_all(file, text.as_bytes()))
+    }
+
+    /// Read from `path`.
+    ///
+    /// # Errors
+    /// [`RecordError::Newer`] for a schema that this program does not know, [`RecordError::Damaged`] with the
+    /// offending line or key otherwise.
+    pub fn load(path: &Path) -> Result<Self, RecordError> {
+        /// Read first: a newer session is refused for its version, not for a key unknown here.
+        #[derive(Deserialize)]
+        struct Version {
+            schema_version: u64,
+        }
+        let text = std::fs::read_to_string(path).map_err(RecordError::read(path))?;
+        let damaged = |e: toml::de::Error| RecordError::damaged(path, e);
+        let found = toml::from_str::<Version>(&text).map_err(damaged)?.schema_version;
+        if found > u64::from(SESSION_SCHEMA) {
+            return Err(RecordError::Newer { path: path.to_path_buf(), found, known: SESSION_SCHEMA });
+        }
+        toml::from_str(&text).map_err(damaged)
+    }
+
+    /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.
+    pub fn used_s(&self, rows: &[Row]) -> f64 {
+        rows.iter().map(|row| self.budget_s - row.budget_left_s).fold(self.elapsed_s, f64::max)
+    }
+}
+
+/// TOML's integers have a sign, seeds do not.
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(seed)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+
+    fn session() -> Session {
+        Session {
+            schema_version: SESSION_SCHEMA,
+            name: "host-20261120-070000".into(),
+            version: "0.1.0".into(),
+            host: "host".into(),
+            started_utc: "2026-11-20T07:00:00Z".into(),
+            command: "hpl-tune --budget 2m".into(),
+            budget_s: 120.0,
+            elapsed_s: 12.5,
+            seed: u64::MAX,
+            strategy: "bayes".into(),
+            cores: vec![0, 1],
+            memory_bytes: 8 << 30,
+            kernels: KernelChoice::Blas("/usr/lib/libopenblas.so.0".into()),
+            n: None,
+            n_memory: Some(20_000),
+            n_limited_by_budget: false,
+        }
+    }
+
+    #[test]
+    fn a_session_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        for n in [None, Some(8000)] {
+            let saved = Session { n, ..session() };
+            saved.save(&path).unwrap();
+            assert_eq!(Session::load(&path).unwrap(), saved);
+        }
+    }
+
+    #[test]
+    fn wrong_files_are_named_with_what_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        session().save(&path).unwrap();
+        let good = std::fs::read_to_string(&path).unwrap();
+        for (bad, expected) in [
+            (good.replace("budget_s", "budgie_s"), "budgie_s"),
+            (good.replace("schema_version = 1", "schema_version = 7"), "newer"),
+            (good.replace("18446744073709551615", "-1"), "invalid digit"),
+            (String::new(), "schema_version"),
+        ] {
+            std::fs::write(&path, bad).unwrap();
+            let message = Session::load(&path).unwrap_err().to_string();
+            assert!(message.contains(expected) && message.contains("session.toml"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_clock_is_the_later_of_file_and_journal() {
+        let session = session();
+        assert_eq!(session.used_s(&[]), 12.5);
+        assert_eq!(session.used_s(&[row(0), row(5)]), 120.0 - 95.0);
+    }
+}
