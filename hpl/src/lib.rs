@@ -4,6 +4,7 @@
 //! (the main loop), then the phases it calls.
 
 pub mod comm;
+pub mod files;
 pub mod kernels;
 pub mod layout;
 pub mod mat;

@@ -1,20 +1,27 @@
 //! Messages between ranks.
 //!
 //! A message is a range of a shared buffer: what is in flight is owned, so nothing dangles. Messages
-//! between two ranks with the same tag arrive in the order they were sent. A rank that panics, fails or
-//! goes away poisons its group: every wait of the others returns [`PeerGone`], nobody hangs.
+//! between two ranks with the same tag arrive in the order they were sent, at receives in the order they
+//! were posted. A rank that panics, fails or goes away while others wait for it poisons its world: every
+//! wait of the others returns [`PeerGone`], nobody hangs.
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+pub mod recording;
+pub mod threads;
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Tag of a message; the engine gives each purpose its own.
+/// Tag of a message, below [`Tag::MAX`]; the engine gives each purpose its own.
 pub type Tag = u32;
 
-/// A peer has failed or left; the group cannot go on.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("rank {rank} of the group is gone: {reason}")]
+/// A peer has failed or left; no group of its world can go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank} is gone: {reason}")]
 pub struct PeerGone {
-    /// Rank in the group where the failure was noticed or caused.
+    /// Rank in the world, not in the group, that caused the failure.
     pub rank: usize,
     /// What is known of the cause.
     pub reason: String,
@@ -76,9 +83,16 @@ pub trait Comm: Sized + Send {
     fn size(&self) -> usize;
 
     /// Starts sending `range` of `buf` to rank `to` (self allowed).
+    ///
+    /// # Panics
+    /// When `to`, `tag` or `range` is out of bounds.
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self::Send;
 
-    /// Starts receiving a message of `len` doubles from rank `from` (self allowed).
+    /// Starts receiving a message of `len` doubles from rank `from` (self allowed). A message of another
+    /// length poisons the world.
+    ///
+    /// # Panics
+    /// When `from` or `tag` is out of bounds.
     fn irecv(&self, from: usize, tag: Tag, len: usize) -> Self::Recv;
 
     /// The group of the ranks that pass the same `color`, ordered by `key`. Called by every rank.
@@ -87,7 +101,8 @@ pub trait Comm: Sized + Send {
     /// [`PeerGone`] when the group is poisoned.
     fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone>;
 
-    /// Poisons the group: every present and future wait in it and in groups split from or above it fails.
+    /// Poisons the world: every present and future wait in this group and all groups above, below and beside
+    /// it fails. The first cause is the one reported.
     fn poison(&self, reason: &str);
 
     /// Waits until every rank of the group is here.

@@ -1,0 +1,72 @@
+//! A [`Comm`] that records what its rank sends, for tests of message patterns.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Comm, PeerGone, Tag};
+
+/// One message sent, with the ranks of the group it was sent in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Sender.
+    pub from: usize,
+    /// Receiver.
+    pub to: usize,
+    /// Tag.
+    pub tag: Tag,
+    /// Length in doubles.
+    pub len: usize,
+}
+
+/// A rank whose sends are recorded. A group split from it records its own.
+pub struct Recording<C> {
+    inner: C,
+    sent: RefCell<Vec<Sent>>,
+}
+
+impl<C: Comm> Recording<C> {
+    /// Records what `inner` sends from now on.
+    pub fn new(inner: C) -> Self {
+        Self { inner, sent: RefCell::default() }
+    }
+
+    /// The messages sent so far, in order; barriers and splits are not among them.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.sent.borrow().clone()
+    }
+}
+
+impl<C: Comm> Comm for Recording<C> {
+    type Send = C::Send;
+    type Recv = C::Recv;
+
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> C::Send {
+        self.sent.borrow_mut().push(Sent { from: self.rank(), to, tag, len: range.len() });
+        self.inner.isend(to, tag, buf, range)
+    }
+
+    fn irecv(&self, from: usize, tag: Tag, len: usize) -> C::Recv {
+        self.inner.irecv(from, tag, len)
+    }
+
+    fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone> {
+        self.inner.split(color, key).map(Self::new)
+    }
+
+    fn poison(&self, reason: &str) {
+        self.inner.poison(reason);
+    }
+
+    fn barrier(&self) -> Result<(), PeerGone> {
+        self.inner.barrier()
+    }
+}

@@ -1,0 +1,85 @@
+//! Files that are complete or absent.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes `bytes` to `path` so that a reader, or a crash at any moment, sees the old file or the new one,
+/// never a part: to a temporary name beside it, fsynced, then renamed.
+///
+/// # Errors
+/// Any step's, with the path in its message; the temporary file is removed then.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = temporary_name(path);
+    let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    match written {
+        Ok(()) => {
+            sync_folder(path);
+            Ok(())
+        }
+        Err(error) => {
+            // Best effort: the first error is the one that matters.
+            let _ = fs::remove_file(&temporary);
+            Err(io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())))
+        }
+    }
+}
+
+/// Hidden, in the same folder, different for each process: two writers do not share it.
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes the new name durable. A file system that cannot sync a folder does not fail the write.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn replaces_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        for text in ["first, longer", "second"] {
+            write_atomically(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(names(folder.path()), ["result.json"]);
+    }
+
+    #[test]
+    fn a_failure_names_the_path_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        // A folder of that name: the rename fails after the temporary file was written.
+        let taken = folder.path().join("result.json");
+        fs::create_dir_all(taken.join("full")).unwrap();
+        let error = write_atomically(&taken, b"x").unwrap_err();
+        assert!(error.to_string().contains("result.json"), "{error}");
+        assert_eq!(names(folder.path()), ["result.json"]);
+
+        let missing = folder.path().join("none/result.json");
+        let error = write_atomically(&missing, b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().contains("none/result.json"), "{error}");
+    }
+}
