@@ -3,8 +3,10 @@
 //! Reading order: [`mat`] (views), `layout` (who owns what), `plan` (what a step consists of), `gesv`
 //! (the main loop), then the phases it calls.
 
+pub mod affinity;
 pub mod comm;
 pub mod files;
+pub mod host;
 pub mod kernels;
 pub mod layout;
 pub mod mat;

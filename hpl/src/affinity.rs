@@ -1,0 +1,82 @@
+//! Which cores a rank's threads run on.
+
+use std::io;
+
+/// The cores of each rank: `threads` neighbours from `cores` for each of `ranks`, the ranks spread evenly
+/// over the list so that few of them share a cache. `None` when ranks × threads exceed the cores: then
+/// threads must share cores, and nobody is pinned.
+pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Vec<usize>>> {
+    if ranks.checked_mul(threads)? > cores.len() {
+        return None;
+    }
+    let set = |rank: usize| {
+        let first = rank * cores.len() / ranks;
+        cores[first..first + threads].to_vec()
+    };
+    Some((0..ranks).map(set).collect())
+}
+
+/// Binds the calling thread to one core (a logical CPU number).
+///
+/// # Errors
+/// The system's error when the core does not exist or is not allowed.
+pub fn pin_current_thread(core: usize) -> io::Result<()> {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(nix::unistd::Pid::from_raw(0), &set)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn more_threads_than_cores_are_not_pinned() {
+        assert_eq!(core_sets(&[0, 1], 3, 1), None);
+        assert_eq!(core_sets(&[0, 1], 1, 3), None);
+        assert_eq!(core_sets(&[0, 1], usize::MAX, 2), None);
+    }
+
+    #[test]
+    fn ranks_spread_over_the_cores() {
+        assert_eq!(core_sets(&[4, 5, 6, 7], 2, 1).unwrap(), [[4], [6]]);
+        assert_eq!(core_sets(&[4, 5, 6, 7], 2, 2).unwrap(), [[4, 5], [6, 7]]);
+    }
+
+    proptest! {
+        #[test]
+        fn sets_are_contiguous_and_disjoint(cores in 1_usize..40, ranks in 1_usize..10, threads in 1_usize..10) {
+            let cores: Vec<usize> = (0..cores).map(|c| 100 + c).collect();
+            if let Some(sets) = core_sets(&cores, ranks, threads) {
+                prop_assert_eq!(sets.len(), ranks);
+                let all = sets.concat();
+                prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "disjoint, ascending");
+                prop_assert!(all.iter().all(|core| cores.contains(core)));
+                prop_assert!(sets.iter().all(|set| set.len() == threads && set[threads - 1] - set[0] == threads - 1));
+            } else {
+                prop_assert!(ranks * threads > cores.len());
+            }
+        }
+    }
+
+    #[test]
+    fn pinned_thread_is_alone_on_its_core() {
+        let core = crate::host::facts().cores_allowed[0];
+        std::thread::spawn(move || {
+            pin_current_thread(core).unwrap();
+            assert_eq!(crate::host::facts().cores_allowed, [core]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn missing_core_is_an_error() {
+        for core in [1000, 100_000] {
+            assert!(std::thread::spawn(move || pin_current_thread(core)).join().unwrap().is_err());
+        }
+    }
+}

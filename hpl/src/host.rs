@@ -1,0 +1,147 @@
+//! What the host offers: cores, memory, load, clock.
+//!
+//! Everything is read from /proc and /sys by [`facts`]; what the texts mean is said by pure functions below
+//! `host/`, which answer `None` to anything malformed. A container's limits count as the machine's own.
+
+mod cgroup;
+mod cores;
+mod parse;
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The host as this process sees it, at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub hostname: String,
+    /// Processor model, `unknown` when the system does not say.
+    pub cpu_model: String,
+    /// Logical CPUs to run on, one of each physical core, neighbours in cache and socket side by side. Only
+    /// those that the affinity mask allows, and not more than the cgroup's CPU quota feeds; at least one.
+    pub cores_allowed: Vec<usize>,
+    /// Logical CPUs that the affinity mask allows.
+    pub cpus_allowed: usize,
+    /// CPU quota of the cgroup, in CPUs.
+    pub cpu_quota: Option<f64>,
+    /// Memory of the machine in bytes.
+    pub memory_total_bytes: u64,
+    /// Memory that can be filled without swapping, in bytes: what the system calls available, or what the
+    /// cgroup's limit leaves, whichever is less.
+    pub memory_available_bytes: u64,
+    /// Memory limit of the cgroup in bytes, where there is one.
+    pub memory_limit_bytes: Option<u64>,
+    /// Runnable processes, mean of the last minute.
+    pub load: Option<f64>,
+    /// Time counters of all CPUs since boot.
+    pub cpu_times: Option<CpuTimes>,
+    /// Clock of the first allowed core now, in Hz.
+    pub clock_hz: Option<f64>,
+    /// Its nominal clock in Hz, where the system says.
+    pub base_clock_hz: Option<f64>,
+}
+
+/// CPU time since boot, all CPUs together, in clock ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimes {
+    /// All time, idle included.
+    pub total: u64,
+    /// Time that the hypervisor gave to others.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// Share of the CPU time stolen since `earlier`; `None` when no time has passed.
+    pub fn stolen_since(&self, earlier: &Self) -> Option<f64> {
+        let total = self.total.checked_sub(earlier.total).filter(|&ticks| ticks > 0)?;
+        Some(self.steal.saturating_sub(earlier.steal) as f64 / total as f64)
+    }
+}
+
+/// Reads the facts.
+pub fn facts() -> HostFacts {
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let group = cgroup::limits();
+    let cpus = allowed_cpus();
+    let cores_allowed = cores::feed(cores::physical(&cpus, cores::topology), group.cpu_quota);
+    let memory_total_bytes = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
+    let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));
+    let frequency = |name: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu{}/cpufreq/{name}", cores_allowed[0]);
+        parse::number(&read(path)?).map(|khz| khz * 1e3)
+    };
+    HostFacts {
+        hostname: nix::unistd::gethostname()
+            .map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned()),
+        cpu_model: parse::field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
+        cpus_allowed: cpus.len(),
+        cpu_quota: group.cpu_quota,
+        memory_total_bytes,
+        memory_available_bytes: group.memory_headroom_bytes.map_or(available, |headroom| headroom.min(available)),
+        memory_limit_bytes: group.memory_limit_bytes.filter(|&limit| limit < memory_total_bytes),
+        load: read("/proc/loadavg").and_then(|text| parse::number(text.split(' ').next()?)),
+        cpu_times: read("/proc/stat").and_then(|text| parse::cpu_times(&text)),
+        clock_hz: frequency("scaling_cur_freq")
+            .or_else(|| parse::number(parse::field(&cpuinfo, "cpu MHz")?).map(|mhz| mhz * 1e6)),
+        base_clock_hz: frequency("base_frequency"),
+        cores_allowed,
+    }
+}
+
+/// Logical CPUs that this thread may run on; at least one.
+fn allowed_cpus() -> Vec<usize> {
+    let status = read("/proc/thread-self/status").unwrap_or_default();
+    parse::field(&status, "Cpus_allowed_list").and_then(parse::cpu_list).filter(|cpus| !cpus.is_empty()).unwrap_or_else(
+        || {
+            let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            (0..count).collect()
+        },
+    )
+}
+
+enum Pages {
+    All,
+    Free,
+}
+
+/// Physical memory in bytes from the C library, for systems without a readable /proc/meminfo.
+fn pages(which: Pages) -> u64 {
+    use nix::unistd::{SysconfVar, sysconf};
+    let ask = |what| sysconf(what).ok().flatten().and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
+    let count = match which {
+        Pages::All => ask(SysconfVar::_PHYS_PAGES),
+        Pages::Free => ask(SysconfVar::_AVPHYS_PAGES),
+    };
+    count.saturating_mul(ask(SysconfVar::PAGE_SIZE))
+}
+
+/// The text of a file; `None` when it cannot be read.
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_plausible() {
+        let facts = facts();
+        assert!(!facts.cores_allowed.is_empty() && facts.cores_allowed.len() <= facts.cpus_allowed);
+        assert!(facts.memory_available_bytes > 1 << 20);
+        assert!(facts.memory_available_bytes <= facts.memory_total_bytes);
+        let later = super::facts().cpu_times.unwrap();
+        assert!(later.total >= facts.cpu_times.unwrap().total);
+    }
+
+    #[test]
+    fn steal_needs_time_to_pass() {
+        let at = |total, steal| CpuTimes { total, steal };
+        assert_eq!(at(200, 30).stolen_since(&at(100, 5)), Some(0.25));
+        assert_eq!(at(100, 5).stolen_since(&at(100, 5)), None);
+        assert_eq!(at(100, 5).stolen_since(&at(200, 5)), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which logical CPUs stand for which cores.
+
+use super::parse;
+
+/// Where a logical CPU sits.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    /// Socket.
+    pub(super) package: usize,
+    /// Logical CPUs that share its last-level cache.
+    pub(super) cache: Vec<usize>,
+    /// Logical CPUs of its physical core, itself included.
+    pub(super) siblings: Vec<usize>,
+}
+
+/// Reads the place of a logical CPU; what the system does not say is left empty.
+pub(super) fn topology(cpu: usize) -> Place {
+    let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
+    let read = |name: &str| super::read(format!("{folder}/{name}"));
+    let list = |name: &str| read(name).and_then(|text| parse::cpu_list(&text));
+    // The highest cache level is the one shared by most.
+    let caches = (0..8).filter_map(|index| list(&format!("cache/index{index}/shared_cpu_list")));
+    Place {
+        package: read("topology/physical_package_id").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        cache: caches.max_by_key(Vec::len).unwrap_or_default(),
+        siblings: list("topology/core_cpus_list").or_else(|| list("topology/thread_siblings_list")).unwrap_or_default(),
+    }
+}
+
+/// The first of `cpus` on each physical core, ordered by socket, then shared cache, then number.
+/// Hyperthreads share one set of floating-point units: a second thread there gains nothing.
+pub(super) fn physical(cpus: &[usize], place: impl Fn(usize) -> Place) -> Vec<usize> {
+    let mut cores = Vec::new();
+    for &cpu in cpus {
+        let place = place(cpu);
+        let first = place.siblings.iter().copied().find(|sibling| cpus.contains(sibling)).unwrap_or(cpu);
+        if first == cpu {
+            cores.push((place.package, place.cache.first().copied(), cpu));
+        }
+    }
+    cores.sort_unstable();
+    cores.into_iter().map(|(_, _, cpu)| cpu).collect()
+}
+
+/// As many of `cores` as `quota` CPUs feed, at least one. Threads beyond the quota would be stopped in turns,
+/// and a factorization waits for its slowest.
+pub(super) fn feed(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
+    if let Some(quota) = quota {
+        // A float above the number of cores saturates in the cast.
+        cores.truncate((quota.floor() as usize).max(1));
+    }
+    cores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cpu_of_each_core() {
+        // Two sockets of two cores, hyperthreads numbered after all cores, sockets interleaved.
+        let place = |cpu: usize| Place {
+            package: cpu % 2,
+            cache: (0..8).filter(|other| other % 2 == cpu % 2).collect(),
+            siblings: vec![cpu % 4, cpu % 4 + 4],
+        };
+        assert_eq!(physical(&[0, 1, 2, 3, 4, 5, 6, 7], place), [0, 2, 1, 3]);
+        // The first sibling is not allowed: the second stands for the core.
+        assert_eq!(physical(&[1, 4, 5], place), [4, 1]);
+    }
+
+    #[test]
+    fn unknown_topology_keeps_all() {
+        assert_eq!(physical(&[3, 5], |_| Place::default()), [3, 5]);
+    }
+
+    #[test]
+    fn quota_feeds_whole_cores() {
+        let cores = vec![0, 1, 2, 3];
+        assert_eq!(feed(cores.clone(), None), cores);
+        assert_eq!(feed(cores.clone(), Some(2.9)), [0, 1]);
+        assert_eq!(feed(cores.clone(), Some(0.3)), [0]);
+        assert_eq!(feed(cores.clone(), Some(1e300)), cores);
+    }
+}
