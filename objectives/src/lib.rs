@@ -3,3 +3,4 @@
 pub mod fit;
 pub mod mcl;
 pub mod netlib;
+pub mod predict;

@@ -176,7 +176,7 @@ fn lcm(a: u64, b: u64) -> u64 {
 /// Rows and columns of ranks p_x × q_x that share a layer joining `ranks` of the grid: as square as
 /// possible with p_x ≤ q_x, inside P×Q (inferred from the text around (18)–(21)). Where no such pair fits,
 /// the ranks lie as a row-major grid places them.
-fn inner_grid(ranks: usize, g: &Problem) -> (f64, f64) {
+pub(crate) fn inner_grid(ranks: usize, g: &Problem) -> (f64, f64) {
     let (p_max, q_max) = (g.p as usize, g.q as usize);
     let ranks = ranks.clamp(1, p_max * q_max);
     let largest = ranks.isqrt();

@@ -1,0 +1,192 @@
+//! The calibrated prediction: MCL's steps with this machine's measured kernels in place of γ.
+//!
+//! From [MCL] come the terms of a step and their messages: equations (1) and (2) per panel, every layer
+//! charged on its own full extent. Ours is the substitution: computing is not γ times flops but the fitted
+//! time of DGEMM, DTRSM, panel and row swap at the step's real local shape on the fullest process; what needs
+//! no message costs none; and DEPTH decides whether the panel hides behind the update ([`Terms::hidden_s`]).
+//! Like MCL, the prediction is blind to PFACT, RFACT, NBMIN, NDIV, BCAST, SWAP, L1, U, EQUIL, ALIGN and PMAP:
+//! candidates that differ only there get the same time.
+
+mod rates;
+mod steps;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use space::Candidate;
+use space::machine::{Machine, RateKernel};
+
+use crate::mcl::McLayer;
+use rates::RateTable;
+use steps::Run;
+
+/// Why a machine description cannot predict.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// A kernel has no rate at all.
+    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again")]
+    MissingRate {
+        /// The kernel.
+        kernel: RateKernel,
+    },
+    /// A rate has the wrong number of entries.
+    #[error("[[rate]] {kernel:?} for {threads} threads: {key} has {found} entries, its form needs {needed}")]
+    Shape {
+        /// The kernel.
+        kernel: RateKernel,
+        /// Its threads.
+        threads: usize,
+        /// `coefficients` or `valid`.
+        key: &'static str,
+        /// Entries needed.
+        needed: usize,
+        /// Entries found.
+        found: usize,
+    },
+    /// A coefficient is negative or not a number, or all are zero.
+    #[error("[[rate]] {kernel:?} for {threads} threads: coefficients must be non-negative numbers, not all 0")]
+    Coefficients {
+        /// The kernel.
+        kernel: RateKernel,
+        /// Its threads.
+        threads: usize,
+    },
+    /// There is no core to run on.
+    #[error("the machine description has no [[node]] with cores")]
+    NoCores,
+}
+
+/// Predicted time of a run, term by term, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Terms {
+    /// Panel factorization, without its messages.
+    pub fact_s: f64,
+    /// Pivot exchanges over the process column.
+    pub pivot_s: f64,
+    /// Panel broadcast over the process row.
+    pub lbcast_s: f64,
+    /// Row swaps and their exchange.
+    pub rs_s: f64,
+    /// Triangular solves of the update.
+    pub trsm_s: f64,
+    /// Matrix products of the update.
+    pub gemm_s: f64,
+    /// Backward substitution.
+    pub trsv_s: f64,
+    /// Part of the above that DEPTH hides; subtract it.
+    pub hidden_s: f64,
+}
+
+impl Terms {
+    /// Time of the run in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.fact_s + self.pivot_s + self.lbcast_s + self.rs_s + self.trsm_s + self.gemm_s + self.trsv_s - self.hidden_s
+    }
+}
+
+/// All that the prediction depends on; equal keys have equal times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    n: usize,
+    nb: usize,
+    p: usize,
+    q: usize,
+    threads: usize,
+    look_ahead: bool,
+}
+
+impl Key {
+    fn new(c: &Candidate) -> Self {
+        let h = &c.hpl;
+        Self { n: h.n, nb: h.nb, p: h.p, q: h.q, threads: c.engine.threads, look_ahead: h.depth > 0 }
+    }
+}
+
+/// Predicts the time of candidates on one machine. Shared by threads; remembers what it has computed.
+#[derive(Debug)]
+pub struct Predictor {
+    rates: RateTable,
+    /// Layers between ranks, innermost first.
+    layers: Vec<McLayer>,
+    /// Seconds per word that a rank streams from its memory; 0 when the description has no such layer.
+    memory_s_per_word: f64,
+    cores: usize,
+    cache: Mutex<HashMap<Key, f64>>,
+}
+
+impl Predictor {
+    /// Factor of βn·NB/Q in the update, [`crate::mcl::Mcl::update_coefficient`].
+    const UPDATE_COEFFICIENT: f64 = 2.0;
+
+    /// The predictor of a calibrated machine. A layer of one rank is that rank's memory, as in MCL; it serves
+    /// the backward substitution, as the kernels' measured times hold their own memory traffic.
+    ///
+    /// # Errors
+    /// [`ModelError`] when a kernel has no rate, a rate is malformed, or there is no core.
+    pub fn new(machine: &Machine) -> Result<Self, ModelError> {
+        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum();
+        if cores == 0 {
+            return Err(ModelError::NoCores);
+        }
+        let (memory, layers): (Vec<McLayer>, Vec<McLayer>) =
+            machine.layers.iter().map(McLayer::from).partition(|layer| layer.ranks <= 1);
+        Ok(Self {
+            rates: RateTable::new(&machine.rates)?,
+            layers,
+            memory_s_per_word: memory.first().map_or(0.0, |layer| layer.beta_s),
+            cores,
+            cache: Mutex::new(HashMap::new()),
+        })
+    }
+
+    /// Predicted time of factorization and backward substitution, in seconds; what HPL times.
+    pub fn time_s(&self, c: &Candidate) -> f64 {
+        let key = Key::new(c);
+        // A panic of another thread leaves the map whole: it holds finished predictions only.
+        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        known.unwrap_or_else(|| {
+            let time_s = self.terms(&key).total_s();
+            self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(key, time_s);
+            time_s
+        })
+    }
+
+    /// Predicted score in GFLOP/s.
+    pub fn rate_gflops(&self, c: &Candidate) -> f64 {
+        space::flops::rate_gflops(c.hpl.n, self.time_s(c))
+    }
+
+    /// The predicted time, term by term.
+    pub fn breakdown(&self, c: &Candidate) -> Terms {
+        self.terms(&Key::new(c))
+    }
+
+    /// Where the prediction leaves the range that the rates were measured in; empty inside it.
+    ///
+    /// Only the largest sizes of a run count: every run's last steps are small.
+    pub fn warnings(&self, c: &Candidate) -> Vec<String> {
+        let key = Key::new(c);
+        let mut warnings = self.rates.warnings(key.threads, &Run::new(&key).largest());
+        let ranks = key.p * key.q;
+        if ranks > 1 && self.layers.iter().all(|layer| layer.ranks < ranks) {
+            warnings.push(format!("no [[layer]] joins {ranks} ranks; the outermost one is taken for all of them"));
+        }
+        if ranks * key.threads > self.cores {
+            warnings.push(format!(
+                "{ranks} ranks × {} threads share {} cores; kernels are taken as that much slower",
+                key.threads, self.cores
+            ));
+        }
+        warnings
+    }
+
+    fn terms(&self, key: &Key) -> Terms {
+        let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
+        let kernels = self.rates.at(key.threads, shared.max(1.0));
+        let messages = steps::Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
+        Run::new(key).terms(&kernels, &messages, self.memory_s_per_word)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The kernels' fitted times, ready for millions of evaluations.
+
+use space::machine::{Rate, RateKernel};
+
+use super::ModelError;
+use crate::fit::{size_count, terms};
+
+const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
+
+/// Rates by kernel and threads.
+#[derive(Debug)]
+pub(super) struct RateTable {
+    /// Per kernel of [`KERNELS`]: measured rates, threads rising.
+    by_kernel: [Vec<Rate>; 4],
+}
+
+/// The kernels of a rank with a given number of threads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankKernels {
+    dgemm: [f64; 5],
+    dtrsm: [f64; 3],
+    panel: [f64; 3],
+    swap: [f64; 2],
+    /// Panel factored by one thread of the rank.
+    panel_alone: [f64; 3],
+}
+
+impl RankKernels {
+    /// C(m×n) −= A(m×k)·B(k×n), in seconds.
+    pub(super) fn dgemm_s(&self, m: f64, n: f64, k: f64) -> f64 {
+        let c = &self.dgemm;
+        c[0] * m * n * k + c[1] * m * n + c[2] * m * k + c[3] * n * k + c[4]
+    }
+
+    /// L1⁻¹·U with U k×n, in seconds.
+    pub(super) fn dtrsm_s(&self, k: f64, n: f64) -> f64 {
+        let c = &self.dtrsm;
+        c[0] * k * k * n + c[1] * k * n + c[2]
+    }
+
+    /// Factorization of an m×k panel by all threads of the rank, in seconds.
+    pub(super) fn panel_s(&self, m: f64, k: f64) -> f64 {
+        panel_form(&self.panel, m, k)
+    }
+
+    /// The same by one of its threads.
+    pub(super) fn panel_alone_s(&self, m: f64, k: f64) -> f64 {
+        panel_form(&self.panel_alone, m, k)
+    }
+
+    /// Exchange of k rows over n columns, in seconds.
+    pub(super) fn swap_s(&self, k: f64, n: f64) -> f64 {
+        self.swap[0] * k * n + self.swap[1]
+    }
+}
+
+fn panel_form(c: &[f64; 3], m: f64, k: f64) -> f64 {
+    c[0] * m * k * k + c[1] * m * k + c[2] * k
+}
+
+impl RateTable {
+    /// Checks and sorts the rates of a machine.
+    pub(super) fn new(rates: &[Rate]) -> Result<Self, ModelError> {
+        for rate in rates {
+            check(rate)?;
+        }
+        let mut by_kernel =
+            KERNELS.map(|kernel| -> Vec<Rate> { rates.iter().filter(|rate| rate.kernel == kernel).cloned().collect() });
+        for (list, kernel) in by_kernel.iter_mut().zip(KERNELS) {
+            if list.is_empty() {
+                return Err(ModelError::MissingRate { kernel });
+            }
+            list.sort_by_key(|rate| rate.threads);
+        }
+        Ok(Self { by_kernel })
+    }
+
+    /// Kernels of a rank of `threads` threads, each `shared` ≥ 1 times slower because threads share cores.
+    pub(super) fn at(&self, threads: usize, shared: f64) -> RankKernels {
+        RankKernels {
+            dgemm: self.coefficients(RateKernel::Dgemm, threads, shared),
+            dtrsm: self.coefficients(RateKernel::Dtrsm, threads, shared),
+            panel: self.coefficients(RateKernel::Panel, threads, shared),
+            swap: self.coefficients(RateKernel::Swap, threads, shared),
+            panel_alone: self.coefficients(RateKernel::Panel, 1, shared),
+        }
+    }
+
+    /// The rate measured with the nearest number of threads, the lower one of two.
+    fn nearest(&self, kernel: RateKernel, threads: usize) -> &Rate {
+        let list = &self.by_kernel[kernel as usize];
+        let after = list.partition_point(|rate| rate.threads <= threads);
+        &list[after.saturating_sub(1)]
+    }
+
+    fn coefficients<const LEN: usize>(&self, kernel: RateKernel, threads: usize, shared: f64) -> [f64; LEN] {
+        let rate = self.nearest(kernel, threads);
+        // Panels gain little from threads, so a neighbour's time is the better guess for them.
+        let speedup = if kernel == RateKernel::Panel { 1.0 } else { threads as f64 / rate.threads as f64 };
+        std::array::from_fn(|index| rate.coefficients[index] * shared / speedup)
+    }
+
+    /// What lies outside the measured ranges for a run whose largest sizes are `largest` (kernel, sizes).
+    pub(super) fn warnings(&self, threads: usize, largest: &[(RateKernel, Vec<f64>)]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (kernel, sizes) in largest {
+            let rate = self.nearest(*kernel, threads);
+            if rate.threads != threads {
+                warnings.push(format!(
+                    "{kernel:?} was not measured with {threads} threads; taken from {} threads",
+                    rate.threads
+                ));
+            }
+            for ((name, size), [low, high]) in names(*kernel).iter().zip(sizes).zip(&rate.valid) {
+                if size > high || (*name == "k" && size < low) {
+                    warnings.push(format!("{kernel:?} at {name} = {size}: measured from {low} to {high}"));
+                }
+            }
+        }
+        warnings
+    }
+}
+
+fn names(kernel: RateKernel) -> &'static [&'static str] {
+    match kernel {
+        RateKernel::Dgemm => &["m", "n", "k"],
+        RateKernel::Dtrsm | RateKernel::Swap => &["k", "n"],
+        RateKernel::Panel => &["m", "k"],
+    }
+}
+
+fn check(rate: &Rate) -> Result<(), ModelError> {
+    let Rate { kernel, threads, .. } = *rate;
+    let shape = |key, needed, found| ModelError::Shape { kernel, threads, key, needed, found };
+    let sizes = size_count(kernel);
+    let needed = terms(kernel, &vec![1.0; sizes]).len();
+    if rate.coefficients.len() != needed {
+        return Err(shape("coefficients", needed, rate.coefficients.len()));
+    }
+    if rate.valid.len() != sizes {
+        return Err(shape("valid", sizes, rate.valid.len()));
+    }
+    let usable = |c: &f64| c.is_finite() && *c >= 0.0;
+    if threads == 0 || !rate.coefficients.iter().all(usable) || rate.coefficients.iter().all(|&c| c == 0.0) {
+        return Err(ModelError::Coefficients { kernel, threads });
+    }
+    Ok(())
+}

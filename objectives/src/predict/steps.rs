@@ -1,0 +1,189 @@
+//! A run as its steps: local shapes, messages, and what overlaps.
+
+use space::machine::RateKernel;
+
+use super::rates::RankKernels;
+use super::{Key, Terms};
+use crate::mcl::{McLayer, inner_grid};
+use crate::netlib::Problem;
+
+/// Costs of a step's messages on one grid.
+///
+/// Each layer inside the grid is charged on its own full extent (m_x, n_x), as in MCL's cumulative reading:
+/// a share m_x/N of the panels with a share m_x/N of their words. The sums below are over layers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Messages {
+    log_p: f64,
+    p: f64,
+    /// Pivot exchange: seconds per message and per word.
+    pivot: [f64; 2],
+    /// Broadcast along the row.
+    row: [f64; 2],
+    /// Row exchange over the column.
+    column: [f64; 2],
+}
+
+impl Messages {
+    /// `coefficient` multiplies the words of the row exchange.
+    pub(super) fn new(layers: &[McLayer], key: &Key, coefficient: f64) -> Self {
+        let grid = Problem::new(key.n, key.nb, key.p, key.q);
+        let ranks = key.p * key.q;
+        let spanning = layers.iter().position(|layer| layer.ranks >= ranks).unwrap_or(layers.len().saturating_sub(1));
+        let mut messages = Self { log_p: grid.log_p(), p: grid.p, ..Self::default() };
+        for (index, layer) in layers.iter().enumerate().take(spanning + 1) {
+            let (p, q) = if index == spanning { (grid.p, grid.q) } else { inner_grid(layer.ranks, &grid) };
+            let (rows, columns) = (p / grid.p, q / grid.q);
+            let mut add = |to: fn(&mut Self) -> &mut [f64; 2], alpha: f64, beta: f64| {
+                let costs = to(&mut messages);
+                costs[0] += alpha * layer.alpha_s;
+                costs[1] += beta * layer.beta_s;
+            };
+            if key.p > 1 {
+                add(|m| &mut m.pivot, rows, rows);
+                add(|m| &mut m.column, columns, coefficient * columns * columns);
+            }
+            if key.q > 1 {
+                add(|m| &mut m.row, rows, rows * rows);
+            }
+        }
+        messages
+    }
+
+    /// NB pivot exchanges of 2NB + 4 words in log P rounds.
+    fn pivot_s(&self, jb: f64) -> f64 {
+        jb * self.log_p * (self.pivot[0] + self.pivot[1] * (2.0 * jb + 4.0))
+    }
+
+    /// One panel of `mp` local rows to the next process column.
+    fn broadcast_s(&self, mp: f64, jb: f64) -> f64 {
+        self.row[0] + self.row[1] * mp * jb
+    }
+
+    /// Exchange of `jb` rows over `nq` local columns.
+    fn exchange_s(&self, jb: f64, nq: f64) -> f64 {
+        self.column[0] * (self.log_p + self.p - 1.0) + self.column[1] * jb * nq
+    }
+}
+
+/// Sizes of one step on the fullest process.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// Columns of the panel.
+    jb: f64,
+    /// Local rows of the panel.
+    mp: f64,
+    /// Local rows below the panel.
+    mt: f64,
+    /// Local columns right of the panel, b included.
+    nq: f64,
+}
+
+/// The steps of one candidate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    key: &'a Key,
+}
+
+/// Largest local length over `procs` processes of `len` indices dealt in blocks of `nb`.
+fn fullest(len: usize, nb: usize, procs: usize) -> f64 {
+    let blocks = len.div_ceil(nb);
+    let full = blocks.div_ceil(procs) * nb;
+    // The last block may be short; it counts only when no other process has as many blocks.
+    let short = if procs == 1 || blocks % procs == 1 { blocks * nb - len } else { 0 };
+    (full - short) as f64
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(key: &'a Key) -> Self {
+        Self { key }
+    }
+
+    fn step(&self, step: usize) -> Step {
+        let Key { n, nb, p, q, .. } = *self.key;
+        let rows = n - step * nb;
+        let jb = nb.min(rows);
+        Step {
+            jb: jb as f64,
+            mp: fullest(rows, nb, p),
+            mt: fullest(rows - jb, nb, p),
+            nq: fullest(rows - jb + 1, nb, q),
+        }
+    }
+
+    /// Largest sizes that the run asks of each kernel.
+    pub(super) fn largest(&self) -> Vec<(RateKernel, Vec<f64>)> {
+        if self.key.n == 0 {
+            return Vec::new();
+        }
+        let s = self.step(0);
+        vec![
+            (RateKernel::Dgemm, vec![s.mt, s.nq, s.jb]),
+            (RateKernel::Dtrsm, vec![s.jb, s.nq]),
+            (RateKernel::Panel, vec![s.mp, s.jb]),
+            (RateKernel::Swap, vec![s.jb, s.nq]),
+        ]
+    }
+
+    /// Time of the run by terms. `memory_s_per_word` is what the backward substitution pays per matrix entry.
+    pub(super) fn terms(&self, kernels: &RankKernels, messages: &Messages, memory_s_per_word: f64) -> Terms {
+        let key = self.key;
+        let steps = key.n.div_ceil(key.nb);
+        let mut terms = Terms::default();
+        // With one process column and one thread nothing can run beside the panel.
+        let overlaps = key.look_ahead && (key.q > 1 || key.threads > 1);
+        let sharers = (key.threads * key.q) as f64;
+        let mut before: Option<(Step, f64)> = None;
+        for index in 0..steps {
+            let s = self.step(index);
+            let (pivot_s, lbcast_s) = (messages.pivot_s(s.jb), messages.broadcast_s(s.mp, s.jb));
+            let alone_s = kernels.panel_alone_s(s.mp, s.jb);
+            let fact_s = match before {
+                Some((previous, update_s)) if overlaps => {
+                    let serial_s = update_s + alone_s + pivot_s + lbcast_s;
+                    // Every rank takes its turn as the panel's owner, one of its threads at a time.
+                    let busy_s = update_s + (alone_s + pivot_s) / sharers;
+                    let columns = kernels.dtrsm_s(previous.jb, s.jb) + kernels.dgemm_s(previous.mt, s.jb, previous.jb);
+                    let chain_s = columns * key.threads as f64 + alone_s + pivot_s + lbcast_s;
+                    terms.hidden_s += (serial_s - busy_s.max(chain_s)).max(0.0);
+                    alone_s
+                }
+                _ => kernels.panel_s(s.mp, s.jb),
+            };
+            let rs_s = kernels.swap_s(s.jb, s.nq) + messages.exchange_s(s.jb, s.nq);
+            let trsm_s = kernels.dtrsm_s(s.jb, s.nq);
+            let gemm_s = if s.mt > 0.0 { kernels.dgemm_s(s.mt, s.nq, s.jb) } else { 0.0 };
+            before = Some((s, rs_s + trsm_s + gemm_s));
+            terms.fact_s += fact_s;
+            terms.pivot_s += pivot_s;
+            terms.lbcast_s += lbcast_s;
+            terms.rs_s += rs_s;
+            terms.trsm_s += trsm_s;
+            terms.gemm_s += gemm_s;
+        }
+        terms.trsv_s = self.trsv_s(messages, memory_s_per_word, steps as f64);
+        terms
+    }
+
+    /// T_backs of [HPL]: half of the matrix read once over all ranks, and x in NB pieces around the ring.
+    fn trsv_s(&self, messages: &Messages, memory_s_per_word: f64, steps: f64) -> f64 {
+        let (n, ranks) = (self.key.n as f64, (self.key.p * self.key.q) as f64);
+        let [alpha_s, beta_s] = [0, 1].map(|index: usize| messages.row[index].max(messages.column[index]));
+        memory_s_per_word * n * n / (2.0 * ranks) + steps * alpha_s + 2.0 * n * beta_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn fullest_counts_like_the_owner_table(len in 0usize..400, nb in 1usize..40, procs in 1usize..7) {
+            let axis = hpl::layout::Axis::block_cyclic(len, nb, procs);
+            let most = (0..procs).map(|proc| axis.local_len(proc)).max().unwrap();
+            prop_assert_eq!(fullest(len, nb, procs), most as f64);
+        }
+    }
+}
