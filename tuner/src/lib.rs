@@ -8,6 +8,7 @@ pub mod error;
 pub mod folder;
 pub mod history;
 pub mod journal;
+pub mod parquet;
 pub mod record;
 pub mod session;
 pub mod strategy;
