@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineParams, HplParams};
+use crate::{EngineParams, HplParams, Swap};
 
 /// HPL's parameters with our engine's: what flows through the program and comes back as a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -11,4 +11,89 @@ pub struct Candidate {
     pub hpl: HplParams,
     /// What `engine-params.toml` says.
     pub engine: EngineParams,
+}
+
+/// Whose rules say what cannot matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineProfile {
+    /// Our engine: L1, U and EQUIL have no effect; DEPTH is look-ahead by threads as well.
+    Ours,
+    /// Netlib's program: DEPTH means nothing at Q = 1.
+    Netlib,
+}
+
+impl Candidate {
+    /// The candidate with one value for everything that cannot matter, so that equal runs are equal.
+    /// Idempotent. The values taken are those of [`HplParams::baseline`], and DEPTH 0 where there is nothing
+    /// to look ahead with.
+    pub fn canonical(&self, profile: EngineProfile) -> Self {
+        Self { hpl: canonical_hpl(&self.hpl, self.engine.threads, profile), engine: self.engine.clone() }
+    }
+}
+
+/// [`Candidate::canonical`] of the parameters, run with `threads` threads per rank.
+pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProfile) -> HplParams {
+    let mut hpl = canonical_panel(*hpl);
+    let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
+    if hpl.p == 1 || hpl.q == 1 {
+        hpl.pmap = usual.pmap;
+    }
+    // A panel that goes to nobody, or to one other process column, goes the same way by every variant.
+    if hpl.q <= 2 {
+        hpl.bcast = usual.bcast;
+    }
+    hpl.swap = canonical_swap(&hpl);
+    match profile {
+        EngineProfile::Ours => {
+            (hpl.l1, hpl.u, hpl.equil) = (usual.l1, usual.u, usual.equil);
+            // One thread in all: nobody is there to factor ahead.
+            if hpl.p == 1 && hpl.q == 1 && threads <= 1 {
+                hpl.depth = 0;
+            }
+        }
+        EngineProfile::Netlib => {
+            if hpl.q == 1 {
+                hpl.depth = 0;
+            }
+            // At P = 1 the rows are swapped in place: no U is stored.
+            if hpl.p == 1 {
+                hpl.u = usual.u;
+            }
+            // Only spread-roll has lengths to balance.
+            if hpl.p == 1 || hpl.swap == Swap::BinExch {
+                hpl.equil = usual.equil;
+            }
+        }
+    }
+    hpl
+}
+
+/// The recursion of the panel: it splits NB columns into blocks of NBMIN, NDIV parts at a time.
+fn canonical_panel(mut hpl: HplParams) -> HplParams {
+    let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
+    // One block holds the matrix whatever NB is above N.
+    hpl.nb = hpl.nb.min(hpl.n.max(1));
+    // The recursion stops at n ≤ NBMIN, so at once from NBMIN = NB on.
+    hpl.nbmin = hpl.nbmin.min(hpl.nb);
+    let blocks = hpl.nb.div_ceil(hpl.nbmin.max(1));
+    // jb = ceil(blocks/NDIV)·NBMIN is one block for every NDIV ≥ blocks.
+    hpl.ndiv = hpl.ndiv.min(blocks.max(2));
+    if blocks <= 1 {
+        hpl.rfact = usual.rfact;
+    }
+    // The variants differ in the columns left and right of the current one: a single one has none.
+    if hpl.nbmin == 1 {
+        hpl.pfact = usual.pfact;
+    }
+    hpl
+}
+
+/// No row exchange at P = 1; mix is one of its parts where the threshold is out of reach of all N+1 columns.
+fn canonical_swap(hpl: &HplParams) -> Swap {
+    match hpl.swap {
+        _ if hpl.p == 1 => HplParams::baseline(hpl.n, hpl.p, hpl.q).swap,
+        Swap::Mix { threshold: 0 } => Swap::Long,
+        Swap::Mix { threshold } if threshold > hpl.n => Swap::BinExch,
+        other => other,
+    }
 }

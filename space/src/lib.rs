@@ -5,13 +5,20 @@
 //!
 //! Start at [`HplParams`], then [`Candidate`], then [`dims`].
 
+#![forbid(unsafe_code)]
+
 pub mod candidate;
+pub mod dat;
 pub mod dims;
+pub mod domain;
+pub mod draw;
 pub mod engine;
 pub mod flops;
 pub mod machine;
+pub mod order;
 pub mod params;
 pub mod result;
+pub mod rules;
 
 pub use candidate::Candidate;
 pub use engine::{EngineParams, KernelChoice};

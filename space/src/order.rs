@@ -1,0 +1,95 @@
+//! N from memory, and the orders near a target.
+
+use std::collections::BTreeSet;
+
+/// Largest order: HPL's formats hold a C `int`.
+pub const MAX_N: usize = i32::MAX as usize;
+
+/// Memory that a run of order `n` takes, all ranks together, in bytes.
+///
+/// The matrix [A | b], of which panels and U add the share ((DEPTH + 2)·Q + P)·NB/N, plus 1 % for what is
+/// small or rounded up. Ranks of one process share panels; otherwise this is still the sum over ranks.
+pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> u64 {
+    let [n, p, q, nb, depth] = [n, p, q, nb, depth].map(|size| size as u128);
+    let blocks = (depth + 2).saturating_mul(q).saturating_add(p);
+    let columns = blocks.saturating_mul(nb.min(n)).saturating_add(n);
+    let words = columns.saturating_mul(n + 1).saturating_mul(101) / 100;
+    u64::try_from(words.saturating_mul(8)).unwrap_or(u64::MAX)
+}
+
+/// The largest order, a whole number of `nb`, whose run takes at most `memory_bytes`; 0 when not even one
+/// block fits.
+pub fn largest_n(memory_bytes: u64, p: usize, q: usize, nb: usize, depth: usize) -> usize {
+    let nb = nb.max(1);
+    let fits = |blocks: usize| required_bytes(blocks * nb, p, q, nb, depth) <= memory_bytes;
+    // `low` blocks fit, `high` do not: memory rises with N.
+    let (mut low, mut high) = (0, MAX_N / nb + 1);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    low * nb
+}
+
+/// Orders near `target` worth a run when N is tuned last, ascending, none above `max_n`.
+///
+/// `target` itself, the multiples of NB around it, the multiples of NB·lcm(P,Q) around it where they are
+/// within 5 % (every rank then holds the same share), and the order half a block above the lower multiple.
+pub fn orders_near(target: usize, max_n: usize, p: usize, q: usize, nb: usize) -> Vec<usize> {
+    let around = |step: usize| [target / step * step, target.div_ceil(step).saturating_mul(step)];
+    let mut orders = BTreeSet::from([target]);
+    let [below, above] = around(nb.max(1));
+    orders.extend([below, above, below + nb / 2]);
+    let even = nb.saturating_mul(lcm(p, q)).max(1);
+    orders.extend(around(even).into_iter().filter(|n| n.abs_diff(target) * 20 <= target));
+    orders.into_iter().filter(|&n| (1..=max_n.min(MAX_N)).contains(&n)).collect()
+}
+
+/// Least common multiple; 0 when either is 0.
+fn lcm(a: usize, b: usize) -> usize {
+    let (mut gcd, mut rest) = (a, b);
+    while rest != 0 {
+        (gcd, rest) = (rest, gcd % rest);
+    }
+    a.checked_div(gcd).map_or(0, |rest| rest.saturating_mul(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_n_fits_and_the_next_block_does_not() {
+        for memory_bytes in [0, 1, 5_000, 1 << 20, 15 << 30, 1 << 50] {
+            for (p, q, nb, depth) in [(1, 1, 1, 0), (1, 2, 128, 1), (2, 1, 240, 0), (16, 17, 384, 1)] {
+                let n = largest_n(memory_bytes, p, q, nb, depth);
+                assert_eq!(n % nb, 0);
+                assert!(n == 0 || required_bytes(n, p, q, nb, depth) <= memory_bytes);
+                assert!(required_bytes(n + nb, p, q, nb, depth) > memory_bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn largest_n_never_exceeds_a_c_int() {
+        assert!(largest_n(u64::MAX, 1, 1, 1, 0) <= MAX_N);
+    }
+
+    #[test]
+    fn a_matrix_of_16_gib_has_an_order_near_46000() {
+        // √(16 GiB / 8) = 46340 without workspace.
+        let n = largest_n(16 << 30, 1, 2, 128, 1);
+        assert!((45_400..46_340).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn orders_near_a_target_are_aligned_or_close() {
+        assert_eq!(orders_near(1000, 2000, 1, 2, 128), [896, 960, 1000, 1024]);
+        assert_eq!(orders_near(1024, 2000, 2, 2, 128), [1024, 1088]);
+        // 16×17 and NB 384: NB·lcm is 104448, far away.
+        assert_eq!(orders_near(50_000, 60_000, 16, 17, 384), [49_920, 50_000, 50_112, 50_304]);
+        assert_eq!(orders_near(104_000, 104_448, 16, 17, 384), [103_680, 103_872, 104_000, 104_064, 104_448]);
+        assert_eq!(orders_near(5, 5, 1, 1, 128), [5]);
+        assert_eq!(orders_near(0, 10, 0, 0, 0), [0usize; 0]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Hard rules: what a run must satisfy, each with its reason.
+
+use crate::{Bcast, Candidate};
+
+/// Threads, over all ranks of one process, beyond which a wrong number is likelier than a large machine.
+pub const MAX_THREADS: usize = 16_384;
+
+/// A hard rule that a candidate breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// A parameter is below its smallest value.
+    #[error("{name} must be at least {min}, found {found}")]
+    TooSmall {
+        /// HPL's name of the parameter.
+        name: &'static str,
+        /// Its smallest value.
+        min: usize,
+        /// The value.
+        found: usize,
+    },
+    /// The order overflows the arithmetic of HPL's formats, which hold a C `int`.
+    #[error("N must be at most {max}, found {found}")]
+    TooLarge {
+        /// Largest order.
+        max: usize,
+        /// The order.
+        found: usize,
+    },
+    /// More threads than one process can sensibly have.
+    #[error(
+        "P={p} Q={q} with {threads} threads per rank is more than {MAX_THREADS} threads in one process; lower P, Q or the threads"
+    )]
+    TooManyThreads {
+        /// Process rows.
+        p: usize,
+        /// Process columns.
+        q: usize,
+        /// Threads of each rank.
+        threads: usize,
+    },
+    /// A value of HPL that our engine does not run yet.
+    #[error("{name} {found} is not supported by this engine; use {supported}")]
+    Unsupported {
+        /// HPL's name of the parameter.
+        name: &'static str,
+        /// The value.
+        found: String,
+        /// The values that are supported.
+        supported: &'static str,
+    },
+}
+
+impl Candidate {
+    /// Checks the hard rules of our engine.
+    ///
+    /// NBMIN above NB is no error: the recursion just ends at once, in Netlib's program as in ours, and
+    /// Netlib's own sample HPL.dat has it.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), RuleError> {
+        let hpl = &self.hpl;
+        let smallest = [
+            ("NB", 1, hpl.nb),
+            ("P", 1, hpl.p),
+            ("Q", 1, hpl.q),
+            ("NBMIN", 1, hpl.nbmin),
+            ("NDIV", 2, hpl.ndiv),
+            ("ALIGN", 1, hpl.align),
+            ("threads", 1, self.engine.threads),
+        ];
+        for (name, min, found) in smallest {
+            if found < min {
+                return Err(RuleError::TooSmall { name, min, found });
+            }
+        }
+        let max = i32::MAX as usize;
+        if hpl.n > max {
+            return Err(RuleError::TooLarge { max, found: hpl.n });
+        }
+        let threads = self.engine.threads;
+        let total = hpl.p.checked_mul(hpl.q).and_then(|ranks| ranks.checked_mul(threads));
+        if total.is_none_or(|total| total > MAX_THREADS) {
+            return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
+        }
+        if hpl.depth > 1 {
+            return Err(RuleError::Unsupported { name: "DEPTH", found: hpl.depth.to_string(), supported: "0 or 1" });
+        }
+        if matches!(hpl.bcast, Bcast::Long | Bcast::LongM) {
+            let supported = "1ring, 1ringM, 2ring or 2ringM (codes 0 to 3)";
+            let found = crate::params::Coded::name(hpl.bcast).to_owned();
+            return Err(RuleError::Unsupported { name: "BCAST", found, supported });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! The search domain: complete, canonical, bounded, connected.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use rand::SeedableRng;
+use space::KernelChoice;
+use space::candidate::EngineProfile;
+use space::dims::{Kind, Point, Space};
+use space::domain::{DomainSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest};
+use space::draw;
+
+fn spec(n: usize, cores: usize) -> DomainSpec {
+    DomainSpec { n, cores, memory_bytes: 1 << 40, kernels: KernelChoice::Builtin, ranks: None, threads: None }
+}
+
+/// A few domains that tests share.
+fn domains() -> &'static [HplDomain; 7] {
+    static DOMAINS: LazyLock<[HplDomain; 7]> = LazyLock::new(|| {
+        [(1, 1), (20, 2), (100, 3), (8000, 1), (8000, 2), (8000, 4), (30_000, 12)]
+            .map(|(n, cores)| HplDomain::new(&spec(n, cores)).unwrap())
+    });
+    &DOMAINS
+}
+
+#[test]
+fn points_are_canonical_valid_and_distinct() {
+    for domain in domains() {
+        let mut runs = HashSet::new();
+        for point in domain.points() {
+            assert_eq!(domain.canonical(point).as_ref(), Some(point));
+            let candidate = domain.candidate(point);
+            assert_eq!(candidate.check(), Ok(()));
+            assert_eq!(candidate.canonical(EngineProfile::Ours), candidate);
+            assert_eq!(candidate.hpl.ranks() * candidate.engine.threads, domain.spec().cores);
+            assert!(candidate.hpl.nbmin <= candidate.hpl.nb && candidate.hpl.nb <= candidate.hpl.n);
+            assert_eq!(domain.point(&candidate).as_ref(), Some(point));
+            assert!(runs.insert(candidate));
+        }
+        assert!(!runs.is_empty());
+    }
+}
+
+#[test]
+fn every_core_count_has_a_bounded_domain() {
+    for cores in [1, 2, 3, 4, 6, 7, 8, 16, 24, 32, 48, 60, 64, 96, 120, 128, 192, 240, 256] {
+        let domain = HplDomain::new(&spec(50_000, cores)).unwrap();
+        let count = domain.points().len();
+        assert!((500..=MAX_POINTS).contains(&count), "{cores} cores: {count} points");
+        let grids: HashSet<_> = domain.points().iter().map(|point| (point.0[0], point.0[1])).collect();
+        let divisors = |n: usize| (1..=n).filter(move |d| n.is_multiple_of(*d));
+        assert_eq!(grids.len(), divisors(cores).map(|ranks| divisors(ranks).count()).sum::<usize>());
+        let baseline = default_candidate(domain.spec());
+        assert!(domain.point(&baseline).is_some(), "{cores} cores: the default is no point");
+    }
+}
+
+#[test]
+fn dimensions_are_well_formed() {
+    for domain in domains() {
+        for dim in domain.dims() {
+            assert!(!dim.levels.is_empty());
+            assert!(dim.levels.iter().all(|level| level.feature.is_finite()));
+            if dim.kind == Kind::Ordered {
+                assert!(dim.levels.windows(2).all(|pair| pair[0].feature < pair[1].feature), "{}", dim.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_excludes_wide_panels_first() {
+    let n = 8000;
+    let tight = required_bytes(n, 1, 2, 128, 1);
+    let domain = HplDomain::new(&DomainSpec { memory_bytes: tight, ..spec(n, 2) }).unwrap();
+    for point in domain.points() {
+        let hpl = domain.candidate(point).hpl;
+        assert!(required_bytes(n, hpl.p, hpl.q, hpl.nb, hpl.depth) <= tight);
+    }
+    let all = HplDomain::new(&spec(n, 2)).unwrap();
+    assert!(domain.points().len() < all.points().len());
+}
+
+#[test]
+fn an_empty_domain_says_why() {
+    let message = |spec: DomainSpec| HplDomain::new(&spec).unwrap_err().to_string();
+    let memory = message(DomainSpec { memory_bytes: 1 << 20, ..spec(8000, 2) });
+    assert!(memory.starts_with("N=8000 needs 52") && memory.contains("1048576 are usable; lower N to at most 3"));
+    assert_eq!(message(spec(0, 2)), "N must be at least 1, found 0");
+    assert_eq!(message(spec(100, 0)), "cores must be at least 1, found 0");
+    assert_eq!(message(DomainSpec { ranks: Some(0), ..spec(100, 2) }), "ranks must be at least 1, found 0");
+    assert_eq!(
+        message(DomainSpec { ranks: Some(4), ..spec(100, 2) }),
+        "4 ranks with 1 threads each need more than 2 cores; lower ranks or threads"
+    );
+    assert!(message(spec(usize::MAX, 2)).starts_with("N must be at most 2147483647"));
+    assert!(message(spec(100, usize::MAX)).contains("more than 16384 threads"));
+}
+
+#[test]
+fn ranks_and_threads_can_be_fixed() {
+    let domain = HplDomain::new(&DomainSpec { ranks: Some(2), ..spec(1000, 6) }).unwrap();
+    assert!(domain.points().iter().all(|point| domain.candidate(point).engine.threads == 3));
+    let domain = HplDomain::new(&DomainSpec { threads: Some(2), ..spec(1000, 5) }).unwrap();
+    assert!(domain.points().iter().all(|point| domain.candidate(point).hpl.ranks() == 2));
+}
+
+#[test]
+fn other_runs_are_no_points() {
+    let domain = HplDomain::new(&spec(8000, 4)).unwrap();
+    let known = default_candidate(domain.spec());
+    let mut others = vec![known.clone(); 5];
+    others[0].hpl.n = 4000;
+    others[1].hpl.nb = 129;
+    others[2].engine.threads = 2;
+    others[3].engine.kernels = KernelChoice::Auto;
+    others[4].hpl.align = 16;
+    for other in others {
+        assert_eq!(domain.point(&other), None);
+    }
+    // L1 has no effect: this is the same run.
+    let mut same = known.clone();
+    same.hpl.l1 = space::Form::NotTransposed;
+    assert_eq!(domain.point(&same), domain.point(&known));
+}
+
+#[test]
+fn the_squarest_grid_has_p_at_most_q() {
+    assert_eq!([1, 2, 6, 7, 12, 16, 272].map(squarest), [(1, 1), (1, 2), (2, 3), (1, 7), (3, 4), (4, 4), (16, 17)]);
+}
+
+#[test]
+fn twice_the_ranks_of_one_are_neighbours() {
+    let domain = HplDomain::new(&spec(8000, 2)).unwrap();
+    let one = domain.points().iter().find(|point| domain.candidate(point).hpl.ranks() == 1).unwrap();
+    let grids: HashSet<_> = draw::neighbours(&domain, one)
+        .iter()
+        .map(|point| domain.candidate(point).hpl)
+        .map(|hpl| (hpl.p, hpl.q))
+        .collect();
+    assert_eq!(grids, HashSet::from([(1, 1), (1, 2), (2, 1)]));
+}
+
+#[test]
+fn neighbours_connect_the_whole_domain() {
+    for domain in domains().iter().take(5) {
+        let mut seen = HashSet::from([domain.points()[0].clone()]);
+        let mut open = vec![domain.points()[0].clone()];
+        while let Some(point) = open.pop() {
+            for next in draw::neighbours(domain, &point) {
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        assert_eq!(seen.len(), domain.points().len());
+    }
+}
+
+#[test]
+fn draws_are_points_and_cover_the_domain() {
+    let domain = HplDomain::new(&spec(20, 2)).unwrap();
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+    let points: HashSet<&Point> = domain.points().iter().collect();
+    let drawn: HashSet<&Point> = (0..40 * points.len()).filter_map(|_| draw::uniform(&domain, &mut rng)).collect();
+    assert_eq!(drawn, points);
+}
+
+proptest! {
+    #[test]
+    fn canonical_is_idempotent_on_any_levels(i in 0..7usize, seed in proptest::collection::vec(any::<u16>(), 10)) {
+        let domain = &domains()[i];
+        let levels = seed.iter().zip(domain.dims()).map(|(level, dim)| level % dim.levels.len() as u16);
+        if let Some(once) = domain.canonical(&Point(levels.collect())) {
+            prop_assert_eq!(domain.canonical(&once), Some(once.clone()));
+            prop_assert!(domain.points().binary_search(&once).is_ok());
+            for next in draw::neighbours(domain, &once) {
+                prop_assert!(next != once && domain.points().binary_search(&next).is_ok());
+            }
+        }
+    }
+}

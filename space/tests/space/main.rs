@@ -1,0 +1,6 @@
+//! The promises of `space`, checked from outside.
+
+mod candidate;
+mod dat;
+mod domain;
+mod strategies;
