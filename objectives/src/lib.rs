@@ -1,6 +1,17 @@
-//! What an HPL run costs: models, calibration, real runs.
+//! What a run *costs*: models, calibration, guarded real runs.
+//!
+//! Start at [`Objective`]: a candidate goes in, a [`Measurement`] or a typed [`Failure`] comes out. Both are
+//! data for the record. [`real`] runs the engine as another process; [`mcl`] and [`netlib`] predict.
 
+#![forbid(unsafe_code)]
+
+mod failure;
 pub mod fit;
 pub mod mcl;
+mod measurement;
 pub mod netlib;
 pub mod predict;
+pub mod real;
+
+pub use failure::{Exit, Failure};
+pub use measurement::{Measurement, Objective};

@@ -1,0 +1,173 @@
+//! The ways in which a run can fail, each with its facts.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
+
+/// Why a run has no score. Serialises with its [`kind`](Failure::kind) under the key `outcome`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Failure {
+    /// The candidate cannot run on this machine; the engine refused it before it began.
+    #[error("infeasible: {why}")]
+    Infeasible {
+        /// The refusal in words.
+        why: String,
+    },
+    /// The run could not be started.
+    #[error("cannot start {what}: {why}")]
+    Launch {
+        /// The file, folder or program that stood in the way.
+        what: String,
+        /// The system's reason.
+        why: String,
+    },
+    /// The run was ended at its time limit: its time is at least the limit.
+    #[error("ended at its limit of {limit_s} s")]
+    TimedOut {
+        /// The limit in seconds, from the start of the command.
+        limit_s: f64,
+    },
+    /// The program ended by itself without success.
+    #[error("{exit}{}", after(last_lines))]
+    Crashed {
+        /// How it ended.
+        exit: Exit,
+        /// The last lines that it printed.
+        last_lines: Vec<String>,
+    },
+    /// Somebody else ended the program: an operator, a batch system, or the end of the tuner.
+    #[error("killed: {by}")]
+    Killed {
+        /// By whom, as far as it is known.
+        by: String,
+    },
+    /// The system ended a process of the run for lack of memory.
+    #[error("out of memory at {max_rss_bytes} bytes in one process; lower N or the number of ranks")]
+    OutOfMemory {
+        /// Largest resident set of one process of the run.
+        max_rss_bytes: u64,
+    },
+    /// The run finished, but its solution is wrong or was not checked.
+    #[error("residual {} did not pass{}", value.map_or("missing".to_owned(), |v| v.to_string()), pivot(*info))]
+    Residual {
+        /// The scaled residual; `None` when it is missing or not a number.
+        value: Option<f64>,
+        /// Column + 1 of a zero pivot; 0 when there was none.
+        info: usize,
+    },
+    /// The run was not started on purpose.
+    #[error("skipped: {why}")]
+    Skipped {
+        /// The purpose.
+        why: String,
+    },
+    /// What the run left behind cannot be read, or contradicts itself.
+    #[error("{file}: {problem}{}", after(last_lines))]
+    Output {
+        /// The file with the problem.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+        /// The last lines that the program printed.
+        last_lines: Vec<String>,
+    },
+}
+
+impl Failure {
+    /// The word for this kind of failure in records and tables.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Infeasible { .. } => "infeasible",
+            Self::Launch { .. } => "launch",
+            Self::TimedOut { .. } => "timed-out",
+            Self::Crashed { .. } => "crashed",
+            Self::Killed { .. } => "killed",
+            Self::OutOfMemory { .. } => "out-of-memory",
+            Self::Residual { .. } => "residual",
+            Self::Skipped { .. } => "skipped",
+            Self::Output { .. } => "output",
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "ended with exit code {code}"),
+            Self::Signal(number) => match Signal::try_from(*number) {
+                Ok(signal) => write!(f, "ended by signal {number} ({})", signal.as_str()),
+                Err(_) => write!(f, "ended by signal {number}"),
+            },
+        }
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        // A process that was waited for has one of the two.
+        status.code().map_or_else(|| Self::Signal(status.signal().unwrap_or(0)), Self::Code)
+    }
+}
+
+fn after(last_lines: &[String]) -> String {
+    if last_lines.is_empty() { String::new() } else { format!(" after: {}", last_lines.join(" | ")) }
+}
+
+fn pivot(info: usize) -> String {
+    if info == 0 { String::new() } else { format!(" (zero pivot in column {})", info - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_of_a_record_is_the_kind() {
+        let lines = vec!["a".to_owned()];
+        let all = [
+            Failure::Infeasible { why: "x".into() },
+            Failure::Launch { what: "x".into(), why: "y".into() },
+            Failure::TimedOut { limit_s: 1.5 },
+            Failure::Crashed { exit: Exit::Signal(11), last_lines: lines.clone() },
+            Failure::Killed { by: "x".into() },
+            Failure::OutOfMemory { max_rss_bytes: 7 },
+            Failure::Residual { value: None, info: 3 },
+            Failure::Skipped { why: "x".into() },
+            Failure::Output { file: "f".into(), problem: "p".into(), last_lines: lines },
+        ];
+        for failure in all {
+            let json = serde_json::to_value(&failure).unwrap();
+            assert_eq!(json["outcome"], failure.kind());
+            assert_eq!(serde_json::from_value::<Failure>(json).unwrap(), failure);
+        }
+    }
+
+    #[test]
+    fn a_residual_that_is_not_a_number_survives_its_record() {
+        let json = serde_json::to_string(&Failure::Residual { value: Some(f64::NAN), info: 0 }).unwrap();
+        assert_eq!(serde_json::from_str::<Failure>(&json).unwrap(), Failure::Residual { value: None, info: 0 });
+    }
+
+    #[test]
+    fn messages_say_what_happened() {
+        let crash = Failure::Crashed { exit: Exit::Signal(11), last_lines: vec!["one".into(), "two".into()] };
+        assert_eq!(crash.to_string(), "ended by signal 11 (SIGSEGV) after: one | two");
+        assert_eq!(
+            Failure::Residual { value: None, info: 3 }.to_string(),
+            "residual missing did not pass (zero pivot in column 2)"
+        );
+    }
+}

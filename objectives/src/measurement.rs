@@ -1,0 +1,51 @@
+//! A successful evaluation of a candidate.
+
+use serde::{Deserialize, Serialize};
+use space::{Candidate, RunResult};
+
+use crate::Failure;
+
+/// Anything that can say what a candidate costs.
+pub trait Objective {
+    /// Evaluates one candidate.
+    ///
+    /// # Errors
+    /// A [`Failure`], which is a result like any other: it goes in the record and the search goes on.
+    fn evaluate(&mut self, candidate: &Candidate) -> Result<Measurement, Failure>;
+}
+
+/// A real run in its folder, or a made-up machine in a test, is one closure.
+impl<F: FnMut(&Candidate) -> Result<Measurement, Failure>> Objective for F {
+    fn evaluate(&mut self, candidate: &Candidate) -> Result<Measurement, Failure> {
+        self(candidate)
+    }
+}
+
+/// What a run achieved whose residual passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The score in GFLOP/s.
+    pub rate_gflops: f64,
+    /// Time of factorization and back substitution in seconds.
+    pub time_s: f64,
+    /// Scaled residual; finite.
+    pub residual: f64,
+    /// Always true: a run that did not pass is [`Failure::Residual`].
+    pub passed: bool,
+    /// Wall-clock seconds from the start of the command to its end.
+    pub wall_s: f64,
+    /// Seconds that the generation of the matrix took.
+    pub generate_s: f64,
+    /// Seconds that the check took.
+    pub check_s: f64,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// The words of the command, quoted for bash where needed: joined with spaces, they repeat the run.
+    pub command: Vec<String>,
+    /// Kernels with version.
+    pub kernel: String,
+    /// Host name.
+    pub host: String,
+    /// What the engine wrote, with the time of each phase; `None` when the run was not one of our engine.
+    pub result: Option<RunResult>,
+}

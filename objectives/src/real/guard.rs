@@ -1,0 +1,329 @@
+//! The guard: runs one command, ends all its descendants, records how it ended.
+//!
+//! The body of the hidden verb `hpl-tune __guard`, in two stages. The first is the guard proper. It starts
+//! the second, `__guard --exec`, which asks the kernel to kill it when the guard dies, unblocks the signals
+//! and becomes the command. So a foreign command is tied to its guard too, and no `unsafe` `pre_exec` is
+//! needed.
+//!
+//! The guard is event driven (signalfd, pipes): beside a measured run it costs nothing but four wake-ups a
+//! second, in which it looks whether its parent is still there.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::{TimeVal, TimeValLike};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
+
+use super::capture::Capture;
+use super::processes::{descendants, end_all};
+use super::record::{EndedBy, GuardRecord};
+use super::words::quoted;
+use crate::Exit;
+
+/// The hidden verb, as the program must dispatch it to [`main`].
+pub const VERB: &str = "__guard";
+pub(super) const STDOUT: &str = "stdout.txt";
+pub(super) const STDERR: &str = "stderr.txt";
+
+/// Exit codes of `env` and `timeout` for a command that is not there, or cannot be started.
+pub(super) const NOT_FOUND: u8 = 127;
+pub(super) const NOT_STARTED: u8 = 126;
+
+const EXEC: &str = "--exec";
+/// How often the guard looks for its parent. A signal wakes it earlier, except when the tuner starts runs
+/// from a thread that outlives none of them.
+const PARENT_CHECK: Duration = Duration::from_millis(250);
+
+/// Runs the verb: `--parent PID --deadline-s S --folder DIR -- CMD…`, all in this order. The folder receives
+/// `stdout.txt`, `stderr.txt` and `guard.json`.
+///
+/// `arguments` are those after the verb. To be called first in the program, while it has one thread: the
+/// guard blocks signals. Returns 0 when the record was written, whatever became of the command; else, with a
+/// message on stderr, 1 when it was not, 2 for wrong arguments, 126 when nothing was started. In every case
+/// no descendant is left.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let [exec, guard, dashes, program, rest @ ..] = &arguments[..]
+        && exec == EXEC
+        && dashes == "--"
+        && let Some(guard) = number(guard)
+    {
+        return become_command(Pid::from_raw(guard), program, rest);
+    }
+    let Some(order) = Order::parse(&arguments) else {
+        complain(&format!("usage: {VERB} --parent PID --deadline-s S --folder DIR -- COMMAND…"));
+        return ExitCode::from(2);
+    };
+    match order.carry_out() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Trouble { code, message }) => {
+            complain(&message);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The second stage: becomes the command, or ends with 126 or 127.
+fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
+    let tied = prctl::set_pdeathsig(Signal::SIGKILL).and_then(|()| SigSet::empty().thread_set_mask());
+    if let Err(errno) = tied {
+        complain(&format!("cannot prepare {}: {errno}", program.display()));
+        return ExitCode::from(NOT_STARTED);
+    }
+    // The guard may have died before the kernel was asked.
+    if getppid() != guard {
+        return ExitCode::from(NOT_STARTED);
+    }
+    let error = Command::new(program).args(rest).exec();
+    complain(&format!("cannot start {}: {error}", program.display()));
+    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED })
+}
+
+/// What the guard was told.
+#[derive(Debug, PartialEq)]
+struct Order {
+    parent: Pid,
+    limit: Duration,
+    folder: PathBuf,
+    command: Vec<OsString>,
+}
+
+impl Order {
+    fn parse(arguments: &[OsString]) -> Option<Self> {
+        let [k1, parent, k2, limit, k3, folder, dashes, command @ ..] = arguments else { return None };
+        let known = k1 == "--parent" && k2 == "--deadline-s" && k3 == "--folder" && dashes == "--";
+        if !known || command.is_empty() {
+            return None;
+        }
+        let limit = Duration::try_from_secs_f64(number(limit)?).ok()?;
+        Some(Self { parent: Pid::from_raw(number(parent)?), limit, folder: folder.into(), command: command.to_vec() })
+    }
+
+    fn carry_out(self) -> Result<(), Trouble> {
+        let signals = self.tie_to_parent().map_err(|errno| not_started(format!("cannot set up the guard: {errno}")))?;
+        if getppid() != self.parent {
+            return Err(not_started("the parent is gone, nothing was started".to_owned()));
+        }
+        let oom_kills_before = oom_kills();
+        let started_utc = jiff::Timestamp::now().to_string();
+        let mut run = Run::start(&self.command, &self.folder, signals).map_err(not_started)?;
+        let ended_by = run.watch(self.parent, self.limit);
+        // Processes that the command left behind count as stragglers only when it ended by itself.
+        let stragglers = if run.status.is_some() { descendants().len() } else { 0 };
+        let survivors = run.end();
+        let output_error = run.finish_output();
+        let usage =
+            getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|errno| not_recorded(format!("getrusage: {errno}")))?;
+        let record = GuardRecord {
+            schema_version: GuardRecord::SCHEMA,
+            command: quoted(&self.command),
+            started_utc,
+            wall_s: run.wall.as_secs_f64(),
+            limit_s: self.limit.as_secs_f64(),
+            ended_by,
+            exit: run.status.map(Exit::from),
+            user_s: seconds(usage.user_time()),
+            system_s: seconds(usage.system_time()),
+            max_rss_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
+            oom_kills: oom_kills().saturating_sub(oom_kills_before),
+            stragglers,
+            survivors: survivors.into_iter().map(Pid::as_raw).collect(),
+            output_error,
+        };
+        let path = GuardRecord::path(&self.folder);
+        record.write(&self.folder).map_err(|error| not_recorded(format!("cannot write {}: {error}", path.display())))
+    }
+
+    /// Makes orphans of the run children of the guard, and the guard wake when its parent dies.
+    fn tie_to_parent(&self) -> Result<SignalFd, Errno> {
+        let mut set = SigSet::empty();
+        set.extend(ENDING);
+        // SIGUSR1 says that the parent's thread ended: a reason to look, since the parent may live on.
+        set.extend([Signal::SIGUSR1, Signal::SIGCHLD]);
+        set.thread_block()?;
+        prctl::set_child_subreaper(true)?;
+        prctl::set_pdeathsig(Signal::SIGUSR1)?;
+        SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+    }
+}
+
+/// Why the guard could not do its work.
+struct Trouble {
+    code: u8,
+    message: String,
+}
+
+fn not_started(message: String) -> Trouble {
+    Trouble { code: NOT_STARTED, message }
+}
+
+fn not_recorded(message: String) -> Trouble {
+    Trouble { code: 1, message }
+}
+
+const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// The command while it runs.
+struct Run {
+    child: Child,
+    /// How the child ended, once it has.
+    status: Option<ExitStatus>,
+    /// Time from start to end; up to now while the child runs.
+    wall: Duration,
+    begun: Instant,
+    output: [Capture; 2],
+    signals: SignalFd,
+}
+
+impl Run {
+    fn start(command: &[OsString], folder: &Path, signals: SignalFd) -> Result<Self, String> {
+        let capture = |name: &str| {
+            let path = folder.join(name);
+            Capture::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        };
+        let mut output = [capture(STDOUT)?, capture(STDERR)?];
+        // Taken before the start: under load the child may have ended when this process runs again.
+        let begun = Instant::now();
+        // The running program itself, even when its file was replaced meanwhile.
+        let mut child = Command::new("/proc/self/exe")
+            .args([VERB, EXEC, &std::process::id().to_string(), "--"])
+            .args(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot start a process: {error}"))?;
+        output[0].attach(child.stdout.take().expect("stdout is piped"));
+        output[1].attach(child.stderr.take().expect("stderr is piped"));
+        Ok(Self { child, status: None, wall: Duration::ZERO, begun, output, signals })
+    }
+
+    /// Follows the run until it ends or has to be ended.
+    fn watch(&mut self, parent: Pid, limit: Duration) -> EndedBy {
+        loop {
+            if self.has_ended() {
+                return EndedBy::Itself;
+            }
+            if getppid() != parent {
+                return EndedBy::ParentGone;
+            }
+            let left = limit.saturating_sub(self.wall);
+            if left.is_zero() {
+                return EndedBy::Deadline;
+            }
+            self.sleep(left.min(PARENT_CHECK));
+            while let Ok(Some(signal)) = self.signals.read_signal() {
+                if ENDING.iter().any(|ending| *ending as u32 == signal.ssi_signo) {
+                    return EndedBy::Asked;
+                }
+            }
+            for capture in &mut self.output {
+                capture.pump();
+            }
+        }
+    }
+
+    /// Waits until something happens, for at most `time`.
+    fn sleep(&self, time: Duration) {
+        let streams = self.output.iter().filter_map(Capture::fd);
+        let all = streams.chain([self.signals.as_fd()]);
+        let mut fds: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        // Rounded up, so that the last wait before a deadline does not become a busy loop.
+        let timeout = PollTimeout::try_from(time + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+        // An error here (no memory) only means to look around earlier.
+        let _ = poll(&mut fds, timeout);
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.wall = self.begun.elapsed();
+            self.status = self.child.try_wait().unwrap_or_default();
+        }
+        self.status.is_some()
+    }
+
+    /// Ends and reaps all descendants; returns those that could not be ended.
+    fn end(&mut self) -> Vec<Pid> {
+        // Exact because of the subreaper: while any descendant lives, the guard has a child.
+        end_all(descendants, || self.has_ended() && no_child_left())
+    }
+
+    /// Completes the output files; returns what went wrong.
+    fn finish_output(&mut self) -> Option<String> {
+        let errors = self.output.each_mut().map(|capture| capture.finish().err());
+        errors.into_iter().flatten().next().map(|error| error.to_string())
+    }
+}
+
+/// Reaps the children that have ended; says whether none remains.
+fn no_child_left() -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return false,
+            Err(Errno::ECHILD) => return true,
+            // One was reaped; EINVAL is one that ended by a real-time signal, which nix has no name for.
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Processes that the system has ended for lack of memory since it was started.
+fn oom_kills() -> u64 {
+    let counters = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    counters.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
+}
+
+fn seconds(time: TimeVal) -> f64 {
+    time.num_microseconds() as f64 * 1e-6
+}
+
+fn number<T: std::str::FromStr>(text: &OsStr) -> Option<T> {
+    text.to_str()?.parse().ok()
+}
+
+/// Says something on stderr, if there still is one.
+fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "hpl-tune {VERB}: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Option<Order> {
+        Order::parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn orders_are_read_or_refused() {
+        let order = parse("--parent 7 --deadline-s 1.5 --folder d -- a --parent").unwrap();
+        assert_eq!(order.parent, Pid::from_raw(7));
+        assert_eq!(order.limit, Duration::from_millis(1500));
+        assert_eq!(order.command, ["a", "--parent"]);
+        for wrong in [
+            "",
+            "--parent 7",
+            "--parent x --deadline-s 1 --folder d -- a",
+            "--parent 7 --deadline-s -1 --folder d -- a",
+            "--parent 7 --deadline-s inf --folder d -- a",
+            "--parent 7 --deadline-s NaN --folder d -- a",
+            "--parent 7 --deadline-s 1 --folder d --",
+            "--parent 7 --deadline-s 1 --folder d a b",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

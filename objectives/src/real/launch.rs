@@ -1,0 +1,238 @@
+//! Starting real runs, waiting for them, and taking over those of a tuner that died.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use space::Candidate;
+use space::dat::HplDat;
+
+use super::guard;
+use super::processes::{PATIENCE, TRIAL_VARIABLE, end_all, marked};
+use super::record::GuardRecord;
+use super::verdict::{RESULT, judge};
+use super::words::{last_lines, quoted};
+use crate::{Exit, Failure, Measurement};
+
+const HPL_DAT: &str = "HPL.dat";
+const ENGINE_PARAMS: &str = "engine-params.toml";
+
+/// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
+const LAST_ACT: Duration = Duration::from_secs(2);
+
+/// Real runs of the engine, each in its own folder.
+#[derive(Debug, Clone)]
+pub struct RealRuns {
+    program: PathBuf,
+}
+
+impl RealRuns {
+    /// Runs by `program`, the absolute path of `hpl-tune`: it must know the verbs `run` and `__guard`.
+    pub fn new(program: PathBuf) -> Self {
+        Self { program }
+    }
+
+    /// The words of the command that runs the candidate of `folder`, quoted for bash where needed.
+    pub fn command(&self, folder: &Path) -> Vec<String> {
+        quoted(self.arguments(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned())))
+    }
+
+    /// Runs `candidate` in `folder` to its end, for at most `limit_s` seconds.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run(&self, candidate: &Candidate, folder: &Path, limit_s: f64) -> Result<Measurement, Failure> {
+        let mut running = self.start(candidate, folder, limit_s)?;
+        loop {
+            if let Some(verdict) = running.finish_within(Duration::MAX) {
+                return verdict;
+            }
+        }
+    }
+
+    /// Starts a run of `candidate` in `folder`, which is made if needed; files of an earlier run in it are
+    /// replaced. The run is ended `limit_s` seconds after its start.
+    ///
+    /// # Errors
+    /// [`Failure::Launch`] when the folder cannot be written or the program cannot be started,
+    /// [`Failure::Infeasible`] when HPL.dat cannot hold the candidate, [`Failure::Skipped`] when the limit
+    /// leaves no time.
+    pub fn start(&self, candidate: &Candidate, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
+        if !Duration::try_from_secs_f64(limit_s).is_ok_and(|limit| !limit.is_zero()) {
+            return Err(Failure::Skipped { why: format!("a time limit of {limit_s} s leaves no time to run") });
+        }
+        let folder = prepare(candidate, folder)?;
+        let mut guard = Command::new(&self.program)
+            .args([guard::VERB, "--parent", &std::process::id().to_string(), "--deadline-s", &limit_s.to_string()])
+            .arg("--folder")
+            .arg(&folder)
+            .arg("--")
+            .args(self.arguments(&folder))
+            .env(TRIAL_VARIABLE, &folder)
+            // A Ctrl-C is for the tuner, which decides what becomes of the run.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| cannot_start(&self.program, &error))?;
+        let stderr = guard.stderr.take().expect("stderr is piped");
+        Ok(Running { guard, stderr, said: Vec::new(), folder, ended: false })
+    }
+
+    /// The outcome of a run in `folder` that a dead tuner had started, when the run came to its own end.
+    /// `None` when it did not, because it was ended with its tuner or its guard was killed: then it is
+    /// nobody's failure, and can be run again. In every case no process of the run is left.
+    pub fn adopt(folder: &Path) -> Option<Result<Measurement, Failure>> {
+        let folder = folder.canonicalize().ok()?;
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_ACT && !marked(&folder).is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        end_marked(&folder);
+        let record = GuardRecord::read(&folder).ok()?;
+        match judge(&folder, &record) {
+            Err(Failure::Killed { .. }) => None,
+            verdict => Some(verdict),
+        }
+    }
+
+    fn arguments(&self, folder: &Path) -> Vec<OsString> {
+        let file = |name: &str| folder.join(name).into_os_string();
+        vec![
+            self.program.clone().into(),
+            "run".into(),
+            "--dat".into(),
+            file(HPL_DAT),
+            "--engine-params".into(),
+            file(ENGINE_PARAMS),
+            "--result".into(),
+            file(RESULT),
+        ]
+    }
+}
+
+/// A run that was started. Dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    guard: Child,
+    /// Ends with the guard, which is the only process that holds its other end.
+    stderr: ChildStderr,
+    said: Vec<u8>,
+    folder: PathBuf,
+    ended: bool,
+}
+
+impl Running {
+    /// The outcome, if the run has ended.
+    pub fn try_finish(&mut self) -> Option<Result<Measurement, Failure>> {
+        self.finish_within(Duration::ZERO)
+    }
+
+    /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
+    pub fn finish_within(&mut self, time: Duration) -> Option<Result<Measurement, Failure>> {
+        let begun = Instant::now();
+        loop {
+            let left = time.saturating_sub(begun.elapsed());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut stderr = [PollFd::new(self.stderr.as_fd(), PollFlags::POLLIN)];
+            if !matches!(poll(&mut stderr, timeout), Ok(1..)) {
+                return None;
+            }
+            let mut buffer = [0; 4096];
+            match self.stderr.read(&mut buffer) {
+                Ok(0) | Err(_) => return Some(self.conclude()),
+                Ok(count) => self.said.extend(&buffer[..count]),
+            }
+        }
+    }
+
+    /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
+    /// is known to [`RealRuns::adopt`].
+    pub fn cancel(mut self) {
+        self.end();
+    }
+
+    fn conclude(&mut self) -> Result<Measurement, Failure> {
+        let status = self.guard.wait();
+        self.ended = true;
+        let problem = match GuardRecord::read(&self.folder) {
+            Ok(record) => return judge(&self.folder, &record),
+            Err(problem) => problem.to_string(),
+        };
+        end_marked(&self.folder);
+        let said = last_lines(&self.said, 10).join("; ");
+        match status.map(Exit::from) {
+            Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
+                Err(Failure::Launch { what: self.folder.display().to_string(), why: said })
+            }
+            Ok(Exit::Signal(signal)) => {
+                Err(Failure::Killed { by: format!("the end of its guard, which {}", Exit::Signal(signal)) })
+            }
+            _ => Err(Failure::Output {
+                file: GuardRecord::path(&self.folder).display().to_string(),
+                problem: if said.is_empty() { problem } else { said },
+                last_lines: Vec::new(),
+            }),
+        }
+    }
+
+    fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        // The guard was not waited for, so its id cannot belong to another process.
+        let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE + LAST_ACT {
+            if self.finish_within(LAST_ACT).is_some() {
+                return;
+            }
+        }
+        // A guard that does not come to its end is stopped, or hangs in the kernel.
+        let _ = self.guard.kill();
+        end_marked(&self.folder);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Makes the folder of a trial with its input; returns its absolute path.
+fn prepare(candidate: &Candidate, folder: &Path) -> Result<PathBuf, Failure> {
+    let dat = HplDat::single(&candidate.hpl).write().map_err(|error| Failure::Infeasible { why: error.to_string() })?;
+    let engine = toml::to_string(&candidate.engine).map_err(|error| Failure::Infeasible { why: error.to_string() })?;
+    fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
+    let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
+    for stale in [GuardRecord::path(&folder), folder.join(RESULT)] {
+        match fs::remove_file(&stale) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot_start(&stale, &error)),
+            _ => {}
+        }
+    }
+    for (name, text) in [(HPL_DAT, dat), (ENGINE_PARAMS, engine)] {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| cannot_start(&path, &error))?;
+    }
+    Ok(folder)
+}
+
+/// Ends all processes that carry the mark of the trial in `folder`.
+fn end_marked(folder: &Path) {
+    end_all(|| marked(folder), || marked(folder).is_empty());
+}
+
+fn cannot_start(what: &Path, error: &io::Error) -> Failure {
+    Failure::Launch { what: what.display().to_string(), why: error.to_string() }
+}

@@ -1,0 +1,28 @@
+//! Real runs: the engine as another process, under a guard that leaves nothing behind.
+//!
+//! ```text
+//! tuner ── hpl-tune __guard ── hpl-tune __guard --exec, which becomes hpl-tune run …
+//! ```
+//!
+//! The [`guard`] stands between the tuner and the run. It ends every descendant of the run at the deadline,
+//! on SIGTERM, and when the tuner is gone, and leaves a [`GuardRecord`] in the folder of the trial. The run
+//! itself leaves `result.json`. Both are written by rename, so [`RealRuns::adopt`] finds the result of a run
+//! that finished while the tuner was dead.
+//!
+//! What can survive: when the guard itself is killed with SIGKILL, the run dies with it (its parent-death
+//! signal is SIGKILL), but that signal does not reach further descendants, which only a launcher such as
+//! mpirun has, and the kernel clears it when a set-user-id program is started. The tuner, or the next one
+//! that resumes, then finds them by the variable [`TRIAL_VARIABLE`] in their environment. Only a process of
+//! another user, or one that cleared its environment, escapes both, and only while no guard lives.
+
+mod capture;
+pub mod guard;
+mod launch;
+mod processes;
+mod record;
+mod verdict;
+mod words;
+
+pub use launch::{RealRuns, Running};
+pub use processes::TRIAL_VARIABLE;
+pub use record::{EndedBy, GuardRecord, RecordError};

@@ -1,0 +1,90 @@
+//! Finding and ending processes: by parent, or by the variable that marks a trial.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The environment variable of every process of a run; its value is the absolute path of the trial's folder.
+pub const TRIAL_VARIABLE: &str = "HPL_TUNE_TRIAL";
+
+/// Time between SIGTERM, which lets a launcher end its ranks on other hosts, and SIGKILL.
+const GRACE: Duration = Duration::from_secs(1);
+/// Time after which a process that ignores even SIGKILL (it hangs in the kernel) is given up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Ends a set of processes until `gone` says so: SIGTERM to each, after a second SIGKILL, again and again,
+/// because the set may grow while it is read. Gives up after ten seconds. Returns what is left.
+pub(super) fn end_all(find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
+    let begun = Instant::now();
+    let mut asked = HashSet::new();
+    while !gone() {
+        if begun.elapsed() > PATIENCE {
+            return find();
+        }
+        for pid in find() {
+            // A process that has ended meanwhile is no error.
+            if begun.elapsed() >= GRACE {
+                let _ = kill(pid, Signal::SIGKILL);
+            } else if asked.insert(pid) {
+                let _ = kill(pid, Signal::SIGTERM);
+            }
+        }
+        sleep(PAUSE);
+    }
+    Vec::new()
+}
+
+/// All descendants of the calling process by parent id, zombies left out. With the calling process as
+/// subreaper these include those that left their session or whose parent has ended.
+pub(super) fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
+    for pid in all() {
+        if let Some((parent, zombie)) = parent_of(pid) {
+            children.entry(parent).or_default().push((pid, zombie));
+        }
+    }
+    let mut found = Vec::new();
+    let mut queue = vec![Pid::this().as_raw()];
+    while let Some(parent) = queue.pop() {
+        for (pid, zombie) in children.remove(&parent).unwrap_or_default() {
+            queue.push(pid);
+            if !zombie {
+                found.push(Pid::from_raw(pid));
+            }
+        }
+    }
+    found
+}
+
+/// All processes whose environment marks them as belonging to the trial in `folder`, except the caller.
+pub(super) fn marked(folder: &Path) -> Vec<Pid> {
+    let marker = [TRIAL_VARIABLE.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
+    let belongs = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == marker)
+    };
+    all().filter(|pid| *pid != Pid::this().as_raw()).filter(belongs).map(Pid::from_raw).collect()
+}
+
+fn all() -> impl Iterator<Item = i32> {
+    let number = |name: &OsStr| name.to_str().and_then(|name| name.parse().ok());
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(move |entry| number(&entry.file_name()))
+}
+
+/// Parent id of a process, with whether it is a zombie; `None` when it has ended.
+fn parent_of(pid: i32) -> Option<(i32, bool)> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in brackets, which may hold anything.
+    let end_of_name = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    Some((fields.next()?.parse().ok()?, state == "Z" || state == "X"))
+}

@@ -1,0 +1,126 @@
+//! `guard.json`: how a run ended, as its guard saw it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Exit;
+
+/// Version of the `guard.json` schema.
+const SCHEMA: u32 = 1;
+const NAME: &str = "guard.json";
+
+/// What the guard knows of a run. Complete whenever it exists: it is written by rename.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuardRecord {
+    /// 1.
+    pub schema_version: u32,
+    /// The words of the command, quoted for bash where needed.
+    pub command: Vec<String>,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// Wall-clock seconds from the start of the command to its end.
+    pub wall_s: f64,
+    /// The deadline, in seconds from the start.
+    pub limit_s: f64,
+    /// Who ended the command.
+    pub ended_by: EndedBy,
+    /// How the command ended; `None` when it could not be ended.
+    pub exit: Option<Exit>,
+    /// Processor seconds in user mode, all processes of the run that were waited for.
+    pub user_s: f64,
+    /// Processor seconds in the kernel, likewise.
+    pub system_s: f64,
+    /// Largest resident set of one process of the run.
+    pub max_rss_bytes: u64,
+    /// Processes that the system ended for lack of memory meanwhile, on the whole machine.
+    pub oom_kills: u64,
+    /// Processes that the command had left running at its end, and that the guard ended.
+    pub stragglers: usize,
+    /// Processes that could not be ended; empty but for a fault of the kernel or another user's process.
+    pub survivors: Vec<i32>,
+    /// Why `stdout.txt` or `stderr.txt` is incomplete.
+    pub output_error: Option<String>,
+}
+
+/// Who ended a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// Nobody: it ended by itself, or something outside of the guard ended it.
+    Itself,
+    /// The guard, at the deadline.
+    Deadline,
+    /// The guard, because the tuner was gone.
+    ParentGone,
+    /// The guard, asked by SIGTERM, SIGINT, SIGHUP or SIGQUIT.
+    Asked,
+}
+
+/// Why there is no guard record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It cannot be read; most often it does not exist because the guard did not come to its end.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It is no guard record of this version.
+    #[error("{}: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, column and reason.
+        source: serde_json::Error,
+    },
+    /// It was written by another version of the program.
+    #[error("{}: schema version {found}, this program reads {SCHEMA}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version found.
+        found: u32,
+    },
+}
+
+impl GuardRecord {
+    pub(super) const SCHEMA: u32 = SCHEMA;
+
+    /// The file's path in the folder of a trial.
+    pub fn path(folder: &Path) -> PathBuf {
+        folder.join(NAME)
+    }
+
+    /// Reads the record of the trial in `folder`.
+    ///
+    /// # Errors
+    /// When the file is missing, damaged or of another version.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let path = Self::path(folder);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(RecordError::Read { path, source }),
+        };
+        match serde_json::from_slice::<Self>(&text) {
+            Ok(record) if record.schema_version == SCHEMA => Ok(record),
+            Ok(record) => Err(RecordError::Version { path, found: record.schema_version }),
+            Err(source) => Err(RecordError::Parse { path, source }),
+        }
+    }
+
+    /// Writes the record under a temporary name, syncs it and renames it.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        let temporary = folder.join(format!(".{NAME}.tmp"));
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&temporary, Self::path(folder))?;
+        File::open(folder)?.sync_all()
+    }
+}

@@ -1,0 +1,141 @@
+//! What became of a run, judged from what it left in its folder.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use nix::sys::signal::Signal;
+use space::RunResult;
+use space::flops::rate_gflops;
+use space::result::RESULT_SCHEMA;
+
+use super::guard::{NOT_FOUND, NOT_STARTED, STDERR, STDOUT};
+use super::record::{EndedBy, GuardRecord};
+use super::words::last_lines;
+use crate::{Exit, Failure, Measurement};
+
+/// The file that the engine writes.
+pub(super) const RESULT: &str = "result.json";
+
+/// Exit code of `hpl-tune run` for a candidate that it refuses.
+const REFUSED: i32 = 2;
+const LINES: usize = 10;
+const TAIL_BYTES: u64 = 16 * 1024;
+
+/// Judges the run in `folder` that ended as `record` says. The residual decides: only a run whose own check
+/// passed is a measurement. A result that was there before the guard ended its run counts.
+pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, Failure> {
+    let bad = |problem| Failure::Output {
+        file: folder.join(RESULT).display().to_string(),
+        problem,
+        last_lines: printed(folder),
+    };
+    let Some(result) = read(&folder.join(RESULT)).map_err(bad)? else { return Err(no_result(folder, record)) };
+    let residual = match result.residual {
+        Some(residual) if result.passed => residual,
+        value => return Err(Failure::Residual { value, info: result.info }),
+    };
+    if let Some(problem) = contradiction(&result, residual, record) {
+        return Err(bad(problem));
+    }
+    match record.exit {
+        Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
+            Err(Failure::Crashed { exit, last_lines: printed(folder) })
+        }
+        _ => Ok(measurement(result, residual, record)),
+    }
+}
+
+/// The result in `path`, `None` when there is none, or what is wrong with it.
+fn read(path: &Path) -> Result<Option<RunResult>, String> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
+    let result: RunResult = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if result.schema_version == RESULT_SCHEMA {
+        Ok(Some(result))
+    } else {
+        Err(format!("schema version {}, this program reads {RESULT_SCHEMA}", result.schema_version))
+    }
+}
+
+/// What in a result cannot be true.
+fn contradiction(result: &RunResult, residual: f64, record: &GuardRecord) -> Option<String> {
+    let (time_s, rate) = (result.time_s, result.rate_gflops);
+    let expected = rate_gflops(result.candidate.hpl.n, time_s);
+    if !(time_s > 0.0 && residual >= 0.0) {
+        Some(format!("time {time_s} s with residual {residual}"))
+    } else if (rate - expected).abs() > 0.01 * expected {
+        Some(format!("{rate} GFLOP/s, but its N and its time give {expected}"))
+    } else if time_s > 1.01 * record.wall_s + 0.01 {
+        Some(format!("a time of {time_s} s, but the program lived for {} s", record.wall_s))
+    } else {
+        None
+    }
+}
+
+/// Why a run has no result.
+fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
+    let killed = |by: &str| Failure::Killed { by: by.to_owned() };
+    match (record.ended_by, record.exit) {
+        (EndedBy::Deadline, _) => Failure::TimedOut { limit_s: record.limit_s },
+        (EndedBy::ParentGone, _) => killed("its guard, because the tuner was gone"),
+        (EndedBy::Asked, _) => killed("its guard, which was asked to stop"),
+        (EndedBy::Itself, Some(Exit::Code(0))) => Failure::Output {
+            file: folder.join(RESULT).display().to_string(),
+            problem: "missing, although the program ended without an error".to_owned(),
+            last_lines: printed(folder),
+        },
+        (EndedBy::Itself, _) if record.oom_kills > 0 => Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes },
+        (EndedBy::Itself, Some(Exit::Signal(signal))) if FROM_OUTSIDE.iter().any(|s| *s as i32 == signal) => {
+            killed(&format!("somebody else; it {}", Exit::Signal(signal)))
+        }
+        (EndedBy::Itself, Some(Exit::Code(code))) if [NOT_FOUND, NOT_STARTED].map(i32::from).contains(&code) => {
+            let what = record.command.first().cloned().unwrap_or_default();
+            Failure::Launch { what, why: printed(folder).join("; ") }
+        }
+        (EndedBy::Itself, Some(Exit::Code(REFUSED))) => Failure::Infeasible { why: printed(folder).join("; ") },
+        (EndedBy::Itself, Some(exit)) => Failure::Crashed { exit, last_lines: printed(folder) },
+        (EndedBy::Itself, None) => killed("somebody, unseen by its guard"),
+    }
+}
+
+/// Signals that no program sends to itself by a fault.
+const FROM_OUTSIDE: [Signal; 5] = [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+
+fn measurement(result: RunResult, residual: f64, record: &GuardRecord) -> Measurement {
+    Measurement {
+        rate_gflops: result.rate_gflops,
+        time_s: result.time_s,
+        residual,
+        passed: result.passed,
+        wall_s: record.wall_s,
+        generate_s: result.generate_s,
+        check_s: result.check_s,
+        started_utc: record.started_utc.clone(),
+        command: record.command.clone(),
+        kernel: result.kernel.clone(),
+        host: result.host.clone(),
+        result: Some(result),
+    }
+}
+
+/// The last lines on stderr, or else on stdout.
+fn printed(folder: &Path) -> Vec<String> {
+    let of = |name| last_lines(&tail(&folder.join(name)), LINES);
+    let errors = of(STDERR);
+    if errors.is_empty() { of(STDOUT) } else { errors }
+}
+
+/// The end of a file; empty when there is none.
+fn tail(path: &Path) -> Vec<u8> {
+    let mut end = Vec::new();
+    if let Ok(mut file) = File::open(path) {
+        let length = file.metadata().map_or(0, |about| about.len());
+        // What cannot be read is not shown; the failure itself is known from elsewhere.
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).and_then(|_| file.read_to_end(&mut end));
+    }
+    end
+}
