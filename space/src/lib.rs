@@ -16,6 +16,7 @@ pub mod engine;
 pub mod flops;
 pub mod machine;
 pub mod order;
+pub mod out;
 pub mod params;
 pub mod result;
 pub mod rules;

@@ -3,4 +3,5 @@
 mod candidate;
 mod dat;
 mod domain;
+mod out;
 mod strategies;
