@@ -181,6 +181,16 @@ fn what_a_killed_tuner_left_is_adopted_when_it_is_whole() {
 }
 
 #[test]
+fn who_ignores_the_end_of_children_still_measures() {
+    let (home, _, trial) = engine("good");
+    let mut tuner = Command::new("env");
+    tuner.args(["--ignore-signal=CHLD", FIXTURE, "tuner"]).arg(home.path().join("good")).arg(&trial);
+    let said = String::from_utf8(tuner.output().unwrap().stdout).unwrap();
+    assert!(said.starts_with("Ok("), "{said}");
+    assert_eq!(GuardRecord::read(&trial).unwrap().ended_by, EndedBy::Itself);
+}
+
+#[test]
 fn a_stale_result_is_not_taken_for_a_new_one() {
     let (home, runs, trial) = engine("good");
     runs.run(&candidate(), &trial, 60.0).unwrap();

@@ -120,8 +120,7 @@ impl Order {
         let started_utc = jiff::Timestamp::now().to_string();
         let mut run = Run::start(&self.command, &self.folder, signals).map_err(not_started)?;
         let ended_by = run.watch(self.parent, self.limit);
-        // Processes that the command left behind count as stragglers only when it ended by itself.
-        let stragglers = if run.status.is_some() { descendants().len() } else { 0 };
+        let stragglers = if ended_by == EndedBy::Itself { descendants().len() } else { 0 };
         let survivors = run.end();
         let output_error = run.finish_output();
         let usage =
@@ -178,6 +177,7 @@ const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Si
 /// The command while it runs.
 struct Run {
     child: Child,
+    ended: bool,
     /// How the child ended, once it has.
     status: Option<ExitStatus>,
     /// Time from start to end; up to now while the child runs.
@@ -208,7 +208,7 @@ impl Run {
             .map_err(|error| format!("cannot start a process: {error}"))?;
         output[0].attach(child.stdout.take().expect("stdout is piped"));
         output[1].attach(child.stderr.take().expect("stderr is piped"));
-        Ok(Self { child, status: None, wall: Duration::ZERO, begun, output, signals })
+        Ok(Self { child, ended: false, status: None, wall: Duration::ZERO, begun, output, signals })
     }
 
     /// Follows the run until it ends or has to be ended.
@@ -248,11 +248,16 @@ impl Run {
     }
 
     fn has_ended(&mut self) -> bool {
-        if self.status.is_none() {
+        if !self.ended {
             self.wall = self.begun.elapsed();
-            self.status = self.child.try_wait().unwrap_or_default();
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(status) => (self.ended, self.status) = (true, status),
+                // SIGCHLD was ignored by whoever started the tuner: the kernel keeps no status.
+                Err(_) => self.ended = true,
+            }
         }
-        self.status.is_some()
+        self.ended
     }
 
     /// Ends and reaps all descendants; returns those that could not be ended.
@@ -287,7 +292,7 @@ fn oom_kills() -> u64 {
 }
 
 fn seconds(time: TimeVal) -> f64 {
-    time.num_microseconds() as f64 * 1e-6
+    time.num_microseconds() as f64 / 1e6
 }
 
 fn number<T: std::str::FromStr>(text: &OsStr) -> Option<T> {

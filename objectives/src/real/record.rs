@@ -27,7 +27,7 @@ pub struct GuardRecord {
     pub limit_s: f64,
     /// Who ended the command.
     pub ended_by: EndedBy,
-    /// How the command ended; `None` when it could not be ended.
+    /// How the command ended; `None` when it could not be ended, or the system kept no status.
     pub exit: Option<Exit>,
     /// Processor seconds in user mode, all processes of the run that were waited for.
     pub user_s: f64,
@@ -115,12 +115,19 @@ impl GuardRecord {
 
     /// Writes the record under a temporary name, syncs it and renames it.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let text = serde_json::to_vec_pretty(self)?;
         let temporary = folder.join(format!(".{NAME}.tmp"));
-        let mut file = File::create(&temporary)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&temporary, Self::path(folder))?;
+        let written = self.write_to(&temporary).and_then(|()| fs::rename(&temporary, Self::path(folder)));
+        if written.is_err() {
+            // Best effort: the first error is the one to tell.
+            let _ = fs::remove_file(&temporary);
+        }
+        written?;
         File::open(folder)?.sync_all()
+    }
+
+    fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()
     }
 }

@@ -98,7 +98,7 @@ fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
         }
         (EndedBy::Itself, Some(Exit::Code(REFUSED))) => Failure::Infeasible { why: printed(folder).join("; ") },
         (EndedBy::Itself, Some(exit)) => Failure::Crashed { exit, last_lines: printed(folder) },
-        (EndedBy::Itself, None) => killed("somebody, unseen by its guard"),
+        (EndedBy::Itself, None) => killed("something unknown; the system kept no status"),
     }
 }
 
@@ -138,4 +138,56 @@ fn tail(path: &Path) -> Vec<u8> {
         let _ = file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).and_then(|_| file.read_to_end(&mut end));
     }
     end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(ended_by: EndedBy, exit: Exit, oom_kills: u64) -> &'static str {
+        let folder = tempfile::tempdir().unwrap();
+        let record = GuardRecord {
+            schema_version: GuardRecord::SCHEMA,
+            command: vec!["hpl-tune".to_owned()],
+            started_utc: String::new(),
+            wall_s: 1.0,
+            limit_s: 2.0,
+            ended_by,
+            exit: Some(exit),
+            user_s: 1.0,
+            system_s: 0.0,
+            max_rss_bytes: 1,
+            oom_kills,
+            stragglers: 0,
+            survivors: Vec::new(),
+            output_error: None,
+        };
+        judge(folder.path(), &record).unwrap_err().kind()
+    }
+
+    #[test]
+    fn an_end_without_a_result_has_one_kind() {
+        use EndedBy::{Asked, Deadline, Itself, ParentGone};
+        let cases = [
+            (Deadline, Exit::Signal(15), 0, "timed-out"),
+            (Deadline, Exit::Signal(9), 1, "timed-out"),
+            (ParentGone, Exit::Signal(15), 0, "killed"),
+            (Asked, Exit::Signal(15), 0, "killed"),
+            (Itself, Exit::Signal(9), 1, "out-of-memory"),
+            // A shell or mpirun around the process that the system ended.
+            (Itself, Exit::Code(137), 1, "out-of-memory"),
+            (Itself, Exit::Signal(9), 0, "killed"),
+            (Itself, Exit::Signal(15), 0, "killed"),
+            (Itself, Exit::Signal(11), 0, "crashed"),
+            (Itself, Exit::Code(1), 0, "crashed"),
+            (Itself, Exit::Code(2), 0, "infeasible"),
+            (Itself, Exit::Code(126), 0, "launch"),
+            (Itself, Exit::Code(127), 0, "launch"),
+            (Itself, Exit::Code(0), 0, "output"),
+            (Itself, Exit::Code(0), 1, "output"),
+        ];
+        for (ended_by, exit, oom_kills, expected) in cases {
+            assert_eq!(kind(ended_by, exit, oom_kills), expected, "{ended_by:?} {exit:?} {oom_kills}");
+        }
+    }
 }

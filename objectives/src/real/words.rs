@@ -10,7 +10,7 @@ pub(super) fn quoted<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> V
 }
 
 fn quote(word: &OsStr) -> String {
-    let safe = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    let safe = |c: char| c.is_alphanumeric() || "/._-+:,@%".contains(c);
     match word.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(safe) => text.to_owned(),
         Some(text) if !text.chars().any(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
