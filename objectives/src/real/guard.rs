@@ -42,8 +42,8 @@ pub(super) const NOT_FOUND: u8 = 127;
 pub(super) const NOT_STARTED: u8 = 126;
 
 const EXEC: &str = "--exec";
-/// How often the guard looks for its parent. A signal wakes it earlier, except when the tuner starts runs
-/// from a thread that outlives none of them.
+/// How often the guard looks for its parent. SIGUSR1 wakes it earlier, but comes at the end of the thread
+/// that started the guard, so it is spent when that thread ends before the tuner does.
 const PARENT_CHECK: Duration = Duration::from_millis(250);
 
 /// Runs the verb: `--parent PID --deadline-s S --folder DIR -- CMD…`, all in this order. The folder receives
