@@ -164,6 +164,8 @@ fn what_could_not_be_read_back_is_not_written() {
     let damaged = [
         HplDat { output_file: "HPL out".to_owned(), ..dat.clone() },
         HplDat { output_file: String::new(), ..dat.clone() },
+        HplDat { output_file: "x".repeat(300), ..dat.clone() },
+        HplDat { output_file: "HPL\u{b}out".to_owned(), ..dat.clone() },
         HplDat { ns: vec![], ..dat.clone() },
         HplDat { ns: vec![usize::MAX], ..dat.clone() },
         HplDat { nbs: vec![64; 21], ..dat.clone() },

@@ -3,5 +3,7 @@
 mod candidate;
 mod dat;
 mod domain;
+mod machine;
 mod out;
+mod result;
 mod strategies;

@@ -1,6 +1,55 @@
 //! `machine.toml`: what is known of a machine, each number with its origin.
 
+mod check;
+
 use serde::{Deserialize, Serialize};
+
+/// Why a text is no machine description, or a description is none to work with.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MachineError {
+    /// No TOML, a key that is missing or unknown, or a value of the wrong type; the text says where.
+    #[error("{0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A value that cannot be.
+    #[error("{table}: {key} must be {wanted}, found {found}")]
+    Value {
+        /// The table, with its number from 1 where there are several: `[[node]] 2`.
+        table: String,
+        /// The key.
+        key: &'static str,
+        /// What is accepted.
+        wanted: String,
+        /// What is there.
+        found: String,
+    },
+    /// A description without nodes.
+    #[error("no [[node]]: describe at least one, with name, count, cores and memory_bytes")]
+    NoNode,
+    /// A description that TOML cannot hold.
+    #[error("cannot write the machine description: {0}")]
+    Unwritable(#[from] toml::ser::Error),
+}
+
+impl Machine {
+    /// Reads and [checks](Self::check) the text of a `machine.toml`.
+    ///
+    /// # Errors
+    /// [`MachineError`] naming the key.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let machine: Self = toml::from_str(text)?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// The text that [`parse`](Self::parse) reads as this description.
+    ///
+    /// # Errors
+    /// [`MachineError`] naming the key that could not be read back.
+    pub fn to_toml(&self) -> Result<String, MachineError> {
+        self.check()?;
+        Ok(toml::to_string(self)?)
+    }
+}
 
 /// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +140,25 @@ pub enum RateKernel {
     Panel,
     /// Exchange of k rows over n columns in memory: c₀ kn + c₁.
     Swap,
+}
+
+impl RateKernel {
+    /// Number of coefficients in the kernel's form.
+    pub fn coefficient_count(self) -> usize {
+        match self {
+            Self::Dgemm => 5,
+            Self::Dtrsm | Self::Panel => 3,
+            Self::Swap => 2,
+        }
+    }
+
+    /// Number of sizes in the kernel's form.
+    pub fn size_count(self) -> usize {
+        match self {
+            Self::Dgemm => 3,
+            Self::Dtrsm | Self::Panel | Self::Swap => 2,
+        }
+    }
 }
 
 /// `[[layer]]`: one level of the communication hierarchy.

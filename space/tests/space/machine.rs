@@ -1,0 +1,168 @@
+//! `machine.toml`: round trip, and every impossible value named.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use space::machine::{Accelerator, Host, Layer, Machine, MachineError, Node, Rate, RateKernel};
+
+const EXAMPLE: &str = r#"
+[host]
+name = "desk"
+cpu = "two cores"
+origin = "made for this test"
+
+[[node]]
+name = "desk"
+count = 1
+cores = 2
+memory_bytes = 16_000_000_000
+
+[[rate]]
+kernel = "dgemm"
+threads = 1
+coefficients = [3.6e-11, 0.0, 1e-10, 1e-10, 1e-6]
+valid = [[64, 8000], [64, 8000], [16, 512]]
+spread = 0.01
+fit_error = 0.02
+date = "2026-11-20"
+origin = "made for this test"
+
+[[layer]]
+name = "threads"
+ranks = 2
+alpha_s = 1e-6
+beta_s_per_word = 1e-9
+"#;
+
+fn message(text: &str) -> String {
+    Machine::parse(text).expect_err("malformed").to_string()
+}
+
+#[test]
+fn an_example_is_read_with_its_defaults() {
+    let machine = Machine::parse(EXAMPLE).unwrap();
+    assert_eq!((machine.nodes[0].reserved_bytes, machine.nodes[0].peak_gflops), (0, 0.0));
+    assert_eq!((machine.layers[0].shared_by, &machine.accelerator), (1, &None));
+    assert_eq!(machine.rates[0].valid[2], [16.0, 512.0]);
+}
+
+#[test]
+fn impossible_values_are_named() {
+    let cases = [
+        ("count = 1", "count = 0", "[[node]] 1: count must be from 1 to 100000000, found 0"),
+        ("cores = 2", "cores = 0", "[[node]] 1: cores must be from 1 to 100000000, found 0"),
+        (
+            "memory_bytes = 16_000_000_000",
+            "memory_bytes = 16",
+            "[[node]] 1: memory_bytes must be between 1 MiB (1048576) and 1 EiB, in bytes, found 16",
+        ),
+        (
+            "cores = 2",
+            "cores = 2\nreserved_bytes = 16_000_000_000",
+            "[[node]] 1: reserved_bytes must be below memory_bytes = 16000000000, found 16000000000",
+        ),
+        (
+            "cores = 2",
+            "cores = 2\npeak_gflops = nan",
+            "[[node]] 1: peak_gflops must be a number from 0 to 1e9, found NaN",
+        ),
+        ("[3.6e-11, 0.0, ", "[", "[[rate]] 1: coefficients must be 5 values for this kernel, found 3"),
+        ("[3.6e-11", "[-3.6e-11", "[[rate]] 1: coefficients must be a number from 0 to 1e1, found -0.000000000036"),
+        ("[3.6e-11", "[inf", "[[rate]] 1: coefficients must be a number from 0 to 1e1, found inf"),
+        (
+            "[3.6e-11, 0.0, 1e-10, 1e-10, 1e-6]",
+            "[0.0, 0.0, 0.0, 0.0, 0.0]",
+            "[[rate]] 1: coefficients must be greater than 0 in one place at least, found zeros alone",
+        ),
+        ("[[64, 8000], ", "[", "[[rate]] 1: valid must be 3 values for this kernel, found 2"),
+        ("[16, 512]", "[512, 16]", "[[rate]] 1: valid must be pairs 0 ≤ smallest ≤ largest, found [512, 16]"),
+        ("alpha_s = 1e-6", "alpha_s = -1", "[[layer]] 1: alpha_s must be a number from 0 to 1e1, found -1"),
+        ("ranks = 2", "ranks = 2\nshared_by = 0", "[[layer]] 1: shared_by must be from 1 to 100000000, found 0"),
+    ];
+    for (old, new, expected) in cases {
+        assert!(EXAMPLE.contains(old));
+        assert_eq!(message(&EXAMPLE.replacen(old, new, 1)), expected);
+    }
+}
+
+#[test]
+fn unknown_and_missing_keys_are_named() {
+    assert!(message(&EXAMPLE.replace("cores =", "corse =")).contains("corse"));
+    assert!(message(&EXAMPLE.replace("name = \"threads\"\n", "")).contains("name"));
+    assert!(message(&EXAMPLE.replace("dgemm", "sgemm")).contains("sgemm"));
+    assert!(message(&EXAMPLE.replace("count = 1", "count = -1")).contains("count"));
+    assert!(message("").contains("host"));
+    assert!(message("[host").contains("line 1"));
+    let node = EXAMPLE.find("[[node]]").unwrap()..EXAMPLE.find("[[rate]]").unwrap();
+    let without = format!("node = []\n{}{}", &EXAMPLE[..node.start], &EXAMPLE[node.end..]);
+    assert_eq!(Machine::parse(&without), Err(MachineError::NoNode));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[ -~é\n\"\\\\]{0,20}"
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    use RateKernel::{Dgemm, Dtrsm, Panel, Swap};
+    let kernel = proptest::sample::select(vec![Dgemm, Dtrsm, Panel, Swap]);
+    (kernel, 1..300usize, vec(1e-15..1e-3f64, 5), vec((0.0..9.0f64, 9.0..1e5f64), 3), 0.0..2.0f64, text()).prop_map(
+        |(kernel, threads, mut coefficients, valid, spread, origin)| {
+            coefficients.truncate(kernel.coefficient_count());
+            let valid = valid.into_iter().take(kernel.size_count()).map(|(low, high)| [low, high]).collect();
+            let date = "2026-11-20".to_owned();
+            Rate { kernel, threads, coefficients, valid, spread, fit_error: spread / 3.0, date, origin }
+        },
+    )
+}
+
+fn node() -> impl Strategy<Value = Node> {
+    let sizes = (1..9usize, 1..300usize, 1u64 << 30..1 << 50, 0..1u64 << 29, 0.0..1e6f64);
+    (text(), sizes).prop_map(|(name, (count, cores, memory_bytes, reserved_bytes, peak_gflops))| Node {
+        name,
+        count,
+        cores,
+        memory_bytes,
+        reserved_bytes,
+        peak_gflops,
+    })
+}
+
+fn layer() -> impl Strategy<Value = Layer> {
+    (text(), 1..99usize, 0.0..1e-3f64, 0.0..1e-6f64, 1..9usize).prop_map(
+        |(name, ranks, alpha_s, beta_s_per_word, shared_by)| Layer { name, ranks, alpha_s, beta_s_per_word, shared_by },
+    )
+}
+
+fn machine() -> impl Strategy<Value = Machine> {
+    let accelerator = proptest::option::of((1.0..9e9f64).prop_map(|value| Accelerator {
+        memory_controllers: value,
+        words_per_controller: value,
+        memory_rate_hz: value,
+        cores: value,
+        flops_per_cycle: value,
+        clock_hz: value,
+        latency_s: 1.0 / value,
+    }));
+    (vec(text(), 4), vec(node(), 1..4), vec(rate(), 0..4), vec(layer(), 0..4), accelerator).prop_map(
+        |(texts, nodes, rates, layers, accelerator)| {
+            let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
+            Machine { host: Host { name, cpu, origin, kernels }, nodes, rates, layers, accelerator }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn round_trip(machine in machine()) {
+        let text = machine.to_toml().unwrap();
+        prop_assert_eq!(Machine::parse(&text), Ok(machine));
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic(at in 0..EXAMPLE.len(), len in 0..20usize, new in "\\PC{0,8}") {
+        let mut text = EXAMPLE.to_owned();
+        text.replace_range(at..(at + len).min(EXAMPLE.len()), &new);
+        if let Ok(machine) = Machine::parse(&text) {
+            prop_assert_eq!(machine.check(), Ok(()));
+        }
+    }
+}
