@@ -10,5 +10,6 @@ pub mod history;
 pub mod journal;
 pub mod parquet;
 pub mod record;
+pub mod report;
 pub mod session;
 pub mod strategy;

@@ -3,11 +3,18 @@
 //! Column names are HPL's words in lower case, units are in the names, and what was measured never shares a
 //! column with what was predicted. An absent value is null, never a number that stands for "none".
 
+use objectives::{Failure, Measurement};
 use serde::{Deserialize, Serialize};
 use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Swap};
 
+use crate::session::Session;
+use crate::strategy::Prediction;
+
 #[cfg(test)]
 pub(crate) mod arbitrary;
+mod outcome;
+
+pub use outcome::Outcome;
 
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
 pub const ROW_SCHEMA: u32 = 1;
@@ -112,12 +119,83 @@ pub struct Row {
     /// Host name.
     pub host: String,
     /// Kernels with their version, as the run reported them.
-    pub kernel: String,
+    pub kernel: Option<String>,
     /// Programs and their versions.
     pub versions: String,
 }
 
 impl Row {
+    /// The row of a full run of `candidate`, which took `wall_s` seconds of the wall clock in all and left
+    /// `left_s` seconds of the budget.
+    pub fn new(
+        identity: Identity,
+        candidate: &Candidate,
+        predicted: Option<Prediction>,
+        result: &Result<Measurement, Failure>,
+        wall_s: f64,
+        left_s: f64,
+        session: &Session,
+    ) -> Self {
+        let (hpl, engine) = (&candidate.hpl, &candidate.engine);
+        let (measured, failure) = (result.as_ref().ok(), result.as_ref().err());
+        let engine_version = measured.and_then(|m| m.result.as_ref()).map(|run| format!(", engine {}", run.version));
+        // JSON knows no NaN, and a rate without a number is none.
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            schema_version: ROW_SCHEMA,
+            session: session.name.clone(),
+            trial: identity.trial,
+            repeat_of: identity.repeat_of,
+            paired_with: identity.paired_with,
+            strategy: identity.strategy,
+            why: identity.why,
+            fidelity: Fidelity::Full,
+            engine: identity.engine,
+            n: hpl.n,
+            nb: hpl.nb,
+            p: hpl.p,
+            q: hpl.q,
+            nbmin: hpl.nbmin,
+            ndiv: hpl.ndiv,
+            depth: hpl.depth,
+            align: hpl.align,
+            pmap: hpl.pmap,
+            pfact: hpl.pfact,
+            rfact: hpl.rfact,
+            bcast: hpl.bcast,
+            swap: hpl.swap.into(),
+            swap_threshold: hpl.swap.threshold(),
+            l1: hpl.l1,
+            u: hpl.u,
+            equil: hpl.equil,
+            threads: engine.threads,
+            huge_pages: engine.huge_pages,
+            kernels: engine.kernels.clone(),
+            extra: None,
+            predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
+            predicted_sd: predicted.and_then(|p| finite(p.sd)),
+            outcome: failure.map_or(Outcome::Passed, Outcome::from),
+            failure_detail: failure.map(Failure::to_string),
+            time_s: measured.and_then(|m| finite(m.time_s)),
+            rate_gflops: measured.and_then(|m| finite(m.rate_gflops)),
+            residual: match result {
+                Ok(measured) => finite(measured.residual),
+                Err(Failure::Residual { value, .. }) => value.and_then(finite),
+                Err(_) => None,
+            },
+            passed: measured.is_some_and(|m| m.passed),
+            wall_s,
+            cost_fraction: 1.0,
+            budget_left_s: left_s,
+            started_utc: identity.started_utc,
+            seed: session.seed,
+            command: identity.command,
+            host: measured.map_or(&session.host, |m| &m.host).clone(),
+            kernel: measured.map(|m| m.kernel.clone()),
+            versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
+        }
+    }
+
     /// The candidate that was run.
     pub fn candidate(&self) -> Candidate {
         Candidate {
@@ -153,11 +231,9 @@ impl Row {
     }
 }
 
-/// Who a trial is.
+/// Who a trial is; all that is known of it before it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
-    /// Name of the session.
-    pub session: String,
     /// Number of the trial in its session, from 0.
     pub trial: u64,
     /// The trial whose candidate is measured again.
@@ -168,10 +244,12 @@ pub struct Identity {
     pub strategy: String,
     /// Why, in one clause.
     pub why: String,
-    /// How much of the run is done.
-    pub fidelity: Fidelity,
     /// Name of the engine.
     pub engine: String,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// The command, quoted for a shell.
+    pub command: String,
 }
 
 impl Identity {
@@ -215,28 +293,48 @@ impl From<Swap> for SwapName {
     }
 }
 
-/// What came of a run; all but the first are failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It ended and the residual passed.
-    Passed,
-    /// It cannot run on this machine.
-    Infeasible,
-    /// It did not start.
-    Launch,
-    /// It was ended at its time limit.
-    TimedOut,
-    /// It ended by itself with an error.
-    Crashed,
-    /// It was ended by a signal from outside.
-    Killed,
-    /// It was ended for its use of memory.
-    OutOfMemory,
-    /// It ended, but its residual failed.
-    Residual,
-    /// It was not run.
-    Skipped,
-    /// Its output could not be understood.
-    Output,
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use space::params::Coded;
+
+    use super::*;
+    use crate::report::summary::tests::session;
+
+    fn failed(candidate: &Candidate, failure: Failure) -> Row {
+        let Row { strategy, why, engine, started_utc, command, .. } = arbitrary::row(3);
+        let (repeat_of, paired_with) = (Some(1), Some(2));
+        let identity = Identity { trial: 3, repeat_of, paired_with, strategy, why, engine, started_utc, command };
+        Row::new(identity, candidate, None, &Err(failure), 1.0, 2.0, &session())
+    }
+
+    proptest! {
+        #[test]
+        fn candidates_come_back(row in arbitrary::any_row()) {
+            let candidate = row.candidate();
+            prop_assert_eq!(failed(&candidate, Failure::TimedOut { limit_s: 1.0 }).candidate(), candidate);
+        }
+    }
+
+    #[test]
+    fn a_wrong_residual_keeps_its_value_and_no_score() {
+        let candidate = arbitrary::row(0).candidate();
+        for (value, kept) in [(Some(1e6), Some(1e6)), (Some(f64::NAN), None), (None, None)] {
+            let failure = Failure::Residual { value, info: 0 };
+            let row = failed(&candidate, failure.clone());
+            assert_eq!((row.residual, row.score_gflops(), row.passed), (kept, None, false));
+            assert_eq!((row.outcome.name(), row.failure_detail), (failure.kind(), Some(failure.to_string())));
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_parameters() {
+        for (_, name) in space::Bcast::ALL {
+            let json = format!("\"{name}\"");
+            assert_eq!(serde_json::from_str::<Bcast>(&json).unwrap().name(), *name);
+        }
+        for swap in [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 1 }] {
+            assert_eq!(serde_json::to_value(SwapName::from(swap)).unwrap(), swap.name());
+        }
+    }
 }

@@ -106,24 +106,8 @@ mod tests {
     use crate::record::arbitrary::row;
 
     fn session() -> Session {
-        Session {
-            schema_version: SESSION_SCHEMA,
-            name: "host-20261120-070000".into(),
-            version: "0.1.0".into(),
-            host: "host".into(),
-            started_utc: "2026-11-20T07:00:00Z".into(),
-            command: "hpl-tune --budget 2m".into(),
-            budget_s: 120.0,
-            elapsed_s: 12.5,
-            seed: u64::MAX,
-            strategy: "bayes".into(),
-            cores: vec![0, 1],
-            memory_bytes: 8 << 30,
-            kernels: KernelChoice::Blas("/usr/lib/libopenblas.so.0".into()),
-            n: None,
-            n_memory: Some(20_000),
-            n_limited_by_budget: false,
-        }
+        let kernels = KernelChoice::Blas("/usr/lib/libopenblas.so.0".into());
+        Session { seed: u64::MAX, kernels, ..crate::report::summary::tests::session() }
     }
 
     #[test]

@@ -5,59 +5,42 @@ use proptest::prelude::*;
 use space::params::Coded;
 
 use super::*;
+use crate::report::summary::tests::session;
 
-/// A passed row with this trial number, NB growing with it.
+/// A passed run of NB 64 + 8 × its number.
 pub(crate) fn row(trial: u64) -> Row {
     let hpl = HplParams { nb: 64 + 8 * trial as usize, ..HplParams::baseline(1000, 1, 2) };
-    Row {
-        schema_version: ROW_SCHEMA,
-        session: "host-20261120-070000".into(),
+    row_of(trial, &Candidate { hpl, engine: EngineParams::default() })
+}
+
+/// A passed run of `candidate` at 20 GFLOP/s + its number.
+pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
+    let identity = Identity {
         trial,
         repeat_of: None,
         paired_with: None,
         strategy: "bayes".into(),
         why: "expected improvement".into(),
-        fidelity: Fidelity::Full,
         engine: "ours".into(),
-        n: hpl.n,
-        nb: hpl.nb,
-        p: hpl.p,
-        q: hpl.q,
-        nbmin: hpl.nbmin,
-        ndiv: hpl.ndiv,
-        depth: hpl.depth,
-        align: hpl.align,
-        pmap: hpl.pmap,
-        pfact: hpl.pfact,
-        rfact: hpl.rfact,
-        bcast: hpl.bcast,
-        swap: hpl.swap.into(),
-        swap_threshold: hpl.swap.threshold(),
-        l1: hpl.l1,
-        u: hpl.u,
-        equil: hpl.equil,
-        threads: 1,
-        huge_pages: true,
-        kernels: KernelChoice::Builtin,
-        extra: None,
-        predicted_rate_gflops: Some(20.5),
-        predicted_sd: Some(0.05),
-        outcome: Outcome::Passed,
-        failure_detail: None,
-        time_s: Some(0.033),
-        rate_gflops: Some(20.0 + trial as f64),
-        residual: Some(0.0034),
+        started_utc: "2026-11-20T07:00:00Z".into(),
+        command: "hpl-tune run --dat HPL.dat".into(),
+    };
+    let measured = Measurement {
+        rate_gflops: 20.0 + trial as f64,
+        time_s: 0.033,
+        residual: 0.0034,
         passed: true,
         wall_s: 0.5,
-        cost_fraction: 1.0,
-        budget_left_s: 100.0 - trial as f64,
-        started_utc: "2026-11-20T07:00:00Z".into(),
-        seed: 1,
-        command: "hpl-tune run --dat HPL.dat".into(),
-        host: "host".into(),
+        generate_s: 0.01,
+        check_s: 0.01,
+        started_utc: identity.started_utc.clone(),
+        command: vec![identity.command.clone()],
         kernel: "builtin 0.1.0".into(),
-        versions: "hpl-tune 0.1.0".into(),
-    }
+        host: "host".into(),
+        result: None,
+    };
+    let predicted = Some(Prediction { rate_gflops: 20.5, sd: 0.05 });
+    Row::new(identity, candidate, predicted, &Ok(measured), 0.5, 100.0 - trial as f64, &session())
 }
 
 fn any_coded<T: Coded + std::fmt::Debug>() -> impl Strategy<Value = T> {

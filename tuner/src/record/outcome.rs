@@ -1,0 +1,69 @@
+//! What came of a trial, in one word.
+
+use objectives::Failure;
+use serde::{Deserialize, Serialize};
+
+/// What came of a run; all but the first are failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It ended and the residual passed.
+    Passed,
+    /// It cannot run on this machine.
+    Infeasible,
+    /// It did not start.
+    Launch,
+    /// It was ended at its time limit.
+    TimedOut,
+    /// It ended by itself with an error.
+    Crashed,
+    /// It was ended by a signal from outside.
+    Killed,
+    /// It was ended for its use of memory.
+    OutOfMemory,
+    /// It ended, but its residual failed.
+    Residual,
+    /// It was not run.
+    Skipped,
+    /// Its output could not be understood.
+    Output,
+}
+
+impl From<&Failure> for Outcome {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::Infeasible { .. } => Self::Infeasible,
+            Failure::Launch { .. } => Self::Launch,
+            Failure::TimedOut { .. } => Self::TimedOut,
+            Failure::Crashed { .. } => Self::Crashed,
+            Failure::Killed { .. } => Self::Killed,
+            Failure::OutOfMemory { .. } => Self::OutOfMemory,
+            Failure::Residual { .. } => Self::Residual,
+            Failure::Skipped { .. } => Self::Skipped,
+            Failure::Output { .. } => Self::Output,
+        }
+    }
+}
+
+impl Outcome {
+    /// Whether a process of the engine was at work.
+    pub fn ran(self) -> bool {
+        !matches!(self, Self::Infeasible | Self::Launch | Self::Skipped)
+    }
+
+    /// The word of tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Infeasible => "infeasible",
+            Self::Launch => "launch",
+            Self::TimedOut => "timed-out",
+            Self::Crashed => "crashed",
+            Self::Killed => "killed",
+            Self::OutOfMemory => "out-of-memory",
+            Self::Residual => "residual",
+            Self::Skipped => "skipped",
+            Self::Output => "output",
+        }
+    }
+}

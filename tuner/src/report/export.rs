@@ -1,0 +1,118 @@
+//! The files that repeat the best run: HPL.dat, engine-params.toml, run.sh, and what the final run printed.
+
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use space::dat::{DatError, HplDat};
+
+use super::{Score, digits};
+use crate::error::RecordError;
+use crate::folder::{RunFolder, replace_file};
+
+/// The texts of the exported files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exports {
+    /// `HPL.dat`, for any HPL.
+    pub hpl_dat: String,
+    /// `engine-params.toml`, for our engine.
+    pub engine_params: String,
+    /// `run.sh`, a POSIX shell script beside the two.
+    pub run_sh: String,
+    /// `HPL.out`: what the final run printed, where there was one.
+    pub hpl_out: Option<String>,
+}
+
+/// Why a candidate cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A value does not fit HPL.dat.
+    #[error("the best candidate fits no HPL.dat: {0}")]
+    Dat(#[from] DatError),
+    /// A value does not fit TOML.
+    #[error("the best candidate fits no engine-params.toml: {0}")]
+    Toml(#[from] toml::ser::Error),
+}
+
+impl Exports {
+    /// The files for `best`. `program` is the path of `hpl-tune`; `hpl_out` is what the final run printed.
+    pub fn new(best: &Score, program: &Path, hpl_out: Option<String>) -> Result<Self, ExportError> {
+        let mut dat = HplDat::single(&best.candidate.hpl);
+        dat.comments[1] = format!("hpl-tune: {} GFLOP/s measured", digits(best.rate_gflops));
+        Ok(Self {
+            hpl_dat: dat.write()?,
+            engine_params: toml::to_string(&best.candidate.engine)?,
+            run_sh: run_sh(best, program),
+            hpl_out,
+        })
+    }
+
+    /// Write the files into the run folder.
+    pub fn write(&self, folder: &RunFolder) -> Result<(), RecordError> {
+        let write = |path: &Path, text: &str, mode: u32| {
+            replace_file(path, |file| {
+                file.set_permissions(Permissions::from_mode(mode))?;
+                file.write_all(text.as_bytes())
+            })
+        };
+        write(&folder.hpl_dat(), &self.hpl_dat, 0o644)?;
+        write(&folder.engine_params(), &self.engine_params, 0o644)?;
+        write(&folder.run_sh(), &self.run_sh, 0o755)?;
+        if let Some(text) = &self.hpl_out {
+            write(&folder.hpl_out(), text, 0o644)?;
+        }
+        Ok(())
+    }
+}
+
+/// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
+fn run_sh(best: &Score, program: &Path) -> String {
+    format!(
+        "#!/bin/sh\n\
+         # The best run: {} GFLOP/s measured at N = {}. Arguments are passed on.\n\
+         here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
+         program={}\n\
+         [ -x \"$program\" ] || program=hpl-tune\n\
+         exec \"$program\" run --dat \"$here/HPL.dat\" --engine-params \"$here/engine-params.toml\" \"$@\"\n",
+        digits(best.rate_gflops),
+        best.candidate.hpl.n,
+        quote(&program.to_string_lossy()),
+    )
+}
+
+/// `word` as a POSIX shell reads it back.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::report::Summary;
+    use crate::report::summary::tests::session;
+
+    /// The script runs the right command from another folder, whatever stands in the paths.
+    #[test]
+    fn the_script_survives_odd_paths() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("it's $HOME \"run\"")).unwrap();
+        let program = folder.root().join("print 'args'");
+        std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+        std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let best = Summary::new(&session(), &[row(0)]).best.unwrap();
+        let exports = Exports::new(&best, &program, Some("printed".into())).unwrap();
+        exports.write(&folder).unwrap();
+        let output = Command::new(folder.run_sh()).arg("--force").current_dir("/").output().unwrap();
+        let (dat, engine) = (folder.hpl_dat(), folder.engine_params());
+        let expected = format!("run\n--dat\n{}\n--engine-params\n{}\n--force\n", dat.display(), engine.display());
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+        let dat = HplDat::parse(&std::fs::read_to_string(dat).unwrap()).unwrap();
+        assert_eq!(dat.runs(), [best.candidate.hpl]);
+        let engine: space::EngineParams = toml::from_str(&std::fs::read_to_string(engine).unwrap()).unwrap();
+        assert_eq!(engine, best.candidate.engine);
+    }
+}

@@ -1,0 +1,288 @@
+//! `report.html`: one page that needs nothing else.
+
+use std::fmt::Write;
+
+use super::svg::{Plot, Point};
+use super::{Exports, Score, Summary, certainty, digits, failures, limit_of_n, spread, telling_columns, words};
+use crate::record::Row;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What the colours of the points say.
+const KEY: &str = "<br><span class=\"key best\">the best</span><span class=\"key default\">default</span>\
+    <span class=\"key other\">others</span>";
+
+/// The page for a session: its summary, its trials in order, and the exported files.
+pub fn page(summary: &Summary, rows: &[Row], exports: Option<&Exports>) -> String {
+    let title = format!("hpl-tune: {}", escape(&summary.session.name));
+    let parts =
+        [head(summary), figures(summary, rows), best(summary, exports), top(summary), trials(rows), session(summary)];
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style></head><body><main>\n{}</main></body></html>\n",
+        parts.concat()
+    )
+}
+
+/// `text` so that HTML shows it as it is, in text and in attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+fn head(summary: &Summary) -> String {
+    let mut facts = Vec::new();
+    if let Some(best) = &summary.best {
+        let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
+        facts.push(("measured", format!("{} GFLOP/s", digits(best.rate_gflops)), spread(best)));
+        facts.push(("at", format!("N = {}", best.candidate.hpl.n), limit_of_n(summary).unwrap_or_default()));
+        facts.push(("residual", residual, "of all its runs; below 16 passes".to_owned()));
+    }
+    if let Some(row) = &summary.final_run {
+        let (word, detail) = match (row.passed, row.rate_gflops) {
+            (true, Some(rate)) => ("PASSED", format!("{} GFLOP/s", digits(rate))),
+            _ => ("FAILED", row.failure_detail.clone().unwrap_or_else(|| row.outcome.name().to_owned())),
+        };
+        facts.push(("final run", word.to_owned(), detail));
+    }
+    if let (Some(ratio), Some(baseline)) = (&summary.best_by_baseline, &summary.baseline) {
+        let detail =
+            format!("{}; default: {} GFLOP/s, {}", certainty(ratio), digits(baseline.rate_gflops), spread(baseline));
+        facts.push(("best / default", format!("{:.3}", ratio.median), detail));
+    }
+    if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
+        facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));
+    }
+    facts.push((
+        "trials",
+        summary.trials.to_string(),
+        format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary)),
+    ));
+    facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
+    let cards: Vec<String> = facts
+        .iter()
+        .map(|(name, value, detail)| {
+            format!("<div><dt>{name}</dt><dd>{}<small>{}</small></dd></div>\n", escape(value), escape(detail))
+        })
+        .collect();
+    format!(
+        "<h1>{}</h1>\n<p>High Performance Linpack on {}, started {}.{}</p>\n<dl class=\"facts\">\n{}</dl>\n",
+        escape(&summary.session.name),
+        escape(&summary.session.host),
+        escape(&summary.session.started_utc),
+        if summary.best.is_none() { " <strong>No trial passed its residual.</strong>" } else { "" },
+        cards.concat()
+    )
+}
+
+fn figures(summary: &Summary, rows: &[Row]) -> String {
+    let mut text = String::from("<div class=\"figures\">\n");
+    for (plot, caption) in [
+        (over_time(summary, rows), "Measured rates over time; the line is the highest so far."),
+        (against_prediction(summary, rows), "Measured against predicted before the run; on the line both agree."),
+    ] {
+        if let Some(svg) = plot.draw() {
+            let _ = writeln!(text, "<figure>{svg}<figcaption>{caption}{KEY}</figcaption></figure>");
+        }
+    }
+    text + "</div>\n"
+}
+
+/// Passed trials at the best's N over the wall clock, with the highest rate so far.
+fn over_time(summary: &Summary, rows: &[Row]) -> Plot<'static> {
+    let mut points = Vec::new();
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for row in at_best_n(summary, rows) {
+        let Some(rate) = row.score_gflops() else { continue };
+        let end_s = summary.session.budget_s - row.budget_left_s;
+        let highest = line.last().map_or(rate, |&(_, highest)| highest);
+        line.extend([(end_s, highest), (end_s, highest.max(rate))]);
+        points.push(Point { x: end_s, y: rate, class: class(summary, row), title: label(row, rate) });
+    }
+    Plot { x_name: "wall clock, s", y_name: "measured, GFLOP/s", description: "Measured rates over time", points, line }
+}
+
+/// Passed trials at the best's N that were predicted, and the diagonal.
+fn against_prediction(summary: &Summary, rows: &[Row]) -> Plot<'static> {
+    let point = |row: &Row| {
+        let (predicted, rate) = (row.predicted_rate_gflops?, row.score_gflops()?);
+        Some(Point { x: predicted, y: rate, class: class(summary, row), title: label(row, rate) })
+    };
+    let points: Vec<Point> = at_best_n(summary, rows).filter_map(point).collect();
+    let values = || points.iter().flat_map(|point| [point.x, point.y]);
+    let ends = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
+    let description = "Measured against predicted rates";
+    let line = ends.map(|end| (end, end)).to_vec();
+    Plot { x_name: "predicted, GFLOP/s", y_name: "measured, GFLOP/s", description, points, line }
+}
+
+/// Rates at different N do not compare.
+fn at_best_n<'a>(summary: &Summary, rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
+    let n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
+    rows.iter().filter(move |row| Some(row.n) == n)
+}
+
+/// The style of a trial's point.
+fn class(summary: &Summary, row: &Row) -> &'static str {
+    let is = |score: &Option<Score>| score.as_ref().is_some_and(|score| score.trials.contains(&row.trial));
+    if is(&summary.best) {
+        "best"
+    } else if is(&summary.baseline) {
+        "default"
+    } else {
+        "other"
+    }
+}
+
+fn label(row: &Row, rate: f64) -> String {
+    format!("trial {}: {} GFLOP/s, NB {} {}×{}, {} threads", row.trial, digits(rate), row.nb, row.p, row.q, row.threads)
+}
+
+fn best(summary: &Summary, exports: Option<&Exports>) -> String {
+    let Some(best) = &summary.best else { return String::new() };
+    let words: Vec<String> = words(&best.candidate)
+        .iter()
+        .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
+        .collect();
+    let words = format!("<table class=\"words\">\n{}</table>", words.concat());
+    let Some(exports) = exports else { return format!("<h2>The best</h2>\n{words}\n") };
+    format!(
+        "<h2>The best</h2>\n<div class=\"pair\"><div>{words}</div>\n<div><h3>HPL.dat</h3><pre>{}</pre></div></div>\n\
+         <h3>engine-params.toml</h3><pre>{}</pre>\n\
+         <h3>How to repeat it</h3><p>Run <code>run.sh</code> in this folder. It says:</p><pre>{}</pre>\n",
+        escape(&exports.hpl_dat),
+        escape(&exports.engine_params),
+        escape(&exports.run_sh)
+    )
+}
+
+/// The best candidates with the columns in which they differ.
+fn top(summary: &Summary) -> String {
+    if summary.top.is_empty() {
+        return String::new();
+    }
+    let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
+    let names = telling.iter().map(|(name, _)| *name);
+    let header = ["GFLOP/s", "runs", "lowest", "highest", "residual"].into_iter().chain(names);
+    let lines = summary.top.iter().enumerate().map(|(index, score)| {
+        let cells = telling.iter().map(|(_, cells)| cells[index].clone());
+        measured_cells(score).into_iter().chain(cells).collect()
+    });
+    format!("<h2>The best {}, by median</h2>\n{}", summary.top.len(), table(header, lines))
+}
+
+fn measured_cells(score: &Score) -> [String; 5] {
+    let [low, high] = score.range_gflops.map(digits);
+    let residual = score.residual.map_or("-".to_owned(), digits);
+    [digits(score.rate_gflops), score.runs.to_string(), low, high, residual]
+}
+
+fn trials(rows: &[Row]) -> String {
+    let candidates: Vec<_> = rows.iter().map(Row::candidate).collect();
+    let telling = telling_columns(&candidates.iter().collect::<Vec<_>>());
+    let names = telling.iter().map(|(name, _)| *name);
+    let header = ["trial", "chosen by", "measured GFLOP/s", "residual", "predicted GFLOP/s", "wall s"].into_iter();
+    let lines = rows.iter().enumerate().map(|(index, row)| {
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), digits);
+        let rate = if row.passed { number(row.rate_gflops) } else { row.outcome.name().to_owned() };
+        let fixed = [
+            row.trial.to_string(),
+            row.strategy.clone(),
+            rate,
+            number(row.residual),
+            number(row.predicted_rate_gflops),
+            digits(row.wall_s),
+        ];
+        let cells = telling.iter().map(|(_, cells)| cells[index].clone());
+        let why = row.failure_detail.as_ref().unwrap_or(&row.why).clone();
+        fixed.into_iter().chain(cells).chain([why]).collect()
+    });
+    let open = if rows.len() <= 40 { " open" } else { "" };
+    format!(
+        "<h2>Trials</h2>\n<details{open}><summary>All {} trials, in order</summary>\n{}</details>\n",
+        rows.len(),
+        table(header.chain(names).chain(["why"]), lines)
+    )
+}
+
+fn session(summary: &Summary) -> String {
+    let session = &summary.session;
+    let cores: Vec<String> = session.cores.iter().map(usize::to_string).collect();
+    let facts = [
+        ("command", session.command.clone()),
+        ("version", session.version.clone()),
+        ("seed", session.seed.to_string()),
+        ("strategy", session.strategy.clone()),
+        ("cores", cores.join(" ")),
+        ("memory for HPL", format!("{:.1} GiB", session.memory_bytes as f64 / f64::from(1 << 30))),
+        ("kernels", session.kernels.to_string()),
+    ];
+    let lines: Vec<String> =
+        facts.iter().map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value))).collect();
+    format!("<h2>The session</h2>\n<table class=\"words\">\n{}</table>\n", lines.concat())
+}
+
+/// A table of texts; cells that begin like a number stand to the right.
+fn table<'a>(header: impl Iterator<Item = &'a str>, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = String::from("<div class=\"wide\"><table>\n<tr>");
+    for name in header {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "<th>{name}</th>");
+    }
+    text.push_str("</tr>\n");
+    for line in lines {
+        text.push_str("<tr>");
+        for cell in line {
+            let number = cell.parse::<f64>().is_ok();
+            let _ = write!(text, "<td{}>{}</td>", if number { " class=\"number\"" } else { "" }, escape(&cell));
+        }
+        text.push_str("</tr>\n");
+    }
+    text + "</table></div>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::report::summary::tests::session;
+
+    #[test]
+    fn nothing_from_outside_becomes_markup_or_is_fetched() {
+        let bad = "<script>alert('\"&')</script>";
+        let mut session = session();
+        (session.name, session.host, session.command, session.strategy) =
+            (bad.into(), bad.into(), bad.into(), bad.into());
+        session.kernels = bad.to_owned().into();
+        let mut failed = row(1);
+        (failed.passed, failed.failure_detail) = (false, Some(bad.into()));
+        let mut rows = vec![row(0), failed];
+        for row in &mut rows {
+            (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), bad.to_owned().into());
+        }
+        let summary = Summary::new(&session, &rows);
+        let exports = Exports { hpl_dat: bad.into(), engine_params: bad.into(), run_sh: bad.into(), hpl_out: None };
+        let page = page(&summary, &rows, Some(&exports));
+        assert!(!page.contains("<script"));
+        assert!(page.contains("&lt;script&gt;alert(&#39;&quot;&amp;&#39;)&lt;/script&gt;"));
+        for fetched in ["http:", "https:", "src=", "href=", "url(", "@import"] {
+            assert!(!page.contains(fetched), "{fetched}");
+        }
+    }
+
+    #[test]
+    fn a_page_without_a_passed_trial_says_so() {
+        assert!(page(&Summary::new(&session(), &[]), &[], None).contains("No trial passed"));
+    }
+}

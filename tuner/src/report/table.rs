@@ -1,0 +1,95 @@
+//! The summary on the terminal.
+
+use std::fmt::Write;
+
+use super::{Score, Summary, certainty, digits, failures, limit_of_n, spread, telling_columns, words};
+
+/// The summary as plain text of at most about 100 columns, one line feed at its end.
+pub fn summary(summary: &Summary) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<14}{value}");
+    };
+    match &summary.best {
+        None => line("Best", "none: no trial passed its residual".to_owned()),
+        Some(best) => {
+            line("Best", score(best));
+            let words = words(&best.candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
+            wrapped(words, 86).into_iter().for_each(|words| line("", words));
+        }
+    }
+    if let Some(row) = &summary.final_run {
+        line(
+            "Final run",
+            match (row.rate_gflops, row.residual) {
+                (Some(rate), Some(residual)) if row.passed => {
+                    format!("{} GFLOP/s, residual {} PASSED", digits(rate), digits(residual))
+                }
+                _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
+            },
+        );
+    }
+    if let Some(baseline) = &summary.baseline {
+        line("Default", score(baseline));
+    }
+    if let Some(ratio) = &summary.best_by_baseline {
+        line("Best/default", format!("{:.3}  ({})", ratio.median, certainty(ratio)));
+    }
+    if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
+        line("Predicted", format!("{} GFLOP/s for the best, before its first run", digits(predicted)));
+    }
+    line(
+        "Trials",
+        format!(
+            "{}, of {} different candidates; failed: {}",
+            summary.trials,
+            summary.distinct_candidates,
+            failures(summary)
+        ),
+    );
+    line("Time", format!("{:.1} s of {:.1} s", summary.used_s, summary.session.budget_s));
+    if let Some(limit) = limit_of_n(summary) {
+        line("Note", limit);
+    }
+    if !summary.top.is_empty() {
+        text.push('\n');
+        text.push_str(&top(summary));
+    }
+    text
+}
+
+fn score(score: &Score) -> String {
+    let residual = score.residual.map_or(String::new(), |residual| format!(", residual at most {}", digits(residual)));
+    format!("{} GFLOP/s at N = {} ({}){residual}", digits(score.rate_gflops), score.candidate.hpl.n, spread(score))
+}
+
+/// The words in lines of at most `width` characters, or of one word.
+fn wrapped(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 2 + word.chars().count() <= width => *line += &format!("  {word}"),
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// The best candidates, one line each, with the columns in which they differ.
+fn top(summary: &Summary) -> String {
+    let mut columns = vec![("GFLOP/s", summary.top.iter().map(|s| digits(s.rate_gflops)).collect::<Vec<_>>())];
+    columns.push(("runs", summary.top.iter().map(|s| s.runs.to_string()).collect()));
+    columns.push(("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
+    columns.push(("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));
+    columns.push(("residual", summary.top.iter().map(|s| s.residual.map_or("-".to_owned(), digits)).collect()));
+    columns.extend(telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>()));
+    let mut lines = vec![String::new(); summary.top.len() + 1];
+    for (name, cells) in columns {
+        let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0).max(name.len());
+        for (line, cell) in lines.iter_mut().zip(std::iter::once(name).chain(cells.iter().map(String::as_str))) {
+            let _ = write!(line, "{cell:>width$}  ");
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
