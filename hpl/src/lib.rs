@@ -11,3 +11,9 @@ pub mod kernels;
 pub mod layout;
 pub mod mat;
 pub mod matgen;
+pub mod phases;
+pub mod plan;
+pub mod team;
+mod watch;
+
+pub use watch::Watch;

@@ -1,0 +1,237 @@
+//! The threads of one rank: started once per solve, forked and joined for each piece of work.
+//!
+//! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use crate::affinity;
+
+/// How long a wait spins before it parks.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// Work of one fork, called by each thread but the first with its index.
+type Job<'a> = dyn Fn(usize) + Sync + 'a;
+
+/// The threads of a rank. Thread 0 is the one that owns the team; it does its own part of the work and is
+/// the only one that exchanges messages.
+pub struct Team<'scope> {
+    shared: &'scope Shared,
+    helpers: Vec<Thread>,
+}
+
+/// How a team is made.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamParams<'a> {
+    /// Number of threads, at least 1, the caller being the first.
+    pub threads: usize,
+    /// Core of each thread, in order; a thread without one is not pinned.
+    pub cores: &'a [usize],
+    /// Whether a waiting thread may spin before it parks: false when threads exceed the cores.
+    pub spin: bool,
+}
+
+/// A thread of the team panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HelperPanicked;
+
+/// The system refused to start a thread.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// Index of the thread.
+    pub index: usize,
+    /// What the system said.
+    pub error: std::io::Error,
+}
+
+/// What all threads of a team see.
+struct Shared {
+    /// Number of forks so far; a change means work.
+    forks: AtomicUsize,
+    /// The work of the current fork; `None` means end.
+    job: Mutex<Option<&'static Job<'static>>>,
+    /// Helpers that have not finished the current fork.
+    busy: AtomicUsize,
+    panicked: AtomicBool,
+    owner: Thread,
+    spin: bool,
+}
+
+/// Nothing panics while it holds the lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Waits until `done` holds; whoever makes it hold unparks this thread.
+    fn wait(&self, done: impl Fn() -> bool) {
+        if self.spin {
+            let start = Instant::now();
+            while !done() && start.elapsed() < SPIN {
+                std::hint::spin_loop();
+            }
+        }
+        while !done() {
+            thread::park();
+        }
+    }
+
+    /// Life of helper `index`.
+    fn help(&self, index: usize) {
+        let mut seen = 0;
+        loop {
+            self.wait(|| self.forks.load(Ordering::Acquire) != seen);
+            seen += 1;
+            let Some(job) = *lock(&self.job) else { return };
+            if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.owner.unpark();
+            }
+        }
+    }
+}
+
+/// Runs `body` with a team; its threads end with it.
+///
+/// A core that the system refuses leaves its thread unpinned.
+///
+/// # Errors
+/// [`NotStarted`] when a thread cannot be started.
+pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> R) -> Result<R, NotStarted> {
+    let shared = Shared {
+        forks: AtomicUsize::new(0),
+        job: Mutex::new(None),
+        busy: AtomicUsize::new(0),
+        panicked: AtomicBool::new(false),
+        owner: thread::current(),
+        spin: params.spin,
+    };
+    let pin = &|index: usize| {
+        // A refusal costs speed only.
+        params.cores.get(index).is_some_and(|&core| affinity::pin_current_thread(core).is_ok())
+    };
+    thread::scope(|scope| {
+        let mut team = Team { shared: &shared, helpers: Vec::new() };
+        for index in 1..params.threads {
+            let shared = &shared;
+            let life = move || {
+                pin(index);
+                shared.help(index);
+            };
+            let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, life);
+            team.helpers.push(handle.map_err(|error| NotStarted { index, error })?.thread().clone());
+        }
+        pin(0);
+        Ok(body(&mut team))
+    })
+}
+
+impl Team<'_> {
+    /// Number of threads, the owner included.
+    pub fn threads(&self) -> usize {
+        self.helpers.len() + 1
+    }
+
+    /// Runs `helper(1)`, `helper(2)`, … on the helpers and `main` here, and waits for all of them.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn fork<R>(&mut self, helper: &Job<'_>, main: impl FnOnce() -> R) -> Result<R, HelperPanicked> {
+        if self.helpers.is_empty() {
+            return Ok(main());
+        }
+        // SAFETY: only the lifetime changes. The helpers call the job between here and the end of `join`'s
+        // wait, which happens before this function returns or unwinds, while `helper` is still borrowed.
+        let job = unsafe { std::mem::transmute::<&Job<'_>, &'static Job<'static>>(helper) };
+        self.shared.busy.store(self.helpers.len(), Ordering::Release);
+        self.start(Some(job));
+        let join = Join(self.shared);
+        let result = main();
+        drop(join);
+        if self.shared.panicked.load(Ordering::Relaxed) { Err(HelperPanicked) } else { Ok(result) }
+    }
+
+    /// Runs `work` once on each part, part i by thread i; there are at most as many parts as threads.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn each<T: Send>(&mut self, parts: Vec<T>, work: impl Fn(T) + Sync) -> Result<(), HelperPanicked> {
+        assert!(parts.len() <= self.threads(), "one part per thread");
+        let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+        let mine = |index: usize| parts.get(index).and_then(|part| lock(part).take()).map_or((), &work);
+        self.fork(&mine, || mine(0))
+    }
+
+    fn start(&self, job: Option<&'static Job<'static>>) {
+        *lock(&self.shared.job) = job;
+        self.shared.forks.fetch_add(1, Ordering::Release);
+        for helper in &self.helpers {
+            helper.unpark();
+        }
+    }
+}
+
+impl Drop for Team<'_> {
+    fn drop(&mut self) {
+        self.start(None);
+    }
+}
+
+/// Waits for the helpers when it goes out of scope, also by a panic.
+struct Join<'a>(&'a Shared);
+
+impl Drop for Join<'_> {
+    fn drop(&mut self) {
+        self.0.wait(|| self.0.busy.load(Ordering::Acquire) == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(threads: usize) -> TeamParams<'static> {
+        TeamParams { threads, cores: &[], spin: false }
+    }
+
+    #[test]
+    fn every_thread_works_once_per_fork() {
+        for threads in 1..=4 {
+            let counts: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+            with_team(params(threads), |team| {
+                for round in 1..=100 {
+                    let helper = |index: usize| {
+                        counts[index].fetch_add(1, Ordering::Relaxed);
+                    };
+                    team.fork(&helper, || counts[0].fetch_add(1, Ordering::Relaxed)).unwrap();
+                    assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
+                }
+            })
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_is_reported() {
+        let outcome = with_team(params(3), |team| team.fork(&|index| assert!(index != 2, "on purpose"), || 7));
+        assert_eq!(outcome.unwrap(), Err(HelperPanicked));
+    }
+
+    #[test]
+    fn a_panic_of_the_owner_waits_for_the_helpers() {
+        let finished = AtomicBool::new(false);
+        let slow = |_| {
+            thread::sleep(Duration::from_millis(20));
+            finished.store(true, Ordering::Relaxed);
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let _ = with_team(params(2), |team| team.fork(&slow, || panic!("on purpose")));
+        }));
+        assert!(outcome.is_err() && finished.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,12 @@
+//! Progress of a run, told while it runs.
+
+/// Receives the progress of a factorization; called by rank 0 between steps, from its first thread.
+pub trait Watch: Sync {
+    /// `done` of `n` columns are factored; `rate_gflops` is the mean rate of the whole run until now.
+    fn column(&self, done: usize, n: usize, rate_gflops: f64);
+}
+
+/// Nobody watches.
+impl Watch for () {
+    fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
+}
