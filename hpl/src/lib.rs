@@ -4,16 +4,31 @@
 //! (the main loop), then the phases it calls.
 
 pub mod affinity;
+pub mod bcast;
 pub mod comm;
+mod error;
+mod fact;
 pub mod files;
+mod gesv;
+pub mod grid;
 pub mod host;
 pub mod kernels;
 pub mod layout;
 pub mod mat;
 pub mod matgen;
+mod panel;
 pub mod phases;
 pub mod plan;
+mod reduce;
+mod residual;
+mod solve;
+mod swap;
 pub mod team;
+mod trsv;
+mod update;
 mod watch;
 
+pub use error::Error;
+pub use residual::Residual;
+pub use solve::{Report, solve};
 pub use watch::Watch;

@@ -3,6 +3,7 @@
 mod builtin;
 #[cfg(test)]
 mod selftest;
+pub(crate) mod vector;
 
 pub use builtin::Builtin;
 

@@ -1,0 +1,51 @@
+//! Why a solve ended without a result.
+
+use crate::comm::PeerGone;
+use crate::mat::NoMemory;
+
+/// Error of [`crate::solve`]. All ranks of a run return one; those that did not cause it return [`Error::Peer`].
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// Another rank failed or went away.
+    #[error(transparent)]
+    Peer(#[from] PeerGone),
+    /// The group has another size than the grid.
+    #[error("P={p} Q={q} needs {} ranks, the group has {found}; start as many ranks as the grid has", p * q)]
+    Ranks {
+        /// Process rows.
+        p: usize,
+        /// Process columns.
+        q: usize,
+        /// Ranks in the group.
+        found: usize,
+    },
+    /// A parameter has a value that this engine does not offer.
+    #[error("{name} = {value} is not offered by this engine; use {offered}")]
+    Unsupported {
+        /// HPL's name of the parameter.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The values that work.
+        offered: &'static str,
+    },
+    /// The system refused the memory of the local matrix.
+    #[error(transparent)]
+    Memory(#[from] NoMemory),
+    /// The system refused a thread.
+    #[error("cannot start thread {index} of {threads}: {reason}; lower the number of threads")]
+    Thread {
+        /// Index of the thread in its rank.
+        index: usize,
+        /// Threads wanted by each rank.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+    /// A thread of this rank panicked; its message went to stderr.
+    #[error("a thread of rank {rank} panicked")]
+    Panicked {
+        /// Rank of the thread.
+        rank: usize,
+    },
+}

@@ -1,0 +1,288 @@
+//! The factorization: [A | b] ← [L\U | L⁻¹ P b], step by step as the plan says.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use space::HplParams;
+
+use crate::Error;
+use crate::bcast::{Broadcast, Ring};
+use crate::comm::{Comm, Msg, PeerGone, Request};
+use crate::fact::{Fact, Recipe};
+use crate::grid::Grid;
+use crate::kernels::Kernels;
+use crate::mat::MatMut;
+use crate::panel::{self, Panel, PanelMut, Pool};
+use crate::phases::{Phase, Phases};
+use crate::plan::{PanelShape, Plan, Section, Step, Task};
+use crate::swap::{Exchange, Moves};
+use crate::team::Team;
+use crate::update::{Queue, Slab, Update};
+use crate::watch::Watch;
+
+/// Time between two reports of progress.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+
+/// One rank's view of a factorization.
+pub(crate) struct Lu<'a, C: Comm, K> {
+    plan: &'a Plan,
+    grid: &'a Grid<C>,
+    kernels: &'a K,
+    params: &'a HplParams,
+    ring: Ring,
+    /// Panels that have arrived and whose update is not complete, oldest first.
+    panels: VecDeque<Panel>,
+    /// The panel on its way.
+    coming: Option<(PanelShape, Broadcast<C>)>,
+    /// The panel that this rank has factored and not yet sent.
+    factored: Option<Msg>,
+    /// Sends under way.
+    sends: Vec<C::Send>,
+    /// Column + 1 of the first zero pivot, else 0.
+    info: usize,
+    panel_pool: Pool,
+    row_pool: Pool,
+    pub(crate) phases: Phases,
+    step: usize,
+}
+
+impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
+    /// Takes the memory for the panels that this rank factors.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        grid: &'a Grid<C>,
+        kernels: &'a K,
+        params: &'a HplParams,
+        ring: Ring,
+        rank: usize,
+    ) -> Self {
+        // Every panel that this process column factors is at most as long as its first.
+        let own = (0..plan.steps()).find(|&k| plan.layout.cols.block_owner(k) == grid.col);
+        let words = own.map_or(0, |k| panel::words(&plan.panel(k, grid.row)));
+        Self {
+            plan,
+            grid,
+            kernels,
+            params,
+            ring,
+            panels: VecDeque::new(),
+            coming: None,
+            factored: None,
+            sends: Vec::new(),
+            info: 0,
+            panel_pool: Pool::new(plan.depth + 1, words),
+            row_pool: Pool::default(),
+            phases: Phases::new(rank, plan.steps() + 1),
+            step: 0,
+        }
+    }
+
+    /// Doubles of the memory for U that [`factor`](Self::factor) needs.
+    pub(crate) fn u_words(plan: &Plan, grid: &Grid<C>) -> usize {
+        let jb = plan.layout.rows.nb().min(plan.layout.n());
+        if grid.p > 1 { jb * plan.layout.cols.local_len(grid.col) } else { 0 }
+    }
+
+    /// Factors the local matrix `a`; `u` is memory for one section of U. Returns info: column + 1 of the first zero pivot, 0 if there is none.
+    ///
+    /// # Errors
+    /// When a rank or thread fails.
+    pub(crate) fn factor(
+        &mut self,
+        team: &mut Team<'_>,
+        mut a: MatMut<'_>,
+        u: &mut [f64],
+        watch: Option<&dyn Watch>,
+    ) -> Result<usize, Error> {
+        let start = Instant::now();
+        let mut report = start + REPORT_EVERY;
+        for k in 0..self.plan.steps() {
+            let step = self.plan.step(k, self.grid.row, self.grid.col);
+            self.step(&step, team, a.reborrow(), u)?;
+            if let Some(watch) = watch.filter(|_| Instant::now() >= report) {
+                let (n, done) = (self.params.n, step.panel.ia + step.panel.jb);
+                watch.column(done, n, rate_gflops(n, done, start.elapsed()));
+                report = Instant::now() + REPORT_EVERY;
+            }
+        }
+        self.sends.drain(..).try_for_each(Request::wait)?;
+        Ok(self.info)
+    }
+
+    fn step(&mut self, step: &Step, team: &mut Team<'_>, mut a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
+        self.step = step.panel.k;
+        for task in &step.tasks {
+            match task {
+                // Panel ← L\U
+                Task::Fact(shape) => self.fact(shape, a.reborrow())?,
+                // Everybody gets L, L1 and the pivots
+                Task::Lbcast(shape) => {
+                    self.send_or_expect(shape);
+                    self.receive()?;
+                }
+                // [U; C] ← P·[U; C]
+                Task::Rs(section) => self.row_swap(section, a.reborrow(), u)?,
+                // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
+                Task::Update { section, beside } => self.update(section, beside, team, a.reborrow(), u)?,
+            }
+        }
+        self.panels.pop_front();
+        self.sends.retain_mut(|send| !send.ready());
+        Ok(())
+    }
+
+    /// Factors a panel of `a` and leaves its U there.
+    fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>) -> Result<(), PeerGone> {
+        let start = Instant::now();
+        let jj = self.plan.layout.cols.local(shape.ia);
+        let mut cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
+        let mut outcome = Ok(());
+        let (buf, range) = self.panel_pool.message(panel::words(shape), |data| {
+            let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, data);
+            for j in 0..shape.jb {
+                local.col_mut(j).copy_from_slice(cols.col(j));
+            }
+            let fact = Fact {
+                recipe: Recipe::new(self.params),
+                kernels: self.kernels,
+                column: &self.grid.col_comm,
+                rows: &self.plan.layout.rows,
+                shape: *shape,
+                panel: PanelMut { a: local, l1, pivots, info },
+            };
+            outcome = fact.run();
+        });
+        outcome?;
+        let panel = Panel::new(*shape, Msg::new(buf, range));
+        // Only U is read again, by the back substitution.
+        for j in 0..shape.top {
+            cols.col_mut(j)[..=j].copy_from_slice(&panel.l1().col(j)[..=j]);
+        }
+        self.factored = Some(panel.msg().clone());
+        self.phases.add(self.step, Phase::Fact, start);
+        Ok(())
+    }
+
+    /// Starts the broadcast of a panel, as its root or as one who expects it.
+    fn send_or_expect(&mut self, shape: &PanelShape) {
+        let (start, row) = (Instant::now(), &self.grid.row_comm);
+        let broadcast = match self.factored.take() {
+            Some(msg) => Broadcast::send(row, self.ring, msg),
+            None => Broadcast::receive(row, self.ring, shape.col, panel::words(shape)),
+        };
+        self.coming = Some((*shape, broadcast));
+        self.phases.add(self.step, Phase::Lbcast, start);
+    }
+
+    /// Passes the coming panel on if it has arrived.
+    fn poll(&mut self) -> Result<(), PeerGone> {
+        if let Some((shape, broadcast)) = self.coming.take() {
+            self.coming = Some((shape, broadcast.poll(&self.grid.row_comm)?));
+        }
+        Ok(())
+    }
+
+    /// Waits for the coming panel, if one is.
+    fn receive(&mut self) -> Result<(), PeerGone> {
+        let Some((shape, broadcast)) = self.coming.take() else { return Ok(()) };
+        let start = Instant::now();
+        let (msg, sends) = broadcast.finish(&self.grid.row_comm)?;
+        self.sends.extend(sends);
+        let panel = Panel::new(shape, msg);
+        if self.info == 0 {
+            self.info = panel.info();
+        }
+        self.panels.push_back(panel);
+        self.phases.add(self.step, Phase::Lbcast, start);
+        Ok(())
+    }
+
+    /// Exchanges the rows of a section with the other process rows; with one process row the update does it.
+    fn row_swap(&mut self, section: &Section, a: MatMut<'_>, u: &mut [f64]) -> Result<(), PeerGone> {
+        if self.grid.p == 1 {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let panel = self.panels.front().expect("the plan brings the panel before its exchange");
+        let shape = panel.shape();
+        let rows = &self.plan.layout.rows;
+        let moves = Moves::new(rows, shape.ia, &panel.pivots());
+        let (local_rows, n) = (a.rows(), section.cols.len());
+        let mut cols = a.sub(0, section.cols.start, local_rows, n);
+        let mut u = MatMut::new(u, shape.jb, n, shape.jb);
+        let exchange = Exchange { column: &self.grid.col_comm, rows, swap: self.params.swap };
+        exchange.run(&moves, &mut cols, &mut u, &mut self.row_pool)?;
+        self.phases.add(self.step, Phase::Rs, start);
+        Ok(())
+    }
+
+    /// Updates a section by all threads, the first of which does the tasks `beside` before it joins.
+    fn update(
+        &mut self,
+        section: &Section,
+        beside: &[Task],
+        team: &mut Team<'_>,
+        a: MatMut<'_>,
+        u: &mut [f64],
+    ) -> Result<(), Error> {
+        let panel = self.panels.front().expect("the plan brings the panel before its update").clone();
+        let shape = panel.shape();
+        let (mut before, from) = a.split_cols(section.cols.start);
+        let trailing = from.sub(shape.ii, 0, shape.mp, section.cols.len());
+        let slab = slab(shape, u, trailing, self.grid.p);
+        let rows = &self.plan.layout.rows;
+        let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - shape.ii).collect();
+        let update = Update {
+            kernels: self.kernels,
+            l1: panel.l1(),
+            l2: self.kernels.pack_l(panel.l2()),
+            interchanges: (self.grid.p == 1).then(in_place),
+        };
+        let queue = Queue::new(slab, team.threads());
+        let helper = |_| {
+            while let Some(mut slab) = queue.next() {
+                update.interchange(&mut slab);
+                update.multiply(slab);
+            }
+        };
+        let first_thread = || -> Result<Instant, Error> {
+            for task in beside {
+                match task {
+                    Task::Fact(shape) => self.fact(shape, before.reborrow())?,
+                    Task::Lbcast(shape) => self.send_or_expect(shape),
+                    Task::Rs(_) | Task::Update { .. } => unreachable!("the plan puts only panels beside an update"),
+                }
+            }
+            let mut clock = Instant::now();
+            while let Some(mut slab) = queue.next() {
+                update.interchange(&mut slab);
+                clock = self.phases.add(self.step, Phase::Rs, clock);
+                update.multiply(slab);
+                clock = self.phases.add(self.step, Phase::Update, clock);
+                self.poll()?;
+            }
+            Ok(clock)
+        };
+        let clock =
+            team.fork(&helper, first_thread).map_err(|_| Error::Panicked { rank: self.phases.rank() as usize })??;
+        self.phases.add(self.step, Phase::Update, clock);
+        Ok(self.receive()?)
+    }
+}
+
+/// The columns of one section: U in place with one process row, gathered otherwise.
+fn slab<'a>(shape: &PanelShape, u: &'a mut [f64], trailing: MatMut<'a>, p: usize) -> Slab<'a> {
+    let n = trailing.cols();
+    let (top, c) = trailing.split_rows(shape.top);
+    if p == 1 {
+        return Slab { u: top, c, top: None };
+    }
+    let u = MatMut::new(u, shape.jb, n, shape.jb);
+    Slab { u, c, top: (shape.top > 0).then_some(top) }
+}
+
+/// Mean rate until `done` of `n` columns are factored: flops that the trailing matrix no longer needs.
+fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
+    let cube = |n: usize| (n as f64).powi(3);
+    2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
+}

@@ -1,0 +1,93 @@
+//! The P×Q grid of ranks with the groups along its rows and columns.
+
+use space::Pmap;
+
+use crate::comm::{Comm, PeerGone, Tag};
+
+/// Tags of the engine's messages, one per purpose.
+pub(crate) mod tag {
+    use super::Tag;
+    /// Pivot candidates along a process column.
+    pub(crate) const PIVOT: Tag = 1;
+    /// Panels along a process row.
+    pub(crate) const LBCAST: Tag = 2;
+    /// Rows of U and displaced rows along a process column.
+    pub(crate) const ROWS: Tag = 3;
+    /// Partial right-hand sides along a process row.
+    pub(crate) const TRSV_Y: Tag = 4;
+    /// Pieces of x.
+    pub(crate) const TRSV_X: Tag = 5;
+    /// Reductions.
+    pub(crate) const REDUCE: Tag = 6;
+}
+
+/// One rank's place in the grid.
+pub struct Grid<C> {
+    /// Process row, 0 ≤ row < P.
+    pub row: usize,
+    /// Process column, 0 ≤ col < Q.
+    pub col: usize,
+    /// Number of process rows P.
+    pub p: usize,
+    /// Number of process columns Q.
+    pub q: usize,
+    /// The Q ranks of this process row; a rank's number there is its process column.
+    pub row_comm: C,
+    /// The P ranks of this process column; a rank's number there is its process row.
+    pub col_comm: C,
+}
+
+/// Process row and column of a rank.
+pub fn place(pmap: Pmap, rank: usize, p: usize, q: usize) -> (usize, usize) {
+    match pmap {
+        Pmap::Row => (rank / q, rank % q),
+        Pmap::Column => (rank % p, rank / p),
+    }
+}
+
+impl<C: Comm> Grid<C> {
+    /// Builds the groups; called by every rank of `comm`, which has P·Q of them.
+    ///
+    /// # Errors
+    /// [`PeerGone`] when the group is poisoned.
+    pub fn new(comm: &C, pmap: Pmap, p: usize, q: usize) -> Result<Self, PeerGone> {
+        let (row, col) = place(pmap, comm.rank(), p, q);
+        let row_comm = comm.split(row, col)?;
+        let col_comm = comm.split(col, row)?;
+        Ok(Self { row, col, p, q, row_comm, col_comm })
+    }
+}
+
+/// Position of rank `rank` counted from rank `root` around a ring of `size`.
+pub(crate) fn position(rank: usize, root: usize, size: usize) -> usize {
+    if rank >= root { rank - root } else { rank + size - root }
+}
+
+/// Rank at `position` counted from rank `root` around a ring of `size`.
+pub(crate) fn rank_at(position: usize, root: usize, size: usize) -> usize {
+    let rank = root + position;
+    if rank >= size { rank - size } else { rank }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_orders_fill_the_grid() {
+        for pmap in [Pmap::Row, Pmap::Column] {
+            let mut places: Vec<_> = (0..6).map(|rank| place(pmap, rank, 2, 3)).collect();
+            places.sort();
+            assert_eq!(places, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+        }
+        assert_eq!(place(Pmap::Row, 1, 2, 3), (0, 1));
+        assert_eq!(place(Pmap::Column, 1, 2, 3), (1, 0));
+    }
+
+    #[test]
+    fn positions_invert() {
+        for (rank, root) in (0..5).flat_map(|rank| (0..5).map(move |root| (rank, root))) {
+            assert_eq!(rank_at(position(rank, root, 5), root, 5), rank);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The panel as a message: L, then L1, the pivots and info, contiguous.
+//!
+//! L has the local rows of one process row from the diagonal block on. In the process row that owns the
+//! diagonal block its first `top` rows are that block, whose place L1 takes: they are not read.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::comm::Msg;
+use crate::mat::{Mat, MatMut};
+use crate::plan::PanelShape;
+
+/// A factored panel, shared by all who hold it.
+#[derive(Clone)]
+pub(crate) struct Panel {
+    shape: PanelShape,
+    msg: Msg,
+}
+
+/// The parts of a panel being factored.
+pub(crate) struct PanelMut<'a> {
+    /// Local rows from the diagonal block on, mp×jb.
+    pub(crate) a: MatMut<'a>,
+    /// L1 with U above its diagonal, jb×jb, the same in all process rows.
+    pub(crate) l1: MatMut<'a>,
+    /// Global row that was exchanged with row ia + j.
+    pub(crate) pivots: &'a mut [f64],
+    /// Column + 1 of the first zero pivot, else 0.
+    pub(crate) info: &'a mut f64,
+}
+
+/// Where the parts lie in the message.
+struct Parts {
+    l1: usize,
+    pivots: usize,
+    info: usize,
+}
+
+impl Parts {
+    fn of(shape: &PanelShape) -> Self {
+        let l1 = shape.mp * shape.jb;
+        let pivots = l1 + shape.jb * shape.jb;
+        Self { l1, pivots, info: pivots + shape.jb }
+    }
+}
+
+/// Length of the message in doubles.
+pub(crate) fn words(shape: &PanelShape) -> usize {
+    Parts::of(shape).info + 1
+}
+
+impl Panel {
+    /// The panel in a message of [`words`] doubles.
+    ///
+    /// # Panics
+    /// When the message has another length.
+    pub(crate) fn new(shape: PanelShape, msg: Msg) -> Self {
+        assert_eq!(msg.len(), words(&shape), "the message holds this panel");
+        Self { shape, msg }
+    }
+
+    /// Its shape.
+    pub(crate) fn shape(&self) -> &PanelShape {
+        &self.shape
+    }
+
+    /// The message, for passing it on.
+    pub(crate) fn msg(&self) -> &Msg {
+        &self.msg
+    }
+
+    /// L2: the rows below the diagonal block, (mp − top)×jb.
+    pub(crate) fn l2(&self) -> Mat<'_> {
+        let PanelShape { mp, jb, top, .. } = self.shape;
+        Mat::new(&self.msg[..mp * jb], mp, jb, mp.max(1)).sub(top, 0, mp - top, jb)
+    }
+
+    /// L1: unit lower triangular below its diagonal, U on and above it, jb×jb.
+    pub(crate) fn l1(&self) -> Mat<'_> {
+        let (parts, jb) = (Parts::of(&self.shape), self.shape.jb);
+        Mat::new(&self.msg[parts.l1..parts.pivots], jb, jb, jb)
+    }
+
+    /// Row ia + j was exchanged with global row `pivots()[j]`, for j = 0, 1, … in this order.
+    pub(crate) fn pivots(&self) -> Vec<usize> {
+        let parts = Parts::of(&self.shape);
+        self.msg[parts.pivots..parts.info].iter().map(|&row| row as usize).collect()
+    }
+
+    /// Column + 1 of the first zero pivot of this panel, else 0.
+    pub(crate) fn info(&self) -> usize {
+        self.msg[Parts::of(&self.shape).info] as usize
+    }
+}
+
+/// The parts of the panel that `data` is to become; L1, pivots and info are as they were.
+pub(crate) fn parts_mut<'a>(shape: &PanelShape, data: &'a mut [f64]) -> PanelMut<'a> {
+    let (parts, mp, jb) = (Parts::of(shape), shape.mp, shape.jb);
+    let (a, tail) = data[..=parts.info].split_at_mut(parts.l1);
+    let (l1, tail) = tail.split_at_mut(jb * jb);
+    let (pivots, info) = tail.split_at_mut(jb);
+    PanelMut { a: MatMut::new(a, mp, jb, mp.max(1)), l1: MatMut::new(l1, jb, jb, jb), pivots, info: &mut info[0] }
+}
+
+/// Message buffers that are used again once nobody holds them any more.
+#[derive(Default)]
+pub(crate) struct Pool {
+    buffers: Vec<Arc<[f64]>>,
+}
+
+impl Pool {
+    /// A pool that starts with `count` buffers of `len` doubles.
+    pub(crate) fn new(count: usize, len: usize) -> Self {
+        Self { buffers: (0..count).map(|_| zeros(len)).collect() }
+    }
+
+    /// A buffer of at least `len` doubles that nobody else holds; its content is arbitrary.
+    pub(crate) fn take(&mut self, len: usize) -> Arc<[f64]> {
+        let free = self.buffers.iter_mut().position(|buffer| buffer.len() >= len && Arc::get_mut(buffer).is_some());
+        match free {
+            Some(at) => self.buffers.swap_remove(at),
+            None => zeros(len),
+        }
+    }
+
+    /// Gives a buffer back; whoever still holds it goes on reading.
+    pub(crate) fn give(&mut self, buffer: Arc<[f64]>) {
+        self.buffers.push(buffer);
+    }
+
+    /// Fills a buffer of `len` doubles and returns it with its range, as a message.
+    pub(crate) fn message(&mut self, len: usize, fill: impl FnOnce(&mut [f64])) -> (Arc<[f64]>, Range<usize>) {
+        let mut buffer = self.take(len);
+        fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
+        self.give(Arc::clone(&buffer));
+        (buffer, 0..len)
+    }
+}
+
+fn zeros(len: usize) -> Arc<[f64]> {
+    std::iter::repeat_n(0.0, len).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_lie_where_they_are_read() {
+        let shape = PanelShape { k: 0, ia: 0, jb: 2, row: 0, col: 0, ii: 0, mp: 5, top: 2 };
+        let mut data = vec![0.0; words(&shape)];
+        let mut parts = parts_mut(&shape, &mut data);
+        parts.a.set(4, 1, 3.0);
+        parts.l1.set(1, 0, 0.5);
+        parts.pivots.copy_from_slice(&[4.0, 1.0]);
+        *parts.info = 2.0;
+        let panel = Panel::new(shape, Msg::new(data.into(), 0..words(&shape)));
+        assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
+        assert_eq!((panel.pivots(), panel.info()), (vec![4, 1], 2));
+    }
+
+    #[test]
+    fn buffers_in_use_are_not_handed_out() {
+        let mut pool = Pool::new(1, 8);
+        let (first, _) = pool.message(8, |data| data.fill(1.0));
+        let (second, _) = pool.message(8, |data| data.fill(2.0));
+        assert_eq!((first[0], second[0]), (1.0, 2.0));
+        drop(first);
+        pool.message(4, |data| data.fill(3.0));
+        assert_eq!((pool.buffers.len(), second[0]), (2, 2.0));
+    }
+}

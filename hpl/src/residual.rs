@@ -1,0 +1,135 @@
+//! HPL's check of a solution against the matrix, generated anew.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use crate::Error;
+use crate::comm::{Comm, PeerGone};
+use crate::grid::Grid;
+use crate::kernels::vector;
+use crate::layout::Layout;
+use crate::mat::MatMut;
+use crate::matgen;
+use crate::reduce;
+use crate::team::Team;
+
+/// Doubles of the columns that a thread generates at a time: they stay in its cache.
+const STRIP: usize = 1 << 15;
+
+/// ε of the check: 2⁻⁵³ [HPL, `testing/ptest/HPL_pdtest.c`].
+const EPSILON: f64 = f64::EPSILON / 2.0;
+
+/// The check of one solution x of A x = b.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Residual {
+    /// ‖Ax − b‖∞ / (ε (‖A‖∞ ‖x‖∞ + ‖b‖∞) N); a run passes when this is below its threshold.
+    pub scaled: f64,
+    /// ‖Ax − b‖∞.
+    pub r_norminf: f64,
+    /// ‖A‖∞, the largest row sum.
+    pub a_norminf: f64,
+    /// ‖A‖₁, the largest column sum.
+    pub a_norm1: f64,
+    /// ‖x‖∞.
+    pub x_norminf: f64,
+    /// ‖x‖₁.
+    pub x_norm1: f64,
+    /// ‖b‖∞.
+    pub b_norminf: f64,
+}
+
+/// What some columns contribute on one rank.
+struct Partial {
+    /// b − A x of the local rows.
+    r: Vec<f64>,
+    /// Sums of |a| along the local rows.
+    row_sums: Vec<f64>,
+    /// Sums of |a| down the local rows of these columns; 0 for b.
+    col_sums: Vec<f64>,
+    b_norminf: f64,
+}
+
+/// Checks `x`, which has all N elements on every rank.
+///
+/// # Errors
+/// When a rank or thread fails.
+pub(crate) fn check<C: Comm>(
+    layout: &Layout,
+    grid: &Grid<C>,
+    comm: &C,
+    team: &mut Team<'_>,
+    x: &[f64],
+) -> Result<Residual, Error> {
+    let cols = layout.cols.local_len(grid.col);
+    let share = cols.div_ceil(team.threads()).max(1);
+    let parts: Vec<Range<usize>> = (0..cols).step_by(share).map(|at| at..cols.min(at + share)).collect();
+    let done: Vec<Mutex<Option<Partial>>> = parts.iter().map(|_| Mutex::new(None)).collect();
+    let place = (grid.row, grid.col);
+    team.each(parts.into_iter().zip(&done).collect(), |(cols, done)| {
+        let partial = partial(layout, place, cols, x);
+        done.lock().expect("locked once").replace(partial);
+    })
+    .map_err(|_| Error::Panicked { rank: comm.rank() })?;
+    let partials = done.into_iter().filter_map(|done| done.into_inner().expect("nobody panicked")).collect();
+    Ok(combine(layout, grid, comm, partials, x)?)
+}
+
+/// Generates local columns strip by strip and takes their sums.
+fn partial(layout: &Layout, place: (usize, usize), cols: Range<usize>, x: &[f64]) -> Partial {
+    let rows = layout.rows.local_len(place.0);
+    let width = (STRIP / rows.max(1)).max(1);
+    let mut memory = vec![0.0; rows * width.min(cols.len())];
+    let (mut r, mut row_sums) = (vec![0.0; rows], vec![0.0; rows]);
+    let (mut col_sums, mut b_norminf) = (Vec::with_capacity(cols.len()), 0.0);
+    for first in cols.clone().step_by(width) {
+        let strip = first..cols.end.min(first + width);
+        let mut a = MatMut::new(&mut memory, rows, strip.len(), rows.max(1));
+        matgen::generate(layout, place, strip.clone(), a.reborrow());
+        for (j, local) in strip.enumerate() {
+            let column = a.col(j);
+            match x.get(layout.cols.global(place.1, local)) {
+                Some(&x) => col_sums.push(vector::column_check(column, x, &mut r, &mut row_sums)),
+                // Column N is b.
+                None => {
+                    r.iter_mut().zip(column).for_each(|(r, b)| *r += b);
+                    b_norminf = column.iter().fold(0.0, |max, b| reduce::max(b.abs(), max));
+                    col_sums.push(0.0);
+                }
+            }
+        }
+    }
+    Partial { r, row_sums, col_sums, b_norminf }
+}
+
+/// Sums over the columns of each row and over the rows of each column, and the norms.
+fn combine<C: Comm>(
+    layout: &Layout,
+    grid: &Grid<C>,
+    comm: &C,
+    partials: Vec<Partial>,
+    x: &[f64],
+) -> Result<Residual, PeerGone> {
+    let rows = layout.rows.local_len(grid.row);
+    let mut by_row = vec![0.0; 2 * rows];
+    let mut by_col = Vec::new();
+    let mut b_norminf = 0.0;
+    for partial in partials {
+        let values = partial.r.iter().chain(&partial.row_sums);
+        by_row.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        by_col.extend(partial.col_sums);
+        b_norminf = reduce::max(b_norminf, partial.b_norminf);
+    }
+    reduce::all(&grid.row_comm, &mut by_row, |a, b| a + b)?;
+    reduce::all(&grid.col_comm, &mut by_col, |a, b| a + b)?;
+    let norminf = |values: &[f64]| values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max));
+    let (r, row_sums) = by_row.split_at(rows);
+    let mut norms = [norminf(r), norminf(row_sums), norminf(&by_col), b_norminf];
+    reduce::all(comm, &mut norms, reduce::max)?;
+    let [r_norminf, a_norminf, a_norm1, b_norminf] = norms;
+    let x_norminf = norminf(x);
+    let n = layout.n();
+    // Of nothing there is no error.
+    let scaled = if n == 0 { 0.0 } else { r_norminf / (EPSILON * (a_norminf * x_norminf + b_norminf) * n as f64) };
+    let x_norm1 = x.iter().map(|value| value.abs()).sum();
+    Ok(Residual { scaled, r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf })
+}

@@ -1,0 +1,185 @@
+//! One run as one rank sees it: generate, factor, substitute, check.
+
+use std::time::Instant;
+
+use space::Candidate;
+use space::result::PhaseTime;
+
+use crate::Error;
+use crate::bcast::Ring;
+use crate::comm::Comm;
+use crate::gesv::Lu;
+use crate::grid::Grid;
+use crate::kernels::Kernels;
+use crate::layout::Layout;
+use crate::mat::{Buffer, MatMut};
+use crate::matgen;
+use crate::phases::Phase;
+use crate::plan::Plan;
+use crate::reduce;
+use crate::residual::{self, Residual};
+use crate::team::{Team, TeamParams, with_team};
+use crate::trsv;
+use crate::watch::Watch;
+
+/// Largest DEPTH of the engine.
+const MAX_DEPTH: usize = 1;
+
+/// What one rank knows at the end of a run; all but `phases` is the same on all ranks.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Time of factorization and back substitution in seconds, maximum over ranks.
+    pub time_s: f64,
+    /// The check; `None` when a zero pivot left nothing to check.
+    pub residual: Option<Residual>,
+    /// Column + 1 of the first zero pivot; 0 when there was none.
+    pub info: usize,
+    /// Time to generate the matrix in seconds, maximum over ranks.
+    pub generate_s: f64,
+    /// Time of the check in seconds, maximum over ranks.
+    pub check_s: f64,
+    /// Time of this rank's first thread in each phase of each step.
+    pub phases: Vec<PhaseTime>,
+    /// The solution, N elements; empty when there is none.
+    pub x: Vec<f64>,
+}
+
+/// Solves the system that `candidate` describes, as one of its P·Q ranks. Called by every rank of `comm`.
+///
+/// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none spins while
+/// it waits. The calling thread is the first thread of the rank and stays pinned. `watch` is told of progress
+/// on rank 0.
+///
+/// # Errors
+/// A rank that fails poisons `comm`, so that all ranks return an error.
+pub fn solve<C: Comm, K: Kernels>(
+    candidate: &Candidate,
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+    watch: &dyn Watch,
+) -> Result<Report, Error> {
+    let threads = candidate.engine.threads.max(1);
+    let outcome = check_parameters(candidate, comm.size()).and_then(|ring| {
+        let team = TeamParams { threads, cores, spin: cores.len() >= threads };
+        let run = |team: &mut Team<'_>| Run { candidate, comm, kernels, watch, ring }.run(team);
+        with_team(team, run).unwrap_or_else(|refused| {
+            Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
+        })
+    });
+    if let Err(error) = &outcome {
+        comm.poison(&error.to_string());
+    }
+    outcome
+}
+
+/// Refuses what this engine does not do.
+fn check_parameters(candidate: &Candidate, ranks: usize) -> Result<Ring, Error> {
+    let hpl = &candidate.hpl;
+    if hpl.ranks() != ranks {
+        return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: ranks });
+    }
+    if hpl.depth > MAX_DEPTH {
+        return Err(Error::Unsupported { name: "DEPTH", value: hpl.depth.to_string(), offered: "0 or 1" });
+    }
+    let long = || Error::Unsupported { name: "BCAST", value: format!("{:?}", hpl.bcast), offered: "0 to 3" };
+    Ring::of(hpl.bcast).ok_or_else(long)
+}
+
+/// Everything that a run is made of.
+struct Run<'a, C, K> {
+    candidate: &'a Candidate,
+    comm: &'a C,
+    kernels: &'a K,
+    watch: &'a dyn Watch,
+    ring: Ring,
+}
+
+impl<C: Comm, K: Kernels> Run<'_, C, K> {
+    fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
+        let hpl = &self.candidate.hpl;
+        let layout = Layout::block_cyclic(hpl.n, hpl.nb, hpl.p, hpl.q);
+        let plan = Plan { layout, depth: hpl.depth };
+        let layout = &plan.layout;
+        let grid = Grid::new(self.comm, hpl.pmap, hpl.p, hpl.q)?;
+        let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
+        let ld = leading_dimension(rows, hpl.align);
+        let mut memory = self.memory(ld * cols)?;
+        let mut u = self.memory(Lu::<C, K>::u_words(&plan, &grid))?;
+
+        // [A | b]
+        let start = self.start()?;
+        self.generate(team, &plan.layout, &grid, MatMut::new(&mut memory, rows, cols, ld))?;
+        let mut lu = Lu::new(&plan, &grid, self.kernels, hpl, self.ring, self.comm.rank());
+        let generate_s = self.seconds_since(start)?;
+
+        // [L\U | y] with P A = L U, L y = P b
+        let start = self.start()?;
+        let a = MatMut::new(&mut memory, rows, cols, ld);
+        let watch = (self.comm.rank() == 0).then_some(self.watch);
+        let info = lu.factor(team, a, &mut u, watch)?;
+        // U x = y
+        let mut x = Vec::new();
+        if info == 0 {
+            let clock = Instant::now();
+            let a = MatMut::new(&mut memory, rows, cols, ld);
+            x = trsv::solve(&plan, &grid, team, a.as_ref(), self.comm.rank())?;
+            lu.phases.add(plan.steps(), Phase::Trsv, clock);
+        }
+        let time_s = self.seconds_since(start)?;
+
+        // ‖A x − b‖
+        let start = self.start()?;
+        // Each process column has its blocks of x and zeros elsewhere.
+        reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
+        let check = || residual::check(layout, &grid, self.comm, team, &x);
+        let residual = (info == 0).then(check).transpose()?;
+        let check_s = self.seconds_since(start)?;
+        Ok(Report { time_s, residual, info, generate_s, check_s, phases: lu.phases.into_steps(), x })
+    }
+
+    fn memory(&self, len: usize) -> Result<Buffer, Error> {
+        Ok(Buffer::zeroed(len, self.candidate.engine.huge_pages)?)
+    }
+
+    /// The moment when all ranks are here.
+    fn start(&self) -> Result<Instant, Error> {
+        self.comm.barrier()?;
+        Ok(Instant::now())
+    }
+
+    /// Seconds since `start`, maximum over ranks.
+    fn seconds_since(&self, start: Instant) -> Result<f64, Error> {
+        Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
+    }
+
+    /// Fills the local matrix by all threads.
+    fn generate(&self, team: &mut Team<'_>, layout: &Layout, grid: &Grid<C>, a: MatMut<'_>) -> Result<(), Error> {
+        let cols = a.cols();
+        let share = cols.div_ceil(team.threads()).max(1);
+        let (mut parts, mut left) = (Vec::new(), a);
+        for at in (0..cols).step_by(share) {
+            let width = share.min(cols - at);
+            let (part, rest) = left.split_cols(width);
+            parts.push((at..at + width, part));
+            left = rest;
+        }
+        let place = (grid.row, grid.col);
+        let fill = |(cols, part)| matgen::generate(layout, place, cols, part);
+        team.each(parts, fill).map_err(|_| Error::Panicked { rank: self.comm.rank() })
+    }
+}
+
+/// Smallest multiple of `align` that holds `rows`; not a power of two, nor, where `align` allows, a
+/// multiple of 512: elements of one row would all fall in the same few cache sets.
+fn leading_dimension(rows: usize, align: usize) -> usize {
+    let align = align.max(1);
+    let mut ld = rows.max(1).next_multiple_of(align);
+    while ld > 2 && (ld.is_power_of_two() || (ld.is_multiple_of(512) && !align.is_multiple_of(512))) {
+        ld += align;
+    }
+    ld
+}
+
+#[cfg(test)]
+mod tests;

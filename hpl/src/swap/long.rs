@@ -1,0 +1,160 @@
+//! SWAP long: spread the displaced rows, then roll the pieces of U around the process column.
+//!
+//! The spread is a binary tree over the process rows that get rows, those with most of them first; the roll takes P − 1
+//! steps, in each of which everyone passes on the piece it got last [HPL, `src/pgesv/HPL_spreadN.c`,
+//! `HPL_rollN.c`].
+
+use std::ops::Range;
+
+use super::{Exchange, Moves};
+use crate::comm::{Comm, Msg, PeerGone, Request};
+use crate::grid::{rank_at, tag};
+use crate::mat::MatMut;
+use crate::panel::Pool;
+
+/// Process rows in the order of the spread: the owner of the diagonal block, then those that get rows, most rows first,
+/// ties as they follow the owner.
+fn spread_order(moves: &Moves) -> Vec<usize> {
+    let size = moves.scattered.len();
+    let mut order: Vec<usize> = (1..size).map(|at| rank_at(at, moves.owner, size)).collect();
+    order.retain(|&row| !moves.scattered[row].is_empty());
+    order.sort_by_key(|&row| std::cmp::Reverse(moves.scattered[row].len()));
+    order.insert(0, moves.owner);
+    order
+}
+
+/// Halves of the spread that position `at` of `len` takes part in, outermost first: the first position of
+/// `group` holds the rows of all, and sends those of `upper` to the first of `upper`.
+fn halves(at: usize, len: usize) -> Vec<(Range<usize>, Range<usize>)> {
+    let (mut group, mut list) = (0..len, Vec::new());
+    while group.len() > 1 {
+        let upper = group.start + group.len().div_ceil(2)..group.end;
+        list.push((group.clone(), upper.clone()));
+        group = if at >= upper.start { upper } else { group.start..upper.start };
+    }
+    list.retain(|(group, upper)| at == group.start || at == upper.start);
+    list
+}
+
+impl<C: Comm> Exchange<'_, C> {
+    pub(super) fn spread_roll(
+        &self,
+        moves: &Moves,
+        a: &mut MatMut<'_>,
+        u: &mut MatMut<'_>,
+        pool: &mut Pool,
+    ) -> Result<(), PeerGone> {
+        let mut sends = self.spread(moves, a, pool)?;
+        sends.extend(self.roll(moves, u, pool)?);
+        sends.into_iter().try_for_each(Request::wait)
+    }
+
+    /// A(place) ← displaced row, everywhere.
+    fn spread(&self, moves: &Moves, a: &mut MatMut<'_>, pool: &mut Pool) -> Result<Vec<C::Send>, PeerGone> {
+        let (order, n, mut sends) = (spread_order(moves), a.cols(), Vec::new());
+        let me = self.column.rank();
+        let Some(at) = order.iter().position(|&row| row == me) else { return Ok(sends) };
+        // The order of rows in every message: by process row as in `order`.
+        let rows_of = |range: &Range<usize>| -> Vec<usize> {
+            order[range.clone()].iter().flat_map(|&row| moves.scattered[row].iter().copied()).collect()
+        };
+        // What this rank got: the rows of `held`, one after the other in each column.
+        let mut held: Option<(Range<usize>, Msg)> = None;
+        for (group, upper) in halves(at, order.len()) {
+            let rows = rows_of(&upper);
+            let len = rows.len() * n;
+            if len == 0 {
+                continue;
+            }
+            if at == upper.start {
+                held = Some((upper, self.column.irecv(order[group.start], tag::ROWS, len).wait()?));
+                continue;
+            }
+            let (buf, range) = pool.message(len, |out| match &held {
+                None => {
+                    let from: Vec<usize> = rows.iter().map(|&i| self.rows.local(moves.displaced[i].1)).collect();
+                    copy_rows(out, rows.len(), |col| a.col(col), &from);
+                }
+                Some((held, msg)) => {
+                    let (before, all) = (rows_of(&(held.start..upper.start)).len(), rows_of(held).len());
+                    let from: Vec<usize> = (before..before + rows.len()).collect();
+                    copy_rows(out, rows.len(), |col| &msg[col * all..(col + 1) * all], &from);
+                }
+            });
+            sends.push(self.column.isend(order[upper.start], tag::ROWS, buf, range));
+        }
+        self.place(moves, a, held.as_ref().map(|(held, msg)| (rows_of(held).len(), msg)));
+        Ok(sends)
+    }
+
+    /// Writes the displaced rows whose place is here, which come first in `held`, or from the block itself.
+    fn place(&self, moves: &Moves, a: &mut MatMut<'_>, held: Option<(usize, &Msg)>) {
+        let mine = moves.scattered[self.column.rank()].iter();
+        let mine: Vec<(usize, usize)> = mine.map(|&i| moves.displaced[i]).collect();
+        for col in 0..a.cols() {
+            let column = a.col_mut(col);
+            for (i, &(place, source)) in mine.iter().enumerate() {
+                column[self.rows.local(place)] = match held {
+                    Some((all, msg)) => msg[col * all + i],
+                    None => column[self.rows.local(source)],
+                };
+            }
+        }
+    }
+
+    /// U ← the pieces of all process rows.
+    fn roll(&self, moves: &Moves, u: &mut MatMut<'_>, pool: &mut Pool) -> Result<Vec<C::Send>, PeerGone> {
+        let (size, me, n, mut sends) = (self.column.size(), self.column.rank(), u.cols(), Vec::new());
+        let (next, previous) = (rank_at(1, me, size), rank_at(size - 1, me, size));
+        let mut last: Option<Msg> = None;
+        for step in 1..size {
+            // Step s passes on the piece of the rank s − 1 behind, and gets that of the rank s behind.
+            let (out, arriving) = (rank_at(size - step + 1, me, size), rank_at(size - step, me, size));
+            let piece = &moves.gathered[out];
+            if piece.len() * n > 0 {
+                let (buf, range) = match last.take() {
+                    Some(msg) => msg.parts(),
+                    None => pool.message(piece.len() * n, |out| copy_rows(out, piece.len(), |col| u.col(col), piece)),
+                };
+                sends.push(self.column.isend(next, tag::ROWS, buf, range));
+            }
+            let piece = &moves.gathered[arriving];
+            if piece.len() * n > 0 {
+                let msg = self.column.irecv(previous, tag::ROWS, piece.len() * n).wait()?;
+                for (col, values) in msg.chunks_exact(piece.len()).enumerate() {
+                    let column = u.col_mut(col);
+                    piece.iter().zip(values).for_each(|(&i, &value)| column[i] = value);
+                }
+                last = Some(msg);
+            }
+        }
+        Ok(sends)
+    }
+}
+
+/// Column by column, the elements `from` of `column(col)`; `rows` elements each, not 0.
+fn copy_rows<'a>(out: &mut [f64], rows: usize, column: impl Fn(usize) -> &'a [f64], from: &[usize]) {
+    for (col, out) in out.chunks_exact_mut(rows).enumerate() {
+        let source = column(col);
+        out.iter_mut().zip(from).for_each(|(value, &i)| *value = source[i]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every position but the first is the first of exactly one upper half: it gets its rows once.
+    #[test]
+    fn the_spread_is_a_tree() {
+        for len in 1..20 {
+            for at in 0..len {
+                let received = halves(at, len).iter().filter(|(_, upper)| upper.start == at).count();
+                assert_eq!(received, usize::from(at > 0));
+                let list = halves(at, len);
+                assert!(list.iter().skip(1).all(|(group, _)| group.start == at), "first receive, then send");
+            }
+        }
+        assert_eq!(halves(0, 8).len(), 3, "log2 P messages from the root");
+    }
+}

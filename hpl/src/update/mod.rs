@@ -1,0 +1,105 @@
+//! The trailing update in column slabs, dealt to the threads as they come.
+
+use std::sync::{Mutex, PoisonError};
+use std::vec;
+
+use crate::kernels::{Kernels, PackedL};
+use crate::mat::{Mat, MatMut};
+use crate::swap;
+
+/// Columns of the widest slab: wide enough for the kernels, narrow enough to deal evenly.
+const WIDEST: usize = 256;
+
+/// Slabs are multiples of this many columns, which suits the register tiles of the kernels.
+const TILE: usize = 16;
+
+/// Some columns of the trailing matrix.
+pub(crate) struct Slab<'a> {
+    /// U, jb rows: gathered, or in place when there is one process row.
+    pub(crate) u: MatMut<'a>,
+    /// The local rows below the diagonal block.
+    pub(crate) c: MatMut<'a>,
+    /// Where U stays: the rows of the diagonal block, on their owner, unless `u` is in place.
+    pub(crate) top: Option<MatMut<'a>>,
+}
+
+/// What one panel does to a slab.
+pub(crate) struct Update<'a, K> {
+    pub(crate) kernels: &'a K,
+    /// L1 of the panel.
+    pub(crate) l1: Mat<'a>,
+    /// L2 of the panel.
+    pub(crate) l2: PackedL<'a>,
+    /// Rows to interchange first, counted from the first row of U, when there is one process row.
+    pub(crate) interchanges: Option<Vec<usize>>,
+}
+
+impl<K: Kernels> Update<'_, K> {
+    /// [U; C] ← P·[U; C]
+    pub(crate) fn interchange(&self, slab: &mut Slab<'_>) {
+        if let Some(pivots) = &self.interchanges {
+            swap::interchange(&mut slab.u, &mut slab.c, pivots);
+        }
+    }
+
+    /// U ← L1⁻¹ U, C ← C − L2 U
+    pub(crate) fn multiply(&self, mut slab: Slab<'_>) {
+        self.kernels.update_slab(&self.l2, self.l1, slab.u.reborrow(), slab.c);
+        if let Some(mut top) = slab.top {
+            for col in 0..top.cols() {
+                top.col_mut(col).copy_from_slice(slab.u.col(col));
+            }
+        }
+    }
+}
+
+/// Slabs not yet taken.
+pub(crate) struct Queue<'a>(Mutex<vec::IntoIter<Slab<'a>>>);
+
+impl<'a> Queue<'a> {
+    /// Cuts `all` into slabs for `threads` threads.
+    pub(crate) fn new(all: Slab<'a>, threads: usize) -> Self {
+        let mut slabs = Vec::new();
+        let mut left = all;
+        for width in widths(left.c.cols(), threads) {
+            let (u, u_left) = left.u.split_cols(width);
+            let (c, c_left) = left.c.split_cols(width);
+            let (top, top_left) = left.top.map(|top| top.split_cols(width)).unzip();
+            slabs.push(Slab { u, c, top });
+            left = Slab { u: u_left, c: c_left, top: top_left };
+        }
+        Self(Mutex::new(slabs.into_iter()))
+    }
+
+    /// The next slab; `None` when all are taken.
+    pub(crate) fn next(&self) -> Option<Slab<'a>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+}
+
+/// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
+/// narrow and the threads end together.
+fn widths(cols: usize, threads: usize) -> Vec<usize> {
+    let (mut left, mut widths) = (cols, Vec::new());
+    while left > 0 {
+        let share = left.div_ceil(2 * threads).next_multiple_of(TILE);
+        let width = if threads == 1 { WIDEST } else { share.min(WIDEST) }.min(left);
+        widths.push(width);
+        left -= width;
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_cover_all_columns() {
+        for (cols, threads) in (0..700).flat_map(|cols| (1..5).map(move |threads| (cols, threads))) {
+            let widths = widths(cols, threads);
+            assert_eq!(widths.iter().sum::<usize>(), cols);
+            assert!(widths.iter().all(|&width| (1..=WIDEST).contains(&width)));
+        }
+    }
+}
