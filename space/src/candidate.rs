@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineParams, HplParams, Swap};
+use crate::{Bcast, EngineParams, HplParams, Swap};
 
 /// HPL's parameters with our engine's: what flows through the program and comes back as a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -46,6 +46,10 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
     match profile {
         EngineProfile::Ours => {
             (hpl.l1, hpl.u, hpl.equil) = (usual.l1, usual.u, usual.equil);
+            // Up to four process columns two rings, with or without M, have 1ringM's senders and receivers.
+            if hpl.q <= 4 && matches!(hpl.bcast, Bcast::TwoRing | Bcast::TwoRingM) {
+                hpl.bcast = Bcast::OneRingM;
+            }
             // One thread in all: nobody is there to factor ahead.
             if hpl.p == 1 && hpl.q == 1 && threads <= 1 {
                 hpl.depth = 0;
@@ -90,8 +94,8 @@ fn canonical_panel(mut hpl: HplParams) -> HplParams {
 
 /// No row exchange at P = 1; mix is one of its parts where the threshold is out of reach of all N+1 columns.
 fn canonical_swap(hpl: &HplParams) -> Swap {
-    match hpl.swap {
-        _ if hpl.p == 1 => HplParams::baseline(hpl.n, hpl.p, hpl.q).swap,
+    let swap = if hpl.p == 1 { HplParams::baseline(hpl.n, hpl.p, hpl.q).swap } else { hpl.swap };
+    match swap {
         Swap::Mix { threshold: 0 } => Swap::Long,
         Swap::Mix { threshold } if threshold > hpl.n => Swap::BinExch,
         other => other,

@@ -6,6 +6,7 @@
 
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::params::Coded;
 use crate::rules::{MAX_THREADS, RuleError};
@@ -74,6 +75,9 @@ const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
 const BCAST: [Bcast; 4] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM];
 const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
 
+/// One level of each dimension, in the order of [`Values::dims`].
+type Levels = [u16; 10];
+
 /// The values of every dimension.
 #[derive(Debug, Clone, PartialEq)]
 struct Values {
@@ -87,6 +91,7 @@ struct Values {
     pfact: &'static [Looking],
     rfact: &'static [Looking],
     depth: [usize; 2],
+    swap: &'static [Swap],
 }
 
 /// All canonical candidates of our engine at one N; see the [module](self).
@@ -107,7 +112,6 @@ impl HplDomain {
     pub fn new(spec: &DomainSpec) -> Result<Self, DomainError> {
         let splits = splits(spec)?;
         default_candidate(spec).check()?;
-        check_memory(spec, &splits)?;
         let details = [
             (&NB[..], &[1, 2, 4, 8, 16, 32][..], &[2, 3, 4][..], &PFACT[..], &RFACT[..]),
             (&NB, &[2, 4, 8, 16], &[2], &PFACT, &RFACT),
@@ -115,8 +119,8 @@ impl HplDomain {
             (&NB_COARSE, &[2, 4, 8, 16], &[2], &PFACT, &RFACT[..1]),
             (&NB_COARSE, &[4, 8], &[2], &PFACT[..1], &RFACT[..1]),
         ];
-        let last = details.len() - 1;
-        for (i, (nb, nbmin, ndiv, pfact, rfact)) in details.into_iter().enumerate() {
+        let limits = [MAX_POINTS, MAX_POINTS, MAX_POINTS, MAX_POINTS, usize::MAX];
+        let domain = details.into_iter().zip(limits).find_map(|((nb, nbmin, ndiv, pfact, rfact), limit)| {
             let values = Values {
                 splits: splits.clone(),
                 aspects: aspects(&splits),
@@ -127,15 +131,27 @@ impl HplDomain {
                 pfact,
                 rfact,
                 depth: [0, 1],
+                // Mix is binary exchange alone where N is below its threshold.
+                swap: if spec.n < SWAP[0].threshold() { &SWAP[1..] } else { &SWAP },
             };
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
-            let limit = if i == last { usize::MAX } else { MAX_POINTS };
-            if let Some(points) = domain.enumerate(limit) {
-                domain.points = points;
-                return Ok(domain);
-            }
-        }
-        unreachable!("the last detail has no limit")
+            domain.points = domain.enumerate(limit)?;
+            Some(domain)
+        });
+        let domain = domain.expect("the last detail has no limit");
+        if domain.points.is_empty() { Err(domain.too_large()) } else { Ok(domain) }
+    }
+
+    /// Memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
+    /// NB, without look-ahead, on the grid that needs least.
+    fn too_large(&self) -> DomainError {
+        let DomainSpec { n, memory_bytes, .. } = self.spec;
+        let splits = self.values.splits.iter();
+        let grids = splits.flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
+        let needs = grids.map(|(p, q)| (required_bytes(n, p, q, self.values.nb[0], 0), p, q));
+        let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
+        let largest_n = largest_n(memory_bytes, p, q, self.values.nb[0], 0);
+        DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
     }
 
     /// What the domain was built for.
@@ -148,44 +164,46 @@ impl HplDomain {
     /// # Panics
     /// When `point` is no point of this domain.
     pub fn candidate(&self, point: &Point) -> Candidate {
-        let (hpl, threads) = self.params(point).expect("a point of this domain");
+        let levels = point.0.as_slice().try_into().expect("a level per dimension");
+        let (hpl, threads) = self.params(&levels).expect("a point of this domain");
         Candidate { hpl, engine: engine(&self.spec, threads) }
     }
 
     /// The point of a candidate, `None` where the domain does not have it.
     pub fn point(&self, candidate: &Candidate) -> Option<Point> {
-        let same_engine = candidate.engine == engine(&self.spec, candidate.engine.threads);
-        let point = self.find(&candidate.hpl, candidate.engine.threads)?;
-        (same_engine && self.canonical(&point).as_ref() == Some(&point)).then_some(point)
+        let threads = candidate.engine.threads;
+        let levels = self.levels(&candidate.hpl, threads)?;
+        // What has a level each may still not fit the memory.
+        let exists = self.canonical_levels(&levels).is_some() && candidate.engine == engine(&self.spec, threads);
+        exists.then(|| Point(levels.to_vec()))
     }
 
-    /// Parameters and threads at a point, `None` where its ranks have no such grid.
-    fn params(&self, point: &Point) -> Option<(HplParams, usize)> {
-        let &[ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap] = point.0.as_slice() else {
-            return None;
-        };
+    /// Parameters and threads at these levels, `None` where there are no such levels, or its ranks have no such
+    /// grid.
+    fn params(&self, levels: &Levels) -> Option<(HplParams, usize)> {
+        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap] = levels.map(usize::from);
         let values = &self.values;
-        let &(ranks, threads) = values.splits.get(usize::from(ranks))?;
-        let (p, q) = grid_of(ranks, *values.aspects.get(usize::from(grid))?)?;
+        let &(ranks, threads) = values.splits.get(ranks)?;
+        let (p, q) = grid_of(ranks, *values.aspects.get(grid)?)?;
         let hpl = HplParams {
-            nb: *values.nb.get(usize::from(nb))?,
-            nbmin: *values.nbmin.get(usize::from(nbmin))?,
-            ndiv: *values.ndiv.get(usize::from(ndiv))?,
-            pfact: *values.pfact.get(usize::from(pfact))?,
-            rfact: *values.rfact.get(usize::from(rfact))?,
-            bcast: *BCAST.get(usize::from(bcast))?,
-            depth: *values.depth.get(usize::from(depth))?,
-            swap: *SWAP.get(usize::from(swap))?,
+            nb: *values.nb.get(nb)?,
+            nbmin: *values.nbmin.get(nbmin)?,
+            ndiv: *values.ndiv.get(ndiv)?,
+            pfact: *values.pfact.get(pfact)?,
+            rfact: *values.rfact.get(rfact)?,
+            bcast: *BCAST.get(bcast)?,
+            depth: *values.depth.get(depth)?,
+            swap: *values.swap.get(swap)?,
             ..HplParams::baseline(self.spec.n, p, q)
         };
         Some((hpl, threads))
     }
 
     /// The levels of the canonical form of `hpl`; fields that are no dimension must have their one value.
-    fn find(&self, hpl: &HplParams, threads: usize) -> Option<Point> {
+    fn levels(&self, hpl: &HplParams, threads: usize) -> Option<Levels> {
         let hpl = canonical_hpl(hpl, threads, EngineProfile::Ours);
         let values = &self.values;
-        let point = Point(vec![
+        let levels = [
             level(&values.splits, &(hpl.ranks(), threads))?,
             level(&values.aspects, &aspect(hpl.p, hpl.q))?,
             level(&values.nb, &hpl.nb)?,
@@ -195,36 +213,41 @@ impl HplDomain {
             level(values.rfact, &hpl.rfact)?,
             level(&BCAST, &hpl.bcast)?,
             level(&values.depth, &hpl.depth)?,
-            level(&SWAP, &hpl.swap)?,
-        ]);
-        (self.params(&point)? == (hpl, threads)).then_some(point)
+            level(values.swap, &hpl.swap)?,
+        ];
+        (self.params(&levels)? == (hpl, threads)).then_some(levels)
+    }
+
+    /// [`Space::canonical`] on levels.
+    fn canonical_levels(&self, levels: &Levels) -> Option<Levels> {
+        let (hpl, threads) = self.params(levels)?;
+        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
+        let valid = hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes;
+        valid.then(|| self.levels(&hpl, threads)).flatten()
     }
 
     /// All canonical points in lexicographic order, `None` when there are more than `limit`.
     fn enumerate(&self, limit: usize) -> Option<Vec<Point>> {
-        let lengths: Vec<_> = self.dims.iter().map(|dim| dim.levels.len()).collect();
         let mut points = Vec::new();
-        let mut stack = vec![Vec::new()];
-        while let Some(levels) = stack.pop() {
-            if let [ranks, grid] = levels[..] {
-                let (ranks, _) = self.values.splits[usize::from(ranks)];
-                if grid_of(ranks, self.values.aspects[usize::from(grid)]).is_none() {
-                    continue;
-                }
-            }
-            if let Some(&length) = lengths.get(levels.len()) {
-                stack.extend((0..length as u16).rev().map(|level| [&levels[..], &[level]].concat()));
-                continue;
-            }
-            let point = Point(levels);
-            if self.canonical(&point).as_ref() == Some(&point) {
-                if points.len() == limit {
-                    return None;
-                }
-                points.push(point);
-            }
-        }
-        Some(points)
+        self.extend(&mut [0; 10], 0, limit, &mut points).then_some(points)
+    }
+
+    /// Adds the canonical points with the first `d` of `levels`; false when there are more than `limit`.
+    ///
+    /// Whether a level matters depends on dimensions before it alone, and level 0 needs the least memory: where
+    /// the first levels are not canonical with zeros behind them, they never are.
+    fn extend(&self, levels: &mut Levels, d: usize, limit: usize, points: &mut Vec<Point>) -> bool {
+        let Some(dim) = self.dims.get(d) else {
+            points.push(Point(levels.to_vec()));
+            return points.len() <= limit;
+        };
+        (0..dim.levels.len() as u16).all(|level| {
+            levels[d] = level;
+            levels[d + 1..].fill(0);
+            // The ranks alone say nothing yet: their grid comes next.
+            let dead = d > 0 && self.canonical_levels(levels).as_ref() != Some(levels);
+            dead || self.extend(levels, d + 1, limit, points)
+        })
     }
 }
 
@@ -234,12 +257,8 @@ impl Space for HplDomain {
     }
 
     fn canonical(&self, point: &Point) -> Option<Point> {
-        let (hpl, threads) = self.params(point)?;
-        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
-        if hpl.nbmin > hpl.nb || needed > self.spec.memory_bytes {
-            return None;
-        }
-        self.find(&hpl, threads)
+        let levels = point.0.as_slice().try_into().ok()?;
+        self.canonical_levels(&levels).map(|levels| Point(levels.to_vec()))
     }
 
     fn points(&self) -> &[Point] {
@@ -263,7 +282,7 @@ impl Values {
             categorical("rfact", self.rfact.iter().map(|value| value.name())),
             categorical("bcast", BCAST.iter().map(|value| value.name())),
             ordered("depth", self.depth.iter().map(|&value| (value.to_string(), value as f64))),
-            categorical("swap", SWAP.iter().map(|value| value.name())),
+            categorical("swap", self.swap.iter().map(|value| value.name())),
         ]
     }
 }
@@ -310,20 +329,6 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
     }
 }
 
-/// Whether the most frugal candidate fits: the smallest NB without look-ahead, on the grid that needs least.
-fn check_memory(spec: &DomainSpec, splits: &[(usize, usize)]) -> Result<(), DomainError> {
-    let nb = NB[0].min(spec.n);
-    let grids = splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
-    let frugal = grids.min_by_key(|&(p, q)| required_bytes(spec.n, p, q, nb, 0));
-    let (p, q) = frugal.expect("splits are never empty");
-    let needed_bytes = required_bytes(spec.n, p, q, nb, 0);
-    if needed_bytes <= spec.memory_bytes {
-        return Ok(());
-    }
-    let largest_n = largest_n(spec.memory_bytes, p, q, nb, 0);
-    Err(DomainError::Memory { n: spec.n, needed_bytes, memory_bytes: spec.memory_bytes, largest_n })
-}
-
 /// The aspects that any of the rank counts has, by rising P/Q.
 fn aspects(splits: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let grids = splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| aspect(p, ranks / p)));
@@ -335,7 +340,7 @@ fn aspects(splits: &[(usize, usize)]) -> Vec<(usize, usize)> {
 
 /// P:Q in lowest terms.
 fn aspect(p: usize, q: usize) -> (usize, usize) {
-    let gcd = divisors(p).into_iter().rev().find(|d| q.is_multiple_of(*d)).unwrap_or(1);
+    let gcd = gcd(p, q);
     (p / gcd, q / gcd)
 }
 

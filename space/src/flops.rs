@@ -2,7 +2,7 @@
 
 /// Floating-point operations that HPL credits for order `n`: N²(2N/3 + 3/2).
 ///
-/// Source: [HPL] `testing/ptest/HPL_pdtest.c`.
+/// Source: \[HPL\] `testing/ptest/HPL_pdtest.c`.
 ///
 /// ```
 /// assert_eq!(space::flops::hpl_flops(3), 9.0 * (2.0 + 1.5));

@@ -47,11 +47,12 @@ pub fn orders_near(target: usize, max_n: usize, p: usize, q: usize, nb: usize) -
 
 /// Least common multiple; 0 when either is 0.
 fn lcm(a: usize, b: usize) -> usize {
-    let (mut gcd, mut rest) = (a, b);
-    while rest != 0 {
-        (gcd, rest) = (rest, gcd % rest);
-    }
-    a.checked_div(gcd).map_or(0, |rest| rest.saturating_mul(b))
+    a.checked_div(gcd(a, b)).map_or(0, |rest| rest.saturating_mul(b))
+}
+
+/// Greatest common divisor; the other number where one is 0.
+pub(crate) fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The parameters of one HPL run, named and coded as in HPL.dat.
 //!
-//! Source of names and codes: [HPL] `testing/ptest/HPL_pdinfo.c`; see REFERENCES.md.
+//! Source of names and codes: \[HPL\] `testing/ptest/HPL_pdinfo.c`; see REFERENCES.md.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,14 +7,14 @@
 //! Written so that Netlib's reader agrees: it advances by the length of a value plus one, so values are
 //! separated by exactly one blank with none in front, and it cuts lines at 254 characters.
 //!
-//! Source: [HPL] `testing/ptest/HPL_pdinfo.c`.
+//! Source: \[HPL\] `testing/ptest/HPL_pdinfo.c`.
 
 mod read;
 mod write;
 
 use crate::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 
-/// Values that one list of HPL.dat may hold ([HPL] `HPL_MAX_PARAM`).
+/// Values that one list of HPL.dat may hold (\[HPL\] `HPL_MAX_PARAM`).
 pub const MAX_VALUES: usize = 20;
 
 /// Runs that one HPL.dat may ask for; twenty values in every list would be 5·10¹¹.

@@ -3,7 +3,7 @@
 //! Written as Netlib's HPL 2.3 prints it; read as HPL 2.0 to 2.3 and HPCC do. SWAP, L1, U, EQUIL and ALIGN are
 //! in the banner only, all else is in the T/V code of every result line.
 //!
-//! Source: [HPL] `testing/ptest/HPL_pdinfo.c`, `HPL_pdtest.c`, `HPL_pddriver.c`.
+//! Source: \[HPL\] `testing/ptest/HPL_pdinfo.c`, `HPL_pdtest.c`, `HPL_pddriver.c`.
 
 mod read;
 mod stamp;

@@ -42,6 +42,28 @@ fn points_are_canonical_valid_and_distinct() {
     }
 }
 
+/// Points are found by pruning: here without.
+#[test]
+fn no_canonical_point_is_missing() {
+    let tight = required_bytes(100, 1, 3, 32, 1);
+    let tight = HplDomain::new(&DomainSpec { memory_bytes: tight, ..spec(100, 4) }).unwrap();
+    for domain in [&domains()[0], &domains()[1], &domains()[2], &tight] {
+        let lengths: Vec<_> = domain.dims().iter().map(|dim| dim.levels.len()).collect();
+        let mut levels = vec![0u16; lengths.len()];
+        let mut canonical = HashSet::new();
+        for index in 0..lengths.iter().product() {
+            let mut rest: usize = index;
+            for (level, length) in levels.iter_mut().zip(&lengths) {
+                *level = (rest % length) as u16;
+                rest /= length;
+            }
+            canonical.extend(domain.canonical(&Point(levels.clone())));
+        }
+        assert_eq!(canonical.len(), domain.points().len());
+        assert!(domain.points().iter().all(|point| canonical.contains(point)));
+    }
+}
+
 #[test]
 fn every_core_count_has_a_bounded_domain() {
     for cores in [1, 2, 3, 4, 6, 7, 8, 16, 24, 32, 48, 60, 64, 96, 120, 128, 192, 240, 256] {
@@ -87,6 +109,10 @@ fn an_empty_domain_says_why() {
     let message = |spec: DomainSpec| HplDomain::new(&spec).unwrap_err().to_string();
     let memory = message(DomainSpec { memory_bytes: 1 << 20, ..spec(8000, 2) });
     assert!(memory.starts_with("N=8000 needs 52") && memory.contains("1048576 are usable; lower N to at most 3"));
+    // Many grids, so the smallest NB is 32.
+    let needed = required_bytes(8000, 1, 1, 32, 0);
+    assert!(HplDomain::new(&DomainSpec { memory_bytes: needed, ..spec(8000, 240) }).is_ok());
+    assert!(message(DomainSpec { memory_bytes: needed / 2, ..spec(8000, 240) }).contains("lower N to at most"));
     assert_eq!(message(spec(0, 2)), "N must be at least 1, found 0");
     assert_eq!(message(spec(100, 0)), "cores must be at least 1, found 0");
     assert_eq!(message(DomainSpec { ranks: Some(0), ..spec(100, 2) }), "ranks must be at least 1, found 0");
