@@ -1,2 +1,225 @@
-//! stub
-fn main() {}
+//! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use clap::Parser;
+use hpl::program::{self, ProgressLines, Run, RunError, RunOptions, Runner, UnderMpi};
+use hpl::{Residual, Watch};
+use space::dat::{DatError, HplDat};
+use space::out::{self, Norms, Tally};
+use space::rules::RuleError;
+use space::{Candidate, EngineParams, HplParams, KernelChoice};
+
+/// High Performance Linpack on this machine.
+///
+/// Reads HPL.dat in the current folder and runs all its combinations, the P×Q ranks of each as threads of this
+/// process. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
+///
+/// Exit codes: 0 all runs made, passed or not; 1 a run broke off; 2 wrong usage or input; 5 output not written.
+#[derive(Parser)]
+#[command(name = "xhpl", version)]
+struct Args {
+    /// Threads of each rank [default: the cores spread over the ranks]
+    #[arg(long, value_name = "T")]
+    threads: Option<NonZeroUsize>,
+    /// Dense kernels: `auto` (the fastest found), `builtin`, or the path of a BLAS library
+    #[arg(long, value_name = "KERNELS", default_value = "builtin", value_parser = |text: &str| Ok::<_, String>(KernelChoice::from(text.to_owned())))]
+    blas: KernelChoice,
+    /// Run even when memory seems too small
+    #[arg(long)]
+    force: bool,
+    /// Print a line on stdout as the columns are factored, as Netlib's program can
+    #[arg(long)]
+    progress: bool,
+}
+
+/// Why the program ends early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    UnderMpi(#[from] UnderMpi),
+    #[error("cannot read HPL.dat in {folder}: {source}; xhpl takes its parameters from there")]
+    Unreadable { folder: String, source: io::Error },
+    #[error(transparent)]
+    Dat(#[from] DatError),
+    #[error("HPL.dat line {line}: {source}")]
+    Refused { line: usize, source: RunError },
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(
+        "HPL.dat line 3: cannot open {name} for output: {source}; name another file, or set line 4 to 6 for stdout"
+    )]
+    Unopened { name: String, source: io::Error },
+    #[error("cannot write to {name}: {source}")]
+    Unwritten { name: String, source: io::Error },
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
+            Self::Unwritten { .. } => 5,
+            Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
+            _ => 2,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let Err(failure) = xhpl(&args) else { return ExitCode::SUCCESS };
+    let code = failure.exit_code();
+    if code != 0 {
+        note(&failure.to_string());
+    }
+    ExitCode::from(code)
+}
+
+/// A line for the user, who may have closed stderr.
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "xhpl: {text}");
+}
+
+fn xhpl(args: &Args) -> Result<(), Failure> {
+    program::refuse_mpi(|name| std::env::var(name).ok())?;
+    let dat = HplDat::parse(&read_dat()?)?;
+    let cores = hpl::host::facts().cores_allowed.len();
+    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| candidate(hpl, args, cores)).collect();
+    check(&candidates, args.force)?;
+    let runner = Runner::new(&args.blas)?;
+    let mut out = Out::open(&dat)?;
+    describe(&runner, &candidates, cores);
+    run_all(&dat, &candidates, &runner, args, &mut out)
+}
+
+/// The text of HPL.dat in the current folder.
+fn read_dat() -> Result<String, Failure> {
+    fs::read_to_string("HPL.dat").map_err(|source| {
+        let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
+        Failure::Unreadable { folder, source }
+    })
+}
+
+/// What our engine needs to know beside HPL's parameters.
+fn candidate(hpl: &HplParams, args: &Args, cores: usize) -> Candidate {
+    let spread = (cores / hpl.ranks().max(1)).max(1);
+    let threads = args.threads.map_or(spread, NonZeroUsize::get);
+    Candidate { hpl: *hpl, engine: EngineParams { threads, kernels: args.blas.clone(), ..EngineParams::default() } }
+}
+
+/// Refuses, before the first run, what one of the runs would be refused for.
+fn check(candidates: &[Candidate], force: bool) -> Result<(), Failure> {
+    let free_bytes = hpl::host::facts().memory_available_bytes;
+    for candidate in candidates {
+        let memory = || if force { Ok(()) } else { program::check_memory(&candidate.hpl, free_bytes) };
+        candidate.check().map_err(RunError::from).and_then(|()| memory()).map_err(|source| match line_of(&source) {
+            Some(line) => Failure::Refused { line, source },
+            None => Failure::Run(source),
+        })?;
+    }
+    Ok(())
+}
+
+/// The line of HPL.dat that holds what is refused; `None` when it is no parameter of HPL's.
+fn line_of(error: &RunError) -> Option<usize> {
+    let name = match error {
+        RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => "N",
+        RunError::Rule(RuleError::Unsupported { name, .. }) => name,
+        _ => return None,
+    };
+    [("N", 6), ("BCAST", 23), ("DEPTH", 25)].into_iter().find(|(known, _)| known == &name).map(|(_, line)| line)
+}
+
+/// Tells on stderr what the output does not say.
+fn describe(runner: &Runner, candidates: &[Candidate], cores: usize) {
+    let (name, why) = runner.kernels();
+    note(&format!("kernels: {name} ({why})"));
+    note("L1, U and EQUIL have no effect in this version");
+    for candidate in candidates {
+        let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
+        if ranks * threads > cores {
+            note(&format!("{ranks} ranks × {threads} threads share {cores} cores: expect a poor rate"));
+            break;
+        }
+    }
+}
+
+fn run_all(dat: &HplDat, candidates: &[Candidate], runner: &Runner, args: &Args, out: &mut Out) -> Result<(), Failure> {
+    let lines = ProgressLines::new(io::stdout());
+    let watch: &dyn Watch = if args.progress { &lines } else { &() };
+    let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
+    let mut tally = Tally::default();
+    out.write(&out::header(dat))?;
+    for (index, candidate) in candidates.iter().enumerate() {
+        if index == 0 || dat.threshold > 0.0 {
+            out.write(&out::heading())?;
+        }
+        match runner.run(candidate, &options) {
+            Ok(run) => out.write(&report(&run, dat.threshold, &mut tally))?,
+            // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
+            Err(error @ RunError::TooLarge { .. }) => {
+                tally.skipped += 1;
+                out.write(&format!("{error}, skip\n"))?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    out.write(&out::footer(&tally, dat.threshold))
+}
+
+/// The text of one finished test, counted in `tally`.
+fn report(run: &Run, threshold: f64, tally: &mut Tally) -> String {
+    let result = &run.result;
+    let stamp = |after_s| out::ctime_utc(&result.started_utc, after_s).unwrap_or_else(|| result.started_utc.clone());
+    let (started, ended) = (stamp(result.generate_s), stamp(result.generate_s + result.time_s));
+    let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
+    if threshold <= 0.0 {
+        tally.passed += 1;
+        return line;
+    }
+    match &run.residual {
+        None => {
+            tally.skipped += 1;
+            line + &out::skipped(result.info)
+        }
+        Some(residual) => {
+            *(if result.passed { &mut tally.passed } else { &mut tally.failed }) += 1;
+            line + &out::residual(residual.scaled, threshold, Some(&norms(residual)))
+        }
+    }
+}
+
+fn norms(residual: &Residual) -> Norms {
+    let &Residual { r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf, .. } = residual;
+    Norms { r_inf: r_norminf, a_inf: a_norminf, a_1: a_norm1, x_inf: x_norminf, x_1: x_norm1, b_inf: b_norminf }
+}
+
+/// Where the output goes.
+struct Out {
+    name: String,
+    sink: Box<dyn Write>,
+}
+
+impl Out {
+    /// What lines 3 and 4 of HPL.dat say.
+    fn open(dat: &HplDat) -> Result<Self, Failure> {
+        Ok(match dat.device {
+            6 => Self { name: "stdout".to_owned(), sink: Box::new(io::stdout()) },
+            7 => Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) },
+            _ => {
+                let name = dat.output_file.clone();
+                let file = File::create(&name).map_err(|source| Failure::Unopened { name: name.clone(), source })?;
+                Self { name, sink: Box::new(file) }
+            }
+        })
+    }
+
+    /// Writes through to the system, so that each test can be read when it has ended.
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
+        written.map_err(|source| Failure::Unwritten { name: self.name.clone(), source })
+    }
+}

@@ -1,0 +1,252 @@
+//! One run of the engine in this process: what `xhpl` and `hpl-tune run` share.
+//!
+//! P·Q ranks are started as threads, each on its own cores where there are enough; their reports become one
+//! [`RunResult`]. A rank that fails or panics ends the run with an error that names it; nobody hangs.
+
+mod mpi;
+mod progress;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::path::Path;
+use std::{io, thread};
+
+use space::order;
+use space::result::RESULT_SCHEMA;
+use space::rules::RuleError;
+use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
+
+pub use self::mpi::{UnderMpi, refuse_mpi};
+pub use self::progress::ProgressLines;
+use crate::comm::threads;
+use crate::kernels::{Builtin, Kernels};
+use crate::{Error, Report, Residual, Watch, affinity, files, host, solve};
+
+/// How a run is made, beside what is run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// A scaled residual below this passes; at or below 0 nothing is checked.
+    pub threshold: f64,
+    /// Run even when memory seems too small.
+    pub force: bool,
+    /// Is told of the progress.
+    pub watch: &'a dyn Watch,
+}
+
+/// Why there is no result of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The candidate breaks a hard rule.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The matrix with its workspace does not fit.
+    #[error(
+        "N={n} P={p} Q={q} NB={nb} needs {needed_bytes} bytes, {free_bytes} are available; \
+         lower N to {largest_n}, or insist with --force"
+    )]
+    TooLarge {
+        /// Order.
+        n: usize,
+        /// Process rows.
+        p: usize,
+        /// Process columns.
+        q: usize,
+        /// Blocking factor.
+        nb: usize,
+        /// Memory of all ranks together.
+        needed_bytes: u64,
+        /// Memory that can be filled without swapping.
+        free_bytes: u64,
+        /// Largest order that fits, a multiple of NB.
+        largest_n: usize,
+    },
+    /// The system refused a thread.
+    #[error("cannot start the thread of rank {rank}: {source}; lower P, Q or the threads")]
+    Thread {
+        /// Rank that could not be started.
+        rank: usize,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A rank panicked: a fault of the engine.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// Rank that panicked first.
+        rank: usize,
+        /// Its message.
+        message: String,
+    },
+    /// A rank ended with an error.
+    #[error("rank {rank}: {source}")]
+    Engine {
+        /// The first such rank.
+        rank: usize,
+        /// Its error.
+        source: Error,
+    },
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What `result.json` holds.
+    pub result: RunResult,
+    /// The check with its norms; `None` where [`RunResult::residual`] is.
+    pub residual: Option<Residual>,
+}
+
+/// The kernels loaded: what the runs of one program share.
+pub struct Runner {
+    kernels: Box<dyn Kernels>,
+    choice: KernelChoice,
+    why: String,
+}
+
+/// Runs one candidate.
+///
+/// # Errors
+/// [`RunError`]; a failed residual is no error.
+pub fn run_candidate(candidate: &Candidate, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    Runner::new(&candidate.engine.kernels)?.run(candidate, options).map(|run| run.result)
+}
+
+/// Writes a `result.json`, complete or not at all.
+///
+/// # Errors
+/// As of [`files::write_atomically`].
+pub fn write_result(path: &Path, result: &RunResult) -> io::Result<()> {
+    files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+/// Whether a run fits into `free_bytes`.
+///
+/// # Errors
+/// [`RunError::TooLarge`].
+pub fn check_memory(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
+    let &HplParams { n, nb, p, q, depth, .. } = hpl;
+    let needed_bytes = order::required_bytes(n, p, q, nb, depth);
+    if needed_bytes <= free_bytes {
+        return Ok(());
+    }
+    let largest_n = order::largest_n(free_bytes, p, q, nb, depth);
+    Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
+}
+
+impl Runner {
+    /// Takes the kernels.
+    ///
+    /// # Errors
+    /// [`RunError::Rule`] for kernels that are not there yet.
+    pub fn new(choice: &KernelChoice) -> Result<Self, RunError> {
+        if *choice != KernelChoice::Builtin {
+            let found = String::from(choice.clone());
+            return Err(RuleError::Unsupported { name: "kernels", found, supported: "builtin" }.into());
+        }
+        Ok(Self { kernels: Box::new(Builtin), choice: choice.clone(), why: "the default".to_owned() })
+    }
+
+    /// Which kernels, and why these.
+    pub fn kernels(&self) -> (String, &str) {
+        (self.kernels.name(), &self.why)
+    }
+
+    /// Runs one candidate with the loaded kernels, whatever the candidate says of kernels.
+    ///
+    /// # Errors
+    /// [`RunError`]; a failed residual is no error.
+    pub fn run(&self, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+        candidate.check()?;
+        let host = host::facts();
+        if !options.force {
+            check_memory(&candidate.hpl, host.memory_available_bytes)?;
+        }
+        let mut candidate = candidate.clone();
+        candidate.engine.kernels = self.choice.clone();
+        let started_utc = jiff::Timestamp::now().to_string();
+        let reports = run_ranks(&candidate, &host.cores_allowed, &self.kernels, options.watch)?;
+
+        // All but the phases is the same on all ranks.
+        let Report { time_s, residual, info, generate_s, check_s, .. } = reports[0];
+        let residual = residual.filter(|_| options.threshold > 0.0);
+        let mut phases: Vec<_> = reports.iter().flat_map(|report| report.phases.iter().copied()).collect();
+        phases.sort_by_key(|phase| (phase.step, phase.rank));
+        let result = RunResult {
+            schema_version: RESULT_SCHEMA,
+            time_s,
+            rate_gflops: flops::rate_gflops(candidate.hpl.n, time_s),
+            residual: residual.map(|residual| residual.scaled),
+            passed: residual.is_some_and(|residual| residual.scaled < options.threshold),
+            info,
+            generate_s,
+            check_s,
+            phases,
+            started_utc,
+            host: host.hostname,
+            kernel: self.kernels.name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            candidate,
+        };
+        Ok(Run { result, residual })
+    }
+}
+
+/// Starts the ranks and waits for all of them; the report of each, in order.
+fn run_ranks<K: Kernels>(
+    candidate: &Candidate,
+    cores: &[usize],
+    kernels: &K,
+    watch: &dyn Watch,
+) -> Result<Vec<Report>, RunError> {
+    let ranks = candidate.hpl.ranks();
+    let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
+    // Threads that share cores are not pinned, and do not spin.
+    let world = threads::world(ranks, sets.is_some());
+    let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
+    thread::scope(|scope| {
+        let mut handles = Vec::with_capacity(ranks);
+        for (rank, (comm, cores)) in world.into_iter().zip(&sets).enumerate() {
+            // Dropped in a panic, `comm` tells the others.
+            let life = move || solve(candidate, &comm, cores, kernels, watch);
+            // Where a thread cannot be started, its `comm` and those after it are dropped: the ranks that are
+            // running notice.
+            let handle = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, life);
+            handles.push(handle.map_err(|source| RunError::Thread { rank, source })?);
+        }
+        conclude(handles.into_iter().map(thread::ScopedJoinHandle::join).collect())
+    })
+}
+
+/// All reports, or the error that caused the others.
+fn conclude(ends: Vec<thread::Result<Result<Report, Error>>>) -> Result<Vec<Report>, RunError> {
+    let mut reports = Vec::with_capacity(ends.len());
+    let mut first: Option<RunError> = None;
+    for (rank, end) in ends.into_iter().enumerate() {
+        let error = match end {
+            Ok(Ok(report)) => {
+                reports.push(report);
+                continue;
+            }
+            Ok(Err(source)) => RunError::Engine { rank, source },
+            Err(payload) => RunError::Panicked { rank, message: panic_message(&*payload) },
+        };
+        if first.as_ref().is_none_or(|first| weight(&error) > weight(first)) {
+            first = Some(error);
+        }
+    }
+    first.map_or(Ok(reports), Err)
+}
+
+/// How near an error is to the cause: a panic, then an error of the rank's own, then the loss of a peer.
+fn weight(error: &RunError) -> u8 {
+    match error {
+        RunError::Panicked { .. } => 2,
+        RunError::Engine { source: Error::Peer(_), .. } => 0,
+        _ => 1,
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,51 @@
+//! Refusal to run as one of several MPI processes.
+
+/// What launchers tell each process about the size of its world: Open MPI, PMI (MPICH, Intel, srun), MVAPICH.
+const SIZE_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"];
+
+/// The program was started as one of several processes, each of which would solve the whole problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{variable}={size}: started as one of {size} MPI processes, but this program was built without MPI and runs \
+     its P×Q ranks as threads of one process; start it once, without mpirun or srun"
+)]
+pub struct UnderMpi {
+    /// The environment variable that says so.
+    pub variable: &'static str,
+    /// Processes of the launcher.
+    pub size: u64,
+}
+
+/// Refuses when the environment, asked through `variable`, speaks of more than one process.
+///
+/// # Errors
+/// [`UnderMpi`].
+pub fn refuse_mpi(variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
+    for name in SIZE_VARIABLES {
+        let size = variable(name).and_then(|value| value.trim().parse().ok());
+        if let Some(size @ 2..) = size {
+            return Err(UnderMpi { variable: name, size });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Result<(), UnderMpi> {
+        refuse_mpi(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn one_process_is_no_reason_to_refuse() {
+        assert_eq!(with("PATH", "4"), Ok(()));
+        for name in SIZE_VARIABLES {
+            for value in ["1", "0", "", "many", "-3"] {
+                assert_eq!(with(name, value), Ok(()));
+            }
+            assert_eq!(with(name, "4").unwrap_err(), UnderMpi { variable: name, size: 4 });
+        }
+    }
+}

@@ -1,0 +1,98 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::comm::PeerGone;
+use crate::kernels::Builtin;
+use crate::mat::{Mat, MatMut};
+
+fn candidate(n: usize, p: usize, q: usize) -> Candidate {
+    let hpl = HplParams { nb: 16, ..HplParams::baseline(n, p, q) };
+    Candidate { hpl, engine: space::EngineParams::default() }
+}
+
+const OPTIONS: RunOptions<'_> = RunOptions { threshold: 16.0, force: false, watch: &() };
+
+#[test]
+fn a_run_yields_its_record() {
+    let mut asked = candidate(100, 2, 2);
+    asked.hpl.depth = 1;
+    let result = run_candidate(&asked, &OPTIONS).unwrap();
+    assert!(result.passed && result.info == 0, "{result:?}");
+    assert!(result.residual.unwrap() < 16.0 && result.time_s > 0.0);
+    assert_eq!(result.rate_gflops, flops::rate_gflops(100, result.time_s));
+    assert_eq!(result.candidate, asked);
+    // Seven panels and the back substitution, four ranks.
+    let steps: Vec<(u32, u32)> = result.phases.iter().map(|phase| (phase.step, phase.rank)).collect();
+    let expected: Vec<_> = (0..8).flat_map(|step| (0..4).map(move |rank| (step, rank))).collect();
+    assert_eq!(steps, expected);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.json");
+    write_result(&path, &result).unwrap();
+    assert_eq!(serde_json::from_slice::<RunResult>(&std::fs::read(path).unwrap()).unwrap(), result);
+}
+
+#[test]
+fn without_a_threshold_nothing_is_checked() {
+    let result = run_candidate(&candidate(50, 1, 2), &RunOptions { threshold: 0.0, ..OPTIONS }).unwrap();
+    assert_eq!((result.residual, result.passed), (None, false));
+    let result = run_candidate(&candidate(50, 1, 2), &RunOptions { threshold: 1e-12, ..OPTIONS }).unwrap();
+    assert!(result.residual.is_some() && !result.passed);
+}
+
+#[test]
+fn hard_rules_and_memory_come_first() {
+    let mut deep = candidate(10, 1, 1);
+    deep.hpl.depth = 2;
+    assert!(matches!(run_candidate(&deep, &OPTIONS), Err(RunError::Rule(_))));
+
+    let error = run_candidate(&candidate(10_000_000, 1, 1), &OPTIONS).unwrap_err();
+    let RunError::TooLarge { needed_bytes, free_bytes, largest_n, .. } = error else { panic!("{error}") };
+    assert!(needed_bytes > 8 * 10_u64.pow(14) && free_bytes < needed_bytes);
+    check_memory(&HplParams { n: largest_n, ..candidate(0, 1, 1).hpl }, free_bytes).unwrap();
+    check_memory(&HplParams { n: largest_n + 16, ..candidate(0, 1, 1).hpl }, free_bytes).unwrap_err();
+}
+
+/// Kernels that panic in their n-th product.
+struct Faulty {
+    products_left: AtomicUsize,
+}
+
+impl Kernels for Faulty {
+    fn name(&self) -> String {
+        "faulty".to_owned()
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        assert!(self.products_left.fetch_sub(1, Ordering::Relaxed) != 1, "on purpose");
+        Builtin.gemm(a, b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        Builtin.trsm(l, b);
+    }
+}
+
+#[test]
+fn a_panic_ends_all_ranks_and_is_named() {
+    for products in [1, 7, 40] {
+        for threads in [1, 2] {
+            let faulty = Faulty { products_left: AtomicUsize::new(products) };
+            let mut candidate = candidate(200, 2, 3);
+            candidate.engine.threads = threads;
+            let Err(error) = run_ranks(&candidate, &[0], &faulty, &()) else { panic!("it must fail") };
+            let text = error.to_string();
+            assert!(text.contains("rank") && text.contains("panicked"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_cause_is_reported_not_its_effects() {
+    let lost = || Ok(Err(Error::Peer(PeerGone { rank: 2, reason: "it panicked".into() })));
+    let own = || Ok(Err(Error::Thread { index: 1, threads: 2, reason: "full".into() }));
+    let named = |ends| conclude(ends).err().unwrap().to_string();
+    assert_eq!(named(vec![lost(), lost(), Err(Box::new("boom"))]), "rank 2 panicked: boom");
+    assert_eq!(named(vec![own(), lost(), Err(Box::new(format!("{}", 7)))]), "rank 2 panicked: 7");
+    assert!(named(vec![lost(), own(), own()]).starts_with("rank 1: cannot start thread 1 of 2"));
+    assert!(named(vec![lost(), lost()]).starts_with("rank 0: rank 2 is gone"));
+}

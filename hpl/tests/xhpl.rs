@@ -1,0 +1,284 @@
+//! The program `xhpl` as its users meet it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// An HPL.dat of one small run, the values as in Netlib's sample where they matter.
+const DAT: &str = "\
+HPLinpack benchmark input file
+Innovative Computing Laboratory, University of Tennessee
+HPL.out      output file name (if any)
+6            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+100          Ns
+1            # of NBs
+16           NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+1            Ps
+1            Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+";
+
+/// [`DAT`] with some of its lines, counted from 1, replaced.
+fn dat(changes: &[(usize, &str)]) -> String {
+    let mut lines: Vec<&str> = DAT.lines().collect();
+    for &(number, text) in changes {
+        lines[number - 1] = text;
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A folder with this HPL.dat.
+fn folder(dat: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("HPL.dat"), dat).unwrap();
+    folder
+}
+
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xhpl"));
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn xhpl(folder: &TempDir, args: &[&str]) -> Output {
+    command(folder.path()).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Expects exit code `code`, nothing on stdout, and each of `words` on stderr.
+fn refuses(output: &Output, code: i32, words: &[&str]) {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(text(&output.stdout), "");
+    for word in words {
+        assert!(stderr.contains(word), "'{word}' is not in: {stderr}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+/// The output of a run that ends well.
+fn succeeds(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// N, NB, P, Q of the result lines, in order.
+fn result_lines(out: &str) -> Vec<[usize; 4]> {
+    let lines = out.lines().filter(|line| line.starts_with("WR") || line.starts_with("WC"));
+    lines
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            [1, 2, 3, 4].map(|at| words[at].parse().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn one_run_passes() {
+    let out = succeeds(&xhpl(&folder(DAT), &[]));
+    assert_eq!(result_lines(&out), [[100, 16, 1, 1]]);
+    assert!(out.lines().any(|line| line.starts_with("WR11C2R4 ")), "{out}");
+    assert!(out.contains("PASSED") && out.contains("      1 tests completed and passed residual checks"), "{out}");
+}
+
+#[test]
+fn runs_come_in_netlibs_order() {
+    let lists = [
+        (5, "2"),
+        (6, "30 33"),
+        (7, "2"),
+        (8, "8 5"),
+        (9, "1"),
+        (10, "3"),
+        (11, "1 2 3"),
+        (12, "2 1 2"),
+        (14, "3"),
+        (15, "0 1 2"),
+        (24, "2"),
+        (25, "0 1"),
+    ];
+    let out = succeeds(&xhpl(&folder(&dat(&lists)), &[]));
+    let mut expected = Vec::new();
+    for [p, q] in [[1, 2], [2, 1], [3, 2]] {
+        for n in [30, 33] {
+            for nb in [8, 5] {
+                expected.extend([[n, nb, p, q]; 6]);
+            }
+        }
+    }
+    assert_eq!(result_lines(&out), expected);
+    let codes: Vec<&str> = out.lines().filter(|line| line.starts_with("WC")).map(|line| &line[..8]).collect();
+    assert_eq!(codes[..6], ["WC01C2L4", "WC01C2C4", "WC01C2R4", "WC11C2L4", "WC11C2C4", "WC11C2R4"]);
+    assert_eq!(out.matches("PASSED").count(), 72, "{out}");
+    assert_eq!(out.matches("FAILED").count(), 0, "{out}");
+    assert!(out.contains("Finished     72 tests"), "{out}");
+}
+
+#[test]
+fn hpl_dat_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = xhpl(&folder, &[]);
+    refuses(&output, 2, &["HPL.dat", folder.path().canonicalize().unwrap().to_str().unwrap()]);
+}
+
+#[test]
+fn hpl_dat_malformed() {
+    let malformed: [(usize, &str); 10] = [
+        (4, "six"),
+        (5, "0"),
+        (5, "21"),
+        (6, "-1"),
+        (8, "0 NBs"),
+        (12, "Qs"),
+        (13, "sixteen"),
+        (15, "3"),
+        (19, "1"),
+        (31, "0"),
+    ];
+    for (line, value) in malformed {
+        refuses(&xhpl(&folder(&dat(&[(line, value)])), &[]), 2, &[&format!("HPL.dat line {line}")]);
+    }
+    let short: String = DAT.lines().take(20).map(|line| format!("{line}\n")).collect();
+    refuses(&xhpl(&folder(&short), &[]), 2, &["HPL.dat line 21"]);
+    let broken = tempfile::tempdir().unwrap();
+    fs::write(broken.path().join("HPL.dat"), [0xff, 0xfe, 0, 10]).unwrap();
+    refuses(&xhpl(&broken, &[]), 2, &["HPL.dat"]);
+}
+
+#[test]
+fn values_not_supported_yet() {
+    let depth = xhpl(&folder(&dat(&[(24, "2"), (25, "1 2")])), &[]);
+    refuses(&depth, 2, &["HPL.dat line 25", "DEPTH 2", "0 or 1"]);
+    for code in ["4", "5"] {
+        refuses(&xhpl(&folder(&dat(&[(23, code)])), &[]), 2, &["HPL.dat line 23", "BCAST", "1ring"]);
+    }
+}
+
+#[test]
+fn values_without_effect_are_named_once() {
+    let output = xhpl(&folder(&dat(&[(5, "2"), (6, "10 20"), (28, "1"), (29, "1"), (30, "0")])), &[]);
+    assert!(succeeds(&output).contains("PASSED"));
+    assert_eq!(text(&output.stderr).matches("L1, U and EQUIL have no effect").count(), 1);
+}
+
+#[test]
+fn wrong_flags() {
+    let folder = folder(DAT);
+    refuses(&xhpl(&folder, &["--thread"]), 2, &["--thread"]);
+    refuses(&xhpl(&folder, &["--threads", "0"]), 2, &["--threads"]);
+    refuses(&xhpl(&folder, &["--threads", "100000"]), 2, &["threads"]);
+    refuses(&xhpl(&folder, &["HPL.dat"]), 2, &["HPL.dat"]);
+    refuses(&xhpl(&folder, &["--blas", "/nowhere/libblas.so"]), 2, &["/nowhere/libblas.so"]);
+}
+
+#[test]
+fn output_goes_where_lines_3_and_4_say() {
+    let to_file = folder(&dat(&[(3, "result.txt"), (4, "8")]));
+    assert_eq!(succeeds(&xhpl(&to_file, &[])), "");
+    let file = fs::read_to_string(to_file.path().join("result.txt")).unwrap();
+    assert!(file.contains("PASSED") && file.contains("End of Tests."), "{file}");
+
+    let to_stderr = xhpl(&folder(&dat(&[(4, "7")])), &[]);
+    assert_eq!(succeeds(&to_stderr), "");
+    assert!(text(&to_stderr.stderr).contains("PASSED"));
+}
+
+#[test]
+fn output_file_cannot_be_written() {
+    let output = xhpl(&folder(&dat(&[(3, "/nowhere/HPL.out"), (4, "8")])), &[]);
+    refuses(&output, 2, &["HPL.dat line 3", "/nowhere/HPL.out"]);
+}
+
+#[test]
+fn output_file_on_a_full_disk() {
+    let output = xhpl(&folder(&dat(&[(3, "/dev/full"), (4, "8")])), &[]);
+    refuses(&output, 5, &["/dev/full"]);
+}
+
+#[test]
+fn closed_pipe_ends_well() {
+    let folder = folder(&dat(&[(5, "3"), (6, "10 20 30")]));
+    let mut child = command(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn more_threads_than_cores() {
+    let folder = folder(&dat(&[(6, "200"), (11, "3"), (12, "2")]));
+    let output = xhpl(&folder, &["--threads", "3"]);
+    assert!(succeeds(&output).contains("PASSED"));
+    assert!(text(&output.stderr).contains("6 ranks × 3 threads"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn memory_too_small() {
+    let output = xhpl(&folder(&dat(&[(5, "2"), (6, "100 3000000")])), &[]);
+    refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "bytes", "lower N to", "--force"]);
+}
+
+#[test]
+fn under_mpirun() {
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"] {
+        let folder = folder(DAT);
+        let output = command(folder.path()).env(variable, "2").output().unwrap();
+        refuses(&output, 2, &[variable, "mpirun"]);
+        assert!(succeeds(&command(folder.path()).env(variable, "1").output().unwrap()).contains("PASSED"));
+    }
+}
+
+#[test]
+fn a_failed_residual_is_reported_and_ends_with_0() {
+    let out = succeeds(&xhpl(&folder(&dat(&[(13, "1e-9")])), &[]));
+    assert!(out.contains("FAILED") && out.contains("||x||_oo"), "{out}");
+    assert!(out.contains("      1 tests completed and failed residual checks"), "{out}");
+}
+
+#[test]
+fn no_check_at_threshold_0() {
+    let out = succeeds(&xhpl(&folder(&dat(&[(13, "0.0")])), &[]));
+    assert!(!out.contains("PASSED") && !out.contains("FAILED"), "{out}");
+    assert!(out.contains("      1 tests completed without checking"), "{out}");
+}
+
+#[test]
+fn progress_lines() {
+    // Long enough for a report: there is one every 50 ms.
+    let out = succeeds(&xhpl(&folder(&dat(&[(6, "2500"), (8, "64")])), &["--progress"]));
+    let lines: Vec<&str> = out.lines().filter(|line| line.starts_with("Column=")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(" Fraction=") && line.contains("% Gflops=")));
+}
+
+#[test]
+fn extreme_orders() {
+    let out = succeeds(&xhpl(&folder(&dat(&[(5, "4"), (6, "0 1 2 17"), (11, "2"), (12, "2")])), &[]));
+    assert_eq!(result_lines(&out).len(), 4);
+    assert_eq!(out.matches("FAILED").count(), 0, "{out}");
+}
