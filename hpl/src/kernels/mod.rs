@@ -1,11 +1,14 @@
 //! The dense kernels under the factorization: sequential, called by the engine's own threads.
 
+mod blas;
 mod builtin;
-#[cfg(test)]
+mod choose;
 mod selftest;
 pub(crate) mod vector;
 
+pub use blas::Blas;
 pub use builtin::Builtin;
+pub use choose::{KernelError, load, resolve};
 
 use crate::mat::{Mat, MatMut};
 

@@ -1,0 +1,193 @@
+//! A BLAS by path: `dgemm_` and `dtrsm_` of a shared library, loaded at run time.
+//!
+//! The library is told to be sequential and is never unloaded: its own threads or exit handlers may outlive any
+//! handle. Loading runs foreign code, which may crash the process; real runs are guarded child processes.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::path::{Path, PathBuf};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use super::{KernelError, Kernels};
+use crate::mat::{Mat, MatMut};
+
+/// Prefixes that builds put before every name; PyPI's OpenBLAS is the second.
+const PREFIXES: [&str; 2] = ["", "scipy_"];
+
+/// Functions `void f(int)` that set the number of threads, by library.
+const SET_THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
+
+/// Functions `char *f(void)` that say what the library is.
+const VERSION: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
+
+type Int = *const c_int;
+type Dgemm = unsafe extern "C" fn(
+    *const c_char,
+    *const c_char,
+    Int,
+    Int,
+    Int,
+    *const f64,
+    *const f64,
+    Int,
+    *const f64,
+    Int,
+    *const f64,
+    *mut f64,
+    Int,
+);
+type Dtrsm = unsafe extern "C" fn(
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    Int,
+    Int,
+    *const f64,
+    *const f64,
+    Int,
+    *mut f64,
+    Int,
+);
+
+/// The two routines of a BLAS library.
+pub struct Blas {
+    name: String,
+    dgemm: Dgemm,
+    dtrsm: Dtrsm,
+}
+
+impl Blas {
+    /// Loads the library at `path`. It is not tested here: see [`super::load`].
+    ///
+    /// # Errors
+    /// [`KernelError`] when it is no library or lacks a routine.
+    pub fn open(path: &Path) -> Result<Self, KernelError> {
+        // SAFETY: loading runs the library's initialisers; the user named it as a BLAS to run.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+            .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: error.to_string() })?;
+        // Never closed.
+        let library: &'static Library = Box::leak(Box::new(library));
+        let prefix = PREFIXES
+            .into_iter()
+            .find(|prefix| address(library, prefix, "dgemm_").is_some())
+            .ok_or_else(|| KernelError::Lacks { path: path.to_owned(), routine: "dgemm_" })?;
+        let lacks = |routine| KernelError::Lacks { path: path.to_owned(), routine };
+        let dgemm = address(library, prefix, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
+        let dtrsm = address(library, prefix, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
+        be_sequential(library, prefix);
+        let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
+        Ok(Self {
+            name: format!("{} ({version})", path.display()),
+            // SAFETY: by their names these are Fortran BLAS routines with 32-bit integers, called so for 40 years; the
+            // self-test catches a build with 64-bit integers, which reads garbage from 32-bit ones.
+            dgemm: unsafe { std::mem::transmute::<*mut (), Dgemm>(dgemm) },
+            // SAFETY: as above.
+            dtrsm: unsafe { std::mem::transmute::<*mut (), Dtrsm>(dtrsm) },
+        })
+    }
+}
+
+/// Address of a symbol, never null.
+fn address(library: &'static Library, prefix: &str, name: &str) -> Option<*mut ()> {
+    // SAFETY: only the address is taken; whoever calls it states its type.
+    let symbol = unsafe { library.get::<*mut ()>(format!("{prefix}{name}\0").as_bytes()) }.ok()?;
+    Some(symbol.into_raw().cast()).filter(|address: &*mut ()| !address.is_null())
+}
+
+/// Asks the library not to start threads: the engine has its own.
+fn be_sequential(library: &'static Library, prefix: &str) {
+    for name in SET_THREADS {
+        if let Some(set) = address(library, prefix, name).or_else(|| address(library, "", name)) {
+            // SAFETY: all of these take one int and return nothing; BLIS takes a 64-bit one, which on every 64-bit
+            // calling convention is passed in the same register, zero-extended by the caller here.
+            let set = unsafe { std::mem::transmute::<*mut (), unsafe extern "C" fn(i64)>(set) };
+            // SAFETY: as above.
+            unsafe { set(1) };
+        }
+    }
+}
+
+fn version(library: &'static Library, prefix: &str) -> Option<String> {
+    let find = |name: &&str| address(library, prefix, name).or_else(|| address(library, "", name));
+    let get = VERSION.iter().find_map(find)?;
+    // SAFETY: both take nothing and return a static C string.
+    let get = unsafe { std::mem::transmute::<*mut (), unsafe extern "C" fn() -> *const c_char>(get) };
+    // SAFETY: as above.
+    let text = unsafe { get() };
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: not null, NUL-terminated, lives as long as the library.
+    Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned())
+}
+
+/// A size as BLAS takes it.
+fn int(size: usize) -> c_int {
+    c_int::try_from(size).expect("a local matrix has at most 2^31 rows and columns")
+}
+
+/// A leading dimension as BLAS takes it: at least 1 and at least the rows, also for views of one column.
+fn ld(ld: usize, rows: usize) -> c_int {
+    int(ld.max(rows).max(1))
+}
+
+impl Kernels for Blas {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
+        let (m, n, k) = (int(c.rows()), int(c.cols()), int(a.cols()));
+        assert!(a.rows() == c.rows() && b.cols() == c.cols() && b.rows() == a.cols());
+        if m == 0 || n == 0 || k == 0 {
+            return;
+        }
+        let (lda, ldb, ldc) = (ld(a.ld(), a.rows()), ld(b.ld(), b.rows()), ld(c.ld(), c.rows()));
+        let (no, minus, one) = (c"N".as_ptr(), -1.0, 1.0);
+        // SAFETY: the views hold m×k, k×n and m×n elements at these leading dimensions; C is exclusive.
+        unsafe {
+            (self.dgemm)(no, no, &m, &n, &k, &minus, a.as_ptr(), &lda, b.as_ptr(), &ldb, &one, c.as_mut_ptr(), &ldc);
+        }
+    }
+
+    fn trsm(&self, l: Mat<'_>, mut b: MatMut<'_>) {
+        let (k, n) = (int(b.rows()), int(b.cols()));
+        assert!(l.rows() == b.rows() && l.cols() == b.rows());
+        if k == 0 || n == 0 {
+            return;
+        }
+        let (ldl, ldb, one) = (ld(l.ld(), l.rows()), ld(b.ld(), b.rows()), 1.0);
+        let (left, lower, no, unit) = (c"L".as_ptr(), c"L".as_ptr(), c"N".as_ptr(), c"U".as_ptr());
+        // SAFETY: the views hold k×k and k×n elements at these leading dimensions; B is exclusive.
+        unsafe {
+            (self.dtrsm)(left, lower, no, unit, &k, &n, &one, l.as_ptr(), &ldl, b.as_mut_ptr(), &ldb);
+        }
+    }
+}
+
+/// Libraries that may be a BLAS, in the folders where systems keep them.
+pub(super) fn installed() -> Vec<PathBuf> {
+    const FOLDERS: [&str; 8] = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+        "/usr/local/lib",
+        "/opt/OpenBLAS/lib",
+        "/opt/intel/oneapi/mkl/latest/lib",
+        "/opt/AMD/aocl/lib",
+    ];
+    const NAMES: [&str; 6] =
+        ["libopenblas.so.0", "libopenblas.so", "libblis.so.4", "libblis.so", "libblis-mt.so", "libmkl_rt.so"];
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in FOLDERS.iter().flat_map(|folder| NAMES.iter().map(move |name| Path::new(folder).join(name))) {
+        // Several names lead to one file.
+        if let Ok(file) = path.canonicalize()
+            && !found.contains(&file)
+        {
+            found.push(file);
+        }
+    }
+    found
+}

@@ -1,0 +1,137 @@
+//! Kernels by choice: the built-in ones, a BLAS by path, or the fastest that is there.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use space::KernelChoice;
+
+use super::blas::{self, Blas};
+use super::{Builtin, Kernels, selftest};
+use crate::mat::{Mat, MatMut};
+
+/// Why kernels cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum KernelError {
+    /// The path is no shared library of this machine.
+    #[error("{} is no library that can be loaded: {why}; give another path, or builtin", path.display())]
+    NoLibrary {
+        /// The path.
+        path: PathBuf,
+        /// The loader's reason.
+        why: String,
+    },
+    /// The library is no BLAS.
+    #[error("{} lacks {routine}: it is no complete BLAS; give another path, or builtin", path.display())]
+    Lacks {
+        /// The path.
+        path: PathBuf,
+        /// What is missing.
+        routine: &'static str,
+    },
+    /// The library computes wrongly.
+    #[error("{kernels} computes wrongly: {operation} is off by {error:.1e}; give another path, or builtin")]
+    Wrong {
+        /// Name of the kernels.
+        kernels: String,
+        /// Operation and shape of the test.
+        operation: String,
+        /// Largest relative error.
+        error: f64,
+    },
+}
+
+/// Loads and tests the kernels of a choice; for `auto` the fastest, see [`resolve`].
+///
+/// # Errors
+/// [`KernelError`].
+pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
+    let kernels: Box<dyn Kernels> = match choice {
+        KernelChoice::Auto => return load(&resolve(choice)?.0),
+        KernelChoice::Builtin => Box::new(Builtin),
+        KernelChoice::Blas(path) => Box::new(Blas::open(path)?),
+    };
+    selftest::check(&*kernels).map_err(|mismatch| KernelError::Wrong {
+        kernels: kernels.name(),
+        operation: mismatch.operation,
+        error: mismatch.error,
+    })?;
+    Ok(kernels)
+}
+
+/// The choice with `auto` decided, and why: of the built-in kernels and the BLAS libraries of the system that
+/// pass the test, the one that updates a slab fastest on one core.
+///
+/// # Errors
+/// [`KernelError`] for a path that cannot be used. `auto` always has the built-in kernels.
+pub fn resolve(choice: &KernelChoice) -> Result<(KernelChoice, String), KernelError> {
+    if *choice != KernelChoice::Auto {
+        return Ok((choice.clone(), "as asked".to_owned()));
+    }
+    let found = blas::installed().into_iter().map(KernelChoice::Blas);
+    let candidates = std::iter::once(KernelChoice::Builtin).chain(found);
+    // A library that does not load or computes wrongly is no candidate.
+    let rated: Vec<(f64, KernelChoice)> =
+        candidates.filter_map(|choice| load(&choice).ok().map(|kernels| (rate_gflops(&*kernels), choice))).collect();
+    let words: Vec<String> = rated.iter().map(|(rate, choice)| format!("{choice} {rate:.1}")).collect();
+    let (_, best) =
+        rated.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).expect("the built-in kernels are always there");
+    Ok((best, format!("fastest on one core, GFLOP/s: {}", words.join(", "))))
+}
+
+/// Rate of a short update U ← L1⁻¹·U, C ← C − L2·U on this core, best of a few, in GFLOP/s.
+fn rate_gflops(kernels: &dyn Kernels) -> f64 {
+    const M: usize = 1024;
+    const N: usize = 256;
+    const K: usize = 128;
+    let l1: Vec<f64> = (0..K * K).map(|i| if i % (K + 1) == 0 { 1.0 } else { 1e-3 }).collect();
+    let l2 = vec![0.5; M * K];
+    let (mut u, mut c) = (vec![0.25; K * N], vec![1.0; M * N]);
+    let mut best_s = f64::INFINITY;
+    for _ in 0..8 {
+        let start = Instant::now();
+        let packed = kernels.pack_l(Mat::new(&l2, M, K, M));
+        let (u, c) = (MatMut::new(&mut u, K, N, K), MatMut::new(&mut c, M, N, M));
+        kernels.update_slab(&packed, Mat::new(&l1, K, K, K), u, c);
+        best_s = best_s.min(start.elapsed().as_secs_f64());
+    }
+    (2 * M * N * K + K * K * N) as f64 / best_s * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(path: &str) -> KernelError {
+        load(&KernelChoice::Blas(path.into())).err().unwrap()
+    }
+
+    #[test]
+    fn what_is_no_blas_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("libtext.so");
+        std::fs::write(&text, "no library").unwrap();
+        let message = error(text.to_str().unwrap()).to_string();
+        assert!(message.contains("libtext.so") && message.contains("builtin"), "{message}");
+        assert!(matches!(error("/no/such/libblas.so"), KernelError::NoLibrary { .. }));
+        // The C library is a library, but no BLAS.
+        assert!(matches!(error("libc.so.6"), KernelError::Lacks { routine: "dgemm_", .. }));
+    }
+
+    /// Each library that is installed here; none need be.
+    #[test]
+    fn installed_libraries_load_and_compute() {
+        for path in blas::installed() {
+            let kernels = load(&KernelChoice::Blas(path.clone())).unwrap();
+            assert!(kernels.name().contains(path.to_str().unwrap()), "{}", kernels.name());
+        }
+    }
+
+    #[test]
+    fn auto_chooses_something_that_works_and_says_why() {
+        let (choice, why) = resolve(&KernelChoice::Auto).unwrap();
+        assert_ne!(choice, KernelChoice::Auto);
+        assert!(why.contains("builtin"), "{why}");
+        println!("{choice}: {why}");
+        load(&choice).unwrap();
+    }
+}
