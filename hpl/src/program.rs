@@ -42,8 +42,10 @@ pub enum RunError {
     Rule(#[from] RuleError),
     /// The matrix with its workspace does not fit.
     #[error(
-        "N={n} P={p} Q={q} NB={nb} needs {needed_bytes} bytes, {free_bytes} are available; \
-         lower N to {largest_n}, or insist with --force"
+        "N={n} P={p} Q={q} NB={nb} needs {:.2} GiB, {:.2} GiB are available; \
+         lower N to {largest_n}, or insist with --force",
+        gib(*needed_bytes),
+        gib(*free_bytes)
     )]
     TooLarge {
         /// Order.
@@ -244,6 +246,10 @@ fn weight(error: &RunError) -> u8 {
         RunError::Engine { source: Error::Peer(_), .. } => 0,
         _ => 1,
     }
+}
+
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

@@ -166,9 +166,17 @@ fn hpl_dat_malformed() {
     }
     let short: String = DAT.lines().take(20).map(|line| format!("{line}\n")).collect();
     refuses(&xhpl(&folder(&short), &[]), 2, &["HPL.dat line 21"]);
-    let broken = tempfile::tempdir().unwrap();
-    fs::write(broken.path().join("HPL.dat"), [0xff, 0xfe, 0, 10]).unwrap();
-    refuses(&xhpl(&broken, &[]), 2, &["HPL.dat"]);
+    let binary = tempfile::tempdir().unwrap();
+    fs::write(binary.path().join("HPL.dat"), [0xff, 0xfe, 0, 10]).unwrap();
+    refuses(&xhpl(&binary, &[]), 2, &["HPL.dat line 2"]);
+}
+
+#[test]
+fn comments_in_latin_1() {
+    let folder = folder("");
+    let bytes = [b"Universit\xe4t\n", &DAT.as_bytes()[DAT.find('\n').unwrap() + 1..]].concat();
+    fs::write(folder.path().join("HPL.dat"), bytes).unwrap();
+    assert!(succeeds(&xhpl(&folder, &[])).contains("PASSED"));
 }
 
 #[test]
@@ -241,7 +249,12 @@ fn more_threads_than_cores() {
 #[test]
 fn memory_too_small() {
     let output = xhpl(&folder(&dat(&[(5, "2"), (6, "100 3000000")])), &[]);
-    refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "bytes", "lower N to", "--force"]);
+    refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "GiB", "lower N to", "--force"]);
+
+    // Whoever insists gets the system's refusal, after the banner.
+    let output = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("bytes"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -95,9 +95,9 @@ fn xhpl(args: &Args) -> Result<(), Failure> {
     run_all(&dat, &candidates, &runner, args, &mut out)
 }
 
-/// The text of HPL.dat in the current folder.
+/// The text of HPL.dat in the current folder; its comments may be in any encoding.
 fn read_dat() -> Result<String, Failure> {
-    fs::read_to_string("HPL.dat").map_err(|source| {
+    fs::read("HPL.dat").map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|source| {
         let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
         Failure::Unreadable { folder, source }
     })
