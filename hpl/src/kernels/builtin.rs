@@ -1,50 +1,80 @@
 //! The default kernels in pure Rust.
 
-use super::Kernels;
+use super::product::{self, Packed};
+use super::simd::Isa;
+use super::{Kernels, PackedL, triangle};
 use crate::mat::{Mat, MatMut};
 
-/// Triangles up to this order are solved column by column; larger ones are halved.
-const SMALL_TRIANGLE: usize = 16;
+/// Products with at most this many columns gain nothing from a copy of A.
+const FEW_COLUMNS: usize = 64;
 
-/// Pure Rust kernels: GEMM of the crate `matrixmultiply`, a blocked TRSM on top of it.
+/// Nor do those with at most this many elements in A: they stay in the first-level cache as they are.
+const SMALL_A: usize = 64 * 64;
+
+/// Triangles below this order, and fewer columns than [`SMALL_WIDTH`], are solved without packing.
+const SMALL_ORDER: usize = 8;
+const SMALL_WIDTH: usize = 4;
+
+/// Pure Rust kernels, compiled for AVX-512, AVX2 and the baseline, chosen at run time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Builtin;
 
 impl Kernels for Builtin {
     fn name(&self) -> String {
-        "builtin (matrixmultiply 0.3)".to_owned()
+        format!("builtin {} ({})", env!("CARGO_PKG_VERSION"), Isa::detect().name())
     }
 
-    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
-        let (m, k, n) = (a.rows(), a.cols(), b.cols());
-        assert!(b.rows() == k && c.rows() == m && c.cols() == n, "shapes agree");
-        if m == 0 || n == 0 || k == 0 {
-            return;
-        }
-        let (lda, ldb, ldc) = (a.ld() as isize, b.ld() as isize, c.ld() as isize);
-        // SAFETY: the views span m×k, k×n and m×n elements at column strides lda, ldb, ldc; c is exclusive.
-        unsafe {
-            matrixmultiply::dgemm(m, k, n, -1.0, a.as_ptr(), 1, lda, b.as_ptr(), 1, ldb, 1.0, c.as_mut_ptr(), 1, ldc);
-        }
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        gemm(Isa::detect(), a, b, c);
     }
 
-    fn trsm(&self, l: Mat<'_>, mut b: MatMut<'_>) {
-        let k = b.rows();
-        assert!(l.rows() == k && l.cols() == k, "shapes agree");
-        if k <= SMALL_TRIANGLE {
-            return small_trsm(l, b);
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        trsm(Isa::detect(), l, b);
+    }
+
+    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
+        let mut packed = Packed::default();
+        product::pack(Isa::detect(), l2, &mut packed);
+        PackedL { plain: l2, packed: Some(packed) }
+    }
+
+    fn update_slab(&self, l2: &PackedL<'_>, l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
+        self.trsm(l1, u.reborrow());
+        match &l2.packed {
+            Some(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
+            None => self.gemm(l2.plain, u.as_ref(), c),
         }
-        // [L11 0; L21 L22]·[X1; X2] = [B1; B2]
-        let half = (k / 2).next_multiple_of(SMALL_TRIANGLE);
-        let (mut b1, mut b2) = b.reborrow().split_rows(half);
-        self.trsm(l.sub(0, 0, half, half), b1.reborrow());
-        self.gemm(l.sub(half, 0, k - half, half), b1.as_ref(), b2.reborrow());
-        self.trsm(l.sub(half, half, k - half, k - half), b2);
     }
 }
 
+fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+    if b.cols() <= FEW_COLUMNS || a.rows() * a.cols() <= SMALL_A {
+        return product::direct(isa, a, b, c);
+    }
+    let mut packed = Packed::default();
+    product::pack(isa, a, &mut packed);
+    product::multiply(isa, &packed, b, c);
+}
+
+fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
+    let (k, n) = (b.rows(), b.cols());
+    assert!(l.rows() == k && l.cols() == k, "shapes agree");
+    if k < SMALL_ORDER || (n < SMALL_WIDTH && k <= triangle::MAX_ORDER) {
+        return substitute(l, b);
+    }
+    if k <= triangle::MAX_ORDER {
+        return triangle::solve(isa, l, b);
+    }
+    // [L11 0; L21 L22]·[X1; X2] = [B1; B2]
+    let half = (k / 2).next_multiple_of(triangle::MAX_ORDER);
+    let (mut b1, mut b2) = b.reborrow().split_rows(half);
+    trsm(isa, l.sub(0, 0, half, half), b1.reborrow());
+    gemm(isa, l.sub(half, 0, k - half, half), b1.as_ref(), b2.reborrow());
+    trsm(isa, l.sub(half, half, k - half, k - half), b2);
+}
+
 /// Forward substitution, one column of B at a time.
-fn small_trsm(l: Mat<'_>, mut b: MatMut<'_>) {
+fn substitute(l: Mat<'_>, mut b: MatMut<'_>) {
     for j in 0..b.cols() {
         let x = b.col_mut(j);
         for p in 0..x.len() {
@@ -53,5 +83,57 @@ fn small_trsm(l: Mat<'_>, mut b: MatMut<'_>) {
                 *xi -= li * xp;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::selftest;
+    use super::*;
+
+    /// The kernels of one instruction set.
+    struct Forced(Isa);
+
+    impl Kernels for Forced {
+        fn name(&self) -> String {
+            self.0.name().to_owned()
+        }
+
+        fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+            gemm(self.0, a, b, c);
+        }
+
+        fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+            trsm(self.0, l, b);
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_passes() {
+        for isa in Isa::available() {
+            assert_eq!(selftest::check(&Forced(isa)), Ok(()), "{isa:?}");
+        }
+    }
+
+    /// The packed update is another path to the same result.
+    #[test]
+    fn packed_update_agrees_with_gemm_and_trsm() {
+        use crate::matgen::generate_block;
+        let (m, k, n) = (301, 277, 45);
+        let mut random = [(m, k), (k, k), (k, n), (m, n)].map(|(rows, cols)| {
+            let mut data = vec![0.0; rows * cols];
+            generate_block(1 << 20, rows, cols, MatMut::new(&mut data, rows, cols, rows));
+            data
+        });
+        random[1].iter_mut().for_each(|l| *l /= 16.0);
+        let [l2, l1, u, c] = random;
+        let (l2, l1) = (Mat::new(&l2, m, k, m), Mat::new(&l1, k, k, k));
+        let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
+        Builtin.trsm(l1, MatMut::new(&mut u1, k, n, k));
+        Builtin.gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
+        let packed = Builtin.pack_l(l2);
+        Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
+        assert_eq!(u1, u2);
+        assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
     }
 }

@@ -3,7 +3,10 @@
 mod blas;
 mod builtin;
 mod choose;
+mod product;
 mod selftest;
+mod simd;
+mod triangle;
 pub(crate) mod vector;
 
 pub use blas::Blas;
@@ -25,7 +28,7 @@ pub trait Kernels: Send + Sync {
 
     /// Prepares the panel rows L2 (m×k) once per step for all slabs of the update.
     fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
-        PackedL { plain: l2 }
+        PackedL { plain: l2, packed: None }
     }
 
     /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n).
@@ -60,4 +63,5 @@ impl Kernels for Box<dyn Kernels> {
 /// L2 as the kernels want it for the update of one step.
 pub struct PackedL<'a> {
     plain: Mat<'a>,
+    packed: Option<product::Packed>,
 }
