@@ -2,6 +2,7 @@
 
 use crate::comm::PeerGone;
 use crate::mat::NoMemory;
+use crate::team::HelperPanicked;
 
 /// Error of [`crate::solve`]. All ranks of a run return one; those that did not cause it return [`Error::Peer`].
 #[derive(Debug, Clone, thiserror::Error)]
@@ -43,9 +44,6 @@ pub enum Error {
         reason: String,
     },
     /// A thread of this rank panicked; its message went to stderr.
-    #[error("a thread of rank {rank} panicked")]
-    Panicked {
-        /// Rank of the thread.
-        rank: usize,
-    },
+    #[error(transparent)]
+    Panicked(#[from] HelperPanicked),
 }

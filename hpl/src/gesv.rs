@@ -121,7 +121,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                     self.receive()?;
                 }
                 // [U; C] ← P·[U; C]
-                Task::Rs(section) => self.row_swap(section, a.reborrow(), u)?,
+                Task::Rs(section) => self.row_swap(section, team, a.reborrow(), u)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
                 Task::Update { section, beside } => self.update(section, beside, team, a.reborrow(), u)?,
             }
@@ -198,7 +198,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// Exchanges the rows of a section with the other process rows; with one process row the update does it.
-    fn row_swap(&mut self, section: &Section, a: MatMut<'_>, u: &mut [f64]) -> Result<(), PeerGone> {
+    fn row_swap(&mut self, section: &Section, team: &mut Team<'_>, a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
         if self.grid.p == 1 {
             return Ok(());
         }
@@ -208,10 +208,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let rows = &self.plan.layout.rows;
         let moves = Moves::new(rows, shape.ia, &panel.pivots());
         let (local_rows, n) = (a.rows(), section.cols.len());
-        let mut cols = a.sub(0, section.cols.start, local_rows, n);
-        let mut u = MatMut::new(u, shape.jb, n, shape.jb);
+        let cols = a.sub(0, section.cols.start, local_rows, n);
+        let u = MatMut::new(u, shape.jb, n, shape.jb);
         let exchange = Exchange { column: &self.grid.col_comm, rows, swap: self.params.swap };
-        exchange.run(&moves, &mut cols, &mut u, &mut self.row_pool)?;
+        exchange.run(team, &moves, cols, u, &mut self.row_pool)?;
         self.phases.add(self.step, Phase::Rs, start);
         Ok(())
     }
@@ -263,8 +263,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             }
             Ok(clock)
         };
-        let clock =
-            team.fork(&helper, first_thread).map_err(|_| Error::Panicked { rank: self.phases.rank() as usize })??;
+        let clock = team.fork(&helper, first_thread)??;
         self.phases.add(self.step, Phase::Update, clock);
         Ok(self.receive()?)
     }

@@ -176,6 +176,19 @@ impl<'a> MatMut<'a> {
         (left, self.sub(0, at, rows, cols - at))
     }
 
+    /// Groups of `width` columns, at least 1; the last group is what remains.
+    pub fn chunks_cols(self, width: usize) -> Vec<MatMut<'a>> {
+        assert!(width > 0);
+        let (mut chunks, mut left) = (Vec::new(), self);
+        while left.cols > width {
+            let (chunk, rest) = left.split_cols(width);
+            chunks.push(chunk);
+            left = rest;
+        }
+        chunks.push(left);
+        chunks
+    }
+
     /// Rows before `at`, and the others.
     pub fn split_rows(self, at: usize) -> (MatMut<'a>, MatMut<'a>) {
         let (rows, cols) = (self.rows, self.cols);

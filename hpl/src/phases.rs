@@ -22,7 +22,6 @@ pub enum Phase {
 /// Collects [`PhaseTime`]s.
 #[derive(Debug)]
 pub struct Phases {
-    rank: u32,
     steps: Vec<PhaseTime>,
 }
 
@@ -31,7 +30,7 @@ impl Phases {
     pub fn new(rank: usize, steps: usize) -> Self {
         let rank = rank as u32;
         let steps = (0..steps as u32).map(|step| PhaseTime { step, rank, ..PhaseTime::default() }).collect();
-        Self { rank, steps }
+        Self { steps }
     }
 
     /// Adds the time since `start` to a phase of `step` and returns the present, for the next phase to start at.
@@ -52,10 +51,5 @@ impl Phases {
     /// The times, one entry per step.
     pub fn into_steps(self) -> Vec<PhaseTime> {
         self.steps
-    }
-
-    /// Rank that these times belong to.
-    pub fn rank(&self) -> u32 {
-        self.rank
     }
 }

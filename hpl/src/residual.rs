@@ -68,8 +68,7 @@ pub(crate) fn check<C: Comm>(
     team.each(parts.into_iter().zip(&done).collect(), |(cols, done)| {
         let partial = partial(layout, place, cols, x);
         done.lock().expect("locked once").replace(partial);
-    })
-    .map_err(|_| Error::Panicked { rank: comm.rank() })?;
+    })?;
     let partials = done.into_iter().filter_map(|done| done.into_inner().expect("nobody panicked")).collect();
     Ok(combine(layout, grid, comm, partials, x)?)
 }

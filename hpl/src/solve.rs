@@ -123,7 +123,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         if info == 0 {
             let clock = Instant::now();
             let a = MatMut::new(&mut memory, rows, cols, ld);
-            x = trsv::solve(&plan, &grid, team, a.as_ref(), self.comm.rank())?;
+            x = trsv::solve(&plan, &grid, team, a.as_ref())?;
             lu.phases.add(plan.steps(), Phase::Trsv, clock);
         }
         let time_s = self.seconds_since(start)?;
@@ -155,18 +155,9 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
 
     /// Fills the local matrix by all threads.
     fn generate(&self, team: &mut Team<'_>, layout: &Layout, grid: &Grid<C>, a: MatMut<'_>) -> Result<(), Error> {
-        let cols = a.cols();
-        let share = cols.div_ceil(team.threads()).max(1);
-        let (mut parts, mut left) = (Vec::new(), a);
-        for at in (0..cols).step_by(share) {
-            let width = share.min(cols - at);
-            let (part, rest) = left.split_cols(width);
-            parts.push((at..at + width, part));
-            left = rest;
-        }
         let place = (grid.row, grid.col);
-        let fill = |(cols, part)| matgen::generate(layout, place, cols, part);
-        team.each(parts, fill).map_err(|_| Error::Panicked { rank: self.comm.rank() })
+        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
+        Ok(team.columns([a], fill)?)
     }
 }
 

@@ -9,9 +9,13 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::affinity;
+use crate::mat::MatMut;
 
 /// How long a wait spins before it parks.
 const SPIN: Duration = Duration::from_micros(20);
+
+/// Work on fewer matrix elements is not worth a fork.
+const FORK_FROM: usize = 1 << 16;
 
 /// Work of one fork, called by each thread but the first with its index.
 type Job<'a> = dyn Fn(usize) + Sync + 'a;
@@ -35,7 +39,8 @@ pub struct TeamParams<'a> {
 }
 
 /// A thread of the team panicked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a thread of this rank panicked")]
 pub struct HelperPanicked;
 
 /// The system refused to start a thread.
@@ -164,7 +169,38 @@ impl Team<'_> {
         assert!(parts.len() <= self.threads(), "one part per thread");
         let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
         let mine = |index: usize| parts.get(index).and_then(|part| lock(part).take()).map_or((), &work);
-        self.fork(&mine, || mine(0))
+        if parts.len() > 1 {
+            return self.fork(&mine, || mine(0));
+        }
+        mine(0);
+        Ok(())
+    }
+
+    /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a
+    /// fork is not worth it; at least 1.
+    pub fn share(&self, lines: usize, elements: usize) -> usize {
+        if lines * elements < FORK_FROM { lines.max(1) } else { lines.div_ceil(self.threads()) }
+    }
+
+    /// Deals the columns of some matrices, equally many each, in equal shares: `work(first, parts)` gets the
+    /// same columns of each, from `first` on. Too few elements for a fork stay here.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn columns<const K: usize>(
+        &mut self,
+        mats: [MatMut<'_>; K],
+        work: impl Fn(usize, [MatMut<'_>; K]) + Sync,
+    ) -> Result<(), HelperPanicked> {
+        let cols = mats.first().map_or(0, MatMut::cols);
+        let share = self.share(cols, mats.iter().map(MatMut::rows).sum());
+        let mut shares = mats.map(|mat| mat.chunks_cols(share).into_iter());
+        let parts = (0..cols).step_by(share).map(|first| {
+            let part = std::array::from_fn(|k| shares[k].next().expect("equally many columns"));
+            (first, part)
+        });
+        let parts = parts.collect();
+        self.each(parts, |(first, part)| work(first, part))
     }
 
     fn start(&self, job: Option<&'static Job<'static>>) {

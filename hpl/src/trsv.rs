@@ -16,10 +16,7 @@ use crate::kernels::vector;
 use crate::mat::Mat;
 use crate::plan::Plan;
 use crate::reduce;
-use crate::team::Team;
-
-/// Products of fewer elements are not worth a fork.
-const FORK_FROM: usize = 1 << 16;
+use crate::team::{HelperPanicked, Team};
 
 /// One rank's part in the substitution.
 struct Trsv<'a, C> {
@@ -36,13 +33,7 @@ struct Trsv<'a, C> {
 ///
 /// # Errors
 /// When a rank or thread fails.
-pub(crate) fn solve<C: Comm>(
-    plan: &Plan,
-    grid: &Grid<C>,
-    team: &mut Team<'_>,
-    a: Mat<'_>,
-    rank: usize,
-) -> Result<Vec<f64>, Error> {
+pub(crate) fn solve<C: Comm>(plan: &Plan, grid: &Grid<C>, team: &mut Team<'_>, a: Mat<'_>) -> Result<Vec<f64>, Error> {
     let cols = &plan.layout.cols;
     let n = plan.layout.n();
     let y = if cols.owner(n) == grid.col { a.col(cols.local(n)).to_vec() } else { vec![0.0; a.rows()] };
@@ -55,9 +46,9 @@ pub(crate) fn solve<C: Comm>(
         trsv.take_over(k)?;
         let xk = trsv.block(k)?;
         let urgent = trsv.rows_between(trsv.previous_block(k, grid.col), k);
-        trsv.subtract(k, &xk, urgent.clone(), team, rank)?;
+        trsv.subtract(k, &xk, urgent.clone(), team)?;
         sends.extend(trsv.pass_on(k, grid.col));
-        trsv.subtract(k, &xk, 0..urgent.start, team, rank)?;
+        trsv.subtract(k, &xk, 0..urgent.start, team)?;
         x[plan.layout.rows.block(k)].copy_from_slice(&xk);
     }
     sends.into_iter().try_for_each(Request::wait)?;
@@ -124,24 +115,14 @@ impl<C: Comm> Trsv<'_, C> {
     }
 
     /// y(rows) ← y(rows) − U(rows, k) · x(k)
-    fn subtract(
-        &mut self,
-        k: usize,
-        x: &[f64],
-        rows: Range<usize>,
-        team: &mut Team<'_>,
-        rank: usize,
-    ) -> Result<(), Error> {
+    fn subtract(&mut self, k: usize, x: &[f64], rows: Range<usize>, team: &mut Team<'_>) -> Result<(), HelperPanicked> {
         let jj = self.plan.layout.cols.local(self.plan.layout.rows.block(k).start);
         let u = self.a.sub(rows.start, jj, rows.len(), x.len());
         let y = &mut self.y[rows];
-        if y.len() * x.len() < FORK_FROM || team.threads() == 1 {
-            vector::gemv(u, x, y);
-            return Ok(());
-        }
-        let share = y.len().div_ceil(team.threads());
+        let share = team.share(y.len(), x.len());
         let parts = y.chunks_mut(share).enumerate().collect();
-        team.each(parts, |(part, y)| vector::gemv(u.sub(part * share, 0, y.len(), x.len()), x, y))
-            .map_err(|_| Error::Panicked { rank })
+        team.each(parts, |(part, y): (usize, &mut [f64])| {
+            vector::gemv(u.sub(part * share, 0, y.len(), x.len()), x, y);
+        })
     }
 }

@@ -7,12 +7,14 @@
 
 use std::sync::Arc;
 
-use super::{Exchange, Moves};
-use crate::comm::{Comm, PeerGone, Request};
+use super::{Exchange, Moves, copy_rows};
+use crate::Error;
+use crate::comm::{Comm, Request};
 use crate::grid::{position, rank_at, tag};
 use crate::mat::MatMut;
 use crate::panel::Pool;
 use crate::reduce::power_of_two;
+use crate::team::Team;
 
 /// The rows of one message: indices into U, then indices of displaced rows.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,110 +80,134 @@ impl Rounds<'_> {
     }
 }
 
-/// The rows on one rank while they are exchanged.
+/// Some columns of the rows on one rank while they are exchanged.
 struct Rows<'a> {
+    /// All local rows.
     a: MatMut<'a>,
     u: MatMut<'a>,
     /// Displaced rows on their way through this rank, one per entry of `Moves::displaced`.
     passing: MatMut<'a>,
 }
 
+/// One exchange on one rank.
+struct BinExch<'a, C: Comm> {
+    column: &'a C,
+    rounds: Rounds<'a>,
+    sends: Vec<C::Send>,
+}
+
 impl<C: Comm> Exchange<'_, C> {
     pub(super) fn bin_exch(
         &self,
+        team: &mut Team<'_>,
         moves: &Moves,
-        a: &mut MatMut<'_>,
-        u: &mut MatMut<'_>,
+        a: MatMut<'_>,
+        u: MatMut<'_>,
         pool: &mut Pool,
-    ) -> Result<(), PeerGone> {
-        let (size, n) = (self.column.size(), a.cols());
+    ) -> Result<(), Error> {
+        let size = self.column.size();
         let (me, half) = (position(self.column.rank(), moves.owner, size), power_of_two(size));
-        let rounds = Rounds { moves, size };
-        let mut store = pool.take(moves.displaced.len() * n);
+        let displaced = moves.displaced.len();
+        let mut store = pool.take(displaced * a.cols());
         let data = Arc::get_mut(&mut store).expect("taken buffers have one holder");
-        let mut passing = MatMut::new(data, moves.displaced.len(), n, moves.displaced.len().max(1));
-        if me == 0 {
-            self.copy_displaced(moves, a, &mut passing);
-        }
-        let mut rows = Rows { a: a.reborrow(), u: u.reborrow(), passing };
-        let send = |to: usize, load: &Load, rows: &Rows<'_>, pool: &mut Pool| {
-            (load.rows() * n > 0).then(|| {
-                let (buf, range) = pool.message(load.rows() * n, |out| pack(load, rows, out));
-                self.column.isend(rank_at(to, moves.owner, size), tag::ROWS, buf, range)
-            })
-        };
-        let receive = |from: usize, load: &Load, rows: &mut Rows<'_>| {
-            if load.rows() * n == 0 {
-                return Ok(());
-            }
-            let msg = self.column.irecv(rank_at(from, moves.owner, size), tag::ROWS, load.rows() * n).wait()?;
-            unpack(load, &msg, rows);
-            Ok(())
-        };
-        let mut sends = Vec::new();
+        let passing = MatMut::new(data, displaced, a.cols(), displaced.max(1));
+        let mut rows = Rows { a, u, passing };
+        self.set_out(team, moves, &mut rows)?;
+        let rounds = Rounds { moves, size };
+        let mut exchange = BinExch { column: self.column, rounds, sends: Vec::new() };
         if me >= half {
-            sends.extend(send(me - half, &rounds.fold(me), &rows, pool));
-            receive(me - half, &rounds.unfold(me), &mut rows)?;
+            exchange.send(team, pool, me - half, &exchange.rounds.fold(me), &mut rows)?;
+            exchange.receive(team, me - half, &exchange.rounds.unfold(me), &mut rows)?;
         } else {
             if me + half < size {
-                receive(me + half, &rounds.fold(me + half), &mut rows)?;
+                exchange.receive(team, me + half, &exchange.rounds.fold(me + half), &mut rows)?;
             }
             let mut mask = 1;
             while mask < half {
                 let partner = me ^ mask;
-                sends.extend(send(partner, &rounds.load(me, mask), &rows, pool));
-                receive(partner, &rounds.load(partner, mask), &mut rows)?;
+                exchange.send(team, pool, partner, &exchange.rounds.load(me, mask), &mut rows)?;
+                exchange.receive(team, partner, &exchange.rounds.load(partner, mask), &mut rows)?;
                 mask *= 2;
             }
             if me + half < size {
-                sends.extend(send(me + half, &rounds.unfold(me + half), &rows, pool));
+                exchange.send(team, pool, me + half, &exchange.rounds.unfold(me + half), &mut rows)?;
             }
         }
-        self.place_displaced(moves, &mut rows);
+        // A(place) ← displaced row, for the places that are here
+        let places = self.own_places(moves);
+        let Rows { a, passing, .. } = rows;
+        team.columns([a, passing], |_, [mut a, passing]| copy_rows(&mut a, &passing, places.iter().copied()))?;
         pool.give(store);
-        sends.into_iter().try_for_each(Request::wait)
+        Ok(exchange.sends.into_iter().try_for_each(Request::wait)?)
     }
 
-    /// passing ← the rows of the diagonal block that leave it; on its owner.
-    fn copy_displaced(&self, moves: &Moves, a: &MatMut<'_>, passing: &mut MatMut<'_>) {
-        let from: Vec<usize> = moves.displaced.iter().map(|&(_, source)| self.rows.local(source)).collect();
-        for col in 0..a.cols() {
-            let (rows, out) = (a.col(col), passing.col_mut(col));
-            for (value, &local) in out.iter_mut().zip(&from) {
-                *value = rows[local];
-            }
-        }
-    }
-
-    /// A(place) ← displaced row, for the places that are here.
-    fn place_displaced(&self, moves: &Moves, rows: &mut Rows<'_>) {
-        let mine = moves.scattered[self.column.rank()].iter();
-        let mine: Vec<(usize, usize)> = mine.map(|&i| (i, self.rows.local(moves.displaced[i].0))).collect();
-        for col in 0..rows.a.cols() {
-            let (to, from) = (rows.a.col_mut(col), rows.passing.col(col));
-            for &(i, local) in &mine {
-                to[local] = from[i];
-            }
-        }
+    /// U(i) ← A(source of i) for the sources that are here; on the owner of the diagonal block, passing ← the
+    /// rows that leave it.
+    fn set_out(&self, team: &mut Team<'_>, moves: &Moves, rows: &mut Rows<'_>) -> Result<(), Error> {
+        let sources = self.own_sources(moves);
+        let leaving = moves.displaced.iter().map(|&(_, source)| source);
+        let leaving: Vec<usize> = if self.column.rank() == moves.owner {
+            leaving.map(|source| self.rows.local(source)).collect()
+        } else {
+            Vec::new()
+        };
+        let Rows { a, u, passing } = rows;
+        let all = [a.reborrow(), u.reborrow(), passing.reborrow()];
+        Ok(team.columns(all, |_, [a, mut u, mut passing]| {
+            copy_rows(&mut u, &a, sources.iter().map(|&(i, local)| (local, i)));
+            copy_rows(&mut passing, &a, leaving.iter().enumerate().map(|(i, &local)| (local, i)));
+        })?)
     }
 }
 
-/// Column by column: rows of U, then displaced rows.
-fn pack(load: &Load, rows: &Rows<'_>, out: &mut [f64]) {
-    for (col, out) in out.chunks_exact_mut(load.rows()).enumerate() {
-        let (u, passing) = (rows.u.col(col), rows.passing.col(col));
-        let (gathered, displaced) = out.split_at_mut(load.gathered.len());
-        gathered.iter_mut().zip(&load.gathered).for_each(|(value, &i)| *value = u[i]);
-        displaced.iter_mut().zip(&load.displaced).for_each(|(value, &i)| *value = passing[i]);
+impl<C: Comm> BinExch<'_, C> {
+    /// Sends a load: column by column, rows of U, then displaced rows.
+    fn send(
+        &mut self,
+        team: &mut Team<'_>,
+        pool: &mut Pool,
+        to: usize,
+        load: &Load,
+        rows: &mut Rows<'_>,
+    ) -> Result<(), Error> {
+        let (count, n) = (load.rows(), rows.u.cols());
+        if count * n == 0 {
+            return Ok(());
+        }
+        let (u, passing) = (rows.u.reborrow(), rows.passing.reborrow());
+        let first_displaced = load.gathered.len();
+        let mut outcome = Ok(());
+        let (buf, range) = pool.message(count * n, |out| {
+            let out = MatMut::new(out, count, n, count);
+            outcome = team.columns([out, u, passing], |_, [mut out, u, passing]| {
+                copy_rows(&mut out, &u, load.gathered.iter().enumerate().map(|(at, &i)| (i, at)));
+                let displaced = load.displaced.iter().enumerate();
+                copy_rows(&mut out, &passing, displaced.map(|(at, &i)| (i, first_displaced + at)));
+            });
+        });
+        outcome?;
+        let to = rank_at(to, self.rounds.moves.owner, self.rounds.size);
+        self.sends.push(self.column.isend(to, tag::ROWS, buf, range));
+        Ok(())
     }
-}
 
-fn unpack(load: &Load, msg: &[f64], rows: &mut Rows<'_>) {
-    for (col, values) in msg.chunks_exact(load.rows()).enumerate() {
-        let (gathered, displaced) = values.split_at(load.gathered.len());
-        let u = rows.u.col_mut(col);
-        gathered.iter().zip(&load.gathered).for_each(|(&value, &i)| u[i] = value);
-        let passing = rows.passing.col_mut(col);
-        displaced.iter().zip(&load.displaced).for_each(|(&value, &i)| passing[i] = value);
+    /// Waits for a load and puts its rows where they belong.
+    fn receive(&self, team: &mut Team<'_>, from: usize, load: &Load, rows: &mut Rows<'_>) -> Result<(), Error> {
+        let (count, n) = (load.rows(), rows.u.cols());
+        if count * n == 0 {
+            return Ok(());
+        }
+        let from = rank_at(from, self.rounds.moves.owner, self.rounds.size);
+        let msg = self.column.irecv(from, tag::ROWS, count * n).wait()?;
+        let both = [rows.u.reborrow(), rows.passing.reborrow()];
+        Ok(team.columns(both, |first, [mut u, mut passing]| {
+            for (col, values) in msg[first * count..].chunks_exact(count).take(u.cols()).enumerate() {
+                let (gathered, displaced) = values.split_at(load.gathered.len());
+                let u = u.col_mut(col);
+                gathered.iter().zip(&load.gathered).for_each(|(&value, &i)| u[i] = value);
+                let passing = passing.col_mut(col);
+                displaced.iter().zip(&load.displaced).for_each(|(&value, &i)| passing[i] = value);
+            }
+        })?)
     }
 }

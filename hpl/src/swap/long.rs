@@ -6,11 +6,13 @@
 
 use std::ops::Range;
 
-use super::{Exchange, Moves};
-use crate::comm::{Comm, Msg, PeerGone, Request};
+use super::{Exchange, Moves, copy_rows};
+use crate::Error;
+use crate::comm::{Comm, Msg, Request};
 use crate::grid::{rank_at, tag};
 use crate::mat::MatMut;
 use crate::panel::Pool;
+use crate::team::{HelperPanicked, Team};
 
 /// Process rows in the order of the spread: the owner of the diagonal block, then those that get rows, most rows first,
 /// ties as they follow the owner.
@@ -39,21 +41,33 @@ fn halves(at: usize, len: usize) -> Vec<(Range<usize>, Range<usize>)> {
 impl<C: Comm> Exchange<'_, C> {
     pub(super) fn spread_roll(
         &self,
+        team: &mut Team<'_>,
         moves: &Moves,
-        a: &mut MatMut<'_>,
-        u: &mut MatMut<'_>,
+        mut a: MatMut<'_>,
+        mut u: MatMut<'_>,
         pool: &mut Pool,
-    ) -> Result<(), PeerGone> {
-        let mut sends = self.spread(moves, a, pool)?;
-        sends.extend(self.roll(moves, u, pool)?);
-        sends.into_iter().try_for_each(Request::wait)
+    ) -> Result<(), Error> {
+        // U(i) ← A(source of i) for the sources that are here
+        let sources = self.own_sources(moves);
+        team.columns([a.reborrow(), u.reborrow()], |_, [a, mut u]| {
+            copy_rows(&mut u, &a, sources.iter().map(|&(i, local)| (local, i)));
+        })?;
+        let mut sends = self.spread(team, moves, a, pool)?;
+        sends.extend(self.roll(team, moves, u, pool)?);
+        Ok(sends.into_iter().try_for_each(Request::wait)?)
     }
 
     /// A(place) ← displaced row, everywhere.
-    fn spread(&self, moves: &Moves, a: &mut MatMut<'_>, pool: &mut Pool) -> Result<Vec<C::Send>, PeerGone> {
+    fn spread(
+        &self,
+        team: &mut Team<'_>,
+        moves: &Moves,
+        mut a: MatMut<'_>,
+        pool: &mut Pool,
+    ) -> Result<Vec<C::Send>, Error> {
         let (order, n, mut sends) = (spread_order(moves), a.cols(), Vec::new());
         let me = self.column.rank();
-        let Some(at) = order.iter().position(|&row| row == me) else { return Ok(sends) };
+        let Some(at) = order.iter().position(|&row| row == me).filter(|_| n > 0) else { return Ok(sends) };
         // The order of rows in every message: by process row as in `order`.
         let rows_of = |range: &Range<usize>| -> Vec<usize> {
             order[range.clone()].iter().flat_map(|&row| moves.scattered[row].iter().copied()).collect()
@@ -63,47 +77,76 @@ impl<C: Comm> Exchange<'_, C> {
         for (group, upper) in halves(at, order.len()) {
             let rows = rows_of(&upper);
             let len = rows.len() * n;
-            if len == 0 {
-                continue;
-            }
             if at == upper.start {
                 held = Some((upper, self.column.irecv(order[group.start], tag::ROWS, len).wait()?));
                 continue;
             }
-            let (buf, range) = pool.message(len, |out| match &held {
-                None => {
-                    let from: Vec<usize> = rows.iter().map(|&i| self.rows.local(moves.displaced[i].1)).collect();
-                    copy_rows(out, rows.len(), |col| a.col(col), &from);
-                }
-                Some((held, msg)) => {
-                    let (before, all) = (rows_of(&(held.start..upper.start)).len(), rows_of(held).len());
-                    let from: Vec<usize> = (before..before + rows.len()).collect();
-                    copy_rows(out, rows.len(), |col| &msg[col * all..(col + 1) * all], &from);
-                }
+            let mut outcome = Ok(());
+            let (buf, range) = pool.message(len, |out| {
+                let out = MatMut::new(out, rows.len(), n, rows.len());
+                outcome = match &held {
+                    None => {
+                        let from = rows.iter().map(|&i| self.rows.local(moves.displaced[i].1));
+                        let pairs: Vec<(usize, usize)> = from.zip(0..).collect();
+                        team.columns([out, a.reborrow()], |_, [mut out, a]| {
+                            copy_rows(&mut out, &a, pairs.iter().copied());
+                        })
+                    }
+                    Some((held, msg)) => {
+                        let (before, all) = (rows_of(&(held.start..upper.start)).len(), rows_of(held).len());
+                        team.columns([out], |first, [mut out]| {
+                            for (col, values) in msg[first * all..].chunks_exact(all).take(out.cols()).enumerate() {
+                                out.col_mut(col).copy_from_slice(&values[before..before + rows.len()]);
+                            }
+                        })
+                    }
+                };
             });
+            outcome?;
             sends.push(self.column.isend(order[upper.start], tag::ROWS, buf, range));
         }
-        self.place(moves, a, held.as_ref().map(|(held, msg)| (rows_of(held).len(), msg)));
+        self.place(team, moves, a, held.map(|(held, msg)| (rows_of(&held).len(), msg)))?;
         Ok(sends)
     }
 
     /// Writes the displaced rows whose place is here, which come first in `held`, or from the block itself.
-    fn place(&self, moves: &Moves, a: &mut MatMut<'_>, held: Option<(usize, &Msg)>) {
-        let mine = moves.scattered[self.column.rank()].iter();
-        let mine: Vec<(usize, usize)> = mine.map(|&i| moves.displaced[i]).collect();
-        for col in 0..a.cols() {
-            let column = a.col_mut(col);
-            for (i, &(place, source)) in mine.iter().enumerate() {
-                column[self.rows.local(place)] = match held {
-                    Some((all, msg)) => msg[col * all + i],
-                    None => column[self.rows.local(source)],
-                };
-            }
+    fn place(
+        &self,
+        team: &mut Team<'_>,
+        moves: &Moves,
+        a: MatMut<'_>,
+        held: Option<(usize, Msg)>,
+    ) -> Result<(), HelperPanicked> {
+        let places = self.own_places(moves);
+        if let Some((all, msg)) = held {
+            return team.columns([a], |first, [mut a]| {
+                for (col, values) in msg[first * all..].chunks_exact(all).take(a.cols()).enumerate() {
+                    let column = a.col_mut(col);
+                    places.iter().zip(values).for_each(|(&(_, local), &value)| column[local] = value);
+                }
+            });
         }
+        if self.column.rank() != moves.owner {
+            return Ok(());
+        }
+        let pairs: Vec<(usize, usize)> =
+            places.iter().map(|&(i, local)| (self.rows.local(moves.displaced[i].1), local)).collect();
+        team.columns([a], |_, [mut a]| {
+            for col in 0..a.cols() {
+                let column = a.col_mut(col);
+                pairs.iter().for_each(|&(from, to)| column[to] = column[from]);
+            }
+        })
     }
 
     /// U ← the pieces of all process rows.
-    fn roll(&self, moves: &Moves, u: &mut MatMut<'_>, pool: &mut Pool) -> Result<Vec<C::Send>, PeerGone> {
+    fn roll(
+        &self,
+        team: &mut Team<'_>,
+        moves: &Moves,
+        mut u: MatMut<'_>,
+        pool: &mut Pool,
+    ) -> Result<Vec<C::Send>, Error> {
         let (size, me, n, mut sends) = (self.column.size(), self.column.rank(), u.cols(), Vec::new());
         let (next, previous) = (rank_at(1, me, size), rank_at(size - 1, me, size));
         let mut last: Option<Msg> = None;
@@ -112,31 +155,33 @@ impl<C: Comm> Exchange<'_, C> {
             let (out, arriving) = (rank_at(size - step + 1, me, size), rank_at(size - step, me, size));
             let piece = &moves.gathered[out];
             if piece.len() * n > 0 {
+                let mut outcome = Ok(());
                 let (buf, range) = match last.take() {
                     Some(msg) => msg.parts(),
-                    None => pool.message(piece.len() * n, |out| copy_rows(out, piece.len(), |col| u.col(col), piece)),
+                    None => pool.message(piece.len() * n, |out| {
+                        let out = MatMut::new(out, piece.len(), n, piece.len());
+                        outcome = team.columns([out, u.reborrow()], |_, [mut out, u]| {
+                            copy_rows(&mut out, &u, piece.iter().copied().zip(0..));
+                        });
+                    }),
                 };
+                outcome?;
                 sends.push(self.column.isend(next, tag::ROWS, buf, range));
             }
             let piece = &moves.gathered[arriving];
             if piece.len() * n > 0 {
                 let msg = self.column.irecv(previous, tag::ROWS, piece.len() * n).wait()?;
-                for (col, values) in msg.chunks_exact(piece.len()).enumerate() {
-                    let column = u.col_mut(col);
-                    piece.iter().zip(values).for_each(|(&i, &value)| column[i] = value);
-                }
+                team.columns([u.reborrow()], |first, [mut u]| {
+                    for (col, values) in msg[first * piece.len()..].chunks_exact(piece.len()).take(u.cols()).enumerate()
+                    {
+                        let column = u.col_mut(col);
+                        piece.iter().zip(values).for_each(|(&i, &value)| column[i] = value);
+                    }
+                })?;
                 last = Some(msg);
             }
         }
         Ok(sends)
-    }
-}
-
-/// Column by column, the elements `from` of `column(col)`; `rows` elements each, not 0.
-fn copy_rows<'a>(out: &mut [f64], rows: usize, column: impl Fn(usize) -> &'a [f64], from: &[usize]) {
-    for (col, out) in out.chunks_exact_mut(rows).enumerate() {
-        let source = column(col);
-        out.iter_mut().zip(from).for_each(|(value, &i)| *value = source[i]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
 //!
 //! With one process row this is a local interchange. Otherwise U is gathered and replicated in all process
-//! rows, by one of two exchanges that end alike.
+//! rows, by one of two exchanges that end alike. All threads copy, each its share of the columns.
 
 mod bin_exch;
 mod long;
@@ -11,10 +11,12 @@ use space::Swap;
 
 pub(crate) use moves::Moves;
 
-use crate::comm::{Comm, PeerGone};
+use crate::Error;
+use crate::comm::Comm;
 use crate::layout::Axis;
 use crate::mat::MatMut;
 use crate::panel::Pool;
+use crate::team::Team;
 
 /// Interchanges rows in place: row j of the stacked [U; C] with row `pivots[j]`, for j = 0, 1, …; indices
 /// count from the first row of U.
@@ -44,36 +46,44 @@ pub(crate) struct Exchange<'a, C> {
 
 impl<C: Comm> Exchange<'_, C> {
     /// Moves the rows of some columns: `a` has all local rows of them, `u` becomes U (jb rows), the same in
-    /// all process rows. The rows of the diagonal block in `a` stay as they were. At most
-    /// [`spare_words`] doubles of `pool` buffers are in use at a time.
+    /// all process rows. The rows of the diagonal block in `a` stay as they were.
     ///
     /// # Errors
-    /// [`PeerGone`] when the process column breaks.
+    /// When a rank of the process column or a thread fails.
     pub(crate) fn run(
         &self,
+        team: &mut Team<'_>,
         moves: &Moves,
-        a: &mut MatMut<'_>,
-        u: &mut MatMut<'_>,
+        a: MatMut<'_>,
+        u: MatMut<'_>,
         pool: &mut Pool,
-    ) -> Result<(), PeerGone> {
+    ) -> Result<(), Error> {
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
             Swap::Mix { threshold } => a.cols() > threshold,
         };
-        self.gather_own(moves, a, u);
-        if long { self.spread_roll(moves, a, u, pool) } else { self.bin_exch(moves, a, u, pool) }
+        if long { self.spread_roll(team, moves, a, u, pool) } else { self.bin_exch(team, moves, a, u, pool) }
     }
 
-    /// U(i) ← A(source of i) for the sources that are here.
-    fn gather_own(&self, moves: &Moves, a: &MatMut<'_>, u: &mut MatMut<'_>) {
-        let mine: Vec<(usize, usize)> =
-            moves.gathered[self.column.rank()].iter().map(|&i| (i, self.rows.local(moves.sources[i]))).collect();
-        for col in 0..a.cols() {
-            let (from, to) = (a.col(col), u.col_mut(col));
-            for &(i, local) in &mine {
-                to[i] = from[local];
-            }
+    /// Pairs (i, local row) of the rows of U whose source is here.
+    fn own_sources(&self, moves: &Moves) -> Vec<(usize, usize)> {
+        moves.gathered[self.column.rank()].iter().map(|&i| (i, self.rows.local(moves.sources[i]))).collect()
+    }
+
+    /// Pairs (index in `displaced`, local row) of the places that are here.
+    fn own_places(&self, moves: &Moves) -> Vec<(usize, usize)> {
+        let mine = moves.scattered[self.column.rank()].iter();
+        mine.map(|&i| (i, self.rows.local(moves.displaced[i].0))).collect()
+    }
+}
+
+/// to(second) ← from(first) for each pair, in each column.
+fn copy_rows(to: &mut MatMut<'_>, from: &MatMut<'_>, pairs: impl Iterator<Item = (usize, usize)> + Clone) {
+    for col in 0..to.cols() {
+        let (to, from) = (to.col_mut(col), from.col(col));
+        for (source, place) in pairs.clone() {
+            to[place] = from[source];
         }
     }
 }

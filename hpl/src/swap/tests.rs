@@ -2,6 +2,8 @@ use std::thread;
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};
+use crate::mat::Mat;
+use crate::team::{TeamParams, with_team};
 
 /// Rows of the whole matrix after the interchanges, by global row of origin.
 fn interchanged(m: usize, ia: usize, pivots: &[usize]) -> Vec<usize> {
@@ -39,9 +41,12 @@ fn check_rank(comm: &ThreadComm, rows: &Axis, swap: Swap, ia: usize, pivots: &[u
     let fill = |col| (0..mp).map(move |i| value(rows.global(me, i), col));
     let mut data: Vec<f64> = (0..n).flat_map(fill).collect();
     let mut u_data = vec![f64::NAN; jb * n];
-    let (mut a, mut u) = (MatMut::new(&mut data, mp, n, mp.max(1)), MatMut::new(&mut u_data, jb, n, jb));
     let moves = Moves::new(rows, ia, pivots);
-    Exchange { column: comm, rows, swap }.run(&moves, &mut a, &mut u, &mut Pool::default()).unwrap();
+    let (a, u) = (MatMut::new(&mut data, mp, n, mp.max(1)), MatMut::new(&mut u_data, jb, n, jb));
+    let exchange = Exchange { column: comm, rows, swap };
+    let team = TeamParams { threads: 1, cores: &[], spin: false };
+    with_team(team, |team| exchange.run(team, &moves, a, u, &mut Pool::default())).unwrap().unwrap();
+    let (a, u) = (Mat::new(&data, mp, n, mp.max(1)), Mat::new(&u_data, jb, n, jb));
     let expected = interchanged(rows.len(), ia, pivots);
     for col in 0..n {
         (0..jb).for_each(|i| assert_eq!(u.at(i, col), value(expected[ia + i], col), "U on {me}"));
