@@ -19,6 +19,7 @@ pub mod matgen;
 mod panel;
 pub mod phases;
 pub mod plan;
+pub mod probe;
 pub mod program;
 mod reduce;
 mod residual;

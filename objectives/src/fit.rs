@@ -42,6 +42,12 @@ pub enum FitError {
         /// Its time in seconds.
         time_s: f64,
     },
+    /// Message times that are none.
+    #[error("messages {messages:?} (words, seconds): there must be one, and all numbers positive")]
+    Message {
+        /// Words and seconds of each.
+        messages: Vec<(f64, f64)>,
+    },
 }
 
 /// Number of sizes of a kernel.
@@ -87,6 +93,20 @@ pub fn fit(kernel: RateKernel, samples: &[Sample]) -> Result<Fit, FitError> {
     let error = rows.iter().map(|row| (dot(row, &coefficients) - 1.0).abs()).sum::<f64>() / rows.len() as f64;
     let valid = (0..size_count(kernel)).map(|index| range(samples.iter().map(|s| s.sizes[index]))).collect();
     Ok(Fit { coefficients, error, valid })
+}
+
+/// α ≥ 0 and β ≥ 0 of message times α + β·words over (words, seconds), by least squares on relative errors.
+///
+/// # Errors
+/// [`FitError::Message`] when there is no message, or one is not of positive length and time.
+pub fn message(messages: &[(f64, f64)]) -> Result<[f64; 2], FitError> {
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if messages.is_empty() || !messages.iter().all(|&(words, time_s)| positive(words) && positive(time_s)) {
+        return Err(FitError::Message { messages: messages.to_vec() });
+    }
+    let rows: Vec<Vec<f64>> = messages.iter().map(|(words, time_s)| vec![1.0 / time_s, words / time_s]).collect();
+    let line = non_negative(&rows);
+    Ok([line[0], line[1]])
 }
 
 fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
@@ -188,6 +208,14 @@ mod tests {
         let one_k: Vec<Sample> = samples.into_iter().filter(|s| s.sizes[2] == 64.0).collect();
         assert!(fit(RateKernel::Dgemm, &one_k).unwrap().error < 1e-9);
         assert!(fit(RateKernel::Dgemm, &one_k[..1]).unwrap().error < 1e-9);
+    }
+
+    #[test]
+    fn messages_give_latency_and_bandwidth_back() {
+        let line = |words: f64| (words, 2e-6 + 3e-9 * words);
+        let [alpha_s, beta_s] = message(&[1.0, 100.0, 1e4, 1e6].map(line)).unwrap();
+        assert!((alpha_s / 2e-6 - 1.0).abs() < 1e-6 && (beta_s / 3e-9 - 1.0).abs() < 1e-6);
+        assert!(message(&[]).is_err() && message(&[(1.0, 0.0)]).is_err());
     }
 
     #[test]

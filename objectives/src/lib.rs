@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod calibration;
 mod failure;
 pub mod fit;
 pub mod mcl;

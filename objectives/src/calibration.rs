@@ -1,0 +1,212 @@
+//! Calibration: a machine description from timed samples of this machine.
+
+use std::time::Instant;
+
+use hpl::host::HostFacts;
+use hpl::kernels::{self, KernelError, Kernels};
+use hpl::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
+use space::KernelChoice;
+use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
+
+use crate::fit::{self, FitError};
+
+/// Spread of repeats, or error of a fit, from which on it is worth a warning.
+const DOUBTFUL: f64 = 0.1;
+
+/// Load per core before the calibration that is worth a warning.
+const BUSY: f64 = 0.3;
+
+/// Share of stolen time that is worth a warning.
+const STOLEN: f64 = 0.02;
+
+/// Disturbed rounds, as a share of all, that are worth a warning.
+const DISTURBED: f64 = 0.2;
+
+/// What to calibrate, and for how long.
+#[derive(Debug, Clone)]
+pub struct CalibrationOptions {
+    /// Kernels that runs will use.
+    pub kernels: KernelChoice,
+    /// Logical CPUs that runs will use, as [`hpl::host::facts`] lists them; at least one.
+    pub cores: Vec<usize>,
+    /// Wall-clock seconds of the whole calibration.
+    pub budget_s: f64,
+    /// Largest N that will be run.
+    pub max_n: usize,
+    /// The command that asks for it, stored as the origin of every number.
+    pub origin: String,
+}
+
+/// A machine description, with what makes it doubtful.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// The description.
+    pub machine: Machine,
+    /// What disturbed the measurements; empty on a quiet machine.
+    pub warnings: Vec<String>,
+    /// Wall-clock seconds used.
+    pub elapsed_s: f64,
+    /// The samples behind the rates.
+    pub samples: Vec<Sample>,
+}
+
+/// Why there is no calibration.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// The kernels cannot be used.
+    #[error("calibration: {0}")]
+    Kernels(#[from] KernelError),
+    /// Measuring failed.
+    #[error("calibration: {0}")]
+    Probe(#[from] ProbeError),
+    /// The samples gave no rate.
+    #[error("calibration: {0}")]
+    Fit(#[from] FitError),
+}
+
+/// Measures this machine; `progress` hears the share of the budget used, from 0 to 1.
+///
+/// # Errors
+/// [`CalibrationError`] when the kernels cannot be used, the budget is too short, or cores, memory or threads are
+/// missing.
+pub fn calibrate(
+    options: &CalibrationOptions,
+    progress: &mut (dyn FnMut(f64) + Send),
+) -> Result<Calibration, CalibrationError> {
+    let start = Instant::now();
+    let kernels = kernels::load(&options.kernels)?;
+    let before = hpl::host::facts();
+    let probe = ProbeOptions {
+        cores: options.cores.clone(),
+        budget_s: options.budget_s - start.elapsed().as_secs_f64(),
+        max_n: options.max_n,
+        memory_bytes: before.memory_available_bytes / 2,
+    };
+    let samples = measure(&kernels, &probe, progress)?.samples;
+    let after = hpl::host::facts();
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let rates = rates(&samples, &date, &options.origin)?;
+    let mut warnings = disturbances(&before, &after, options.cores.len());
+    warnings.extend(interruptions(&samples));
+    warnings.extend(rates.iter().flat_map(doubts));
+    let machine = Machine {
+        host: Host {
+            name: before.hostname.clone(),
+            cpu: before.cpu_model.clone(),
+            origin: format!("{}, {date}", options.origin),
+            kernels: kernels.name(),
+        },
+        nodes: vec![Node {
+            name: before.hostname,
+            count: 1,
+            cores: options.cores.len(),
+            memory_bytes: before.memory_available_bytes,
+            reserved_bytes: 0,
+            peak_gflops: peak_gflops(&samples, options.cores.len()),
+        }],
+        rates,
+        layers: layers(&samples, options.cores.len())?,
+        accelerator: None,
+    };
+    Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
+}
+
+/// One rate per kernel and number of threads.
+fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitError> {
+    let mut rates = Vec::new();
+    for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
+        let of_kernel = |s: &&Sample| s.quantity == Quantity::Rate(kernel);
+        let mut threads: Vec<usize> = samples.iter().filter(of_kernel).map(|s| s.threads).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        for threads in threads {
+            let chosen: Vec<&Sample> = samples.iter().filter(of_kernel).filter(|s| s.threads == threads).collect();
+            let fit = fit::fit(kernel, &chosen.iter().map(|s| timed(s)).collect::<Vec<_>>())?;
+            rates.push(Rate {
+                kernel,
+                threads,
+                coefficients: fit.coefficients,
+                valid: fit.valid,
+                spread: median(chosen.iter().map(|s| s.spread)),
+                fit_error: fit.error,
+                date: date.to_owned(),
+                origin: origin.to_owned(),
+            });
+        }
+    }
+    Ok(rates)
+}
+
+fn timed(sample: &Sample) -> fit::Sample {
+    fit::Sample { sizes: sample.sizes.iter().map(|&size| size as f64).collect(), time_s: sample.time_s }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The memory of a rank, and messages between ranks where there can be several.
+fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
+    let mut layers = Vec::new();
+    if let Some(copy) = samples.iter().find(|s| s.quantity == Quantity::Copy) {
+        // A copied word is read once and written once.
+        let beta_s_per_word = copy.time_s / (2 * copy.sizes[0]) as f64;
+        layers.push(Layer { name: "memory".into(), ranks: 1, alpha_s: 0.0, beta_s_per_word, shared_by: 1 });
+    }
+    let messages: Vec<(f64, f64)> =
+        samples.iter().filter(|s| s.quantity == Quantity::Message).map(|s| (s.sizes[0] as f64, s.time_s)).collect();
+    if !messages.is_empty() {
+        let [alpha_s, beta_s_per_word] = fit::message(&messages)?;
+        layers.push(Layer { name: "threads".into(), ranks: cores, alpha_s, beta_s_per_word, shared_by: 1 });
+    }
+    Ok(layers)
+}
+
+/// The fastest DGEMM that was seen, over all cores.
+fn peak_gflops(samples: &[Sample], cores: usize) -> f64 {
+    let rate = |s: &Sample| {
+        let flops = 2.0 * s.sizes.iter().map(|&size| size as f64).product::<f64>();
+        flops / s.time_s * (cores / s.threads) as f64 * 1e-9
+    };
+    samples.iter().filter(|s| s.quantity == Quantity::Rate(RateKernel::Dgemm)).map(rate).fold(0.0, f64::max)
+}
+
+/// What else ran on the machine.
+fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(load) = before.load.filter(|load| *load > BUSY * cores as f64) {
+        warnings.push(format!("the load was {load:.1} on {cores} cores before the calibration; end other work"));
+    }
+    let stolen = before.cpu_times.zip(after.cpu_times).and_then(|(before, after)| after.stolen_since(&before));
+    if let Some(stolen) = stolen.filter(|stolen| *stolen > STOLEN) {
+        warnings.push(format!("the hypervisor gave {:.1} % of the time to others", 100.0 * stolen));
+    }
+    warnings
+}
+
+/// Whether other threads ran on the cores while they were measured.
+fn interruptions(samples: &[Sample]) -> Option<String> {
+    let sum = |of: fn(&Sample) -> usize| samples.iter().map(of).sum::<usize>() as f64;
+    let share = sum(|s| s.disturbed) / sum(|s| s.rounds);
+    (share > DISTURBED).then(|| {
+        format!("other processes ran during {:.0} % of the measurements; end them and calibrate again", 100.0 * share)
+    })
+}
+
+/// What makes a rate doubtful.
+fn doubts(rate: &Rate) -> Vec<String> {
+    let what = format!("{:?} with {} threads", rate.kernel, rate.threads).to_lowercase();
+    let mut warnings = Vec::new();
+    if rate.spread > DOUBTFUL {
+        warnings.push(format!("{what}: repeats spread by {:.0} %", 100.0 * rate.spread));
+    }
+    if rate.fit_error > DOUBTFUL {
+        warnings.push(format!("{what}: the fit misses its samples by {:.0} % on average", 100.0 * rate.fit_error));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

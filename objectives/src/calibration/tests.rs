@@ -1,0 +1,140 @@
+use hpl::program::{RunOptions, run_candidate};
+use space::{Candidate, EngineParams, HplParams};
+
+use super::*;
+use crate::predict::Predictor;
+
+fn options(budget_s: f64, max_n: usize) -> CalibrationOptions {
+    let cores = hpl::host::facts().cores_allowed;
+    CalibrationOptions { kernels: KernelChoice::Builtin, cores, budget_s, max_n, origin: "test".into() }
+}
+
+#[test]
+fn a_calibration_is_a_valid_machine_that_predicts() {
+    let options = options(2.0, 300);
+    let found = calibrate(&options, &mut |_| ()).unwrap();
+    assert!((1.9..=2.1).contains(&found.elapsed_s), "{}", found.elapsed_s);
+    let machine = &found.machine;
+    let text = machine.to_toml().unwrap();
+    assert_eq!(&Machine::parse(&text).unwrap(), machine, "{text}");
+    assert!(machine.nodes[0].peak_gflops > 0.1 && machine.rates.iter().all(|rate| rate.date.len() == 10));
+    let predictor = Predictor::new(machine).unwrap();
+    let hpl = HplParams::baseline(290, 1, 1);
+    let threads = options.cores.len();
+    let c = Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } };
+    let (rate, peak) = (predictor.rate_gflops(&c), machine.nodes[0].peak_gflops);
+    assert!(rate > 0.01 * peak && rate < peak, "{rate} of {peak}");
+}
+
+#[test]
+fn doubts_are_told() {
+    let sample = |disturbed| Sample {
+        quantity: Quantity::Copy,
+        threads: 1,
+        sizes: vec![1],
+        time_s: 1.0,
+        spread: 0.0,
+        rounds: 10,
+        disturbed,
+    };
+    assert_eq!(interruptions(&[sample(0), sample(3)]), None);
+    assert!(interruptions(&[sample(2), sample(8)]).unwrap().contains("50 %"));
+    let rate = |spread, fit_error| Rate {
+        kernel: RateKernel::Dgemm,
+        threads: 2,
+        coefficients: Vec::new(),
+        valid: Vec::new(),
+        spread,
+        fit_error,
+        date: String::new(),
+        origin: String::new(),
+    };
+    assert!(doubts(&rate(0.05, 0.05)).is_empty());
+    assert_eq!(doubts(&rate(0.2, 0.3)).len(), 2);
+}
+
+#[test]
+fn short_budgets_and_missing_libraries_are_refused() {
+    let of = |options: &CalibrationOptions| calibrate(options, &mut |_| ()).unwrap_err().to_string();
+    assert!(of(&options(0.0, 300)).contains("too short"));
+    let kernels = KernelChoice::Blas("/nowhere/libblas.so".into());
+    assert!(of(&CalibrationOptions { kernels, ..options(1.0, 300) }).contains("/nowhere/libblas.so"));
+}
+
+#[test]
+#[ignore = "prints a calibration; run it alone on the machine"]
+fn calibration_of_this_machine() {
+    let found = calibrate(&options(12.0, 9000), &mut |_| ()).unwrap();
+    println!("{:.2} s\n{:#?}", found.elapsed_s, found.warnings);
+    for rate in &found.machine.rates {
+        let (spread, error) = (100.0 * rate.spread, 100.0 * rate.fit_error);
+        println!("{:?} t{} {:?} spread {spread:.1} % fit {error:.1} %", rate.kernel, rate.threads, rate.coefficients);
+        let mine = |s: &&Sample| s.quantity == Quantity::Rate(rate.kernel) && s.threads == rate.threads;
+        for s in found.samples.iter().filter(mine) {
+            let terms = fit::terms(rate.kernel, &timed(s).sizes);
+            let time_s: f64 = terms.iter().zip(&rate.coefficients).map(|(t, c)| t * c).sum();
+            println!("   {:?} {:.3e} s, fit {:+.1} %", s.sizes, s.time_s, 100.0 * (time_s / s.time_s - 1.0));
+        }
+    }
+    println!("{:#?}", found.machine.layers);
+}
+
+/// Ranks of `values`, 0 for the smallest.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|v| values.iter().filter(|other| *other < v).count() as f64).collect()
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let (ma, mb) = (mean(a), mean(b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
+    sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
+}
+
+/// Calibrates, predicts, then runs: (grid, threads, NB, DEPTH) at one N, three runs each, median.
+#[test]
+#[ignore = "runs for a minute; alone on the machine"]
+fn predictions_against_real_runs() {
+    let n = std::env::var("N").map_or(4000, |text| text.parse().unwrap());
+    let found = calibrate(&options(12.0, n), &mut |_| ()).unwrap();
+    println!("{:#?}", found.warnings);
+    let predictor = Predictor::new(&found.machine).unwrap();
+    let (mut measured, mut predicted) = (Vec::new(), Vec::new());
+    for ((p, q), threads) in [((1, 1), 2), ((1, 2), 1), ((2, 1), 1)] {
+        for (nb, depth) in [(64, 0), (64, 1), (128, 0), (128, 1), (256, 0), (256, 1)] {
+            let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+            let c = Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } };
+            let run = RunOptions { threshold: 0.0, force: false, watch: &() };
+            let mut times: Vec<f64> = (0..3).map(|_| run_candidate(&c, &run).unwrap().time_s).collect();
+            times.sort_by(f64::total_cmp);
+            let (real_s, model_s) = (times[1], predictor.time_s(&c));
+            println!(
+                "{p}x{q} t{threads} NB {nb:3} DEPTH {depth}: real {real_s:.4} s ({:.1} GF, {:.1} %), model {model_s:.4} s, {:+.1} %",
+                space::flops::rate_gflops(n, real_s),
+                100.0 * (times[2] - times[0]) / times[1],
+                100.0 * (model_s / real_s - 1.0)
+            );
+            let phases = &run_candidate(&c, &run).unwrap().phases;
+            let sum =
+                |f: fn(&space::result::PhaseTime) -> f64| phases.iter().filter(|p| p.rank == 0).map(f).sum::<f64>();
+            println!(
+                "    rank 0: fact {:.4} lbcast {:.4} rs {:.4} update {:.4} trsv {:.4}\n    {:.4?}",
+                sum(|p| p.fact_s),
+                sum(|p| p.lbcast_s),
+                sum(|p| p.rs_s),
+                sum(|p| p.update_s),
+                sum(|p| p.trsv_s),
+                predictor.breakdown(&c)
+            );
+            measured.push(real_s);
+            predicted.push(model_s);
+        }
+    }
+    let errors = measured.iter().zip(&predicted).map(|(real, model)| (model / real - 1.0).abs());
+    println!(
+        "{} runs: mean error {:.1} %, Spearman {:.2}",
+        measured.len(),
+        100.0 * errors.sum::<f64>() / measured.len() as f64,
+        correlation(&ranks(&measured), &ranks(&predicted))
+    );
+}
