@@ -1,0 +1,311 @@
+//! The hyperparameters that explain the observations best.
+//!
+//! Maximum of the log marginal likelihood ([Rasmussen], equation 5.8) plus weak log-normal priors, by L-BFGS from
+//! a few starts with the analytic gradient (equation 5.9). All hyperparameters are positive: the search runs over their
+//! logarithms. With no data the priors' medians are the answer, so that few observations change little.
+
+use std::cell::{Ref, RefCell};
+
+use argmin::core::{CostFunction, Executor, Gradient};
+use argmin::solver::linesearch::MoreThuenteLineSearch;
+use argmin::solver::quasinewton::LBFGS;
+use faer::Mat;
+
+use super::data::Data;
+use super::kernel::{Axes, Axis, Table};
+use super::linalg::Factor;
+
+/// Log-normal prior of one hyperparameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogNormal {
+    pub(crate) median: f64,
+    /// Standard deviation of the logarithm.
+    pub(crate) spread: f64,
+}
+
+/// What is believed before any run.
+#[derive(Debug, Clone)]
+pub(crate) struct Beliefs {
+    /// Standard deviation of g.
+    pub(crate) signal: LogNormal,
+    /// Standard deviation of one run.
+    pub(crate) noise: LogNormal,
+    /// Rate of a categorical dimension, divided by the number of dimensions.
+    pub(crate) categorical: LogNormal,
+    /// Rate (1 / length scale) of an ordered dimension.
+    pub(crate) ordered: LogNormal,
+    /// Standard deviation of the offset, about 0.
+    pub(crate) offset_sd: f64,
+    /// Mean of the slope.
+    pub(crate) slope_mean: f64,
+    /// Standard deviation of the slope.
+    pub(crate) slope_sd: f64,
+}
+
+/// The hyperparameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hyper {
+    pub(crate) signal: f64,
+    pub(crate) noise: f64,
+    /// One rate per dimension.
+    pub(crate) rates: Vec<f64>,
+}
+
+impl Hyper {
+    /// `u`: distances from the medians in spreads; in the order signal, noise, rates.
+    fn at(priors: &[LogNormal], u: &[f64]) -> Self {
+        let mut values = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp());
+        let (signal, noise) = (values.next().unwrap_or(1.0), values.next().unwrap_or(1.0));
+        Self { signal, noise, rates: values.collect() }
+    }
+
+    pub(crate) fn tables(&self, axes: &Axes) -> Vec<Table> {
+        axes.0.iter().zip(&self.rates).map(|(axis, &rate)| Table::new(axis, rate)).collect()
+    }
+}
+
+impl Beliefs {
+    /// Priors in the order of the search: signal, noise, rates.
+    fn priors(&self, axes: &Axes) -> Vec<LogNormal> {
+        let share = 1.0 / axes.0.len().max(1) as f64;
+        let rates = axes.0.iter().map(|axis| match axis {
+            Axis::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
+            Axis::Ordered(_) => self.ordered,
+        });
+        [self.signal, self.noise].into_iter().chain(rates).collect()
+    }
+}
+
+/// Spreads of its prior beyond which no hyperparameter is looked for: keeps exp() finite.
+const REACH: f64 = 8.0;
+const ITERATIONS: u64 = 25;
+
+/// The most probable hyperparameters. Deterministic.
+pub(crate) fn fit(axes: &Axes, beliefs: &Beliefs, data: &Data) -> Hyper {
+    let priors = beliefs.priors(axes);
+    let origin = vec![0.0; priors.len()];
+    if data.len() < 2 {
+        return Hyper::at(&priors, &origin);
+    }
+    // From the medians, and from where dimensions matter little and noise explains more.
+    let smooth = (0..priors.len()).map(|i| [0.0, 1.0].get(i).copied().unwrap_or(-1.0)).collect();
+    let problem = Climb { axes, beliefs, data, priors: &priors };
+    let best = [origin.clone(), smooth]
+        .into_iter()
+        .map(|start| problem.run(start))
+        .min_by(|a, b| a.value.total_cmp(&b.value))
+        .filter(|best| best.value.is_finite());
+    Hyper::at(&priors, &best.map_or(origin, |best| best.at))
+}
+
+/// One evaluation of the negative log posterior.
+#[derive(Debug, Clone)]
+struct Evaluation {
+    at: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+/// A search over u = (ln θ − ln median) / spread, in which the priors are standard normal.
+#[derive(Clone, Copy)]
+struct Climb<'a> {
+    axes: &'a Axes,
+    beliefs: &'a Beliefs,
+    data: &'a Data,
+    priors: &'a [LogNormal],
+}
+
+impl Climb<'_> {
+    fn run(self, start: Vec<f64>) -> Evaluation {
+        let first = evaluate(self, &start);
+        // L-BFGS takes its first step along the plain gradient: let that be at most 1 long.
+        let steepness = first.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let problem = Problem {
+            climb: self,
+            scale: 1.0 / steepness.max(1.0),
+            last: RefCell::new(first.clone()),
+            best: RefCell::new(first),
+        };
+        // The best point seen is kept by the problem: a line search that fails ends the climb, it does not spoil it.
+        if let Ok(solver) = LBFGS::new(MoreThuenteLineSearch::new(), 7).with_tolerance_cost(1e-3 * problem.scale) {
+            let executor = Executor::new(&problem, solver);
+            let _stopped = executor.configure(|state| state.param(start).max_iters(ITERATIONS)).ctrlc(false).run();
+        }
+        problem.best.into_inner()
+    }
+}
+
+struct Problem<'a> {
+    climb: Climb<'a>,
+    scale: f64,
+    /// Value and gradient come from one factorization, argmin asks for them one after the other.
+    last: RefCell<Evaluation>,
+    best: RefCell<Evaluation>,
+}
+
+impl Problem<'_> {
+    fn at(&self, u: &[f64]) -> Ref<'_, Evaluation> {
+        if self.last.borrow().at != u {
+            let new = evaluate(self.climb, u);
+            if new.value < self.best.borrow().value {
+                *self.best.borrow_mut() = new.clone();
+            }
+            *self.last.borrow_mut() = new;
+        }
+        self.last.borrow()
+    }
+}
+
+impl CostFunction for &Problem<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, u: &Self::Param) -> Result<f64, argmin::core::Error> {
+        Ok(self.scale * self.at(u).value)
+    }
+}
+
+impl Gradient for &Problem<'_> {
+    type Param = Vec<f64>;
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, u: &Self::Param) -> Result<Vec<f64>, argmin::core::Error> {
+        Ok(self.at(u).gradient.iter().map(|g| self.scale * g).collect())
+    }
+}
+
+/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), each in units of its prior.
+fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
+    let Climb { axes, beliefs, data, priors } = climb;
+    let failed = || Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
+    if !u.iter().all(|u| u.abs() <= REACH) {
+        return failed();
+    }
+    let hyper = Hyper::at(priors, u);
+    let tables = hyper.tables(axes);
+    let n = data.len();
+    let signal = signal_matrix(&tables, &hyper, data);
+    let Some(factor) = Factor::new(covariance(&signal, beliefs, &hyper, data).as_ref()) else {
+        return failed();
+    };
+    let residual: Vec<f64> = (0..n).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
+    let alpha = factor.solve(&residual);
+    let mut value = 0.5 * residual.iter().zip(&alpha).map(|(r, a)| r * a).sum::<f64>() + 0.5 * factor.log_det();
+    let mut gradient = vec![0.0; u.len()];
+    // Repeats within points see the noise alone.
+    let repeats: f64 = data.count.iter().map(|count| count - 1.0).sum();
+    let spread = data.within / (hyper.noise * hyper.noise);
+    value += repeats * hyper.noise.ln() + 0.5 * spread;
+    gradient[1] += repeats - spread;
+
+    // ∂/∂θ = ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), the off-diagonal pairs counted once.
+    let inverse = factor.inverse();
+    for i in 0..n {
+        let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
+        gradient[0] += diagonal * signal[(i, i)];
+        gradient[1] += diagonal * hyper.noise * hyper.noise / data.count[i];
+        for j in 0..i {
+            let weight = (inverse[(i, j)] - alpha[i] * alpha[j]) * signal[(i, j)];
+            gradient[0] += 2.0 * weight;
+            let pairs = data.points[i].0.iter().zip(&data.points[j].0);
+            for ((slope, table), (&a, &b)) in gradient[2..].iter_mut().zip(&tables).zip(pairs) {
+                *slope += weight * table.slope(a, b);
+            }
+        }
+    }
+    for ((slope, &u), prior) in gradient.iter_mut().zip(u).zip(priors) {
+        value += 0.5 * u * u;
+        *slope = *slope * prior.spread + u;
+    }
+    if value.is_finite() { Evaluation { at: u.to_vec(), value, gradient } } else { failed() }
+}
+
+/// signal² · Π ρ between the observed points; the lower triangle.
+pub(crate) fn signal_matrix(tables: &[Table], hyper: &Hyper, data: &Data) -> Mat<f64> {
+    let variance = hyper.signal * hyper.signal;
+    let mut signal = Mat::zeros(data.len(), data.len());
+    for i in 0..data.len() {
+        for j in 0..=i {
+            signal[(i, j)] = variance * super::kernel::correlation(tables, &data.points[i], &data.points[j]);
+        }
+    }
+    signal
+}
+
+/// Covariance of the observations: g, offset, slope and noise; the lower triangle.
+pub(crate) fn covariance(signal: &Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
+    let (offset, slope) = (beliefs.offset_sd.powi(2), beliefs.slope_sd.powi(2));
+    let mut covariance = signal.clone();
+    for i in 0..data.len() {
+        for j in 0..=i {
+            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j];
+        }
+        covariance[(i, i)] += hyper.noise * hyper.noise / data.count[i];
+    }
+    covariance
+}
+
+#[cfg(test)]
+mod tests {
+    use space::dims::Point;
+
+    use super::*;
+
+    fn beliefs() -> Beliefs {
+        let prior = |median| LogNormal { median, spread: 1.5 };
+        Beliefs {
+            signal: prior(1.0),
+            noise: prior(0.1),
+            categorical: prior(1.0),
+            ordered: prior(1.0),
+            offset_sd: 1.0,
+            slope_mean: 1.0,
+            slope_sd: 0.5,
+        }
+    }
+
+    /// Two relevant dimensions, one of each kind, and one that does nothing; some points are repeated.
+    fn example() -> (Axes, Data) {
+        let axes = Axes(vec![
+            Axis::Ordered((0..9).map(|i| f64::from(i) / 8.0).collect()),
+            Axis::Categorical(3),
+            Axis::Categorical(4),
+        ]);
+        let mut observations = Vec::new();
+        for i in 0..60_u16 {
+            let point = Point(vec![(i * 5) % 9, (i / 3) % 3, (i * 7) % 4]);
+            let noise = 0.05 * f64::from((i * 37) % 13) / 13.0;
+            observations.push((point.clone(), (f64::from(point.0[0]) * 0.6).sin() + f64::from(point.0[1] / 2) + noise));
+        }
+        let data = Data::new(observations.iter().map(|(point, y)| (point, *y)), |point| f64::from(point.0[0]) * 0.1);
+        (axes, data)
+    }
+
+    #[test]
+    fn gradient_is_the_derivative() {
+        let (axes, data) = example();
+        let beliefs = beliefs();
+        let priors = beliefs.priors(&axes);
+        let climb = Climb { axes: &axes, beliefs: &beliefs, data: &data, priors: &priors };
+        let u = vec![0.2, -0.5, 0.5, -0.3, -1.0];
+        let analytic = evaluate(climb, &u).gradient;
+        for i in 0..u.len() {
+            let shifted = |step: f64| {
+                let mut u = u.clone();
+                u[i] += step;
+                evaluate(climb, &u).value
+            };
+            let numeric = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+            assert!((numeric - analytic[i]).abs() < 1e-4 * (1.0 + numeric.abs()), "{i}: {numeric} {}", analytic[i]);
+        }
+    }
+
+    #[test]
+    fn relevance_and_noise_are_found() {
+        let (axes, data) = example();
+        let hyper = fit(&axes, &beliefs(), &data);
+        assert!(hyper.rates[2] < 0.1 * hyper.rates[1], "{hyper:?}");
+        assert!(hyper.noise > 0.005 && hyper.noise < 0.05, "{hyper:?}");
+        assert_eq!(hyper, fit(&axes, &beliefs(), &data));
+    }
+}

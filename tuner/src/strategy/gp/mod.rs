@@ -1,0 +1,12 @@
+//! Gaussian process regression over the points of a space [Rasmussen].
+//!
+//! y = offset + slope · basis(x) + g(x) + noise, where g has a product kernel ([`kernel`]), offset and slope
+//! have normal priors, and the noise is equal for all runs. [`data`] holds what was seen, [`fit`] chooses the
+//! hyperparameters, [`posterior`] predicts, [`screen`] does it roughly for all points of a large space.
+
+pub(crate) mod data;
+pub(crate) mod fit;
+pub(crate) mod kernel;
+pub(crate) mod linalg;
+pub(crate) mod posterior;
+pub(crate) mod screen;
