@@ -4,6 +4,25 @@
 //! the driver runs it, records it, and asks again. A strategy keeps no state of its own: whatever it needs
 //! it derives from the context, its rng from (seed, trial number). To resume is to read the record and ask.
 
+mod acquisition;
+mod around;
+pub mod bayes;
+#[cfg(test)]
+mod conformance;
+mod feasible;
+mod gp;
+pub mod local;
+pub mod nelder_mead;
+pub mod prior;
+pub mod random;
+mod surrogate;
+#[cfg(test)]
+mod testing;
+
+pub use surrogate::Surrogate;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use space::dims::{Point, Space};
 
 use crate::history::History;
@@ -33,6 +52,16 @@ pub trait Prior: Sync {
 
     /// Expected wall-clock cost of one run, in seconds.
     fn cost_s(&self, point: &Point) -> f64;
+
+    /// [`Prior::log_rate`] of many points; a prior that holds a table overrides it.
+    fn log_rates(&self, points: &[Point]) -> Vec<f64> {
+        points.iter().map(|point| self.log_rate(point)).collect()
+    }
+
+    /// [`Prior::cost_s`] of many points.
+    fn costs_s(&self, points: &[Point]) -> Vec<f64> {
+        points.iter().map(|point| self.cost_s(point)).collect()
+    }
 }
 
 /// A point to run next.
@@ -64,4 +93,25 @@ pub trait Strategy {
 
     /// The next point, `None` when nothing is left that is worth a run.
     fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal>;
+}
+
+/// Names of all strategies, the default first.
+pub const NAMES: [&str; 4] = ["bayes", "nelder-mead", "random", "local"];
+
+/// The strategy of that name, `None` for any name that is not in [`NAMES`].
+pub fn by_name(name: &str) -> Option<Box<dyn Strategy>> {
+    match name {
+        "bayes" => Some(Box::new(bayes::Bayes)),
+        "nelder-mead" => Some(Box::new(nelder_mead::NelderMead)),
+        "random" => Some(Box::new(random::Random)),
+        "local" => Some(Box::new(local::LocalSearch)),
+        _ => None,
+    }
+}
+
+/// The generator of one proposal: a stream per trial number, so that nothing but the record decides.
+fn rng(ctx: &Ctx<'_>) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(ctx.seed);
+    rng.set_stream(ctx.trial);
+    rng
 }

@@ -1,0 +1,75 @@
+//! Priors that strategies and the driver build themselves.
+
+use std::collections::HashMap;
+
+use space::dims::{Point, Space};
+
+use super::Prior;
+
+/// No model: all points are expected to be equally fast and dear.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flat {
+    /// Expected wall-clock cost of any run, in seconds.
+    pub cost_s: f64,
+}
+
+impl Prior for Flat {
+    fn log_rate(&self, _: &Point) -> f64 {
+        0.0
+    }
+
+    fn cost_s(&self, _: &Point) -> f64 {
+        self.cost_s
+    }
+}
+
+/// A prior evaluated once at every point of a space, so that a suggestion does not run the model again.
+#[derive(Debug, Clone)]
+pub struct PriorTable<'a> {
+    points: &'a [Point],
+    index: HashMap<&'a Point, usize>,
+    log_rates: Vec<f64>,
+    costs_s: Vec<f64>,
+}
+
+impl<'a> PriorTable<'a> {
+    /// Evaluates `prior` at all points of `space`.
+    pub fn new(space: &'a dyn Space, prior: &dyn Prior) -> Self {
+        let points = space.points();
+        Self {
+            points,
+            index: points.iter().enumerate().map(|(i, point)| (point, i)).collect(),
+            log_rates: prior.log_rates(points),
+            costs_s: prior.costs_s(points),
+        }
+    }
+
+    fn is_whole(&self, points: &[Point]) -> bool {
+        std::ptr::eq(points, self.points)
+    }
+}
+
+/// A point outside the space is expected to be infinitely slow.
+impl Prior for PriorTable<'_> {
+    fn log_rate(&self, point: &Point) -> f64 {
+        self.index.get(point).map_or(f64::NEG_INFINITY, |&i| self.log_rates[i])
+    }
+
+    fn cost_s(&self, point: &Point) -> f64 {
+        self.index.get(point).map_or(f64::INFINITY, |&i| self.costs_s[i])
+    }
+
+    fn log_rates(&self, points: &[Point]) -> Vec<f64> {
+        if self.is_whole(points) {
+            return self.log_rates.clone();
+        }
+        points.iter().map(|point| self.log_rate(point)).collect()
+    }
+
+    fn costs_s(&self, points: &[Point]) -> Vec<f64> {
+        if self.is_whole(points) {
+            return self.costs_s.clone();
+        }
+        points.iter().map(|point| self.cost_s(point)).collect()
+    }
+}

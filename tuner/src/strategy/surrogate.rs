@@ -1,0 +1,172 @@
+//! What model and runs together say about the rate of any point.
+//!
+//! log rate = offset + slope · (log prior − its mean) + g + noise, see [`super::gp`]. The prior's scale is uncertain,
+//! which the offset takes up, and so is its worth, which the slope does. A second hypothesis holds the slope at 0: it wins
+//! when it predicts the runs better, each from all the others, than the one that trusts the prior.
+
+use std::collections::HashSet;
+
+use space::dims::Point;
+
+use super::around::finite;
+use super::gp::data::Data;
+use super::gp::fit::{Beliefs, LogNormal, fit};
+use super::gp::kernel::Axes;
+use super::gp::posterior::{Marginal, Posterior};
+use super::gp::screen::{Glance, glance};
+use super::{Ctx, Prediction};
+use crate::history::{History, Outcome};
+
+/// Distinct points that the hyperparameters are fitted to, at most.
+const FIT_POINTS: usize = 80;
+/// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
+const OFFSET_SD: f64 = 0.5;
+/// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
+/// that tells points apart by less may even be upside down; one that says "ten times slower" is not doubted that much.
+const DOUBT: f64 = 0.1;
+/// Log odds for the prior before it is judged.
+const TRUST: f64 = 1.0;
+
+/// What is believed about log rates before any run: differences of 10 %, noise of 0.5 %.
+fn beliefs(slope_mean: f64, slope_sd: f64) -> Beliefs {
+    Beliefs {
+        signal: LogNormal { median: 0.1, spread: 0.4 },
+        noise: LogNormal { median: 0.005, spread: 0.7 },
+        categorical: LogNormal { median: 2.0, spread: 0.7 },
+        ordered: LogNormal { median: 1.0, spread: 1.0 },
+        offset_sd: OFFSET_SD,
+        slope_mean,
+        slope_sd,
+    }
+}
+
+/// The posterior of log rate over a space.
+pub struct Surrogate<'a> {
+    ctx: &'a Ctx<'a>,
+    /// Log prior of every point of the space.
+    expected: Vec<f64>,
+    /// `None` before the first observation.
+    fitted: Option<Fitted>,
+}
+
+struct Fitted {
+    /// Mean of the log prior at the tried points.
+    centre: f64,
+    /// Mean of what the prior leaves unexplained.
+    level: f64,
+    posterior: Posterior,
+}
+
+impl<'a> Surrogate<'a> {
+    /// Fits the surrogate to the record. Evaluates the prior at every point of the space: see
+    /// [`PriorTable`](super::prior::PriorTable).
+    pub fn new(ctx: &'a Ctx<'a>) -> Self {
+        let expected = ctx.prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
+        let mut surrogate = Self { ctx, expected, fitted: None };
+        let mut observations: Vec<(&Point, f64)> = rated(ctx.history).collect();
+        surrogate.fitted = surrogate.condition(&observations);
+        let limits = surrogate.binding_limits();
+        if !limits.is_empty() {
+            observations.extend(limits);
+            surrogate.fitted = surrogate.condition(&observations);
+        }
+        surrogate
+    }
+
+    fn condition(&self, observations: &[(&Point, f64)]) -> Option<Fitted> {
+        let tried: HashSet<&Point> = observations.iter().map(|(point, _)| *point).collect();
+        let expected = |point: &Point| finite(self.ctx.prior.log_rate(point));
+        let mut logs: Vec<f64> = tried.into_iter().map(expected).collect();
+        // The order of a hash set is not the same twice, and sums depend on it.
+        logs.sort_by(f64::total_cmp);
+        let centre = moments(&logs)?.0;
+        let data = Data::new(observations.iter().copied(), |point| expected(point) - centre);
+        let spread = moments(&self.expected).map_or(0.0, |moments| moments.1);
+        let trusting = (spread > 0.0).then(|| (1.0, (DOUBT / spread).min(1.0), TRUST));
+        let hypotheses = trusting.into_iter().chain([(0.0, 0.0, 0.0)]);
+        let fits = hypotheses.filter_map(|(slope_mean, slope_sd, odds)| {
+            let mut data = data.clone();
+            let unexplained: Vec<f64> = data.y.iter().zip(&data.basis).map(|(y, b)| y - slope_mean * b).collect();
+            let level = moments(&unexplained)?.0;
+            data.y.iter_mut().for_each(|y| *y -= level);
+            let axes = Axes::new(self.ctx.space.dims());
+            let beliefs = beliefs(slope_mean, slope_sd);
+            let hyper = fit(&axes, &beliefs, &data.thinned(FIT_POINTS));
+            let posterior = Posterior::new(&axes, beliefs, hyper, data)?;
+            Some((posterior.leave_one_out() + odds, Fitted { centre, level, posterior }))
+        });
+        fits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, fitted)| fitted)
+    }
+
+    /// The timeouts whose limit is below what the surrogate expects: only they say something new, and are taken as
+    /// if they had just reached it. That is the highest rate they can have had.
+    fn binding_limits(&self) -> Vec<(&'a Point, f64)> {
+        let limits: Vec<(&Point, f64)> = limits(self.ctx.history).collect();
+        let points: Vec<&Point> = limits.iter().map(|(point, _)| *point).collect();
+        let expected = self.predict(&points);
+        limits.into_iter().zip(expected).filter(|((_, limit), at)| *limit < at.mean).map(|(limit, _)| limit).collect()
+    }
+
+    /// Standard deviation of the log rate of one run.
+    pub fn noise_sd(&self) -> f64 {
+        self.fitted.as_ref().map_or_else(|| beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// Mean and standard deviation of the log rate, without the noise of a run.
+    pub(crate) fn predict(&self, points: &[&Point]) -> Vec<Marginal> {
+        let expected = points.iter().map(|point| finite(self.ctx.prior.log_rate(point)));
+        let Some(Fitted { centre, level, posterior }) = &self.fitted else {
+            let sd = beliefs(1.0, 0.0).signal.median.hypot(OFFSET_SD);
+            return expected.map(|mean| Marginal { mean, sd }).collect();
+        };
+        let basis: Vec<f64> = expected.map(|log| log - centre).collect();
+        let marginals = posterior.predict(points, &basis).into_iter();
+        marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect()
+    }
+
+    /// A rough optimistic log rate at every point of the space: the mean plus `spread` standard deviations, where the
+    /// latter follows from the nearest tried point alone.
+    pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
+        let Some(Fitted { centre, level, posterior }) = &self.fitted else {
+            return self.expected.clone();
+        };
+        let basis: Vec<f64> = self.expected.iter().map(|log| log - centre).collect();
+        let reach = spread * posterior.hyper.signal;
+        let value = |at: Glance| level + at.mean + reach * (1.0 - at.nearest * at.nearest).max(0.0).sqrt();
+        glance(posterior, self.ctx.space.points(), &basis).into_iter().map(value).collect()
+    }
+
+    /// Posterior of the rate at one point.
+    pub fn prediction(&self, point: &Point) -> Prediction {
+        let at = self.predict(&[point])[0];
+        Prediction { rate_gflops: at.mean.exp(), sd: at.sd }
+    }
+}
+
+/// Log rates of all passed runs.
+pub(crate) fn rated(history: &History) -> impl Iterator<Item = (&Point, f64)> {
+    history.trials.iter().filter_map(|trial| match trial.outcome {
+        Outcome::Rate(rate) => log_of(rate).map(|log| (&trial.point, log)),
+        _ => None,
+    })
+}
+
+/// Upper limits of the log rates of runs that did not end in time.
+fn limits(history: &History) -> impl Iterator<Item = (&Point, f64)> {
+    history.trials.iter().filter_map(|trial| match trial.outcome {
+        Outcome::TimedOut { at_most_gflops } => log_of(at_most_gflops).map(|log| (&trial.point, log)),
+        _ => None,
+    })
+}
+
+fn log_of(rate: f64) -> Option<f64> {
+    Some(rate.ln()).filter(|log| log.is_finite())
+}
+
+/// Mean and standard deviation.
+fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (!values.is_empty()).then(|| (mean, variance.sqrt()))
+}
