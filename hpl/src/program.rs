@@ -20,7 +20,7 @@ use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::progress::ProgressLines;
 use crate::comm::threads;
-use crate::kernels::{Builtin, Kernels};
+use crate::kernels::{self, KernelError, Kernels};
 use crate::{Error, Report, Residual, Watch, affinity, files, host, solve};
 
 /// How a run is made, beside what is run.
@@ -40,6 +40,9 @@ pub enum RunError {
     /// The candidate breaks a hard rule.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// The kernels cannot be used.
+    #[error(transparent)]
+    Kernels(#[from] KernelError),
     /// The matrix with its workspace does not fit.
     #[error(
         "N={n} P={p} Q={q} NB={nb} needs {:.2} GiB, {:.2} GiB are available; \
@@ -136,16 +139,13 @@ pub fn check_memory(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
 }
 
 impl Runner {
-    /// Takes the kernels.
+    /// Loads and tests the kernels; of `auto` the fastest.
     ///
     /// # Errors
-    /// [`RunError::Rule`] for kernels that are not there yet.
+    /// [`RunError::Kernels`].
     pub fn new(choice: &KernelChoice) -> Result<Self, RunError> {
-        if *choice != KernelChoice::Builtin {
-            let found = String::from(choice.clone());
-            return Err(RuleError::Unsupported { name: "kernels", found, supported: "builtin" }.into());
-        }
-        Ok(Self { kernels: Box::new(Builtin), choice: choice.clone(), why: "the default".to_owned() })
+        let (choice, why) = kernels::resolve(choice)?;
+        Ok(Self { kernels: kernels::load(&choice)?, choice, why })
     }
 
     /// Which kernels, and why these.

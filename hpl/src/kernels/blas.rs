@@ -3,7 +3,7 @@
 //! The library is told to be sequential and is never unloaded: its own threads or exit handlers may outlive any
 //! handle. Loading runs foreign code, which may crash the process; real runs are guarded child processes.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -20,7 +20,13 @@ const SET_THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_
 /// Functions `char *f(void)` that say what the library is.
 const VERSION: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
-type Int = *const c_int;
+/// A size. It points to 64 bits: on a little-endian machine a library with 32-bit integers, which is the usual
+/// case, reads the low half, and one with 64-bit integers reads all instead of running over the end.
+type Int = *const i64;
+
+/// A length of a character argument, which Fortran passes by value at the end; C implementations do not look.
+type Len = usize;
+
 type Dgemm = unsafe extern "C" fn(
     *const c_char,
     *const c_char,
@@ -35,6 +41,8 @@ type Dgemm = unsafe extern "C" fn(
     *const f64,
     *mut f64,
     Int,
+    Len,
+    Len,
 );
 type Dtrsm = unsafe extern "C" fn(
     *const c_char,
@@ -48,6 +56,10 @@ type Dtrsm = unsafe extern "C" fn(
     Int,
     *mut f64,
     Int,
+    Len,
+    Len,
+    Len,
+    Len,
 );
 
 /// The two routines of a BLAS library.
@@ -65,7 +77,7 @@ impl Blas {
     pub fn open(path: &Path) -> Result<Self, KernelError> {
         // SAFETY: loading runs the library's initialisers; the user named it as a BLAS to run.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: error.to_string() })?;
+            .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: reason(&error) })?;
         // Never closed.
         let library: &'static Library = Box::leak(Box::new(library));
         let prefix = PREFIXES
@@ -79,13 +91,17 @@ impl Blas {
         let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
         Ok(Self {
             name: format!("{} ({version})", path.display()),
-            // SAFETY: by their names these are Fortran BLAS routines with 32-bit integers, called so for 40 years; the
-            // self-test catches a build with 64-bit integers, which reads garbage from 32-bit ones.
+            // SAFETY: by their names these are the BLAS routines, whose arguments have not changed in 40 years.
             dgemm: unsafe { std::mem::transmute::<*mut (), Dgemm>(dgemm) },
             // SAFETY: as above.
             dtrsm: unsafe { std::mem::transmute::<*mut (), Dtrsm>(dtrsm) },
         })
     }
+}
+
+/// The loader's own words, which the error keeps as its source.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Address of a symbol, never null.
@@ -123,13 +139,13 @@ fn version(library: &'static Library, prefix: &str) -> Option<String> {
 }
 
 /// A size as BLAS takes it.
-fn int(size: usize) -> c_int {
-    c_int::try_from(size).expect("a local matrix has at most 2^31 rows and columns")
+fn int(size: usize) -> i64 {
+    i64::from(i32::try_from(size).expect("a local matrix has at most 2^31 rows and columns"))
 }
 
-/// A leading dimension as BLAS takes it: at least 1 and at least the rows, also for views of one column.
-fn ld(ld: usize, rows: usize) -> c_int {
-    int(ld.max(rows).max(1))
+/// A leading dimension as BLAS takes it: at least 1 also for an empty view.
+fn ld(ld: usize) -> i64 {
+    int(ld.max(1))
 }
 
 impl Kernels for Blas {
@@ -143,11 +159,12 @@ impl Kernels for Blas {
         if m == 0 || n == 0 || k == 0 {
             return;
         }
-        let (lda, ldb, ldc) = (ld(a.ld(), a.rows()), ld(b.ld(), b.rows()), ld(c.ld(), c.rows()));
+        let (lda, ldb, ldc) = (ld(a.ld()), ld(b.ld()), ld(c.ld()));
         let (no, minus, one) = (c"N".as_ptr(), -1.0, 1.0);
         // SAFETY: the views hold m×k, k×n and m×n elements at these leading dimensions; C is exclusive.
         unsafe {
-            (self.dgemm)(no, no, &m, &n, &k, &minus, a.as_ptr(), &lda, b.as_ptr(), &ldb, &one, c.as_mut_ptr(), &ldc);
+            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+            (self.dgemm)(no, no, &m, &n, &k, &minus, a, &lda, b, &ldb, &one, c, &ldc, 1, 1);
         }
     }
 
@@ -157,37 +174,58 @@ impl Kernels for Blas {
         if k == 0 || n == 0 {
             return;
         }
-        let (ldl, ldb, one) = (ld(l.ld(), l.rows()), ld(b.ld(), b.rows()), 1.0);
+        let (ldl, ldb, one) = (ld(l.ld()), ld(b.ld()), 1.0);
         let (left, lower, no, unit) = (c"L".as_ptr(), c"L".as_ptr(), c"N".as_ptr(), c"U".as_ptr());
         // SAFETY: the views hold k×k and k×n elements at these leading dimensions; B is exclusive.
         unsafe {
-            (self.dtrsm)(left, lower, no, unit, &k, &n, &one, l.as_ptr(), &ldl, b.as_mut_ptr(), &ldb);
+            let (l, b) = (l.as_ptr(), b.as_mut_ptr());
+            (self.dtrsm)(left, lower, no, unit, &k, &n, &one, l, &ldl, b, &ldb, 1, 1, 1, 1);
         }
     }
 }
 
-/// Libraries that may be a BLAS, in the folders where systems keep them.
+/// Libraries that may be a BLAS by their names, in the folders where systems keep them; each file once.
 pub(super) fn installed() -> Vec<PathBuf> {
-    const FOLDERS: [&str; 8] = [
+    const FOLDERS: [&str; 9] = [
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
         "/usr/lib64",
         "/usr/lib",
+        "/usr/local/lib64",
         "/usr/local/lib",
         "/opt/OpenBLAS/lib",
         "/opt/intel/oneapi/mkl/latest/lib",
         "/opt/AMD/aocl/lib",
     ];
-    const NAMES: [&str; 6] =
-        ["libopenblas.so.0", "libopenblas.so", "libblis.so.4", "libblis.so", "libblis-mt.so", "libmkl_rt.so"];
-    let mut found: Vec<PathBuf> = Vec::new();
-    for path in FOLDERS.iter().flat_map(|folder| NAMES.iter().map(move |name| Path::new(folder).join(name))) {
-        // Several names lead to one file.
-        if let Ok(file) = path.canonicalize()
-            && !found.contains(&file)
+    let entries = FOLDERS.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let named = entries.filter(|entry| is_blas_name(&entry.file_name().to_string_lossy()));
+    // Several names lead to one file.
+    let mut files: Vec<PathBuf> = named.filter_map(|entry| entry.path().canonicalize().ok()).collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
+/// Whether a shared library of this file name is a BLAS: `libopenblas.so`, `libopenblasp-r0.3.21.so`,
+/// `libblis.so.4`, `libmkl_rt.so.2`, `libblas.so.3`.
+fn is_blas_name(name: &str) -> bool {
+    let known = ["libopenblas", "libblis", "libmkl_rt.", "libblas."].iter().any(|start| name.starts_with(start));
+    known && (name.ends_with(".so") || name.contains(".so."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blas_names() {
+        for name in ["libopenblas.so", "libopenblasp-r0.3.21.so", "libblis.so.4", "libmkl_rt.so.2", "libblas.so.3"] {
+            assert!(is_blas_name(name), "{name}");
+        }
+        for name in
+            ["libblas.a", "libopenblas.txt", "libc.so.6", "liblapack.so.3", "libmkl_core.so", "libblastrampoline.so"]
         {
-            found.push(file);
+            assert!(!is_blas_name(name), "{name}");
         }
     }
-    found
 }
