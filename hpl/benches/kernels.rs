@@ -2,11 +2,13 @@
 //!
 //! `cargo bench -p hpl --bench kernels -- [builtin|PATH of a BLAS]…`; the best of the repeats in 0.1 s each.
 
+use std::hint::black_box;
 use std::time::Instant;
 
-use hpl::kernels::{Builtin, Kernels};
+use hpl::kernels::{self, KernelError, Kernels};
 use hpl::mat::{Buffer, Mat, MatMut};
 use hpl::matgen;
+use space::KernelChoice;
 
 /// Repeats `run` for 0.1 s, at least twice, and yields the rate of the fastest in GFLOP/s.
 fn rate(flops: f64, mut run: impl FnMut()) -> f64 {
@@ -54,6 +56,13 @@ fn slab(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
     rate(flops, || kernels.update_slab(&packed, l1.view(k, k), u.view_mut(k, n), c.view_mut(m, n)))
 }
 
+/// Time to prepare L2 for the update, in nanoseconds per element.
+fn pack_ns(kernels: &dyn Kernels, m: usize, k: usize) -> f64 {
+    let l2 = Matrix::new(m, k);
+    let elements = (m * k) as f64;
+    elements / rate(elements, || drop(black_box(kernels.pack_l(l2.view(m, k))))) / elements
+}
+
 fn trsm(kernels: &dyn Kernels, k: usize, n: usize) -> f64 {
     let (mut l, mut b) = (Matrix::new(k, k), Matrix::new(4008, n));
     // Small multipliers keep the repeated solution bounded.
@@ -71,6 +80,7 @@ fn print(kernels: &dyn Kernels) {
     line("update m=n=2000, k", &blocks, &|k| gemm(kernels, 2000, 2000, k));
     line("gemm m=4000 n=192, k", &blocks, &|k| gemm(kernels, 4000, 192, k));
     line("slab m=4000 n=192, k", &blocks, &|k| slab(kernels, 4000, 192, k));
+    line("pack k=192 in ns/element, m", &[1000, 4000, 8000, 16000, 32000], &|m| pack_ns(kernels, m, 192));
     line("panel m=4000, n=k", &[1, 2, 4, 8, 16, 32, 64, 96], &|k| gemm(kernels, 4000, k, k));
     line("panel m=4000 n=1, k", &[2, 4, 8, 16, 32, 64, 128], &|k| gemm(kernels, 4000, 1, k));
     line("panel m=4000 k=1, n", &[2, 4, 8, 16, 32, 64, 128], &|n| gemm(kernels, 4000, n, 1));
@@ -80,6 +90,14 @@ fn print(kernels: &dyn Kernels) {
     line("trsm k=n", &[1, 2, 4, 8, 16, 32, 64, 96], &|k| trsm(kernels, k, k));
 }
 
-fn main() {
-    print(&Builtin);
+fn main() -> Result<(), KernelError> {
+    // Cargo adds `--bench`.
+    let mut choices: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    if choices.is_empty() {
+        choices.push("builtin".to_owned());
+    }
+    for choice in choices {
+        print(&*kernels::load(&KernelChoice::from(choice))?);
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! HPL's random matrix, generated wherever it is needed.
 //!
 //! X' = a·X + 1 mod 2⁶⁴ with X₀ = 100; element (i, j) of the N×(N+1) matrix `[A | b]` is
-//! 0.5 − X·2⁻⁶⁴ with X = X₁₊ᵢ₊ⱼ·ₙ, bit for bit as in [HPL] testing/matgen/HPL_rand.c. Any element is
+//! 0.5 − X·2⁻⁶⁴ with X = X₁₊ᵢ₊ⱼ·ₙ, bit for bit as in \[HPL\] testing/matgen/HPL_rand.c. Any element is
 //! reached in O(log) steps, so the values depend on N only, not on NB, P or Q.
 
 use std::ops::Range;
