@@ -17,7 +17,7 @@ use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Plan, Section, Step, Task};
 use crate::swap::{Exchange, Moves};
 use crate::team::Team;
-use crate::update::{Queue, Slab, Update};
+use crate::update::{self, Queue, Slab, Update};
 use crate::watch::Watch;
 
 /// Time between two reports of progress.
@@ -225,6 +225,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         a: MatMut<'_>,
         u: &mut [f64],
     ) -> Result<(), Error> {
+        let start = Instant::now();
         let panel = self.panels.front().expect("the plan brings the panel before its update").clone();
         let shape = panel.shape();
         let (mut before, from) = a.split_cols(section.cols.start);
@@ -235,10 +236,11 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let update = Update {
             kernels: self.kernels,
             l1: panel.l1(),
-            l2: self.kernels.pack_l(panel.l2()),
+            l2: update::pack(self.kernels, team, panel.l2())?,
             interchanges: (self.grid.p == 1).then(in_place),
         };
         let queue = Queue::new(slab, team.threads());
+        self.phases.add(self.step, Phase::Update, start);
         let helper = |_| {
             while let Some(mut slab) = queue.next() {
                 update.interchange(&mut slab);

@@ -1,7 +1,6 @@
 //! HPL's check of a solution against the matrix, generated anew.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use crate::Error;
 use crate::comm::{Comm, PeerGone};
@@ -62,14 +61,9 @@ pub(crate) fn check<C: Comm>(
 ) -> Result<Residual, Error> {
     let cols = layout.cols.local_len(grid.col);
     let share = cols.div_ceil(team.threads()).max(1);
-    let parts: Vec<Range<usize>> = (0..cols).step_by(share).map(|at| at..cols.min(at + share)).collect();
-    let done: Vec<Mutex<Option<Partial>>> = parts.iter().map(|_| Mutex::new(None)).collect();
+    let parts = (0..cols).step_by(share).map(|at| at..cols.min(at + share)).collect();
     let place = (grid.row, grid.col);
-    team.each(parts.into_iter().zip(&done).collect(), |(cols, done)| {
-        let partial = partial(layout, place, cols, x);
-        done.lock().expect("locked once").replace(partial);
-    })?;
-    let partials = done.into_iter().filter_map(|done| done.into_inner().expect("nobody panicked")).collect();
+    let partials = team.map(parts, |cols| partial(layout, place, cols, x))?;
     Ok(combine(layout, grid, comm, partials, x)?)
 }
 

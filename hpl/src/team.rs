@@ -65,7 +65,7 @@ struct Shared {
     spin: bool,
 }
 
-/// Nothing panics while it holds the lock.
+/// What these locks guard is replaced as a whole: sound whoever panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -161,19 +161,31 @@ impl Team<'_> {
         if self.shared.panicked.load(Ordering::Relaxed) { Err(HelperPanicked) } else { Ok(result) }
     }
 
-    /// Runs `work` once on each part, part i by thread i; there are at most as many parts as threads.
+    /// Runs `work` once on each part, part i by thread i, and returns the results in order; there are at most
+    /// as many parts as threads.
     ///
     /// # Errors
     /// [`HelperPanicked`], after all have ended.
-    pub fn each<T: Send>(&mut self, parts: Vec<T>, work: impl Fn(T) + Sync) -> Result<(), HelperPanicked> {
+    pub fn map<T: Send, R: Send>(
+        &mut self,
+        parts: Vec<T>,
+        work: impl Fn(T) -> R + Sync,
+    ) -> Result<Vec<R>, HelperPanicked> {
         assert!(parts.len() <= self.threads(), "one part per thread");
-        let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
-        let mine = |index: usize| parts.get(index).and_then(|part| lock(part).take()).map_or((), &work);
-        if parts.len() > 1 {
-            return self.fork(&mine, || mine(0));
+        if parts.len() <= 1 {
+            return Ok(parts.into_iter().map(work).collect());
         }
-        mine(0);
-        Ok(())
+        let slots: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
+        let mine = |index: usize| {
+            if let Some(slot) = slots.get(index) {
+                let mut slot = lock(slot);
+                let part = slot.0.take();
+                slot.1 = part.map(&work);
+            }
+        };
+        self.fork(&mine, || mine(0))?;
+        let result = |slot: Mutex<(_, Option<R>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+        Ok(slots.into_iter().filter_map(result).collect())
     }
 
     /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a
@@ -200,7 +212,7 @@ impl Team<'_> {
             (first, part)
         });
         let parts = parts.collect();
-        self.each(parts, |(first, part)| work(first, part))
+        self.map(parts, |(first, part)| work(first, part)).map(drop)
     }
 
     fn start(&self, job: Option<&'static Job<'static>>) {

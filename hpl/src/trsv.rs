@@ -121,8 +121,7 @@ impl<C: Comm> Trsv<'_, C> {
         let y = &mut self.y[rows];
         let share = team.share(y.len(), x.len());
         let parts = y.chunks_mut(share).enumerate().collect();
-        team.each(parts, |(part, y): (usize, &mut [f64])| {
-            vector::gemv(u.sub(part * share, 0, y.len(), x.len()), x, y);
-        })
+        let product = |(part, y): (usize, &mut [f64])| vector::gemv(u.sub(part * share, 0, y.len(), x.len()), x, y);
+        team.map(parts, product).map(drop)
     }
 }

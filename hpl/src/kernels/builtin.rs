@@ -2,7 +2,7 @@
 
 use super::product::{self, Packed};
 use super::simd::Isa;
-use super::{Kernels, PackedL, triangle};
+use super::{Kernels, PackedL, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 
 /// Products with at most this many columns gain nothing from a copy of A.
@@ -38,12 +38,12 @@ impl Kernels for Builtin {
         PackedL { plain: l2, packed: Some(packed) }
     }
 
-    fn update_slab(&self, l2: &PackedL<'_>, l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
+    fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
-        match &l2.packed {
+        by_blocks(l2, c, |l2, c| match &l2.packed {
             Some(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
             None => self.gemm(l2.plain, u.as_ref(), c),
-        }
+        });
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
         let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
         Builtin.trsm(l1, MatMut::new(&mut u1, k, n, k));
         Builtin.gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
-        let packed = Builtin.pack_l(l2);
+        let packed = [Builtin.pack_l(l2.sub(0, 0, 100, k)), Builtin.pack_l(l2.sub(100, 0, m - 100, k))];
         Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
         assert_eq!(u1, u2);
         assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));

@@ -119,7 +119,7 @@ fn rate_gflops(kernels: &dyn Kernels) -> f64 {
         let start = Instant::now();
         let packed = kernels.pack_l(Mat::new(&l2, M, K, M));
         let (u, c) = (MatMut::new(&mut u, K, N, K), MatMut::new(&mut c, M, N, M));
-        kernels.update_slab(&packed, Mat::new(&l1, K, K, K), u, c);
+        kernels.update_slab(&[packed], Mat::new(&l1, K, K, K), u, c);
         best_s = best_s.min(start.elapsed().as_secs_f64());
     }
     (2 * M * N * K + K * K * N) as f64 / best_s * 1e-9

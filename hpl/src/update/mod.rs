@@ -6,6 +6,7 @@ use std::vec;
 use crate::kernels::{Kernels, PackedL};
 use crate::mat::{Mat, MatMut};
 use crate::swap;
+use crate::team::{HelperPanicked, Team};
 
 /// Columns of the widest slab: wide enough for the kernels, narrow enough to deal evenly.
 const WIDEST: usize = 256;
@@ -28,8 +29,8 @@ pub(crate) struct Update<'a, K> {
     pub(crate) kernels: &'a K,
     /// L1 of the panel.
     pub(crate) l1: Mat<'a>,
-    /// L2 of the panel.
-    pub(crate) l2: PackedL<'a>,
+    /// L2 of the panel, packed, in blocks from top to bottom.
+    pub(crate) l2: Vec<PackedL<'a>>,
     /// Rows to interchange first, counted from the first row of U, when there is one process row.
     pub(crate) interchanges: Option<Vec<usize>>,
 }
@@ -51,6 +52,17 @@ impl<K: Kernels> Update<'_, K> {
             }
         }
     }
+}
+
+/// Packs L2, each thread some rows.
+pub(crate) fn pack<'a, K: Kernels>(
+    kernels: &K,
+    team: &mut Team<'_>,
+    l2: Mat<'a>,
+) -> Result<Vec<PackedL<'a>>, HelperPanicked> {
+    let share = team.share(l2.rows(), l2.cols());
+    let blocks = (0..l2.rows()).step_by(share).map(|row| l2.sub(row, 0, share.min(l2.rows() - row), l2.cols()));
+    team.map(blocks.collect(), |block| kernels.pack_l(block))
 }
 
 /// Slabs not yet taken.
