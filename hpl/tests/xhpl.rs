@@ -206,6 +206,13 @@ fn wrong_flags() {
 }
 
 #[test]
+fn the_fastest_kernels_on_request() {
+    let output = xhpl(&folder(DAT), &["--blas", "auto"]);
+    assert!(succeeds(&output).contains("PASSED"));
+    assert!(text(&output.stderr).contains("fastest") && text(&output.stderr).contains("builtin"));
+}
+
+#[test]
 fn output_goes_where_lines_3_and_4_say() {
     let to_file = folder(&dat(&[(3, "result.txt"), (4, "8")]));
     assert_eq!(succeeds(&xhpl(&to_file, &[])), "");

@@ -91,7 +91,7 @@ fn xhpl(args: &Args) -> Result<(), Failure> {
     check(&candidates, args.force)?;
     let runner = Runner::new(&args.blas)?;
     let mut out = Out::open(&dat)?;
-    describe(&runner, &candidates, cores);
+    describe(&runner, &candidates, cores, &args.blas);
     run_all(&dat, &candidates, &runner, args, &mut out)
 }
 
@@ -134,9 +134,12 @@ fn line_of(error: &RunError) -> Option<usize> {
 }
 
 /// Tells on stderr what the output does not say.
-fn describe(runner: &Runner, candidates: &[Candidate], cores: usize) {
+fn describe(runner: &Runner, candidates: &[Candidate], cores: usize, asked: &KernelChoice) {
     let (name, why) = runner.kernels();
-    note(&format!("kernels: {name} ({why})"));
+    note(&format!("kernels: {name}"));
+    if *asked == KernelChoice::Auto {
+        note(why);
+    }
     note("L1, U and EQUIL have no effect in this version");
     for candidate in candidates {
         let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
