@@ -22,6 +22,9 @@ const STOLEN: f64 = 0.02;
 /// Disturbed rounds, as a share of all, that are worth a warning.
 const DISTURBED: f64 = 0.2;
 
+/// Least memory kept for the system and its caches, in bytes; otherwise a twentieth of what is available.
+const RESERVED: u64 = 256 << 20;
+
 /// What to calibrate, and for how long.
 #[derive(Debug, Clone)]
 pub struct CalibrationOptions {
@@ -101,7 +104,7 @@ pub fn calibrate(
             count: 1,
             cores: options.cores.len(),
             memory_bytes: before.memory_available_bytes,
-            reserved_bytes: 0,
+            reserved_bytes: (before.memory_available_bytes / 20).max(RESERVED),
             peak_gflops: peak_gflops(&samples, options.cores.len()),
         }],
         rates,

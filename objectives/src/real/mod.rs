@@ -26,3 +26,4 @@ mod words;
 pub use launch::{RealRuns, Running};
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, RecordError};
+pub use words::quoted;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The words of a command as bash reads them: joined with spaces they make a line that runs the command.
 /// Bytes that are no UTF-8 become `$'\xff'`.
-pub(super) fn quoted<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Vec<String> {
+pub fn quoted<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Vec<String> {
     command.into_iter().map(|word| quote(word.as_ref())).collect()
 }
 
