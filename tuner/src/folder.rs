@@ -118,6 +118,32 @@ impl RunFolder {
         self.root.join("phases").join(format!("{trial}.parquet"))
     }
 
+    /// `trials/<trial>`: input and output of one run.
+    pub fn trial(&self, trial: u64) -> PathBuf {
+        self.root.join("trials").join(trial.to_string())
+    }
+
+    /// Numbers of the trials that were begun, ascending; finished or not.
+    ///
+    /// # Errors
+    /// [`RecordError::Read`] when `trials/` is there but cannot be listed.
+    pub fn trials_begun(&self) -> Result<Vec<u64>, RecordError> {
+        let path = self.root.join("trials");
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(RecordError::read(&path))?,
+        };
+        let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+        let mut numbers: Vec<u64> = entries.filter_map(number).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// `calibration/`: output of the calibration.
+    pub fn calibration(&self) -> PathBuf {
+        self.root.join("calibration")
+    }
+
     /// `session.toml`: what a resume needs besides the journal.
     pub fn session_toml(&self) -> PathBuf {
         self.root.join("session.toml")

@@ -4,12 +4,25 @@
 //! (what is kept).
 #![forbid(unsafe_code)]
 
+pub mod budget;
+pub mod calibrate;
+pub mod cli;
+pub mod commands;
+pub mod cost;
+pub mod drive;
 pub mod error;
+pub mod exit;
 pub mod folder;
 pub mod history;
+pub mod interrupt;
 pub mod journal;
 pub mod parquet;
+pub mod prepare;
+pub mod prior;
+pub mod progress;
 pub mod record;
 pub mod report;
+pub mod schedule;
 pub mod session;
+pub mod store;
 pub mod strategy;

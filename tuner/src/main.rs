@@ -1,2 +1,39 @@
-//! stub
-fn main() {}
+//! The program `hpl-tune`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use objectives::real::guard;
+use tuner::cli::{Cli, Command};
+use tuner::{commands, exit};
+
+fn main() -> ExitCode {
+    // The guard of a run blocks signals, so it comes before anything that could start a thread.
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == guard::VERB) {
+        return guard::main(std::env::args_os().skip(2));
+    }
+    let cli = Cli::parse();
+    let done = match cli.command {
+        None => commands::tune::tune(&cli.tune),
+        Some(Command::Tune(args)) => commands::tune::tune(&args),
+        Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Calibrate(args)) => commands::calibrate::calibrate(&args),
+        Some(Command::Report(args)) => commands::report::report(&args),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        // Whoever closed the pipe has seen enough.
+        Err(error) if closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hpl-tune: {error:#}");
+            ExitCode::from(exit::code(&error))
+        }
+    }
+}
+
+fn closed_pipe(error: &anyhow::Error) -> bool {
+    let io = |e: &(dyn std::error::Error + 'static)| {
+        e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(io)
+}

@@ -232,7 +232,7 @@ impl Row {
 }
 
 /// Who a trial is; all that is known of it before it ends.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Number of the trial in its session, from 0.
     pub trial: u64,
@@ -255,6 +255,8 @@ pub struct Identity {
 impl Identity {
     /// [`Row::strategy`] of a run of the baseline configuration.
     pub const BASELINE: &str = "baseline";
+    /// [`Row::strategy`] of the runs that compare best and baseline once the best is chosen.
+    pub const CONFIRM: &str = "confirm";
     /// [`Row::strategy`] of the final, verified run.
     pub const FINAL: &str = "final";
 }

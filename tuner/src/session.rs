@@ -46,8 +46,14 @@ pub struct Session {
     pub memory_bytes: u64,
     /// Kernels that runs use, never `auto`.
     pub kernels: KernelChoice,
+    /// Ranks that every candidate has; `None` when they are searched.
+    pub ranks: Option<usize>,
+    /// Threads that each rank of every candidate has; `None` when they are searched.
+    pub threads: Option<usize>,
     /// Target N of the search, once it is chosen.
     pub n: Option<usize>,
+    /// Whether the user chose N: then the final run has it too.
+    pub n_fixed: bool,
     /// The largest N that memory allows, once it is known.
     pub n_memory: Option<usize>,
     /// Whether the budget, rather than memory or the user, limits N.

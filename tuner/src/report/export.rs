@@ -5,9 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use space::Candidate;
 use space::dat::{DatError, HplDat};
 
-use super::{Score, digits};
+use super::digits;
 use crate::error::RecordError;
 use crate::folder::{RunFolder, replace_file};
 
@@ -36,14 +37,20 @@ pub enum ExportError {
 }
 
 impl Exports {
-    /// The files for `best`. `program` is the path of `hpl-tune`; `hpl_out` is what the final run printed.
-    pub fn new(best: &Score, program: &Path, hpl_out: Option<String>) -> Result<Self, ExportError> {
-        let mut dat = HplDat::single(&best.candidate.hpl);
-        dat.comments[1] = format!("hpl-tune: {} GFLOP/s measured", digits(best.rate_gflops));
+    /// The files for the candidate that ran at `rate_gflops`. `program` is the path of `hpl-tune`; `hpl_out` is what
+    /// the final run printed.
+    pub fn new(
+        candidate: &Candidate,
+        rate_gflops: f64,
+        program: &Path,
+        hpl_out: Option<String>,
+    ) -> Result<Self, ExportError> {
+        let mut dat = HplDat::single(&candidate.hpl);
+        dat.comments[1] = format!("hpl-tune: {} GFLOP/s measured", digits(rate_gflops));
         Ok(Self {
             hpl_dat: dat.write()?,
-            engine_params: toml::to_string(&best.candidate.engine)?,
-            run_sh: run_sh(best, program),
+            engine_params: toml::to_string(&candidate.engine)?,
+            run_sh: run_sh(candidate.hpl.n, rate_gflops, program),
             hpl_out,
         })
     }
@@ -67,7 +74,7 @@ impl Exports {
 }
 
 /// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
-fn run_sh(best: &Score, program: &Path) -> String {
+fn run_sh(n: usize, rate_gflops: f64, program: &Path) -> String {
     format!(
         "#!/bin/sh\n\
          # The best run: {} GFLOP/s measured at N = {}. Arguments are passed on.\n\
@@ -75,8 +82,8 @@ fn run_sh(best: &Score, program: &Path) -> String {
          program={}\n\
          [ -x \"$program\" ] || program=hpl-tune\n\
          exec \"$program\" run --dat \"$here/HPL.dat\" --engine-params \"$here/engine-params.toml\" \"$@\"\n",
-        digits(best.rate_gflops),
-        best.candidate.hpl.n,
+        digits(rate_gflops),
+        n,
         quote(&program.to_string_lossy()),
     )
 }
@@ -104,7 +111,7 @@ mod tests {
         std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         let best = Summary::new(&session(), &[row(0)]).best.unwrap();
-        let exports = Exports::new(&best, &program, Some("printed".into())).unwrap();
+        let exports = Exports::new(&best.candidate, best.rate_gflops, &program, Some("printed".into())).unwrap();
         exports.write(&folder).unwrap();
         let output = Command::new(folder.run_sh()).arg("--force").current_dir("/").output().unwrap();
         let (dat, engine) = (folder.hpl_dat(), folder.engine_params());

@@ -51,7 +51,7 @@ fn head(summary: &Summary) -> String {
     }
     if let Some(row) = &summary.final_run {
         let (word, detail) = match (row.passed, row.rate_gflops) {
-            (true, Some(rate)) => ("PASSED", format!("{} GFLOP/s", digits(rate))),
+            (true, Some(rate)) => ("PASSED", format!("{} GFLOP/s at N = {}", digits(rate), row.n)),
             _ => ("FAILED", row.failure_detail.clone().unwrap_or_else(|| row.outcome.name().to_owned())),
         };
         facts.push(("final run", word.to_owned(), detail));

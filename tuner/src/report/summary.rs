@@ -30,13 +30,13 @@ pub struct Summary {
     pub distinct_candidates: usize,
     /// Failed trials by kind.
     pub failures: BTreeMap<Outcome, usize>,
-    /// The candidate of the final run; without a passed one, the candidate with the highest median.
+    /// The candidate of the final run at the target N; without a passed one, the candidate with the highest median.
     pub best: Option<Score>,
-    /// The final run, whatever came of it.
+    /// The final run, whatever came of it. It may have a larger N than the search.
     pub final_run: Option<Row>,
     /// The baseline configuration.
     pub baseline: Option<Score>,
-    /// Best by baseline, from runs measured one right after the other.
+    /// Best by baseline, from runs measured one right after the other once the best was chosen.
     pub best_by_baseline: Option<Ratio>,
     /// The candidates with the highest medians at the best's N.
     pub top: Vec<Score>,
@@ -67,7 +67,12 @@ impl Summary {
         let scores = scores(rows);
         let final_run = rows.iter().rfind(|row| row.strategy == Identity::FINAL);
         let score_of = |candidate: Candidate| scores.iter().find(|score| score.candidate == candidate).cloned();
-        let verified = final_run.filter(|row| row.passed).and_then(|row| score_of(row.candidate()));
+        let at_target = |row: &Row| {
+            let mut candidate = row.candidate();
+            candidate.hpl.n = session.n.unwrap_or(candidate.hpl.n);
+            candidate
+        };
+        let verified = final_run.filter(|row| row.passed).and_then(|row| score_of(at_target(row)));
         let best = verified.or_else(|| scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned());
         let best = best.or_else(|| scores.first().cloned());
         let baseline =
@@ -102,7 +107,8 @@ impl Summary {
     }
 }
 
-/// Rates of `best` and `baseline` from runs recorded as pairs of the two, in whichever order they ran.
+/// Rates of `best` and `baseline` from the pairs that were run to compare the two, in whichever order they ran.
+/// Runs that helped to choose the best are not among them: their luck would count for it.
 fn pairs(rows: &[Row], best: &Candidate, baseline: &Candidate) -> Vec<(f64, f64)> {
     if best == baseline {
         return Vec::new();
@@ -119,7 +125,7 @@ fn pairs(rows: &[Row], best: &Candidate, baseline: &Candidate) -> Vec<(f64, f64)
             None
         }
     };
-    rows.iter().filter_map(pair).collect()
+    rows.iter().filter(|row| row.strategy == Identity::CONFIRM).filter_map(pair).collect()
 }
 
 /// The scores of all candidates that passed, highest median first.
@@ -182,7 +188,10 @@ pub(crate) mod tests {
             cores: vec![0, 1],
             memory_bytes: 8 << 30,
             kernels: KernelChoice::Builtin,
+            ranks: None,
+            threads: None,
             n: Some(1000),
+            n_fixed: false,
             n_memory: Some(20_000),
             n_limited_by_budget: true,
         }
@@ -191,6 +200,10 @@ pub(crate) mod tests {
     /// Trial `number` of the candidate with this NB.
     fn run(number: u64, nb: usize, rate: f64, paired_with: Option<u64>) -> Row {
         Row { trial: number, nb, rate_gflops: Some(rate), paired_with, ..row(0) }
+    }
+
+    fn confirm(number: u64, nb: usize, rate: f64, paired_with: Option<u64>) -> Row {
+        Row { strategy: Identity::CONFIRM.into(), ..run(number, nb, rate, paired_with) }
     }
 
     fn failed(number: u64, outcome: Outcome) -> Row {
@@ -225,14 +238,17 @@ pub(crate) mod tests {
     fn pairs_count_in_both_orders_and_only_between_best_and_baseline() {
         let baseline = HplParams::baseline(1000, 1, 2).nb;
         let mut rows = vec![Row { strategy: Identity::BASELINE.into(), ..run(0, baseline, 10.0, None) }];
-        rows.push(run(1, 192, 11.0, Some(0)));
-        rows.push(run(2, baseline, 10.0, Some(1)));
-        rows.push(run(3, 64, 5.0, Some(2)));
-        rows.push(Row { passed: false, ..run(4, baseline, 1.0, None) });
-        rows.push(run(5, 192, 12.0, Some(4)));
-        rows.push(Row { strategy: Identity::FINAL.into(), ..run(6, 192, 12.0, Some(0)) });
+        rows.push(run(1, 192, 20.0, Some(0)));
+        rows.push(confirm(2, baseline, 10.0, None));
+        rows.push(confirm(3, 192, 11.0, Some(2)));
+        rows.push(confirm(4, baseline, 10.0, Some(3)));
+        rows.push(confirm(5, 64, 5.0, Some(4)));
+        rows.push(Row { passed: false, ..confirm(6, baseline, 1.0, None) });
+        rows.push(confirm(7, 192, 12.0, Some(6)));
+        // The final run is larger: it names the best, and is no pair.
+        rows.push(Row { strategy: Identity::FINAL.into(), n: 1200, ..run(8, 192, 12.0, Some(4)) });
         let ratio = Summary::new(&session(), &rows).best_by_baseline.unwrap();
-        assert_eq!((ratio.pairs, ratio.median), (3, 1.1));
+        assert_eq!((ratio.pairs, ratio.median), (2, 1.1));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn summary(summary: &Summary) -> String {
             "Final run",
             match (row.rate_gflops, row.residual) {
                 (Some(rate), Some(residual)) if row.passed => {
-                    format!("{} GFLOP/s, residual {} PASSED", digits(rate), digits(residual))
+                    format!("{} GFLOP/s at N = {}, residual {} PASSED", digits(rate), row.n, digits(residual))
                 }
                 _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
             },

@@ -23,6 +23,7 @@ pub use surrogate::Surrogate;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use space::dims::{Point, Space};
 
 use crate::history::History;
@@ -78,7 +79,7 @@ pub struct Proposal {
 }
 
 /// A posterior at one point.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Median of the expected GFLOP/s.
     pub rate_gflops: f64,

@@ -1,0 +1,71 @@
+//! The wall-clock budget: how much is left, what still fits, what must be kept for the final run.
+
+use std::time::{Duration, Instant};
+
+/// Smallest budget that allows a calibration, a baseline, a few trials and a verified final run, in seconds.
+pub const SMALLEST_BUDGET_S: f64 = 30.0;
+
+/// Share of the budget that calibration may take.
+const CALIBRATION_SHARE: f64 = 0.1;
+
+/// Longest calibration in seconds.
+const CALIBRATION_LIMIT_S: f64 = 60.0;
+
+/// A running budget. Time that passed before a kill counts, downtime does not.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    started: Instant,
+    spent_before_s: f64,
+    total_s: f64,
+}
+
+impl Budget {
+    /// A budget of `total_s` seconds of which `spent_before_s` were spent before `started`.
+    pub fn new(started: Instant, total_s: f64, spent_before_s: f64) -> Self {
+        Self { started, spent_before_s, total_s }
+    }
+
+    /// The whole budget in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.total_s
+    }
+
+    /// Seconds spent, over all sittings of the session.
+    pub fn spent_s(&self) -> f64 {
+        self.spent_before_s + self.started.elapsed().as_secs_f64()
+    }
+
+    /// Seconds left; negative once the budget is overdrawn.
+    pub fn left_s(&self) -> f64 {
+        self.total_s - self.spent_s()
+    }
+
+    /// The moment at which the budget ends.
+    pub fn deadline(&self) -> Instant {
+        self.started + Duration::from_secs_f64((self.total_s - self.spent_before_s).max(0.0))
+    }
+
+    /// Seconds that a calibration may take: at most a tenth of the budget and a minute.
+    pub fn calibration_s(&self) -> f64 {
+        (self.total_s * CALIBRATION_SHARE).min(CALIBRATION_LIMIT_S)
+    }
+
+    /// Wall-clock seconds that one run at the target N may take: 1/25 of the budget.
+    pub fn run_s(&self) -> f64 {
+        self.total_s / 25.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_before_a_kill_counts_and_shares_are_bounded() {
+        let budget = Budget::new(Instant::now(), 120.0, 50.0);
+        assert!((budget.left_s() - 70.0).abs() < 0.5);
+        assert_eq!(budget.calibration_s(), 12.0);
+        assert_eq!(Budget::new(Instant::now(), 36000.0, 0.0).calibration_s(), 60.0);
+        assert_eq!(budget.run_s(), 4.8);
+    }
+}

@@ -1,0 +1,91 @@
+//! The calibration of a session: `hpl-tune calibrate` as a guarded child, so that a BLAS library that crashes
+//! on loading, or hangs, is a message and not the end of the night.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use objectives::Exit;
+use objectives::real::{GuardRecord, guard};
+
+use crate::budget::Budget;
+use crate::exit;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::store::Store;
+
+/// How often the child is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Seconds that a calibration may take beyond its own budget before it is ended.
+const PATIENCE_S: f64 = 10.0;
+
+/// Measures this machine into the session's `machine.toml`; `false` when a signal asked to stop.
+///
+/// # Errors
+/// When the child fails, with the last lines that it printed.
+pub fn in_child(
+    program: &Path,
+    store: &Store,
+    budget: &Budget,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    progress.phase("calibrating");
+    let folder = store.folder().calibration();
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut seconds = budget.calibration_s();
+    loop {
+        let mut child = start(program, store, &folder, seconds)?;
+        if !wait(&mut child, budget, progress, interrupt)? {
+            return Ok(false);
+        }
+        let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
+        if store.folder().machine_toml().exists() {
+            said.lines().for_each(|line| progress.line(line));
+            return Ok(true);
+        }
+        let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
+        // A busy or large machine may need more than its share of a small budget; that is worth one more try.
+        if exit == Some(Exit::Code(i32::from(exit::BAD_INPUT))) && seconds == budget.calibration_s() {
+            seconds *= 2.0;
+            continue;
+        }
+        let end = exit.map_or_else(|| "left no record".to_owned(), |exit| exit.to_string());
+        let advice = "name the kernels with --blas builtin, or give rates with --machine";
+        bail!("the calibration {end}: {}; {advice}", said.trim());
+    }
+}
+
+fn start(program: &Path, store: &Store, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
+    Command::new(program)
+        .args([guard::VERB, "--parent", &std::process::id().to_string()])
+        .args(["--deadline-s", &(seconds + PATIENCE_S).to_string(), "--folder"])
+        .arg(folder)
+        .arg("--")
+        .arg(program)
+        .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
+        .args(["--blas", &store.session().kernels.to_string(), "--out"])
+        .arg(store.folder().machine_toml())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))
+}
+
+fn wait(child: &mut Child, budget: &Budget, progress: &mut Progress, interrupt: &Interrupt) -> anyhow::Result<bool> {
+    while child.try_wait().context("cannot wait for the calibration")?.is_none() {
+        if interrupt.asked() {
+            // The guard ends what it started; it was not waited for, so its id is its own.
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            child.wait().context("cannot wait for the calibration")?;
+            return Ok(false);
+        }
+        progress.tick(budget.left_s());
+        std::thread::sleep(POLL);
+    }
+    Ok(true)
+}

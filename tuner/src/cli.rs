@@ -1,0 +1,208 @@
+//! The command line: flags and verbs, parsed and nothing else.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use space::KernelChoice;
+
+/// Autotuner for High Performance Linpack.
+///
+/// Without a verb it tunes: measures this machine, searches HPL's parameters within the budget, and leaves the best
+/// HPL.dat, the command that runs it, a verified score and every trial in a run folder.
+#[derive(Debug, Parser)]
+#[command(name = "hpl-tune", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; tune when absent.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Flags of tune.
+    #[command(flatten)]
+    pub tune: TuneArgs,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Search for the best HPL.dat within a time budget (the default verb)
+    Tune(TuneArgs),
+    /// Run one HPL.dat once with the built-in engine; exit code 3 when the residual fails
+    Run(RunArgs),
+    /// Measure this machine's kernel and message rates into machine.toml
+    Calibrate(CalibrateArgs),
+    /// Print the summary of a run folder again and rewrite its report
+    Report(ReportArgs),
+}
+
+/// Flags of `tune`.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// Wall-clock time for everything, final run included: 90s, 2m, 4h, 1h30m; at least 30s
+    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present = "resume", conflicts_with = "resume")]
+    pub budget: Option<Duration>,
+    /// Folder for the results; runs/<host>-<date-time> by default
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub out: Option<PathBuf>,
+    /// Go on with the session in this run folder, with the flags it was started with
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+    /// Matrix order to tune for; by default the largest safe one that the budget allows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    pub n: Option<u64>,
+    /// Only grids of this many ranks
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    pub ranks: Option<u64>,
+    /// Only this many threads per rank
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    pub threads: Option<u64>,
+    /// Kernels: auto, builtin, or the path of a BLAS library
+    #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
+    pub blas: KernelChoice,
+    /// Use the rates of this machine.toml instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub machine: Option<PathBuf>,
+    /// How the next point is chosen
+    #[arg(long, value_enum, default_value_t = StrategyName::Bayes, conflicts_with = "resume")]
+    pub strategy: StrategyName,
+    /// Seed of all random choices
+    #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "resume")]
+    pub seed: u64,
+    /// How results are shown
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// HPL.dat that names exactly one run
+    #[arg(long, value_name = "FILE", default_value = "HPL.dat")]
+    pub dat: PathBuf,
+    /// Engine parameters (threads, huge pages, kernels)
+    #[arg(long, value_name = "FILE")]
+    pub engine_params: Option<PathBuf>,
+    /// Write the result as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub result: Option<PathBuf>,
+    /// Print a progress line now and then on standard error
+    #[arg(long)]
+    pub progress: bool,
+    /// Run even when memory looks too small
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Flags of `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "machine.toml")]
+    pub out: PathBuf,
+    /// Time to measure for, between 2s and 60s
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    pub budget: Duration,
+    /// Kernels: auto, builtin, or the path of a BLAS library
+    #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice)]
+    pub blas: KernelChoice,
+    /// No output but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Flags of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Run folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct OutputArgs {
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress, only the summary
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Say why each trial was chosen
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+/// Strategies by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StrategyName {
+    /// Gaussian process with the model as its mean, refined by Nelder–Mead
+    Bayes,
+    /// Nelder–Mead alone, on real runs
+    NelderMead,
+    /// Uniform without replacement
+    Random,
+    /// Best-improvement neighbourhood search
+    Local,
+}
+
+impl StrategyName {
+    /// The name in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bayes => "bayes",
+            Self::NelderMead => "nelder-mead",
+            Self::Random => "random",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// Parses a duration such as `90s`, `2m`, `1h30m`; a bare number counts seconds.
+///
+/// # Errors
+/// A sentence that names what was expected.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0 && *s < 1e9);
+    if let Some(seconds) = seconds {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    let span: jiff::SignedDuration =
+        text.parse().map_err(|_| format!("'{text}' is no time; write it as 90s, 2m, 4h or 1h30m"))?;
+    Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))
+}
+
+/// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.
+fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
+    match KernelChoice::from(text.to_owned()) {
+        KernelChoice::Blas(path) => path.canonicalize().map(KernelChoice::Blas).map_err(|error| {
+            format!(
+                "no library at '{text}' ({error}); give auto, builtin, or the path of a BLAS such as libopenblas.so.0"
+            )
+        }),
+        choice => Ok(choice),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, seconds) in [("90s", 90.0), ("2m", 120.0), ("4h", 14400.0), ("1h30m", 5400.0), ("45", 45.0)] {
+            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
+        }
+        for text in ["", "2x", "-5s", "soon", "NaN", "1e300"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

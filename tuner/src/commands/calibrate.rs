@@ -1,0 +1,55 @@
+//! `hpl-tune calibrate`: this machine's rates into `machine.toml`.
+
+use std::io::Write;
+use std::time::Instant;
+
+use objectives::calibration::{CalibrationOptions, calibrate as measure};
+use space::domain::largest_n;
+
+use crate::cli::CalibrateArgs;
+use crate::exit::{self, bad_input};
+use crate::progress::Progress;
+
+/// Shortest and longest calibration in seconds.
+const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=60.0;
+
+/// Measures this machine and writes what was found; warnings go to standard error.
+///
+/// # Errors
+/// A budget outside 2 s to 60 s, kernels that cannot be used, a machine too busy or small to measure, or a file
+/// that cannot be written.
+pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
+    let budget_s = args.budget.as_secs_f64();
+    if !LIMITS_S.contains(&budget_s) {
+        return Err(bad_input(format!("--budget {budget_s} s: a calibration takes between 2s and 60s")));
+    }
+    let started = Instant::now();
+    let (kernels, why) = hpl::kernels::resolve(&args.blas).map_err(bad_input)?;
+    let facts = hpl::host::facts();
+    let options = CalibrationOptions {
+        kernels: kernels.clone(),
+        cores: facts.cores_allowed.clone(),
+        budget_s: budget_s - started.elapsed().as_secs_f64(),
+        max_n: largest_n(facts.memory_available_bytes, 1, facts.cores_allowed.len(), 512, 1),
+        origin: "hpl-tune calibrate".to_owned(),
+    };
+    let mut progress = Progress::new(budget_s, args.quiet);
+    progress.phase("calibrating");
+    let done = measure(&options, &mut |share| progress.tick(budget_s * (1.0 - share)));
+    progress.end();
+    let mut calibration = done.map_err(bad_input)?;
+    let host = &mut calibration.machine.host;
+    // `kernels` is what a later run needs to load them; which version they were belongs to the origin.
+    host.origin = format!("{}, kernels {} ({why})", host.origin, host.kernels);
+    host.kernels = kernels.to_string();
+    for warning in &calibration.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let text = calibration.machine.to_toml()?;
+    hpl::files::write_atomically(&args.out, text.as_bytes())?;
+    if !args.quiet {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{text}\nwritten to {}", args.out.display())?;
+    }
+    Ok(exit::DONE)
+}

@@ -1,0 +1,70 @@
+//! `hpl-tune report`: the summary of a run folder again, and its files rewritten.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::cli::ReportArgs;
+use crate::exit;
+use crate::folder::{RunFolder, replace_file};
+use crate::journal;
+use crate::record::Row;
+use crate::report::{Exports, Summary, html, table};
+use crate::session::Session;
+
+/// Reads a run folder, rewrites its report and prints the summary.
+///
+/// # Errors
+/// A folder that is none, a damaged file, or a report that cannot be written.
+pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
+    let folder = RunFolder::open(&args.folder)?;
+    let session = Session::load(&folder.session_toml())?;
+    let contents = journal::read(&folder.journal())?;
+    for line in &contents.bad_lines {
+        eprintln!("warning: {line}");
+    }
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+    publish(&folder, &session, &contents.rows, &program, args.json)?;
+    Ok(exit::DONE)
+}
+
+/// Writes the exports and the report of a session into its folder, and prints its summary.
+///
+/// # Errors
+/// Files that cannot be written, or a standard output that is closed.
+pub fn publish(folder: &RunFolder, session: &Session, rows: &[Row], program: &Path, json: bool) -> anyhow::Result<()> {
+    let summary = Summary::new(session, rows);
+    let exports = exports(folder, &summary, program)?;
+    if let Some(exports) = &exports {
+        exports.write(folder)?;
+    }
+    let page = html::page(&summary, rows, exports.as_ref());
+    replace_file(&folder.report_html(), |file| file.write_all(page.as_bytes()))?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        out.write_all(summary.json()?.as_bytes())?;
+    } else {
+        let shown = folder.root().display();
+        write!(
+            out,
+            "{}\nResults in {shown}: HPL.dat, run.sh, report.html, trials.parquet\n",
+            table::summary(&summary)
+        )?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What is exported: the verified final run, else the best trial; `None` when nothing passed.
+fn exports(folder: &RunFolder, summary: &Summary, program: &Path) -> anyhow::Result<Option<Exports>> {
+    let last = summary.final_run.as_ref().filter(|row| row.passed);
+    let last = last.and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
+    let best = || {
+        let best = summary.best.as_ref()?;
+        Some((best.candidate.clone(), best.rate_gflops, *best.trials.last()?))
+    };
+    let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
+    // The output of a run is beside its input; a user may have deleted it.
+    let printed = std::fs::read_to_string(folder.trial(trial).join("stdout.txt")).ok();
+    Ok(Some(Exports::new(&candidate, rate_gflops, program, printed)?))
+}

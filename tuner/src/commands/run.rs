@@ -1,0 +1,76 @@
+//! `hpl-tune run`: one HPL.dat, once, with the built-in engine. Every trial is exactly this command.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use hpl::program::{ProgressLines, RunError, RunOptions, refuse_mpi, run_candidate};
+use space::dat::HplDat;
+use space::{Candidate, EngineParams, KernelChoice, RunResult};
+
+use crate::cli::RunArgs;
+use crate::exit::{self, bad_input};
+
+/// Runs one candidate, prints it as HPL does, and writes `result.json` when asked.
+///
+/// # Errors
+/// Bad input, a run that could not be made, or a result that could not be written.
+pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
+    let dat = read_dat(&args.dat)?;
+    let candidate = Candidate { hpl: single(&dat, &args.dat)?, engine: read_engine(args.engine_params.as_deref())? };
+    let lines = ProgressLines::new(std::io::stderr());
+    let options =
+        RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
+    let result = run_candidate(&candidate, &options).map_err(|error| match error {
+        RunError::Panicked { .. } | RunError::Engine { .. } => anyhow::Error::new(error),
+        error => bad_input(error),
+    })?;
+    if let Some(path) = &args.result {
+        let json = serde_json::to_vec(&result)?;
+        hpl::files::write_atomically(path, &json)?;
+    }
+    print(&dat, &result)?;
+    let checked = dat.threshold > 0.0;
+    Ok(if checked && !result.passed { exit::RESIDUAL } else { exit::DONE })
+}
+
+fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let text = String::from_utf8_lossy(&bytes);
+    HplDat::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+}
+
+fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
+    match dat.runs().as_slice() {
+        [one] => Ok(*one),
+        runs => Err(bad_input(format!(
+            "{} asks for {} runs, `hpl-tune run` makes one; use one value in each list, or run it with xhpl",
+            path.display(),
+            runs.len()
+        ))),
+    }
+}
+
+fn read_engine(path: Option<&Path>) -> anyhow::Result<EngineParams> {
+    let Some(path) = path else { return Ok(EngineParams::default()) };
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let engine: EngineParams =
+        toml::from_str(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    if engine.kernels == KernelChoice::Auto {
+        return Err(bad_input(format!("{}: kernels must be builtin or a path; auto is no single run", path.display())));
+    }
+    Ok(engine)
+}
+
+/// A read error as bad input, with its cause in the message.
+fn described(error: anyhow::Error) -> anyhow::Error {
+    bad_input(format!("{error:#}"))
+}
+
+fn print(dat: &HplDat, result: &RunResult) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(space::out::report(dat, std::slice::from_ref(result)).as_bytes())?;
+    Ok(out.flush()?)
+}

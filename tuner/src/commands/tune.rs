@@ -1,0 +1,249 @@
+//! `hpl-tune [tune]`: detect, calibrate, search, verify, report.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+use objectives::predict::Predictor;
+use objectives::real::RealRuns;
+use space::KernelChoice;
+use space::domain::{DomainSpec, HplDomain, default_candidate};
+use space::machine::Machine;
+
+use crate::budget::{Budget, SMALLEST_BUDGET_S};
+use crate::cli::TuneArgs;
+use crate::commands::report::publish;
+use crate::drive::{Drive, Ended};
+use crate::exit::{self, bad_input};
+use crate::folder::{Lock, RunFolder};
+use crate::interrupt::Interrupt;
+use crate::prepare::{self, Target};
+use crate::prior::ModelPrior;
+use crate::progress::{Progress, human};
+use crate::record::{Outcome, Row};
+use crate::session::{SESSION_SCHEMA, Session};
+use crate::store::Store;
+use crate::{calibrate, strategy};
+
+/// Starts or resumes a session and runs it to its end.
+///
+/// # Errors
+/// Bad input, or records that could not be written.
+pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
+    let started = Instant::now();
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    let (folder, _lock, session) = match &args.resume {
+        Some(path) => resume(path)?,
+        None => begin(args)?,
+    };
+    let mut progress = Progress::new(session.budget_s, args.output.quiet);
+    let mut store = Store::open(folder, session, &progress)?;
+    let budget = Budget::new(started, store.session().budget_s, store.spent_s());
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+
+    progress.line(&format!("results in {}", store.folder().root().display()));
+    let Some(machine) = machine(args, &mut store, &budget, &program, &mut progress, &interrupt)? else {
+        return Ok(exit::INTERRUPTED);
+    };
+    let predictor = Predictor::new(&machine).map_err(bad_input)?;
+    let spec = spec(&mut store, &machine, &predictor, &budget)?;
+    let domain = HplDomain::new(&spec).map_err(bad_input)?;
+    let prior = ModelPrior::new(&domain, &predictor);
+    let baseline = default_candidate(&spec);
+    store.write_space(&domain)?;
+    plan(&store, &domain, &prior, &predictor, &budget, &progress)?;
+
+    let runs = RealRuns::new(program.clone());
+    let strategy = strategy::by_name(&store.session().strategy)
+        .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
+    let final_n = if store.session().n_fixed { spec.n..=spec.n } else { spec.n..=prepare::largest_safe_n(&spec) };
+    let mut drive = Drive {
+        domain: &domain,
+        prior: &prior,
+        predictor: &predictor,
+        strategy: strategy.as_ref(),
+        baseline: &baseline,
+        budget,
+        final_n,
+        runs: &runs,
+        store: &mut store,
+        progress: &mut progress,
+        interrupt: &interrupt,
+        verbose: args.output.verbose,
+    };
+    let ended = drive.run();
+    progress.end();
+    store.close(&budget)?;
+    let ended = ended?;
+    publish(store.folder(), store.session(), store.rows(), &program, args.output.json)?;
+    Ok(exit_code(ended, store.rows()))
+}
+
+fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
+    let wrong = rows.last().is_some_and(|row| row.outcome == Outcome::Residual);
+    match ended {
+        Ended::Interrupted => exit::INTERRUPTED,
+        Ended::NothingWorks | Ended::Done if wrong => exit::RESIDUAL,
+        Ended::NothingWorks => exit::NO_TRIAL,
+        Ended::Done => exit::DONE,
+    }
+}
+
+/// A new session in a new folder.
+fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
+    if budget_s < SMALLEST_BUDGET_S {
+        return Err(bad_input(format!(
+            "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
+        )));
+    }
+    let facts = hpl::host::facts();
+    let now = jiff::Timestamp::now();
+    let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, now));
+    let cores = facts.cores_allowed.clone();
+    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
+    if wanted > cores.len() as u64 {
+        return Err(bad_input(format!(
+            "--ranks and --threads need {wanted} cores, {} are available; lower them",
+            cores.len()
+        )));
+    }
+    if let Some(path) = &args.machine {
+        read_machine(path)?;
+    }
+    let (folder, lock) = RunFolder::create(&root)?;
+    let session = Session {
+        schema_version: SESSION_SCHEMA,
+        name: folder.name(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: facts.hostname,
+        started_utc: now.to_string(),
+        command: objectives::real::quoted(std::env::args_os()).join(" "),
+        budget_s,
+        elapsed_s: 0.0,
+        seed: args.seed,
+        strategy: args.strategy.name().to_owned(),
+        cores,
+        memory_bytes: 0,
+        kernels: args.blas.clone(),
+        ranks: args.ranks.map(|r| r as usize),
+        threads: args.threads.map(|t| t as usize),
+        n: args.n.map(|n| n as usize),
+        n_fixed: args.n.is_some(),
+        n_memory: None,
+        n_limited_by_budget: false,
+    };
+    session.save(&folder.session_toml())?;
+    Ok((folder, lock, session))
+}
+
+fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let folder = RunFolder::open(path)?;
+    let lock = folder.lock()?;
+    let session = Session::load(&folder.session_toml())?;
+    Ok((folder, lock, session))
+}
+
+/// The machine's rates: measured before, given, or measured now; `None` when a signal came.
+fn machine(
+    args: &TuneArgs,
+    store: &mut Store,
+    budget: &Budget,
+    program: &Path,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<Machine>> {
+    let path = store.folder().machine_toml();
+    if !path.exists() {
+        if let Some(given) = &args.machine {
+            read_machine(given)?;
+            let text = std::fs::read(given).with_context(|| format!("cannot read {}", given.display()))?;
+            crate::folder::replace_file(&path, |file| std::io::Write::write_all(file, &text))?;
+        } else if !calibrate::in_child(program, store, budget, progress, interrupt)? {
+            return Ok(None);
+        }
+    }
+    read_machine(&path).map(Some)
+}
+
+fn read_machine(path: &Path) -> anyhow::Result<Machine> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
+    Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+}
+
+/// What is searched: on a resume as before, else N as chosen now. Stores the choice.
+fn spec(store: &mut Store, machine: &Machine, predictor: &Predictor, budget: &Budget) -> anyhow::Result<DomainSpec> {
+    let session = store.session();
+    let mut spec = DomainSpec {
+        n: session.n.unwrap_or(0),
+        cores: session.cores.len(),
+        memory_bytes: prepare::usable_bytes(machine),
+        kernels: resolved(session, machine)?,
+        ranks: session.ranks,
+        threads: session.threads,
+    };
+    let n_memory = prepare::largest_safe_n(&spec);
+    let target = match session.n {
+        Some(n) => Target { n, n_memory, limited_by_budget: session.n_limited_by_budget },
+        None => prepare::choose_n(&spec, predictor, budget.run_s()).map_err(bad_input)?,
+    };
+    spec.n = target.n;
+    store.update_session(|session| {
+        session.n = Some(target.n);
+        session.n_memory = Some(target.n_memory);
+        session.n_limited_by_budget = target.limited_by_budget;
+        session.memory_bytes = spec.memory_bytes;
+        session.kernels = spec.kernels.clone();
+    })?;
+    Ok(spec)
+}
+
+/// The kernels of the session: what the user named, or what the calibration chose.
+fn resolved(session: &Session, machine: &Machine) -> anyhow::Result<KernelChoice> {
+    let choice = match &session.kernels {
+        KernelChoice::Auto => KernelChoice::from(machine.host.kernels.clone()),
+        named => named.clone(),
+    };
+    match choice {
+        KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
+        choice => Ok(choice),
+    }
+}
+
+/// Says what will be done before it is done, and refuses what cannot work.
+fn plan(
+    store: &Store,
+    domain: &HplDomain,
+    prior: &ModelPrior,
+    predictor: &Predictor,
+    budget: &Budget,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    use space::dims::Space;
+    let session = store.session();
+    let run_s = prepare::best_run_s(domain.spec(), predictor).map_err(bad_input)?;
+    let n = domain.spec().n;
+    if run_s > budget.left_s() && store.rows().is_empty() {
+        return Err(bad_input(format!(
+            "one run at N={n} is predicted to take {}, {} of the budget are left; lower --n or raise --budget",
+            human(run_s),
+            human(budget.left_s())
+        )));
+    }
+    let limit = match (session.n_fixed, session.n_limited_by_budget, session.n_memory) {
+        (true, ..) => "as asked".to_owned(),
+        (_, true, Some(n)) => format!("limited by the budget; memory allows N = {n}"),
+        _ => "the largest that memory allows".to_owned(),
+    };
+    progress.line(&format!("N = {n} ({limit}), kernels {}", session.kernels));
+    progress.line(&format!(
+        "{} candidates, {} distinct predictions; a run takes about {run_s:.1} s, so about {} fit in {}; \
+         the last is the verified final run",
+        domain.points().len(),
+        prior.distinct(),
+        (budget.left_s() / run_s) as u64,
+        human(budget.left_s())
+    ));
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! The loop: plan, run, record, until the budget is used; then the final verified run.
+
+use std::time::{Duration, Instant};
+
+use objectives::predict::Predictor;
+use objectives::real::{RealRuns, Running};
+use objectives::{Failure, Measurement};
+use space::Candidate;
+use space::domain::HplDomain;
+
+use crate::budget::Budget;
+use crate::cost::CostEstimate;
+use crate::error::RecordError;
+use crate::history::History;
+use crate::interrupt::Interrupt;
+use crate::prior::ModelPrior;
+use crate::progress::Progress;
+use crate::record::Identity;
+use crate::schedule::{Plan, View};
+use crate::store::Store;
+use crate::strategy::Strategy;
+
+/// Trials that may fail before any has passed: then something is wrong with the machine, not with a candidate.
+const FAILURES_TO_GIVE_UP: usize = 6;
+
+/// How often the progress is drawn while a trial runs.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// A run slower than this many times the best is not worth its end: the limit of a trial.
+const SLOWEST: f64 = 2.5;
+
+/// Seconds by which the final run may pass the deadline before it is ended.
+const GRACE_S: f64 = 2.0;
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The final run is in the record.
+    Done,
+    /// A signal asked to stop; the session can be resumed.
+    Interrupted,
+    /// Trial after trial failed.
+    NothingWorks,
+}
+
+/// A session in progress.
+pub struct Drive<'a> {
+    /// The searched domain at the target N.
+    pub domain: &'a HplDomain,
+    /// The model's word on its points.
+    pub prior: &'a ModelPrior,
+    /// The model itself, for other N.
+    pub predictor: &'a Predictor,
+    /// The strategy that explores.
+    pub strategy: &'a dyn Strategy,
+    /// The configuration that users start from.
+    pub baseline: &'a Candidate,
+    /// The clock.
+    pub budget: Budget,
+    /// Orders from the largest safe one down to the target; just the target when the user chose it.
+    pub final_n: std::ops::RangeInclusive<usize>,
+    /// Starts runs.
+    pub runs: &'a RealRuns,
+    /// The record.
+    pub store: &'a mut Store,
+    /// What the user sees.
+    pub progress: &'a mut Progress,
+    /// Whether to stop.
+    pub interrupt: &'a Interrupt,
+    /// Say why each trial was chosen.
+    pub verbose: bool,
+}
+
+impl Drive<'_> {
+    /// Runs the session to its end.
+    ///
+    /// # Errors
+    /// [`RecordError`] when a trial could not be recorded; everything before it is.
+    pub fn run(&mut self) -> Result<Ended, RecordError> {
+        if self.store.rows().iter().any(|row| row.strategy == Identity::FINAL) {
+            return Ok(Ended::Done);
+        }
+        self.progress.phase("searching");
+        while let Some(plan) = self.next() {
+            let limit_s = self.limit_s(&plan);
+            if !self.trial(&plan, limit_s)? {
+                return Ok(Ended::Interrupted);
+            }
+            if self.nothing_works() {
+                return Ok(Ended::NothingWorks);
+            }
+        }
+        self.progress.phase("final run");
+        while let Some(plan) = self.final_plan() {
+            if !self.trial(&plan, self.budget.left_s() + GRACE_S)? {
+                return Ok(Ended::Interrupted);
+            }
+        }
+        Ok(if self.store.rows().iter().any(|row| row.passed) { Ended::Done } else { Ended::NothingWorks })
+    }
+
+    fn next(&self) -> Option<Plan> {
+        let cost = CostEstimate::new(self.store.rows(), self.predictor);
+        let history = History::from_rows(self.store.rows(), self.domain);
+        let view = self.view(&cost, &history);
+        let plan = view.next()?;
+        (plan.expected_s <= view.left_s).then_some(plan)
+    }
+
+    fn view<'v>(&'v self, cost: &'v CostEstimate, history: &'v History) -> View<'v> {
+        let mut view = View {
+            domain: self.domain,
+            prior: self.prior,
+            strategy: self.strategy,
+            rows: self.store.rows(),
+            history,
+            baseline: self.baseline,
+            cost,
+            left_s: self.budget.left_s(),
+            total_s: self.budget.total_s(),
+            seed: self.store.session().seed,
+        };
+        view.left_s -= view.final_reserve_s();
+        view
+    }
+
+    /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
+    fn final_plan(&self) -> Option<Plan> {
+        let rows = self.store.rows();
+        let cost = CostEstimate::new(rows, self.predictor);
+        let history = History::from_rows(rows, self.domain);
+        let view = self.view(&cost, &history);
+        let mut plan = view.final_plan()?;
+        let left_s = self.budget.left_s();
+        plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, &cost, left_s)?;
+        plan.expected_s = cost.of(&plan.candidate);
+        Some(plan)
+    }
+
+    /// The largest order in `final_n` whose run ends within `left_s`, in whole blocks; the smallest one is tried
+    /// in the grace time too.
+    fn order_that_fits(&self, candidate: &Candidate, cost: &CostEstimate, left_s: f64) -> Option<usize> {
+        let (smallest, largest) = (*self.final_n.start(), *self.final_n.end());
+        let fits = |n: usize, limit_s: f64| {
+            let mut at = candidate.clone();
+            at.hpl.n = n;
+            cost.at_most(&at) <= limit_s
+        };
+        let nb = candidate.hpl.nb;
+        let blocks = (smallest / nb + 1)..=(largest / nb);
+        let larger = blocks.map(|b| b * nb).take_while(|&n| fits(n, left_s * 0.99)).last();
+        larger.or_else(|| fits(smallest, left_s + GRACE_S / 2.0).then_some(smallest))
+    }
+
+    /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.
+    fn limit_s(&self, plan: &Plan) -> f64 {
+        let rows = self.store.rows();
+        let cost = CostEstimate::new(rows, self.predictor);
+        let history = History::from_rows(rows, self.domain);
+        let until_final_s = self.view(&cost, &history).left_s;
+        let quickest = rows.iter().filter(|row| row.passed).map(|row| row.wall_s).reduce(f64::min);
+        let hopeless_s = quickest.map_or(f64::INFINITY, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
+        until_final_s.min(hopeless_s).max(1.0)
+    }
+
+    fn nothing_works(&self) -> bool {
+        let rows = self.store.rows();
+        rows.len() >= FAILURES_TO_GIVE_UP && rows.iter().all(|row| !row.passed)
+    }
+
+    /// Runs and records one trial; `false` when a signal asked to stop before it ended.
+    fn trial(&mut self, plan: &Plan, limit_s: f64) -> Result<bool, RecordError> {
+        let trial = self.store.begin(plan, self.runs)?;
+        let started = Instant::now();
+        let outcome = match self.runs.start(&plan.candidate, trial.folder(), limit_s) {
+            Ok(running) => match self.wait(running) {
+                Some(outcome) => outcome,
+                None => return Ok(false),
+            },
+            Err(failure) => Err(failure),
+        };
+        let wall_s = started.elapsed().as_secs_f64();
+        self.store.finish(trial, &outcome, wall_s, self.budget.left_s())?;
+        self.show(plan);
+        Ok(true)
+    }
+
+    /// Waits for a run; `None` when a signal asked to stop, the run being ended then.
+    fn wait(&mut self, mut running: Running) -> Option<Result<Measurement, Failure>> {
+        loop {
+            if let Some(outcome) = running.finish_within(REDRAW) {
+                return Some(outcome);
+            }
+            if self.interrupt.asked() {
+                running.cancel();
+                return None;
+            }
+            self.progress.tick(self.budget.left_s());
+            self.store.heartbeat(&self.budget);
+        }
+    }
+
+    fn show(&mut self, plan: &Plan) {
+        let Some(row) = self.store.rows().last() else { return };
+        let result = match (row.rate_gflops, row.passed, &row.failure_detail) {
+            (Some(rate), true, _) => format!("{rate:8.2} GFLOP/s"),
+            (_, _, Some(detail)) => format!("failed: {detail}"),
+            _ => "failed".to_owned(),
+        };
+        let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
+        self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, short(&plan.candidate)));
+        let best = self.store.rows().iter().filter_map(|row| row.score_gflops()).fold(0.0, f64::max);
+        self.progress.best(format!("{best:.2} GFLOP/s"));
+    }
+}
+
+/// A candidate on one line, as a user reads it.
+fn short(candidate: &Candidate) -> String {
+    use space::params::Coded;
+    let (h, e) = (&candidate.hpl, &candidate.engine);
+    format!(
+        "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}",
+        h.n,
+        h.nb,
+        h.p,
+        h.q,
+        e.threads,
+        h.depth,
+        h.bcast.name(),
+        h.pfact.name(),
+        h.rfact.name(),
+        h.nbmin,
+        h.ndiv
+    )
+}

@@ -1,0 +1,39 @@
+//! Exit codes, which are API: 0 done, 1 unexpected, 2 usage or bad input, 3 residual failed, 4 no trial
+//! succeeded, 5 records not written, 130 stopped by a signal.
+
+use crate::error::RecordError;
+
+/// Everything went well.
+pub const DONE: u8 = 0;
+/// Something that should not happen.
+pub const UNEXPECTED: u8 = 1;
+/// A flag, a file or a machine that cannot be used as asked.
+pub const BAD_INPUT: u8 = 2;
+/// A run finished with a wrong solution.
+pub const RESIDUAL: u8 = 3;
+/// No trial succeeded.
+pub const NO_TRIAL: u8 = 4;
+/// Records could not be written.
+pub const NOT_WRITTEN: u8 = 5;
+/// Stopped by SIGINT or SIGTERM.
+pub const INTERRUPTED: u8 = 130;
+
+/// Input that cannot be used; the message names it and the way out.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadInput(pub String);
+
+/// Wraps an error of the user's input, so that the program ends with [`BAD_INPUT`].
+pub fn bad_input(error: impl ToString) -> anyhow::Error {
+    BadInput(error.to_string()).into()
+}
+
+/// The exit code of an error.
+pub fn code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<RecordError>() {
+        Some(RecordError::Write { .. }) => NOT_WRITTEN,
+        Some(_) => BAD_INPUT,
+        None if error.is::<BadInput>() => BAD_INPUT,
+        None => UNEXPECTED,
+    }
+}

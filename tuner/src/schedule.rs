@@ -1,0 +1,192 @@
+//! What a session does next, as a pure function of its record and the time left.
+//!
+//! Stages: the baseline; the strategy's proposals, every third refined by Nelder–Mead; repeats of the leaders; then
+//! pairs of baseline and best, and the final verified run. Nothing but the record and the clock decide, so a resumed
+//! session goes on where it stopped.
+
+use space::Candidate;
+use space::dims::Point;
+use space::domain::HplDomain;
+
+use crate::cost::CostEstimate;
+use crate::history::History;
+use crate::record::{Identity, Row};
+use crate::strategy::nelder_mead::NelderMead;
+use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes};
+
+/// Share of the budget after which no new points are explored.
+const EXPLORE_UNTIL: f64 = 0.55;
+
+/// Share of the budget after which the best is chosen, and only compared with the baseline.
+const RACE_UNTIL: f64 = 0.67;
+
+/// Trials before every third proposal comes from Nelder–Mead.
+const TRIALS_BEFORE_REFINING: usize = 6;
+
+/// Leaders that take part in the race.
+const LEADERS: usize = 3;
+
+/// Expected costs that are kept for the final run: it may take a little longer than expected.
+const RESERVE: f64 = 1.05;
+
+/// [`Row::strategy`] of the repeats that decide between the leaders.
+pub const RACE: &str = "race";
+
+/// What to run next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The run.
+    pub candidate: Candidate,
+    /// What chose it, as stored.
+    pub strategy: String,
+    /// Why, in one clause.
+    pub why: String,
+    /// The trial that it measures again.
+    pub repeat_of: Option<u64>,
+    /// The trial measured just before, to compare with.
+    pub paired_with: Option<u64>,
+    /// What is expected of it.
+    pub predicted: Option<Prediction>,
+    /// Expected wall-clock cost in seconds.
+    pub expected_s: f64,
+}
+
+/// What the next step depends on.
+pub struct View<'a> {
+    /// The searched domain at the target N.
+    pub domain: &'a HplDomain,
+    /// The model's word on its points.
+    pub prior: &'a dyn Prior,
+    /// The strategy that explores.
+    pub strategy: &'a dyn Strategy,
+    /// The record.
+    pub rows: &'a [Row],
+    /// The same as strategies see it.
+    pub history: &'a History,
+    /// The configuration that users start from.
+    pub baseline: &'a Candidate,
+    /// What runs cost, by what they really took.
+    pub cost: &'a CostEstimate<'a>,
+    /// Seconds of the budget left for trials, the final run's reserve excluded.
+    pub left_s: f64,
+    /// Seconds of the whole budget.
+    pub total_s: f64,
+    /// Seed of the session.
+    pub seed: u64,
+}
+
+impl View<'_> {
+    /// The next trial, `None` when nothing more fits before the final run.
+    pub fn next(&self) -> Option<Plan> {
+        if !self.rows.iter().any(|row| row.strategy == Identity::BASELINE) {
+            let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
+            return self.fits(plan.expected_s).then_some(plan);
+        }
+        let used = 1.0 - self.left_s / self.total_s;
+        let new = if used < EXPLORE_UNTIL { self.explore() } else { None };
+        let again = || if used < RACE_UNTIL { self.race() } else { None };
+        new.or_else(again).or_else(|| self.confirm()).filter(|plan| self.fits(plan.expected_s))
+    }
+
+    /// The final run: the candidate that was compared with the baseline, else the best by posterior mean. `None`
+    /// when it has been run, or nothing has passed. A failed final run is tried once more.
+    pub fn final_plan(&self) -> Option<Plan> {
+        let mut earlier = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
+        if earlier.clone().any(|row| row.passed) || earlier.nth(1).is_some() {
+            return None;
+        }
+        Some(self.plan(self.chosen()?, Identity::FINAL, "the verified final run"))
+    }
+
+    /// Seconds to keep for the final run: what the fastest candidate so far would take.
+    pub fn final_reserve_s(&self) -> f64 {
+        let rate = |row: &&Row| row.score_gflops().unwrap_or(0.0);
+        let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
+        let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
+        self.cost.of(&candidate) * RESERVE
+    }
+
+    /// The best candidate: fixed once it is being compared with the baseline.
+    fn chosen(&self) -> Option<Candidate> {
+        let confirming = |row: &&Row| row.strategy == Identity::CONFIRM && row.candidate() != *self.baseline;
+        let fixed = self.rows.iter().find(confirming).map(Row::candidate);
+        let leader =
+            || bayes::leaders(&self.ctx(), 1).into_iter().next().map(|(point, _)| self.domain.candidate(&point));
+        let passed = || self.rows.iter().find(|row| row.passed).map(Row::candidate);
+        fixed.or_else(leader).or_else(passed)
+    }
+
+    fn fits(&self, cost_s: f64) -> bool {
+        cost_s <= self.left_s
+    }
+
+    fn ctx(&self) -> Ctx<'_> {
+        Ctx {
+            space: self.domain,
+            history: self.history,
+            prior: self.prior,
+            budget_left_s: self.left_s,
+            budget_total_s: self.total_s,
+            trial: self.rows.len() as u64,
+            seed: self.seed,
+        }
+    }
+
+    fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
+        let expected_s = self.cost.of(&candidate);
+        let (strategy, why) = (strategy.to_owned(), why.to_owned());
+        Plan { candidate, strategy, why, repeat_of: None, paired_with: None, predicted: None, expected_s }
+    }
+
+    /// A point that was never run.
+    fn explore(&self) -> Option<Plan> {
+        let ctx = self.ctx();
+        let tried = self.history.trials.len();
+        let refine = self.strategy.name() == "bayes" && tried >= TRIALS_BEFORE_REFINING && tried.is_multiple_of(3);
+        let asked: &dyn Strategy = if refine { &NelderMead } else { self.strategy };
+        let proposal = asked.ask(&ctx)?;
+        let mut plan = self.plan(self.domain.candidate(&proposal.point), asked.name(), &proposal.why);
+        plan.repeat_of = proposal.repeat_of;
+        plan.predicted = proposal.predicted;
+        Some(plan)
+    }
+
+    /// A leader again: the one that could be the best.
+    fn race(&self) -> Option<Plan> {
+        let (point, predicted) = self.most_promising_leader()?;
+        let mut plan = self.plan(self.domain.candidate(&point), RACE, "a leader again");
+        plan.repeat_of = self.first_trial_of(&plan.candidate);
+        plan.predicted = Some(predicted);
+        Some(plan)
+    }
+
+    /// Baseline and best in turn, each pair one right after the other.
+    fn confirm(&self) -> Option<Plan> {
+        let best = self.chosen()?;
+        if best == *self.baseline {
+            // Nothing to compare yet; look on.
+            return self.explore();
+        }
+        let mut best = self.plan(best, Identity::CONFIRM, "the best, right after the baseline");
+        best.repeat_of = self.first_trial_of(&best.candidate);
+        let mut baseline = self.plan(self.baseline.clone(), Identity::CONFIRM, "the baseline, right before the best");
+        baseline.repeat_of = self.first_trial_of(self.baseline);
+        let last = self.rows.last()?;
+        if last.strategy == Identity::CONFIRM && last.candidate() == *self.baseline && last.passed {
+            best.paired_with = Some(last.trial);
+            return Some(best);
+        }
+        let pair_fits = self.fits(baseline.expected_s + best.expected_s);
+        Some(if baseline.repeat_of.is_some() && pair_fits { baseline } else { best })
+    }
+
+    /// The leader that could be the best: the highest upper end of the posterior, so that runs go where doubt is.
+    fn most_promising_leader(&self) -> Option<(Point, Prediction)> {
+        let upper = |p: &Prediction| p.rate_gflops.ln() + p.sd;
+        bayes::leaders(&self.ctx(), LEADERS).into_iter().max_by(|a, b| upper(&a.1).total_cmp(&upper(&b.1)))
+    }
+
+    fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {
+        self.rows.iter().find(|row| row.passed && row.candidate() == *candidate).map(|row| row.trial)
+    }
+}

@@ -1,0 +1,242 @@
+//! The record of a session on disk: one place that every finished trial goes through.
+//!
+//! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
+//! no tuner was there is taken into the record on resume.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use objectives::real::{GuardRecord, RealRuns};
+use objectives::{Failure, Measurement};
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+use space::dims::{Dim, Space};
+
+use crate::budget::Budget;
+use crate::error::RecordError;
+use crate::folder::{RunFolder, replace_file};
+use crate::journal::Journal;
+use crate::parquet;
+use crate::progress::Progress;
+use crate::record::{Identity, Row};
+use crate::schedule::Plan;
+use crate::session::Session;
+use crate::strategy::Prediction;
+
+/// How often `trials.parquet` and the session's clock are brought up to date.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// How often the session's clock is saved while a run is under way.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What a trial's folder says of it before it runs.
+const TRIAL: &str = "trial.json";
+
+/// Name of our engine in the record.
+const ENGINE: &str = "hpl";
+
+/// `trials/<number>/trial.json`: who a trial is, written before it runs.
+#[derive(Debug, Serialize, Deserialize)]
+struct Begun {
+    identity: Identity,
+    candidate: Candidate,
+    predicted: Option<Prediction>,
+}
+
+/// A trial that was begun: where its run works.
+#[derive(Debug)]
+pub struct Trial {
+    folder: PathBuf,
+    begun: Begun,
+}
+
+impl Trial {
+    /// The trial's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// `space.toml`: the dimensions that are searched.
+#[derive(Serialize)]
+struct Searched<'a> {
+    points: usize,
+    dim: &'a [Dim],
+}
+
+/// The open record of a session.
+pub struct Store {
+    folder: RunFolder,
+    session: Session,
+    journal: Journal,
+    rows: Vec<Row>,
+    refreshed: Instant,
+    saved: Instant,
+}
+
+impl Store {
+    /// Opens the record of a session, and takes in the runs that finished while no tuner was there.
+    ///
+    /// # Errors
+    /// [`RecordError`] when the journal cannot be read or written.
+    pub fn open(folder: RunFolder, session: Session, progress: &Progress) -> Result<Self, RecordError> {
+        let (journal, contents) = Journal::open(&folder.journal())?;
+        for line in &contents.bad_lines {
+            progress.warn(&line.to_string());
+        }
+        let now = Instant::now();
+        let mut store = Self { folder, session, journal, rows: contents.rows, refreshed: now, saved: now };
+        store.adopt(progress)?;
+        Ok(store)
+    }
+
+    /// Where the session lives.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// The session as stored.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// All finished trials, in the order in which they finished.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Wall-clock seconds of the budget used in earlier sittings.
+    pub fn spent_s(&self) -> f64 {
+        self.session.used_s(&self.rows)
+    }
+
+    fn next_trial(&self) -> u64 {
+        self.rows.iter().map(|row| row.trial + 1).max().unwrap_or(0)
+    }
+
+    /// Changes the session and saves it.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn update_session(&mut self, change: impl FnOnce(&mut Session)) -> Result<(), RecordError> {
+        change(&mut self.session);
+        self.session.save(&self.folder.session_toml())
+    }
+
+    /// Makes the folder of the next trial and notes there what is about to run, and by which command.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<Trial, RecordError> {
+        let number = self.next_trial();
+        let folder = self.folder.trial(number);
+        // What an interrupted run left there is no part of this one.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(RecordError::write(&folder))?;
+        }
+        std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
+        let identity = Identity {
+            trial: number,
+            repeat_of: plan.repeat_of,
+            paired_with: plan.paired_with,
+            strategy: plan.strategy.clone(),
+            why: plan.why.clone(),
+            engine: ENGINE.to_owned(),
+            started_utc: jiff::Timestamp::now().to_string(),
+            command: runs.command(&folder).join(" "),
+        };
+        let begun = Begun { identity, candidate: plan.candidate.clone(), predicted: plan.predicted };
+        let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
+        replace_file(&folder.join(TRIAL), |file| file.write_all(&json))?;
+        Ok(Trial { folder, begun })
+    }
+
+    /// Records a finished trial; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`RecordError`] when the journal cannot be written; the trial stays in its folder and is taken in on resume.
+    pub fn finish(
+        &mut self,
+        trial: Trial,
+        outcome: &Result<Measurement, Failure>,
+        wall_s: f64,
+        left_s: f64,
+    ) -> Result<(), RecordError> {
+        self.append(trial.begun, outcome, wall_s, left_s)?;
+        if self.refreshed.elapsed() >= REFRESH {
+            self.refresh()?;
+        }
+        Ok(())
+    }
+
+    /// Saves the clock now and then while a run is under way.
+    pub fn heartbeat(&mut self, budget: &Budget) {
+        if self.saved.elapsed() >= HEARTBEAT {
+            self.saved = Instant::now();
+            self.session.elapsed_s = budget.spent_s();
+            // A missed beat costs a few seconds of budget after a kill; the next trial reports a full disk.
+            let _ = self.session.save(&self.folder.session_toml());
+        }
+    }
+
+    /// Brings everything up to date at the end of a sitting.
+    ///
+    /// # Errors
+    /// [`RecordError`] when a file cannot be written.
+    pub fn close(&mut self, budget: &Budget) -> Result<(), RecordError> {
+        self.refresh()?;
+        self.update_session(|session| session.elapsed_s = budget.spent_s())
+    }
+
+    /// Stores what is searched, as `space.toml`.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn write_space(&self, space: &dyn Space) -> Result<(), RecordError> {
+        let path = self.folder.space_toml();
+        let searched = Searched { points: space.points().len(), dim: space.dims() };
+        let text = toml::to_string(&searched).map_err(|error| RecordError::damaged(&path, error))?;
+        replace_file(&path, |file| file.write_all(text.as_bytes()))
+    }
+
+    fn refresh(&mut self) -> Result<(), RecordError> {
+        self.refreshed = Instant::now();
+        parquet::write(&self.folder.trials(), &self.rows)
+    }
+
+    fn append(
+        &mut self,
+        begun: Begun,
+        outcome: &Result<Measurement, Failure>,
+        wall_s: f64,
+        left_s: f64,
+    ) -> Result<(), RecordError> {
+        let number = begun.identity.trial;
+        let row = Row::new(begun.identity, &begun.candidate, begun.predicted, outcome, wall_s, left_s, &self.session);
+        self.journal.append(&row)?;
+        self.rows.push(row);
+        match outcome {
+            Ok(Measurement { result: Some(result), .. }) => parquet::write(&self.folder.phases(number), &result.phases),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
+    fn adopt(&mut self, progress: &Progress) -> Result<(), RecordError> {
+        for number in self.folder.trials_begun()? {
+            if self.rows.iter().any(|row| row.trial == number) {
+                continue;
+            }
+            let folder = self.folder.trial(number);
+            let outcome = RealRuns::adopt(&folder);
+            let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
+            let (Some(outcome), Some(begun)) = (outcome, begun) else { continue };
+            let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
+            let left_s = self.session.budget_s - self.spent_s() - wall_s;
+            self.append(begun, &outcome, wall_s, left_s)?;
+            progress.line(&format!("trial {number} had finished while no tuner was there: recorded"));
+        }
+        Ok(())
+    }
+}
