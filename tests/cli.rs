@@ -1,0 +1,76 @@
+//! Bad input is named, with the way out, and the exit code says whose fault it is.
+
+use crate::program::{err, hpl_dat, out, tune};
+
+fn refused<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, code: i32, words: &[&str]) {
+    let output = tune(args);
+    let text = err(&output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "'{word}' is not in: {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn help_names_the_verbs_and_hides_the_guard() {
+    let output = tune(["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = out(&output);
+    for verb in ["tune", "run", "calibrate", "report", "--budget", "--resume"] {
+        assert!(text.contains(verb), "{text}");
+    }
+    assert!(!text.contains("__guard"));
+}
+
+#[test]
+fn wrong_flags_are_usage_errors() {
+    refused([""; 0], 2, &["--budget"]);
+    refused(["--budget", "soon"], 2, &["soon", "2m"]);
+    refused(["--budget", "2m", "--frobnicate"], 2, &["--frobnicate"]);
+    refused(["--budget", "2m", "--n", "0"], 2, &["--n"]);
+    refused(["--budget", "2m", "--blas", "/no/such/libblas.so"], 2, &["/no/such/libblas.so"]);
+    refused(["--budget", "2m", "--resume", "x"], 2, &["--resume"]);
+}
+
+#[test]
+fn a_budget_too_short_is_refused_with_the_smallest() {
+    refused(["--budget", "29s"], 2, &["29", "30s"]);
+}
+
+#[test]
+fn more_ranks_than_cores_are_refused() {
+    refused(["--budget", "1m", "--ranks", "4096"], 2, &["4096", "lower"]);
+}
+
+#[test]
+fn folders_that_cannot_be_used_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    refused(["--resume", path], 2, &[path, "session.toml"]);
+    std::fs::write(folder.path().join("precious.txt"), "x").unwrap();
+    refused(["--budget", "1m", "--out", path], 2, &[path, "--resume", "--out"]);
+    refused(["report", path], 2, &[path, "session.toml"]);
+    refused(["--budget", "1m", "--out", "/proc/nowhere"], 5, &["/proc/nowhere"]);
+}
+
+#[test]
+fn malformed_inputs_of_a_run_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    refused(["run", "--dat", &at("missing.dat")], 2, &["missing.dat"]);
+    std::fs::write(at("bad.dat"), "HPLinpack\nx\n").unwrap();
+    refused(["run", "--dat", &at("bad.dat")], 2, &["bad.dat", "line 3"]);
+    let dat = hpl_dat(folder.path(), 100, 16, 1, 1);
+    std::fs::write(at("e.toml"), "threads = 1\nfrobs = 2\n").unwrap();
+    refused(["run", "--dat", dat.to_str().unwrap(), "--engine-params", &at("e.toml")], 2, &["e.toml", "frobs"]);
+    std::fs::write(at("m.toml"), "nothing = 1\n").unwrap();
+    refused(["--budget", "1m", "--machine", &at("m.toml"), "--out", &at("new")], 2, &["m.toml"]);
+}
+
+#[test]
+fn memory_too_small_is_refused_before_anything_is_allocated() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 4_000_000, 256, 1, 1);
+    refused(["run", "--dat", dat.to_str().unwrap()], 2, &["4000000", "bytes"]);
+}

@@ -1,0 +1,11 @@
+//! What a user sees, run against the real programs.
+//!
+//! `needs_*` modules drive other programs; they are ignored here and run by `tests/run` where those programs are.
+
+mod cli;
+mod kill;
+mod needs_hpcc;
+mod needs_readers;
+mod program;
+mod run;
+mod tune;

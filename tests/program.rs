@@ -1,0 +1,47 @@
+//! Starting the programs under test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The tuner.
+pub(crate) fn hpl_tune() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_hpl-tune"))
+}
+
+/// Runs the tuner with these arguments.
+pub(crate) fn tune<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Output {
+    hpl_tune().args(args).output().unwrap()
+}
+
+/// Standard output as text.
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Standard error as text.
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A quick calibration of this machine, made once for all tests.
+pub(crate) fn machine_toml() -> &'static Path {
+    static FILE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = FILE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.toml");
+        let output =
+            tune(["calibrate", "--quiet", "--budget", "6s", "--blas", "builtin", "--out", path.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", err(&output));
+        (folder, path)
+    });
+    path
+}
+
+/// A HPL.dat for one run.
+pub(crate) fn hpl_dat(folder: &Path, n: usize, nb: usize, p: usize, q: usize) -> PathBuf {
+    let params = space::HplParams { nb, ..space::HplParams::baseline(n, p, q) };
+    let path = folder.join("HPL.dat");
+    std::fs::write(&path, space::dat::HplDat::single(&params).write().unwrap()).unwrap();
+    path
+}

@@ -1,0 +1,46 @@
+//! `hpl-tune run`.
+
+use space::dat::HplDat;
+
+use crate::program::{err, hpl_dat, out, tune};
+
+#[test]
+fn a_run_prints_as_hpl_does_and_leaves_its_result() {
+    // A path with a space, as users have them.
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("my runs");
+    std::fs::create_dir(&folder).unwrap();
+    let dat = hpl_dat(&folder, 500, 32, 1, 2);
+    let json = folder.join("result.json");
+    let output = tune(["run", "--dat", dat.to_str().unwrap(), "--result", json.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let records = space::out::parse(&out(&output));
+    let result: space::RunResult = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(result.passed && result.residual.unwrap() < 16.0);
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].passed, Some(true));
+    assert!(!result.phases.is_empty());
+}
+
+#[test]
+fn the_first_check_that_fails_says_so_by_exit_code_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 100, 16, 1, 1);
+    let text = std::fs::read_to_string(&dat).unwrap();
+    // No residual is below this threshold.
+    let strict = HplDat { threshold: 1e-300, ..HplDat::parse(&text).unwrap() };
+    std::fs::write(&dat, strict.write().unwrap()).unwrap();
+    let output = tune(["run", "--dat", dat.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(out(&output).contains("FAILED"));
+}
+
+#[test]
+fn a_run_under_mpirun_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 100, 16, 1, 1);
+    let mut command = crate::program::hpl_tune();
+    let output = command.args(["run", "--dat"]).arg(&dat).env("OMPI_COMM_WORLD_SIZE", "4").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("MPI"), "{}", err(&output));
+}

@@ -1,0 +1,115 @@
+//! A whole session, as a user starts it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use tuner::journal;
+
+use crate::program::{err, out, tune};
+
+struct Done {
+    _root: tempfile::TempDir,
+    folder: PathBuf,
+    stdout: String,
+    stderr: String,
+    code: Option<i32>,
+    wall_s: f64,
+}
+
+/// One session of 30 s, shared by the tests.
+fn session() -> &'static Done {
+    static DONE: OnceLock<Done> = OnceLock::new();
+    DONE.get_or_init(|| {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("my first run");
+        let started = Instant::now();
+        let output = tune(["--budget", "30s", "--blas", "builtin", "--out", folder.to_str().unwrap()]);
+        Done {
+            wall_s: started.elapsed().as_secs_f64(),
+            stdout: out(&output),
+            stderr: err(&output),
+            code: output.status.code(),
+            folder,
+            _root: root,
+        }
+    })
+}
+
+/// The run folder of that session.
+pub(crate) fn folder() -> &'static Path {
+    &session().folder
+}
+
+/// The record of a run folder.
+pub(crate) fn rows(folder: &Path) -> Vec<tuner::record::Row> {
+    journal::read(&folder.join("journal.jsonl")).unwrap().rows
+}
+
+#[test]
+fn a_session_keeps_its_budget_and_ends_verified() {
+    let done = session();
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert!(done.wall_s <= 33.0, "{} s", done.wall_s);
+    let rows = rows(&done.folder);
+    let last = rows.last().unwrap();
+    assert_eq!(last.strategy, "final", "{}", done.stderr);
+    assert!(last.passed && last.residual.unwrap() < 16.0);
+    assert!(done.stdout.contains("PASSED"), "{}", done.stdout);
+}
+
+#[test]
+fn the_run_folder_is_complete_and_agrees_with_itself() {
+    let done = session();
+    for name in [
+        "journal.jsonl",
+        "trials.parquet",
+        "machine.toml",
+        "space.toml",
+        "session.toml",
+        "HPL.dat",
+        "engine-params.toml",
+        "HPL.out",
+        "run.sh",
+        "report.html",
+    ] {
+        assert!(done.folder.join(name).is_file(), "{name} is missing");
+    }
+    let rows = rows(&done.folder);
+    assert_eq!(tuner::parquet::read::<tuner::record::Row>(&done.folder.join("trials.parquet")).unwrap(), rows);
+    let text = std::fs::read_to_string(done.folder.join("HPL.dat")).unwrap();
+    let runs = space::dat::HplDat::parse(&text).unwrap().runs();
+    assert_eq!(runs, [rows.last().unwrap().candidate().hpl]);
+}
+
+#[test]
+fn no_candidate_is_run_twice_except_on_purpose() {
+    let rows = rows(&session().folder);
+    let mut seen = std::collections::HashSet::new();
+    for row in rows.iter().filter(|row| row.repeat_of.is_none() && row.strategy != "final") {
+        assert!(seen.insert(row.candidate()), "trial {} repeats a candidate", row.trial);
+    }
+    assert!(seen.len() >= 3, "only {} candidates", seen.len());
+}
+
+#[test]
+fn any_trial_can_be_repeated_by_its_command() {
+    let row = rows(&session().folder).into_iter().find(|row| row.passed).unwrap();
+    let output = std::process::Command::new("bash").args(["-c", &row.command]).current_dir("/").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(space::out::parse(&out(&output))[0].params.n, row.n);
+}
+
+#[test]
+fn a_finished_session_is_shown_again_by_report_and_by_resume() {
+    let done = session();
+    let folder = done.folder.to_str().unwrap();
+    for args in [vec!["report", folder], vec!["--resume", folder]] {
+        let output = tune(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(out(&output).contains("PASSED"), "{}", out(&output));
+    }
+    let json = tune(["report", "--json", folder]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert!(value["schema_version"].is_u64(), "{value}");
+}
