@@ -287,3 +287,6 @@ fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
     let cube = |n: usize| (n as f64).powi(3);
     2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
 }
+
+#[cfg(test)]
+mod tests;

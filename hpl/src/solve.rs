@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use space::Candidate;
 use space::result::PhaseTime;
+use space::{Candidate, HplParams};
 
 use crate::Error;
 use crate::bcast::Ring;
@@ -59,23 +59,23 @@ pub fn solve<C: Comm, K: Kernels>(
     kernels: &K,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
-    let threads = candidate.engine.threads.max(1);
-    let outcome = check_parameters(candidate, comm.size()).and_then(|ring| {
-        let team = TeamParams { threads, cores, spin: cores.len() >= threads };
-        let run = |team: &mut Team<'_>| Run { candidate, comm, kernels, watch, ring }.run(team);
-        with_team(team, run).unwrap_or_else(|refused| {
-            Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
-        })
+    let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
+    let ring = check_parameters(hpl, comm.size())?;
+    let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
+    let team = TeamParams { threads, cores, spin: cores.len() >= threads };
+    let run = Run { candidate, comm, grid, kernels, watch, ring };
+    let outcome = with_team(team, |team| run.run(team)).unwrap_or_else(|refused| {
+        Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
     });
     if let Err(error) = &outcome {
+        // While the grid is there: otherwise the others would only see that this rank has left.
         comm.poison(&error.to_string());
     }
     outcome
 }
 
 /// Refuses what this engine does not do.
-fn check_parameters(candidate: &Candidate, ranks: usize) -> Result<Ring, Error> {
-    let hpl = &candidate.hpl;
+fn check_parameters(hpl: &HplParams, ranks: usize) -> Result<Ring, Error> {
     if hpl.ranks() != ranks {
         return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: ranks });
     }
@@ -90,6 +90,7 @@ fn check_parameters(candidate: &Candidate, ranks: usize) -> Result<Ring, Error> 
 struct Run<'a, C, K> {
     candidate: &'a Candidate,
     comm: &'a C,
+    grid: &'a Grid<C>,
     kernels: &'a K,
     watch: &'a dyn Watch,
     ring: Ring,
@@ -97,20 +98,19 @@ struct Run<'a, C, K> {
 
 impl<C: Comm, K: Kernels> Run<'_, C, K> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
-        let hpl = &self.candidate.hpl;
+        let (hpl, grid) = (&self.candidate.hpl, self.grid);
         let layout = Layout::block_cyclic(hpl.n, hpl.nb, hpl.p, hpl.q);
         let plan = Plan { layout, depth: hpl.depth };
         let layout = &plan.layout;
-        let grid = Grid::new(self.comm, hpl.pmap, hpl.p, hpl.q)?;
         let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
         let ld = leading_dimension(rows, hpl.align);
         let mut memory = self.memory(ld * cols)?;
-        let mut u = self.memory(Lu::<C, K>::u_words(&plan, &grid))?;
+        let mut u = self.memory(Lu::<C, K>::u_words(&plan, grid))?;
 
         // [A | b]
         let start = self.start()?;
-        self.generate(team, &plan.layout, &grid, MatMut::new(&mut memory, rows, cols, ld))?;
-        let mut lu = Lu::new(&plan, &grid, self.kernels, hpl, self.ring, self.comm.rank());
+        self.generate(team, &plan.layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
+        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.ring, self.comm.rank());
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
@@ -123,7 +123,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         if info == 0 {
             let clock = Instant::now();
             let a = MatMut::new(&mut memory, rows, cols, ld);
-            x = trsv::solve(&plan, &grid, team, a.as_ref())?;
+            x = trsv::solve(&plan, grid, team, a.as_ref())?;
             lu.phases.add(plan.steps(), Phase::Trsv, clock);
         }
         let time_s = self.seconds_since(start)?;
@@ -132,7 +132,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let start = self.start()?;
         // Each process column has its blocks of x and zeros elsewhere.
         reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
-        let check = || residual::check(layout, &grid, self.comm, team, &x);
+        let check = || residual::check(layout, grid, self.comm, team, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
         Ok(Report { time_s, residual, info, generate_s, check_s, phases: lu.phases.into_steps(), x })

@@ -1,0 +1,109 @@
+use std::thread;
+
+use space::{Bcast, Looking, Pmap, Swap};
+
+use super::*;
+use crate::comm::threads::{self, ThreadComm};
+use crate::kernels::Builtin;
+use crate::layout::Layout;
+use crate::matgen;
+use crate::team::{TeamParams, with_team};
+
+/// What is left of the matrix and info, by rank.
+type Outcome = Vec<(Vec<f64>, usize)>;
+
+/// [A | b] of HPL's generator, changed by `spoil`.
+fn matrix(n: usize, spoil: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
+    let mut data = vec![0.0; n * (n + 1)];
+    let mut a = MatMut::new(&mut data, n, n + 1, n);
+    matgen::generate_block(n, 0, 0, a.reborrow());
+    spoil(&mut a);
+    data
+}
+
+/// Factors `whole`, dealt to in-process ranks.
+fn factor(whole: &[f64], params: &HplParams, threads: usize) -> Outcome {
+    let (n, p, q) = (params.n, params.p, params.q);
+    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth };
+    let one_rank = |comm: ThreadComm| {
+        let grid = Grid::new(&comm, Pmap::Row, p, q).unwrap();
+        let (rows, cols) = (&plan.layout.rows, &plan.layout.cols);
+        let (mp, nq) = (rows.local_len(grid.row), cols.local_len(grid.col));
+        let column = |j| (0..mp).map(move |i| whole[rows.global(grid.row, i) + cols.global(grid.col, j) * n]);
+        let mut data: Vec<f64> = (0..nq).flat_map(column).collect();
+        let ring = Ring::of(params.bcast).unwrap();
+        let mut u = vec![0.0; Lu::<ThreadComm, Builtin>::u_words(&plan, &grid)];
+        let mut lu = Lu::new(&plan, &grid, &Builtin, params, ring, comm.rank());
+        let team = TeamParams { threads, cores: &[], spin: false };
+        let a = MatMut::new(&mut data, mp, nq, mp.max(1));
+        let info = with_team(team, |team| lu.factor(team, a, &mut u, None)).unwrap().unwrap();
+        (data, info)
+    };
+    thread::scope(|scope| {
+        let comms = threads::world(p * q, false).into_iter();
+        let ranks: Vec<_> = comms.map(|comm| scope.spawn(|| one_rank(comm))).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// U and y of the textbook factorization, in place of A and b.
+fn textbook(mut a: Vec<f64>, n: usize) -> Vec<f64> {
+    for k in 0..n {
+        let pivot = (k..n).max_by(|&i, &j| a[i + k * n].abs().total_cmp(&a[j + k * n].abs())).unwrap();
+        (0..=n).for_each(|j| a.swap(k + j * n, pivot + j * n));
+        for i in k + 1..n {
+            let l = a[i + k * n] / a[k + k * n];
+            (k..=n).for_each(|j| a[i + j * n] -= l * a[k + j * n]);
+        }
+    }
+    a
+}
+
+/// PA = LU and Ly = Pb, for every variant: U and y are those of the textbook, which are unique.
+#[test]
+fn upper_triangle_and_y_are_the_textbooks() {
+    let n = 61;
+    let whole = matrix(n, |_| {});
+    let reference = textbook(whole.clone(), n);
+    let looking = [Looking::Left, Looking::Crout, Looking::Right];
+    let swaps = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 20 }];
+    for (turn, (p, q)) in [(1, 1), (1, 3), (2, 1), (2, 2), (3, 2), (5, 1)].into_iter().enumerate() {
+        for (nb, depth) in [(1, 0), (7, 0), (8, 1), (64, 1), (20, 1), (5, 1)] {
+            let mut params = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+            (params.pfact, params.rfact) = (looking[(turn + nb) % 3], looking[(turn + depth) % 3]);
+            (params.swap, params.bcast) = (swaps[(turn + nb + depth) % 3], Bcast::OneRing);
+            let layout = Layout::block_cyclic(n, nb, p, q);
+            for (rank, (local, info)) in factor(&whole, &params, 1 + nb % 3).into_iter().enumerate() {
+                assert_eq!(info, 0);
+                let (row, col) = crate::grid::place(Pmap::Row, rank, p, q);
+                let mp = layout.rows.local_len(row);
+                for (at, value) in local.into_iter().enumerate() {
+                    let (i, j) = (layout.rows.global(row, at % mp), layout.cols.global(col, at / mp));
+                    let difference = (value - reference[i + j * n]).abs();
+                    assert!(i > j || difference < 1e-10, "({i}, {j}) differs by {difference}: {params:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn zero_column_gives_the_same_info_everywhere() {
+    for (p, q, nb) in [(1, 1, 8), (2, 2, 8), (3, 1, 4), (1, 4, 3)] {
+        for (depth, zero) in [0, 1].into_iter().flat_map(|depth| [0, 5, 19, 29].map(|zero| (depth, zero))) {
+            let whole = matrix(30, |a| a.col_mut(zero).fill(0.0));
+            let params = HplParams { nb, depth, ..HplParams::baseline(30, p, q) };
+            assert!(factor(&whole, &params, 2).iter().all(|(_, info)| *info == zero + 1));
+        }
+    }
+}
+
+#[test]
+fn not_a_number_hangs_nobody() {
+    for (p, q) in [(1, 1), (2, 2), (3, 2)] {
+        for at in [0, 37, 700, 899] {
+            let whole = matrix(30, |a| a.set(at % 30, at / 30, f64::NAN));
+            factor(&whole, &HplParams { nb: 4, ..HplParams::baseline(30, p, q) }, 2);
+        }
+    }
+}
