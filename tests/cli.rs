@@ -72,5 +72,5 @@ fn malformed_inputs_of_a_run_are_named() {
 fn memory_too_small_is_refused_before_anything_is_allocated() {
     let folder = tempfile::tempdir().unwrap();
     let dat = hpl_dat(folder.path(), 4_000_000, 256, 1, 1);
-    refused(["run", "--dat", dat.to_str().unwrap()], 2, &["4000000", "bytes"]);
+    refused(["run", "--dat", dat.to_str().unwrap()], 2, &["4000000", "GiB", "--force"]);
 }
