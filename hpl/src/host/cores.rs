@@ -33,8 +33,9 @@ pub(super) fn physical(cpus: &[usize], place: impl Fn(usize) -> Place) -> Vec<us
     let mut cores = Vec::new();
     for &cpu in cpus {
         let place = place(cpu);
-        let first = place.siblings.iter().copied().find(|sibling| cpus.contains(sibling)).unwrap_or(cpu);
-        if first == cpu {
+        // A list without the CPU itself says nothing about it.
+        let siblings = if place.siblings.contains(&cpu) { &place.siblings[..] } else { &[cpu] };
+        if siblings.iter().find(|sibling| cpus.contains(sibling)) == Some(&cpu) {
             cores.push((place.package, place.cache.first().copied(), cpu));
         }
     }
@@ -72,6 +73,8 @@ mod tests {
     #[test]
     fn unknown_topology_keeps_all() {
         assert_eq!(physical(&[3, 5], |_| Place::default()), [3, 5]);
+        let crossed = |cpu: usize| Place { siblings: vec![1 - cpu], ..Place::default() };
+        assert_eq!(physical(&[0, 1], crossed), [0, 1]);
     }
 
     #[test]

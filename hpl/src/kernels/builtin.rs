@@ -1,7 +1,7 @@
 //! The default kernels in pure Rust.
 
+use super::isa::Isa;
 use super::product::{self, Packed};
-use super::simd::Isa;
 use super::{Kernels, PackedL, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 

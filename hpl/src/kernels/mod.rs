@@ -3,6 +3,7 @@
 mod blas;
 mod builtin;
 mod choose;
+mod isa;
 mod product;
 mod selftest;
 mod simd;

@@ -1,8 +1,10 @@
-//! Vectors of the instruction sets that the built-in kernels are compiled for, chosen at run time.
+//! Vectors of the instruction sets that the built-in kernels are compiled for.
 //!
 //! A kernel is one `#[inline(always)]` function over a [`Vector`] type; [`versions`] compiles it for each
 //! instruction set with register tiles that fit its registers. Explicit vectors, because the compiler's own
 //! choice over plain arrays lost a third of the speed on harmless changes nearby.
+
+use super::isa::PORTABLE_FMA;
 
 /// Some f64 lanes that are loaded, computed and stored together.
 ///
@@ -83,9 +85,6 @@ unsafe impl<const FUSED: bool> Vector for One<FUSED> {
 /// Two lanes for every processor; the compiler finds the instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Two([One<PORTABLE_FMA>; 2]);
-
-/// Whether every processor of this architecture has a fused multiply-add.
-const PORTABLE_FMA: bool = cfg!(target_arch = "aarch64");
 
 // SAFETY: uses nothing beyond the architecture's baseline.
 unsafe impl Vector for Two {
@@ -194,62 +193,18 @@ x86_vector!(
     _mm256_fnmadd_pd
 );
 
-/// An instruction set with its own copy of the kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Isa {
-    /// x86-64 with AVX-512F: 32 registers of 8 doubles.
-    Avx512,
-    /// x86-64 with AVX2 and FMA: 16 registers of 4 doubles.
-    Avx2,
-    /// What every processor of this architecture has.
-    Portable,
-}
-
-impl Isa {
-    /// The best one that this processor runs.
-    pub(super) fn detect() -> Self {
-        Self::available().next().expect("the portable one always is")
-    }
-
-    /// All that this processor runs, best first.
-    pub(super) fn available() -> impl Iterator<Item = Self> {
-        [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.runs())
-    }
-
-    /// Whether this processor runs it; a load after the first call.
-    fn runs(self) -> bool {
-        match self {
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.runs(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => false,
-        }
-    }
-
-    /// Name as it appears in results.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Avx512 => "avx512",
-            Self::Avx2 => "avx2",
-            Self::Portable => "portable",
-        }
-    }
-}
-
-/// Compiles `body::<V, …>` for each instruction set, behind one function that takes the [`Isa`] to use.
+/// Compiles `body::<V, …>` for each instruction set, behind one function that takes the
+/// instruction set to use.
 macro_rules! versions {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),*) = $body:ident
         avx512 ($($sizes512:literal),*) avx2 ($($sizes256:literal),*) portable ($($sizes128:literal),*)
     ) => {
         $(#[$doc])*
-        pub(super) fn $name(isa: crate::kernels::simd::Isa, $($arg: $kind),*) {
-            use crate::kernels::simd;
+        pub(super) fn $name(isa: crate::kernels::isa::Isa, $($arg: $kind),*) {
+            use crate::kernels::{isa::Isa, simd};
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx2,fma")]
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
                 fn avx512($($arg: $kind),*) {
                     $body::<simd::x86::__m512d, $($sizes512),*>($($arg),*);
                 }
@@ -258,11 +213,11 @@ macro_rules! versions {
                     $body::<simd::x86::__m256d, $($sizes256),*>($($arg),*);
                 }
                 match isa {
-                    // SAFETY: `Isa::detect` has seen the feature on this processor.
-                    simd::Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: `Isa::detect` has seen the features on this processor.
+                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
-                    simd::Isa::Avx2 => return unsafe { avx2($($arg),*) },
-                    simd::Isa::Portable => {}
+                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
+                    Isa::Portable => {}
                 }
             }
             #[cfg(not(target_arch = "x86_64"))]

@@ -1,12 +1,12 @@
 //! Fused passes over a few long columns, as the panel factorization and the back substitution need them.
 //!
-//! A GEMM with an inner size of 1 to 4 columns packs more than it computes; these stream the columns once,
+//! The passes of a general GEMM over register tiles read long columns in pieces; these stream them once,
 //! unpacked. Each pass is compiled for the vector units of x86 and chosen at run time.
 
+#[cfg(target_arch = "x86_64")]
+use super::isa::Isa;
+use super::isa::PORTABLE_FMA;
 use crate::mat::{Mat, MatMut};
-
-/// Whether plain builds have a fused multiply-add; on x86 only the versions chosen at run time have.
-const FUSED: bool = cfg!(target_arch = "aarch64");
 
 /// a·b + c, fused where the processor can, never by a library call.
 #[inline(always)]
@@ -21,7 +21,7 @@ macro_rules! by_processor {
         pub(crate) fn $name($($arg: $kind),*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
                 fn avx512($($arg: $kind),*) $(-> $out)? {
                     $body::<true>($($arg),*)
                 }
@@ -29,19 +29,15 @@ macro_rules! by_processor {
                 fn avx2($($arg: $kind),*) $(-> $out)? {
                     $body::<true>($($arg),*)
                 }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the processor has these features, found just above.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the processor has these features, found just above.
-                    return unsafe { avx2($($arg),*) };
+                match Isa::detect() {
+                    // SAFETY: the processor has these features.
+                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
+                    Isa::Portable => {}
                 }
             }
-            $body::<FUSED>($($arg),*)
+            $body::<PORTABLE_FMA>($($arg),*)
         }
     };
 }
