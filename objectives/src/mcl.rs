@@ -1,6 +1,6 @@
 //! The multi-communication-layer model: one set of α and β per layer of the machine.
 //!
-//! Source: [MCL]; equation numbers in parentheses are that paper's. Equations (1) and (2) are missing from
+//! Source: \[MCL\]; equation numbers in parentheses are that paper's. Equations (1) and (2) are missing from
 //! the text we hold; ours were recovered by requiring that their sums give the printed (25) and (27)–(29),
 //! which a test repeats. (17)–(21), the sizes of the layers, are inferred. Every free choice of this
 //! reconstruction is a field of [`Mcl`]. The model knows N, NB, P, Q and the layers, and nothing else:

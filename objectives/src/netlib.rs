@@ -1,6 +1,6 @@
 //! The original performance model of HPL, one function per term.
 //!
-//! Source: [HPL], scalability page. Sizes are f64 because the closed forms are; they count matrix rows,
+//! Source: \[HPL\], scalability page. Sizes are f64 because the closed forms are; they count matrix rows,
 //! columns or ranks. `log` is base 2. Nothing here is measured: see [`crate::predict`] for the model that
 //! takes its rates from this machine.
 
@@ -40,13 +40,13 @@ pub struct Costs {
     pub alpha_s: f64,
     /// β: seconds per 8-byte word.
     pub beta_s: f64,
-    /// Messages of a word of U in the update: 3 on [HPL]'s page, 2 on full-duplex links.
+    /// Messages of a word of U in the update: 3 on \[HPL\]'s page, 2 on full-duplex links.
     pub update_coefficient: f64,
 }
 
 /// Time of one panel factorization with its broadcast, in seconds.
 ///
-/// `m`: global rows of the panel; `nb`: its columns. T_pfact of [HPL], scalability page. The flop term turns
+/// `m`: global rows of the panel; `nb`: its columns. T_pfact of \[HPL\], scalability page. The flop term turns
 /// negative for m < P·nb/3, as published; the sum over a run keeps the right total.
 pub fn pfact_s(c: &Costs, g: &Problem, m: f64, nb: f64) -> f64 {
     (m / g.p - nb / 3.0) * nb * nb * c.gamma_s
@@ -57,19 +57,19 @@ pub fn pfact_s(c: &Costs, g: &Problem, m: f64, nb: f64) -> f64 {
 
 /// Time of one trailing update with its row exchange, in seconds.
 ///
-/// `n`: order of the trailing matrix; `nb`: columns of the panel. T_update of [HPL], scalability page.
+/// `n`: order of the trailing matrix; `nb`: columns of the panel. T_update of \[HPL\], scalability page.
 pub fn update_s(c: &Costs, g: &Problem, n: f64, nb: f64) -> f64 {
     c.gamma_s * (n * nb * nb / g.q + 2.0 * n * n * nb / (g.p * g.q))
         + c.alpha_s * (g.log_p() + g.p - 1.0)
         + c.update_coefficient * c.beta_s * n * nb / g.q
 }
 
-/// Time of the backward substitution, in seconds. T_backs of [HPL], scalability page.
+/// Time of the backward substitution, in seconds. T_backs of \[HPL\], scalability page.
 pub fn backs_s(c: &Costs, g: &Problem) -> f64 {
     c.gamma2_s * g.n * g.n / (g.p * g.q) + g.n * (c.alpha_s / g.nb + 2.0 * c.beta_s)
 }
 
-/// Time of a whole run in seconds: T_HPL of [HPL], the sum over its panels.
+/// Time of a whole run in seconds: T_HPL of \[HPL\], the sum over its panels.
 ///
 /// A last panel narrower than NB is taken as wide as it is.
 pub fn sum_s(c: &Costs, g: &Problem) -> f64 {
@@ -82,7 +82,7 @@ pub fn sum_s(c: &Costs, g: &Problem) -> f64 {
     steps.sum::<f64>() + backs_s(c, g)
 }
 
-/// Leading terms of [`sum_s`] in seconds, the closed form of [HPL]'s page:
+/// Leading terms of [`sum_s`] in seconds, the closed form of \[HPL\]'s page:
 /// 2N³γ/(3PQ) + βN²(κP + Q)/(2PQ) + αN((NB+1) log P + P)/NB with κ the update coefficient.
 pub fn closed_s(c: &Costs, g: &Problem) -> f64 {
     let (n, ranks) = (g.n, g.p * g.q);

@@ -1,6 +1,6 @@
 //! The calibrated prediction: MCL's steps with this machine's measured kernels in place of γ.
 //!
-//! From [MCL] come the terms of a step and their messages: equations (1) and (2) per panel, every layer
+//! From \[MCL\] come the terms of a step and their messages: equations (1) and (2) per panel, every layer
 //! charged on its own full extent. Ours is the substitution: computing is not γ times flops but the fitted
 //! time of DGEMM, DTRSM, panel and row swap at the step's real local shape on the fullest process; what needs
 //! no message costs none; and DEPTH decides whether the panel hides behind the update ([`Terms::hidden_s`]).

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::netlib;
 
-/// The paper's P100, `spec` of the device as published with [MCL].
+/// The paper's P100, `spec` of the device as published with \[MCL\].
 const P100: Accelerator = Accelerator {
     memory_controllers: 8.0,
     words_per_controller: 8.0,

@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         terms
     }
 
-    /// T_backs of [HPL]: half of the matrix read once over all ranks, and x in NB pieces around the ring.
+    /// T_backs of \[HPL\]: half of the matrix read once over all ranks, and x in NB pieces around the ring.
     fn trsv_s(&self, messages: &Messages, memory_s_per_word: f64, steps: f64) -> f64 {
         let (n, ranks) = (self.key.n as f64, (self.key.p * self.key.q) as f64);
         let [alpha_s, beta_s] = [0, 1].map(|index: usize| messages.row[index].max(messages.column[index]));
