@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use super::{Exchange, Moves, copy_rows};
+use super::{Exchange, Moves};
 use crate::Error;
 use crate::comm::{Comm, Request};
 use crate::grid::{position, rank_at, tag};
+use crate::kernels::rows;
 use crate::mat::MatMut;
 use crate::panel::Pool;
 use crate::reduce::power_of_two;
@@ -136,7 +137,7 @@ impl<C: Comm> Exchange<'_, C> {
         // A(place) ← displaced row, for the places that are here
         let places = self.own_places(moves);
         let Rows { a, passing, .. } = rows;
-        team.columns([a, passing], |_, [mut a, passing]| copy_rows(&mut a, &passing, places.iter().copied()))?;
+        team.columns([a, passing], |_, [mut a, passing]| rows::copy(&mut a, passing.as_ref(), places.iter().copied()))?;
         pool.give(store);
         Ok(exchange.sends.into_iter().try_for_each(Request::wait)?)
     }
@@ -154,8 +155,8 @@ impl<C: Comm> Exchange<'_, C> {
         let Rows { a, u, passing } = rows;
         let all = [a.reborrow(), u.reborrow(), passing.reborrow()];
         Ok(team.columns(all, |_, [a, mut u, mut passing]| {
-            copy_rows(&mut u, &a, sources.iter().map(|&(i, local)| (local, i)));
-            copy_rows(&mut passing, &a, leaving.iter().enumerate().map(|(i, &local)| (local, i)));
+            rows::copy(&mut u, a.as_ref(), sources.iter().map(|&(i, local)| (local, i)));
+            rows::copy(&mut passing, a.as_ref(), leaving.iter().enumerate().map(|(i, &local)| (local, i)));
         })?)
     }
 }
@@ -180,9 +181,9 @@ impl<C: Comm> BinExch<'_, C> {
         let (buf, range) = pool.message(count * n, |out| {
             let out = MatMut::new(out, count, n, count);
             outcome = team.columns([out, u, passing], |_, [mut out, u, passing]| {
-                copy_rows(&mut out, &u, load.gathered.iter().enumerate().map(|(at, &i)| (i, at)));
+                rows::copy(&mut out, u.as_ref(), load.gathered.iter().enumerate().map(|(at, &i)| (i, at)));
                 let displaced = load.displaced.iter().enumerate();
-                copy_rows(&mut out, &passing, displaced.map(|(at, &i)| (i, first_displaced + at)));
+                rows::copy(&mut out, passing.as_ref(), displaced.map(|(at, &i)| (i, first_displaced + at)));
             });
         });
         outcome?;

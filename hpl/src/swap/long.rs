@@ -6,10 +6,11 @@
 
 use std::ops::Range;
 
-use super::{Exchange, Moves, copy_rows};
+use super::{Exchange, Moves};
 use crate::Error;
 use crate::comm::{Comm, Msg, Request};
 use crate::grid::{rank_at, tag};
+use crate::kernels::rows;
 use crate::mat::MatMut;
 use crate::panel::Pool;
 use crate::team::{HelperPanicked, Team};
@@ -50,7 +51,7 @@ impl<C: Comm> Exchange<'_, C> {
         // U(i) ← A(source of i) for the sources that are here
         let sources = self.own_sources(moves);
         team.columns([a.reborrow(), u.reborrow()], |_, [a, mut u]| {
-            copy_rows(&mut u, &a, sources.iter().map(|&(i, local)| (local, i)));
+            rows::copy(&mut u, a.as_ref(), sources.iter().map(|&(i, local)| (local, i)));
         })?;
         let mut sends = self.spread(team, moves, a, pool)?;
         sends.extend(self.roll(team, moves, u, pool)?);
@@ -89,7 +90,7 @@ impl<C: Comm> Exchange<'_, C> {
                         let from = rows.iter().map(|&i| self.rows.local(moves.displaced[i].1));
                         let pairs: Vec<(usize, usize)> = from.zip(0..).collect();
                         team.columns([out, a.reborrow()], |_, [mut out, a]| {
-                            copy_rows(&mut out, &a, pairs.iter().copied());
+                            rows::copy(&mut out, a.as_ref(), pairs.iter().copied());
                         })
                     }
                     Some((held, msg)) => {
@@ -161,7 +162,7 @@ impl<C: Comm> Exchange<'_, C> {
                     None => pool.message(piece.len() * n, |out| {
                         let out = MatMut::new(out, piece.len(), n, piece.len());
                         outcome = team.columns([out, u.reborrow()], |_, [mut out, u]| {
-                            copy_rows(&mut out, &u, piece.iter().copied().zip(0..));
+                            rows::copy(&mut out, u.as_ref(), piece.iter().copied().zip(0..));
                         });
                     }),
                 };

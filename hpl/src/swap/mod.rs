@@ -1,6 +1,6 @@
 //! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
 //!
-//! With one process row this is a local interchange. Otherwise U is gathered and replicated in all process
+//! With one process row this is a local interchange, which the update does. Otherwise U is gathered and replicated in all process
 //! rows, by one of two exchanges that end alike. All threads copy, each its share of the columns.
 
 mod bin_exch;
@@ -11,28 +11,14 @@ use space::Swap;
 
 pub(crate) use moves::Moves;
 
+pub(crate) use crate::kernels::rows::interchange;
+
 use crate::Error;
 use crate::comm::Comm;
 use crate::layout::Axis;
 use crate::mat::MatMut;
 use crate::panel::Pool;
 use crate::team::Team;
-
-/// Interchanges rows in place: row j of the stacked [U; C] with row `pivots[j]`, for j = 0, 1, …; indices
-/// count from the first row of U.
-pub(crate) fn interchange(u: &mut MatMut<'_>, c: &mut MatMut<'_>, pivots: &[usize]) {
-    let jb = u.rows();
-    for col in 0..u.cols() {
-        let (top, below) = (u.col_mut(col), c.col_mut(col));
-        for (j, &pivot) in pivots.iter().enumerate() {
-            if pivot < jb {
-                top.swap(j, pivot);
-            } else {
-                std::mem::swap(&mut top[j], &mut below[pivot - jb]);
-            }
-        }
-    }
-}
 
 /// What all row exchanges of a run share.
 pub(crate) struct Exchange<'a, C> {
@@ -75,16 +61,6 @@ impl<C: Comm> Exchange<'_, C> {
     fn own_places(&self, moves: &Moves) -> Vec<(usize, usize)> {
         let mine = moves.scattered[self.column.rank()].iter();
         mine.map(|&i| (i, self.rows.local(moves.displaced[i].0))).collect()
-    }
-}
-
-/// to(second) ← from(first) for each pair, in each column.
-fn copy_rows(to: &mut MatMut<'_>, from: &MatMut<'_>, pairs: impl Iterator<Item = (usize, usize)> + Clone) {
-    for col in 0..to.cols() {
-        let (to, from) = (to.col_mut(col), from.col(col));
-        for (source, place) in pairs.clone() {
-            to[place] = from[source];
-        }
     }
 }
 

@@ -23,18 +23,6 @@ fn pivots(m: usize, ia: usize, jb: usize, seed: usize) -> Vec<usize> {
     (0..jb).map(|j| ia + j + (j * 7 + seed * 13) * 31 % (m - ia - j)).collect()
 }
 
-#[test]
-fn local_interchange_is_the_interchanges() {
-    let (m, jb, n) = (20, 6, 3);
-    let pivots = pivots(m, 0, jb, 1);
-    let mut data: Vec<f64> = (0..n).flat_map(|col| (0..m).map(move |row| value(row, col))).collect();
-    let (mut u, mut c) = MatMut::new(&mut data, m, n, m).split_rows(jb);
-    interchange(&mut u, &mut c, &pivots);
-    for (row, from) in interchanged(m, 0, &pivots).into_iter().enumerate() {
-        (0..n).for_each(|col| assert_eq!(data[row + col * m], value(from, col)));
-    }
-}
-
 fn check_rank(comm: &ThreadComm, rows: &Axis, swap: Swap, ia: usize, pivots: &[usize], n: usize) {
     let (me, jb) = (comm.rank(), pivots.len());
     let mp = rows.local_len(me);
