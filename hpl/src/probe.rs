@@ -3,7 +3,8 @@
 //! Every measurement keeps all cores busy at once, as a run does: the cores are split into ranks of `threads`
 //! threads, and each rank works at a local shape that such a rank really has. Measurements alternate: each
 //! round takes every job once, so that a disturbance spreads over all of them, and a sample is the median of
-//! its rounds with its spread. Rounds go on until the budget is used.
+//! its rounds with its spread. Rounds go on until the budget is used. Kernels are timed by the CPU time of their
+//! threads: what other processes took of the cores is counted as a disturbance, not as time of the kernel.
 
 mod clock;
 mod jobs;
@@ -41,6 +42,8 @@ pub enum Quantity {
     Rate(RateKernel),
     /// Copy of `words` by each core from one place to another in its memory.
     Copy,
+    /// One pivot exchange between two ranks, inside the factorization of a panel of m local rows and k columns.
+    Pivot,
     /// A message of `words` from one rank to another: packed, handed over, unpacked.
     Message,
 }
@@ -50,17 +53,18 @@ pub enum Quantity {
 pub struct Sample {
     /// What was measured.
     pub quantity: Quantity,
-    /// Threads of each rank; 1 for copies and messages.
+    /// Threads of each rank; 1 for copies, pivots and messages.
     pub threads: usize,
-    /// Sizes local to one rank, in the order of the kernel's form; the words of a copy or message.
+    /// Sizes local to one rank, in the order of the kernel's form; m and k of a pivot's panel; the words of a copy or
+    /// message.
     pub sizes: Vec<usize>,
-    /// Median over the rounds of the slowest rank's time, in seconds.
+    /// Median over the rounds of the slowest core's time in seconds: CPU time of kernels, wall clock of messages.
     pub time_s: f64,
     /// (third − first quartile) / median over the rounds.
     pub spread: f64,
     /// Rounds.
     pub rounds: usize,
-    /// Rounds in which something else ran on one of the cores; left out of the median when enough others remain.
+    /// Rounds in which something else ran on one of the cores.
     pub disturbed: usize,
 }
 
@@ -177,7 +181,7 @@ fn rounds<K: Kernels>(
     let mut costs_s = Vec::with_capacity(jobs.len());
     for job in jobs.iter() {
         let job_start = Instant::now();
-        job.run(kernels, stage, crew)?;
+        job.round(kernels, stage, crew)?;
         costs_s.push(job_start.elapsed().as_secs_f64());
         heard(elapsed_s());
         if elapsed_s() > options.budget_s {
@@ -194,8 +198,8 @@ fn rounds<K: Kernels>(
         if elapsed_s() + costs_s[at] > options.budget_s {
             break;
         }
-        let time = jobs[at].run(kernels, stage, crew)?;
-        jobs[at].times.push(time);
+        let round = jobs[at].round(kernels, stage, crew)?;
+        jobs[at].rounds.push(round);
         heard(elapsed_s());
     }
     Ok(())
@@ -234,7 +238,7 @@ mod tests {
                 assert!(found.samples.iter().filter(wanted).count() >= 4, "{kernel:?} {threads}");
             }
         }
-        assert!(found.samples.iter().any(|s| s.quantity == Quantity::Message && s.sizes == [1]));
+        assert!(found.samples.iter().any(|s| s.quantity == Quantity::Message));
         assert!(found.samples.iter().any(|s| s.quantity == Quantity::Copy));
         assert!(found.samples.iter().all(|s| s.time_s > 0.0 && s.spread >= 0.0 && s.rounds >= MIN_ROUNDS));
     }

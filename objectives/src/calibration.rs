@@ -9,6 +9,9 @@ use space::KernelChoice;
 use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
 
 use crate::fit::{self, FitError};
+use crate::predict::k_index;
+
+const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
 
 /// Spread of repeats, or error of a fit, from which on it is worth a warning.
 const DOUBTFUL: f64 = 0.1;
@@ -18,6 +21,9 @@ const BUSY: f64 = 0.3;
 
 /// Share of stolen time that is worth a warning.
 const STOLEN: f64 = 0.02;
+
+/// Values of k, measured ones, where one fit ends and the next begins.
+const K_BREAKS: [usize; 2] = [64, 192];
 
 /// Disturbed rounds, as a share of all, that are worth a warning.
 const DISTURBED: f64 = 0.2;
@@ -91,7 +97,7 @@ pub fn calibrate(
     let rates = rates(&samples, &date, &options.origin)?;
     let mut warnings = disturbances(&before, &after, options.cores.len());
     warnings.extend(interruptions(&samples));
-    warnings.extend(rates.iter().flat_map(doubts));
+    warnings.extend(doubts(&rates));
     let machine = Machine {
         host: Host {
             name: before.hostname.clone(),
@@ -114,30 +120,43 @@ pub fn calibrate(
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }
 
-/// One rate per kernel and number of threads.
+/// Rates per kernel and number of threads, in pieces of k: one form bends too little to follow what the caches do
+/// to wide panels.
 fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitError> {
     let mut rates = Vec::new();
-    for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
+    for kernel in KERNELS {
         let of_kernel = |s: &&Sample| s.quantity == Quantity::Rate(kernel);
         let mut threads: Vec<usize> = samples.iter().filter(of_kernel).map(|s| s.threads).collect();
         threads.sort_unstable();
         threads.dedup();
         for threads in threads {
             let chosen: Vec<&Sample> = samples.iter().filter(of_kernel).filter(|s| s.threads == threads).collect();
-            let fit = fit::fit(kernel, &chosen.iter().map(|s| timed(s)).collect::<Vec<_>>())?;
-            rates.push(Rate {
-                kernel,
-                threads,
-                coefficients: fit.coefficients,
-                valid: fit.valid,
-                spread: median(chosen.iter().map(|s| s.spread)),
-                fit_error: fit.error,
-                date: date.to_owned(),
-                origin: origin.to_owned(),
-            });
+            for piece in pieces(kernel, &chosen) {
+                let fit = fit::fit(kernel, &piece.iter().map(|s| timed(s)).collect::<Vec<_>>())?;
+                rates.push(Rate {
+                    kernel,
+                    threads,
+                    coefficients: fit.coefficients,
+                    valid: fit.valid,
+                    spread: median(piece.iter().map(|s| s.spread)),
+                    fit_error: fit.error,
+                    date: date.to_owned(),
+                    origin: origin.to_owned(),
+                });
+            }
         }
     }
     Ok(rates)
+}
+
+/// The samples in ranges of k that meet at [`K_BREAKS`]; all in one when a range has too few.
+fn pieces<'a>(kernel: RateKernel, samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
+    let k = |s: &Sample| s.sizes[k_index(kernel)];
+    let bounds = [&[0][..], &K_BREAKS, &[usize::MAX]].concat();
+    let within = |range: &[usize]| samples.iter().copied().filter(|s| (range[0]..=range[1]).contains(&k(s))).collect();
+    let pieces: Vec<Vec<&Sample>> = bounds.windows(2).map(within).collect();
+    let full = |piece: &Vec<&Sample>| piece.len() > kernel.coefficient_count();
+    if pieces.iter().all(full) { pieces } else { vec![samples.to_vec()] }
 }
 
 fn timed(sample: &Sample) -> fit::Sample {
@@ -158,8 +177,14 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
         let beta_s_per_word = copy.time_s / (2 * copy.sizes[0]) as f64;
         layers.push(Layer { name: "memory".into(), ranks: 1, alpha_s: 0.0, beta_s_per_word, shared_by: 1 });
     }
+    // Pivot exchanges tell the latency as the engine meets it, at 2NB + 4 words; long messages the bandwidth.
+    let words = |s: &Sample| match s.quantity {
+        Quantity::Message => Some(s.sizes[0]),
+        Quantity::Pivot => Some(2 * s.sizes[1] + 4),
+        Quantity::Rate(_) | Quantity::Copy => None,
+    };
     let messages: Vec<(f64, f64)> =
-        samples.iter().filter(|s| s.quantity == Quantity::Message).map(|s| (s.sizes[0] as f64, s.time_s)).collect();
+        samples.iter().filter_map(|s| words(s).map(|words| (words as f64, s.time_s))).collect();
     if !messages.is_empty() {
         let [alpha_s, beta_s_per_word] = fit::message(&messages)?;
         layers.push(Layer { name: "threads".into(), ranks: cores, alpha_s, beta_s_per_word, shared_by: 1 });
@@ -194,21 +219,26 @@ fn interruptions(samples: &[Sample]) -> Option<String> {
     let sum = |of: fn(&Sample) -> usize| samples.iter().map(of).sum::<usize>() as f64;
     let share = sum(|s| s.disturbed) / sum(|s| s.rounds);
     (share > DISTURBED).then(|| {
-        format!("other processes ran during {:.0} % of the measurements; end them and calibrate again", 100.0 * share)
+        format!(
+            "other processes ran during {:.0} % of the measurements and will slow real runs; end them",
+            100.0 * share
+        )
     })
 }
 
-/// What makes a rate doubtful.
-fn doubts(rate: &Rate) -> Vec<String> {
-    let what = format!("{:?} with {} threads", rate.kernel, rate.threads).to_lowercase();
-    let mut warnings = Vec::new();
-    if rate.spread > DOUBTFUL {
-        warnings.push(format!("{what}: repeats spread by {:.0} %", 100.0 * rate.spread));
-    }
-    if rate.fit_error > DOUBTFUL {
-        warnings.push(format!("{what}: the fit misses its samples by {:.0} % on average", 100.0 * rate.fit_error));
-    }
-    warnings
+/// What makes rates doubtful: the worst spread and the worst fit of each kernel.
+fn doubts(rates: &[Rate]) -> Vec<String> {
+    let worst =
+        |of: fn(&Rate) -> f64, kernel| rates.iter().filter(|rate| rate.kernel == kernel).map(of).fold(0.0, f64::max);
+    let list = |of: fn(&Rate) -> f64| {
+        let doubtful = KERNELS.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > DOUBTFUL);
+        let words: Vec<String> =
+            doubtful.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let spread = list(|rate| rate.spread).map(|words| format!("repeats differ by up to: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("fits miss their samples by up to: {words}"));
+    spread.into_iter().chain(error).collect()
 }
 
 #[cfg(test)]

@@ -50,16 +50,8 @@ pub enum FitError {
     },
 }
 
-/// Number of sizes of a kernel.
-pub fn size_count(kernel: RateKernel) -> usize {
-    match kernel {
-        RateKernel::Dgemm => 3,
-        RateKernel::Dtrsm | RateKernel::Panel | RateKernel::Swap => 2,
-    }
-}
-
 /// Terms of a kernel's form at these sizes, in the order of its coefficients; `sizes` has
-/// [`size_count`] entries.
+/// [`RateKernel::size_count`] entries.
 pub fn terms(kernel: RateKernel, sizes: &[f64]) -> Vec<f64> {
     match (kernel, sizes) {
         (RateKernel::Dgemm, &[m, n, k]) => vec![m * n * k, m * n, m * k, n * k, 1.0],
@@ -83,7 +75,7 @@ pub fn fit(kernel: RateKernel, samples: &[Sample]) -> Result<Fit, FitError> {
     }
     let positive = |value: &f64| value.is_finite() && *value > 0.0;
     let wrong =
-        |s: &&Sample| s.sizes.len() != size_count(kernel) || !s.sizes.iter().all(positive) || !positive(&s.time_s);
+        |s: &&Sample| s.sizes.len() != kernel.size_count() || !s.sizes.iter().all(positive) || !positive(&s.time_s);
     if let Some(bad) = samples.iter().find(wrong) {
         return Err(FitError::Sample { kernel, sizes: bad.sizes.clone(), time_s: bad.time_s });
     }
@@ -91,7 +83,7 @@ pub fn fit(kernel: RateKernel, samples: &[Sample]) -> Result<Fit, FitError> {
         samples.iter().map(|s| terms(kernel, &s.sizes).into_iter().map(|term| term / s.time_s).collect()).collect();
     let coefficients = non_negative(&rows);
     let error = rows.iter().map(|row| (dot(row, &coefficients) - 1.0).abs()).sum::<f64>() / rows.len() as f64;
-    let valid = (0..size_count(kernel)).map(|index| range(samples.iter().map(|s| s.sizes[index]))).collect();
+    let valid = (0..kernel.size_count()).map(|index| range(samples.iter().map(|s| s.sizes[index]))).collect();
     Ok(Fit { coefficients, error, valid })
 }
 

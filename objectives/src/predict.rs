@@ -18,6 +18,7 @@ use space::machine::{Machine, RateKernel};
 
 use crate::mcl::McLayer;
 use rates::RateTable;
+pub(crate) use rates::k_index;
 use steps::Run;
 
 /// Why a machine description cannot predict.
@@ -182,7 +183,7 @@ impl Predictor {
 
     fn terms(&self, key: &Key) -> Terms {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
-        let kernels = self.rates.at(key.threads, shared.max(1.0));
+        let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
         let messages = steps::Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
         Run::new(key).terms(&kernels, &messages, self.memory_s_per_word)
     }

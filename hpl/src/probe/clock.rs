@@ -8,18 +8,36 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::team::{HelperPanicked, Team};
 
-/// Share of its time that a core may be away without the measurement being called disturbed.
+/// Share of a measurement that may be lost to others without it being called disturbed.
 const TOLERATED: f64 = 0.02;
 
 /// What reading the clocks costs, in seconds.
 const CLOCK_S: f64 = 2e-6;
 
 /// Time of a measurement, or of one core's part in it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Time {
+    /// Wall clock, in seconds.
     pub(super) wall_s: f64,
-    /// Whether something else ran on the core meanwhile.
+    /// CPU time of the measuring thread: the wall clock less what others took of the core, and less waiting.
+    pub(super) cpu_s: f64,
+}
+
+/// One round of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    /// What the job measures, in seconds.
+    pub(super) time_s: f64,
+    /// Whether something else ran on the cores meanwhile.
     pub(super) disturbed: bool,
+}
+
+impl Time {
+    /// The round of work that does not wait: its CPU time, which is the wall clock of an undisturbed core.
+    pub(super) fn of_work(self) -> Round {
+        let disturbed = self.wall_s - self.cpu_s > TOLERATED * self.wall_s + CLOCK_S;
+        Round { time_s: self.cpu_s, disturbed }
+    }
 }
 
 /// Lets all cores start together and takes their times.
@@ -50,21 +68,19 @@ impl Clock {
         let (start, cpu_start_s) = (Instant::now(), cpu_s());
         work();
         let (wall_s, cpu_end_s) = (start.elapsed().as_secs_f64(), cpu_s());
-        let away_s = cpu_start_s.zip(cpu_end_s).map_or(0.0, |(start, end)| wall_s - (end - start));
-        Time { wall_s, disturbed: away_s > TOLERATED * wall_s + CLOCK_S }
+        Time { wall_s, cpu_s: cpu_start_s.zip(cpu_end_s).map_or(wall_s, |(start, end)| end - start) }
     }
 }
 
 /// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; the longest of their times.
 pub(super) fn timed(crew: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
     let clock = Clock { cores: crew.threads(), ready: AtomicUsize::new(0) };
-    let times = Mutex::new(Vec::with_capacity(crew.threads()));
+    let longest = Mutex::new(Time::default());
     let run = |core: usize| {
         let time = part(core, &clock);
-        times.lock().unwrap_or_else(PoisonError::into_inner).push(time);
+        let mut longest = longest.lock().unwrap_or_else(PoisonError::into_inner);
+        *longest = Time { wall_s: longest.wall_s.max(time.wall_s), cpu_s: longest.cpu_s.max(time.cpu_s) };
     };
     crew.fork(&run, || run(0))?;
-    let times = times.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let longest = |longest: f64, time: &Time| longest.max(time.wall_s);
-    Ok(Time { wall_s: times.iter().fold(0.0, longest), disturbed: times.iter().any(|time| time.disturbed) })
+    Ok(longest.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

@@ -2,29 +2,32 @@
 
 use space::machine::RateKernel;
 
+use super::clock::Round;
 use super::stage::{MAX_K, Stage, grid, thread_counts};
 use super::work::{self, panel_words};
-use super::{MIN_ROUNDS, Quantity, Sample, messages};
+use super::{Quantity, Sample, messages};
 use crate::kernels::Kernels;
-use crate::probe::clock::Time;
+
 use crate::team::{HelperPanicked, Team};
 
 /// Words of the copy on each core; with its target far outside the caches.
 const COPY_WORDS: usize = 1 << 21;
 
 /// Widths of panels at the largest local matrix.
-const K_ALL: [usize; 8] = [16, 32, 64, 96, 128, 192, 256, 384];
+const K_ALL: [usize; 9] = [16, 32, 64, 96, 128, 192, 256, 384, 512];
 /// Widths at the other shapes.
 const K_FEW: [usize; 2] = [64, 192];
 /// Widths of triangles, panels and swaps.
-const K_SIDE: [usize; 5] = [16, 32, 64, 128, 256];
+const K_SIDE: [usize; 7] = [16, 32, 64, 128, 192, 256, 512];
+/// Widths of the panels whose pivot exchange is measured.
+const K_PIVOTS: [usize; 2] = [32, 128];
 
 /// One point to measure, with its times so far.
 pub(super) struct Job {
     quantity: Quantity,
     threads: usize,
     sizes: Vec<usize>,
-    pub(super) times: Vec<Time>,
+    pub(super) rounds: Vec<Round>,
 }
 
 /// All jobs of a machine of `cores` cores.
@@ -40,6 +43,10 @@ pub(super) fn plan(cores: usize, stage: &Stage) -> Vec<Job> {
         for words in messages::SIZES.into_iter().filter(|&words| words <= stage.trailing) {
             add(&mut jobs, Quantity::Message, 1, &[words]);
         }
+        let m = stage.n / grid(cores).1;
+        for k in K_PIVOTS.into_iter().filter(|&k| k <= m && panel_words(m, k) <= stage.trailing) {
+            add(&mut jobs, Quantity::Pivot, 1, &[m, k]);
+        }
     }
     jobs
 }
@@ -48,7 +55,7 @@ pub(super) fn plan(cores: usize, stage: &Stage) -> Vec<Job> {
 fn add(jobs: &mut Vec<Job>, quantity: Quantity, threads: usize, sizes: &[usize]) {
     let known = |job: &Job| job.quantity == quantity && job.threads == threads && job.sizes == sizes;
     if sizes.iter().all(|&size| size > 0) && !jobs.iter().any(known) {
-        jobs.push(Job { quantity, threads, sizes: sizes.to_vec(), times: Vec::new() });
+        jobs.push(Job { quantity, threads, sizes: sizes.to_vec(), rounds: Vec::new() });
     }
 }
 
@@ -61,7 +68,7 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
     }
     for k in K_FEW.iter().map(narrow) {
         // The transposed grid, later steps of the run, and the columns of the next panel.
-        for (m, n) in [(n, m), (m / 2, n / 2), (m / 4, n / 4), (m / 10, n / 10), (m, k), (m / 4, k)] {
+        for (m, n) in [(n, m), (m / 2, n / 2), (m / 4, n / 4), (m, k), (m / 4, k)] {
             rate(RateKernel::Dgemm, &[m, n, k]);
         }
     }
@@ -80,12 +87,12 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
 
 impl Job {
     /// Runs the job once on all cores.
-    pub(super) fn run<K: Kernels>(
+    pub(super) fn round<K: Kernels>(
         &self,
         kernels: &K,
         stage: &Stage,
         crew: &mut Team<'_>,
-    ) -> Result<Time, HelperPanicked> {
+    ) -> Result<Round, HelperPanicked> {
         match (self.quantity, self.sizes.as_slice()) {
             (Quantity::Rate(RateKernel::Dgemm), &[m, n, k]) => {
                 work::gemm(kernels, stage, crew, self.threads, (m, n, k))
@@ -94,32 +101,31 @@ impl Job {
             (Quantity::Rate(RateKernel::Panel), &[m, k]) => work::panel(kernels, stage, crew, self.threads, (m, k)),
             (Quantity::Rate(RateKernel::Swap), &[k, n]) => work::swap(stage, crew, self.threads, (k, n)),
             (Quantity::Copy, &[words]) => work::copy(stage, crew, words),
+            (Quantity::Pivot, &[m, k]) => work::pivots(kernels, stage, crew, (m, k)),
             (Quantity::Message, &[words]) => messages::ping_pong(stage, crew, words),
             _ => unreachable!("planned above with its sizes"),
         }
     }
 
-    /// The median of the rounds; of the undisturbed ones, when there are enough. `None` without a round.
+    /// The median of the rounds. `None` without a round, and for a difference of two times that is lost in noise.
     pub(super) fn sample(&self) -> Option<Sample> {
-        let quiet: Vec<f64> = self.times.iter().filter(|time| !time.disturbed).map(|time| time.wall_s).collect();
-        let disturbed = self.times.len() - quiet.len();
-        let mut times_s = quiet;
-        if times_s.len() < MIN_ROUNDS {
-            times_s = self.times.iter().map(|time| time.wall_s).collect();
-        }
+        let mut times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
         if times_s.is_empty() {
             return None;
         }
         times_s.sort_by(f64::total_cmp);
         let at = |share: f64| times_s[((times_s.len() - 1) as f64 * share).round() as usize];
+        if at(0.5) <= 0.0 {
+            return None;
+        }
         Some(Sample {
             quantity: self.quantity,
             threads: self.threads,
             sizes: self.sizes.clone(),
             time_s: at(0.5),
             spread: (at(0.75) - at(0.25)) / at(0.5),
-            rounds: self.times.len(),
-            disturbed,
+            rounds: self.rounds.len(),
+            disturbed: self.rounds.iter().filter(|round| round.disturbed).count(),
         })
     }
 }

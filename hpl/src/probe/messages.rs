@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::clock::{Time, timed};
+use super::clock::{Round, timed};
 use super::stage::Stage;
 use crate::comm::{Comm, PeerGone, Request};
 use crate::team::{HelperPanicked, Team};
 
 /// Words of the messages that are measured.
-pub(super) const SIZES: [usize; 7] = [1, 64, 516, 4096, 32_768, 131_072, 1 << 19];
+pub(super) const SIZES: [usize; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 
 /// Words that one measurement moves at least, so that the clock's own cost does not show.
 const WORDS_PER_RUN: usize = 1 << 15;
@@ -19,7 +19,7 @@ const MOST_TRIPS: usize = 200;
 /// Seconds of one message of `words`: core i of the first half and its partner in the second half send it to
 /// and fro, all pairs at once. A message is packed into a new buffer by its sender and copied out by its
 /// receiver, as panels and rows are.
-pub(super) fn ping_pong(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Time, HelperPanicked> {
+pub(super) fn ping_pong(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let half = crew.threads() / 2;
     let trips = (WORDS_PER_RUN / words).clamp(1, MOST_TRIPS);
     let run = timed(crew, |core, clock| {
@@ -42,7 +42,7 @@ pub(super) fn ping_pong(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Res
         })
     })?;
     // Waiting for a partner is part of a message, not a disturbance.
-    Ok(Time { wall_s: run.wall_s / (2 * trips) as f64, disturbed: false })
+    Ok(Round { time_s: run.wall_s / (2 * trips) as f64, disturbed: false })
 }
 
 fn send<C: Comm>(comm: &C, to: usize, memory: &[f64]) -> Result<(), PeerGone> {

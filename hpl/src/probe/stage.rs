@@ -7,7 +7,7 @@ use crate::comm::threads::{ThreadComm, world};
 use crate::mat::{Buffer, NoMemory};
 
 /// Widest panel that is measured.
-pub(super) const MAX_K: usize = 384;
+pub(super) const MAX_K: usize = 512;
 
 /// Most words of a core's part of the trailing matrix: 128 MB are far outside the caches of one core.
 const MAX_TRAILING: usize = 1 << 24;

@@ -1,14 +1,15 @@
 //! The kernels as the engine calls them, on the shares that the threads of a rank get.
 
-use std::sync::{MutexGuard, PoisonError, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLockReadGuard};
 
 use space::HplParams;
 
-use super::clock::{Time, timed};
+use super::clock::{Clock, Round, Time, timed};
 use super::stage::{Stage, grid, ld};
-use crate::comm::threads::world;
+use crate::comm::Comm;
+use crate::comm::threads::{ThreadComm, world};
 use crate::fact::{Fact, Recipe};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, PackedL};
 use crate::layout::Axis;
 use crate::mat::{Buffer, Mat, MatMut};
 use crate::panel;
@@ -22,7 +23,7 @@ fn share(n: usize, threads: usize, index: usize) -> usize {
     n / threads + usize::from(index < n % threads)
 }
 
-fn lock(mutex: &std::sync::Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
+fn lock(mutex: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -31,29 +32,37 @@ fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, B
     stage.place(core - core % threads).panel.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// C −= A·B slab by slab, C m×n and A m×k per rank.
+/// C −= A·B as the engine's update does it, C m×n and A m×k per rank: A is packed once per rank, then taken slab by
+/// slab. The triangular solves that belong to an update are timed apart and subtracted.
 pub(super) fn gemm<K: Kernels>(
     kernels: &K,
     stage: &Stage,
     crew: &mut Team<'_>,
     threads: usize,
     (m, n, k): (usize, usize, usize),
-) -> Result<Time, HelperPanicked> {
-    timed(crew, |core, clock| {
-        let (panel, place) = (panel_of(stage, threads, core), stage.place(core));
-        let (upper, mut trailing) = (lock(&place.upper), lock(&place.trailing));
+) -> Result<Round, HelperPanicked> {
+    let panels: Vec<_> = (0..crew.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
+    let packed: Vec<OnceLock<PackedL<'_>>> = panels.iter().map(|_| OnceLock::new()).collect();
+    let update = timed(crew, |core, clock| {
+        let (rank, place) = (core / threads, stage.place(core));
+        let (mut upper, mut trailing) = (lock(&place.upper), lock(&place.trailing));
         let cols = share(n, threads, core % threads);
         clock.time(|| {
-            let (a, b) = (Mat::new(&panel, m, k, ld(m)), Mat::new(&upper, k, cols, ld(k)));
-            let mut rest = MatMut::new(&mut trailing, m, cols, ld(m));
-            let mut at = 0;
+            let l2 = packed[rank].get_or_init(|| kernels.pack_l(Mat::new(&panels[rank], m, k, ld(m))));
+            let l1 = Mat::new(&panels[rank], k, k, ld(k));
+            let mut u = MatMut::new(&mut upper, k, cols, ld(k));
+            let mut c = MatMut::new(&mut trailing, m, cols, ld(m));
             for width in update::widths(cols, 1) {
-                let (slab, right) = rest.split_cols(width);
-                kernels.gemm(a, b.sub(0, at, k, width), slab);
-                (rest, at) = (right, at + width);
+                let (u_slab, u_right) = u.split_cols(width);
+                let (c_slab, c_right) = c.split_cols(width);
+                kernels.update_slab(l2, l1, u_slab, c_slab);
+                (u, c) = (u_right, c_right);
             }
         })
-    })
+    })?;
+    let update = update.of_work();
+    let solves = trsm(kernels, stage, crew, threads, (k, n))?;
+    Ok(Round { time_s: update.time_s - solves.time_s, disturbed: update.disturbed || solves.disturbed })
 }
 
 /// L1⁻¹·U slab by slab, U k×n per rank.
@@ -63,8 +72,8 @@ pub(super) fn trsm<K: Kernels>(
     crew: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
-) -> Result<Time, HelperPanicked> {
-    timed(crew, |core, clock| {
+) -> Result<Round, HelperPanicked> {
+    let time = timed(crew, |core, clock| {
         let (panel, mut upper) = (panel_of(stage, threads, core), lock(&stage.place(core).upper));
         let cols = share(n, threads, core % threads);
         clock.time(|| {
@@ -76,7 +85,8 @@ pub(super) fn trsm<K: Kernels>(
                 rest = right;
             }
         })
-    })
+    })?;
+    Ok(time.of_work())
 }
 
 /// The first panel of an m-row matrix on a rank that is its own process column.
@@ -97,25 +107,64 @@ pub(super) fn panel<K: Kernels>(
     crew: &mut Team<'_>,
     threads: usize,
     (m, k): (usize, usize),
-) -> Result<Time, HelperPanicked> {
+) -> Result<Round, HelperPanicked> {
     let (shape, rows) = (panel_shape(m, k), Axis::block_cyclic(m, k, 1));
-    let recipe = Recipe::new(&HplParams::baseline(m, 1, 1));
-    timed(crew, |core, clock| {
+    let time = timed(crew, |core, clock| {
         if !core.is_multiple_of(threads) {
             return clock.time(|| ());
         }
-        let (source, mut target) = (panel_of(stage, threads, core), lock(&stage.place(core).trailing));
         let column = world(1, true).remove(0);
-        clock.time(|| {
-            let source = Mat::new(&source, m, k, ld(m));
-            let mut panel = panel::parts_mut(&shape, &mut target[..panel::words(&shape)]);
-            for j in 0..k {
-                panel.a.col_mut(j).copy_from_slice(source.col(j));
-            }
-            let fact = Fact { recipe, kernels, column: &column, rows: &rows, shape, panel };
-            fact.run().expect("a group of one has no peer to lose");
-        })
+        factor(kernels, stage, &column, &rows, shape, (core, clock))
+    })?;
+    Ok(time.of_work())
+}
+
+/// Factors a panel of core `core` as a rank of `column`.
+fn factor<C: Comm, K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    column: &C,
+    rows: &Axis,
+    shape: PanelShape,
+    (core, clock): (usize, &Clock),
+) -> Time {
+    let source = stage.place(core).panel.read().unwrap_or_else(PoisonError::into_inner);
+    let mut target = lock(&stage.place(core).trailing);
+    let recipe = Recipe::new(&HplParams::baseline(rows.len(), 1, 1));
+    clock.time(|| {
+        let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
+        let mut panel = panel::parts_mut(&shape, &mut target[..panel::words(&shape)]);
+        for j in 0..shape.jb {
+            panel.a.col_mut(j).copy_from_slice(source.col(j));
+        }
+        let fact = Fact { recipe, kernels, column, rows, shape, panel };
+        fact.run().expect("peers stay until both are done");
     })
+}
+
+/// Seconds per column that the pivot exchange adds to the factorization of a panel of k columns and `m` local rows
+/// by a process column of two ranks, core i of the first half with its partner in the second half.
+pub(super) fn pivots<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    (m, k): (usize, usize),
+) -> Result<Round, HelperPanicked> {
+    let half = crew.threads() / 2;
+    let rows = Axis::block_cyclic(2 * m, m, 2);
+    let shape = |row: usize| PanelShape { top: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
+    let columns: Vec<Mutex<ThreadComm>> = (0..half).flat_map(|_| world(2, true)).map(Mutex::new).collect();
+    let together = timed(crew, |core, clock| {
+        let (pair, row) = (core % half, core / half);
+        if row > 1 {
+            return clock.time(|| ());
+        }
+        let column = columns[2 * pair + row].lock().unwrap_or_else(PoisonError::into_inner);
+        factor(kernels, stage, &*column, &rows, shape(row), (core, clock))
+    })?;
+    let alone = panel(kernels, stage, crew, 1, (m, k))?;
+    // Waiting for a partner is part of an exchange.
+    Ok(Round { time_s: (together.wall_s - alone.time_s) / k as f64, disturbed: alone.disturbed })
 }
 
 /// Interchange of k rows with rows anywhere below, over n columns per rank.
@@ -124,30 +173,32 @@ pub(super) fn swap(
     crew: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
-) -> Result<Time, HelperPanicked> {
-    // A rank with more columns has fewer rows.
+) -> Result<Round, HelperPanicked> {
+    // A rank with more columns has fewer rows, and over a run a rank has two thirds of its first rows on average.
     let (p, q) = grid(crew.threads() / threads);
-    let rows = stage.n / if n > stage.n / q { q } else { p };
+    let rows = (stage.n / if n > stage.n / q { q } else { p } * 2 / 3).max(k);
     // Multiples of the golden ratio spread the pivots evenly.
     let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;
     let pivots: Vec<usize> = (0..k).map(pivot).collect();
-    timed(crew, |core, clock| {
+    let time = timed(crew, |core, clock| {
         let mut trailing = lock(&stage.place(core).trailing);
         let cols = share(n, threads, core % threads);
         clock.time(|| {
             let (mut u, mut c) = MatMut::new(&mut trailing, rows, cols, ld(rows)).split_rows(k);
             swap::interchange(&mut u, &mut c, &pivots);
         })
-    })
+    })?;
+    Ok(time.of_work())
 }
 
 /// Copy of `words` by each core in its own memory.
-pub(super) fn copy(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Time, HelperPanicked> {
-    timed(crew, |core, clock| {
+pub(super) fn copy(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+    let time = timed(crew, |core, clock| {
         let mut trailing = lock(&stage.place(core).trailing);
         clock.time(|| {
             let (from, to) = trailing.split_at_mut(words);
             to[..words].copy_from_slice(from);
         })
-    })
+    })?;
+    Ok(time.of_work())
 }

@@ -43,14 +43,15 @@ fn doubts_are_told() {
         kernel: RateKernel::Dgemm,
         threads: 2,
         coefficients: Vec::new(),
-        valid: Vec::new(),
+        valid: vec![[1.0, 2.0]; 3],
         spread,
         fit_error,
         date: String::new(),
         origin: String::new(),
     };
-    assert!(doubts(&rate(0.05, 0.05)).is_empty());
-    assert_eq!(doubts(&rate(0.2, 0.3)).len(), 2);
+    assert!(doubts(&[rate(0.05, 0.05)]).is_empty());
+    let told = doubts(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
+    assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "fits miss their samples by up to: dgemm 30 %"]);
 }
 
 #[test]
@@ -69,7 +70,11 @@ fn calibration_of_this_machine() {
     for rate in &found.machine.rates {
         let (spread, error) = (100.0 * rate.spread, 100.0 * rate.fit_error);
         println!("{:?} t{} {:?} spread {spread:.1} % fit {error:.1} %", rate.kernel, rate.threads, rate.coefficients);
-        let mine = |s: &&Sample| s.quantity == Quantity::Rate(rate.kernel) && s.threads == rate.threads;
+        let [low, high] = rate.valid[k_index(rate.kernel)];
+        let k = |s: &Sample| s.sizes[k_index(rate.kernel)] as f64;
+        let mine = |s: &&Sample| {
+            s.quantity == Quantity::Rate(rate.kernel) && s.threads == rate.threads && (low..=high).contains(&k(s))
+        };
         for s in found.samples.iter().filter(mine) {
             let terms = fit::terms(rate.kernel, &timed(s).sizes);
             let time_s: f64 = terms.iter().zip(&rate.coefficients).map(|(t, c)| t * c).sum();

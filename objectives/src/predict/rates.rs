@@ -3,14 +3,14 @@
 use space::machine::{Rate, RateKernel};
 
 use super::ModelError;
-use crate::fit::{size_count, terms};
 
 const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
 
 /// Rates by kernel and threads.
 #[derive(Debug)]
 pub(super) struct RateTable {
-    /// Per kernel of [`KERNELS`]: measured rates, threads rising.
+    /// Per kernel of [`KERNELS`]: measured rates, threads rising. Several of one thread count hold for different
+    /// ranges of k.
     by_kernel: [Vec<Rate>; 4],
 }
 
@@ -75,26 +75,33 @@ impl RateTable {
         Ok(Self { by_kernel })
     }
 
-    /// Kernels of a rank of `threads` threads, each `shared` ≥ 1 times slower because threads share cores.
-    pub(super) fn at(&self, threads: usize, shared: f64) -> RankKernels {
+    /// Kernels at NB = `k` of a rank of `threads` threads, each `shared` ≥ 1 times slower because threads share cores.
+    pub(super) fn at(&self, threads: usize, k: f64, shared: f64) -> RankKernels {
         RankKernels {
-            dgemm: self.coefficients(RateKernel::Dgemm, threads, shared),
-            dtrsm: self.coefficients(RateKernel::Dtrsm, threads, shared),
-            panel: self.coefficients(RateKernel::Panel, threads, shared),
-            swap: self.coefficients(RateKernel::Swap, threads, shared),
-            panel_alone: self.coefficients(RateKernel::Panel, 1, shared),
+            dgemm: self.coefficients(RateKernel::Dgemm, threads, k, shared),
+            dtrsm: self.coefficients(RateKernel::Dtrsm, threads, k, shared),
+            panel: self.coefficients(RateKernel::Panel, threads, k, shared),
+            swap: self.coefficients(RateKernel::Swap, threads, k, shared),
+            panel_alone: self.coefficients(RateKernel::Panel, 1, k, shared),
         }
     }
 
-    /// The rate measured with the nearest number of threads, the lower one of two.
-    fn nearest(&self, kernel: RateKernel, threads: usize) -> &Rate {
+    /// The rate measured with the nearest number of threads, the lower one of two; of these the one whose range of
+    /// k is nearest.
+    fn nearest(&self, kernel: RateKernel, threads: usize, k: f64) -> &Rate {
         let list = &self.by_kernel[kernel as usize];
         let after = list.partition_point(|rate| rate.threads <= threads);
-        &list[after.saturating_sub(1)]
+        let threads = list[after.saturating_sub(1)].threads;
+        let distance = |rate: &&Rate| {
+            let [low, high] = rate.valid[k_index(kernel)];
+            (low - k).max(k - high).max(0.0)
+        };
+        let same = list.iter().filter(|rate| rate.threads == threads);
+        same.min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("the list holds this thread count")
     }
 
-    fn coefficients<const LEN: usize>(&self, kernel: RateKernel, threads: usize, shared: f64) -> [f64; LEN] {
-        let rate = self.nearest(kernel, threads);
+    fn coefficients<const LEN: usize>(&self, kernel: RateKernel, threads: usize, k: f64, shared: f64) -> [f64; LEN] {
+        let rate = self.nearest(kernel, threads, k);
         // Panels gain little from threads, so a neighbour's time is the better guess for them.
         let speedup = if kernel == RateKernel::Panel { 1.0 } else { threads as f64 / rate.threads as f64 };
         std::array::from_fn(|index| rate.coefficients[index] * shared / speedup)
@@ -104,7 +111,7 @@ impl RateTable {
     pub(super) fn warnings(&self, threads: usize, largest: &[(RateKernel, Vec<f64>)]) -> Vec<String> {
         let mut warnings = Vec::new();
         for (kernel, sizes) in largest {
-            let rate = self.nearest(*kernel, threads);
+            let rate = self.nearest(*kernel, threads, sizes[k_index(*kernel)]);
             if rate.threads != threads {
                 warnings.push(format!(
                     "{kernel:?} was not measured with {threads} threads; taken from {} threads",
@@ -121,6 +128,15 @@ impl RateTable {
     }
 }
 
+/// Position of k among the sizes of a kernel.
+pub(crate) fn k_index(kernel: RateKernel) -> usize {
+    match kernel {
+        RateKernel::Dgemm => 2,
+        RateKernel::Dtrsm | RateKernel::Swap => 0,
+        RateKernel::Panel => 1,
+    }
+}
+
 fn names(kernel: RateKernel) -> &'static [&'static str] {
     match kernel {
         RateKernel::Dgemm => &["m", "n", "k"],
@@ -132,8 +148,7 @@ fn names(kernel: RateKernel) -> &'static [&'static str] {
 fn check(rate: &Rate) -> Result<(), ModelError> {
     let Rate { kernel, threads, .. } = *rate;
     let shape = |key, needed, found| ModelError::Shape { kernel, threads, key, needed, found };
-    let sizes = size_count(kernel);
-    let needed = terms(kernel, &vec![1.0; sizes]).len();
+    let (sizes, needed) = (kernel.size_count(), kernel.coefficient_count());
     if rate.coefficients.len() != needed {
         return Err(shape("coefficients", needed, rate.coefficients.len()));
     }

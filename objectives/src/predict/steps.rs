@@ -70,8 +70,10 @@ impl Messages {
 struct Step {
     /// Columns of the panel.
     jb: f64,
-    /// Local rows of the panel.
+    /// Local rows of the panel as a message.
     mp: f64,
+    /// Rows that a process factors: those below the diagonal block and, as every process row holds L1, that block.
+    mf: f64,
     /// Local rows below the panel.
     mt: f64,
     /// Local columns right of the panel, b included.
@@ -102,12 +104,8 @@ impl<'a> Run<'a> {
         let Key { n, nb, p, q, .. } = *self.key;
         let rows = n - step * nb;
         let jb = nb.min(rows);
-        Step {
-            jb: jb as f64,
-            mp: fullest(rows, nb, p),
-            mt: fullest(rows - jb, nb, p),
-            nq: fullest(rows - jb + 1, nb, q),
-        }
+        let mt = fullest(rows - jb, nb, p);
+        Step { jb: jb as f64, mp: fullest(rows, nb, p), mf: mt + jb as f64, mt, nq: fullest(rows - jb + 1, nb, q) }
     }
 
     /// Largest sizes that the run asks of each kernel.
@@ -119,7 +117,7 @@ impl<'a> Run<'a> {
         vec![
             (RateKernel::Dgemm, vec![s.mt, s.nq, s.jb]),
             (RateKernel::Dtrsm, vec![s.jb, s.nq]),
-            (RateKernel::Panel, vec![s.mp, s.jb]),
+            (RateKernel::Panel, vec![s.mf, s.jb]),
             (RateKernel::Swap, vec![s.jb, s.nq]),
         ]
     }
@@ -131,27 +129,21 @@ impl<'a> Run<'a> {
         let mut terms = Terms::default();
         // With one process column and one thread nothing can run beside the panel.
         let overlaps = key.look_ahead && (key.q > 1 || key.threads > 1);
-        let sharers = (key.threads * key.q) as f64;
         let mut before: Option<(Step, f64)> = None;
         for index in 0..steps {
             let s = self.step(index);
             let (pivot_s, lbcast_s) = (messages.pivot_s(s.jb), messages.broadcast_s(s.mp, s.jb));
-            let alone_s = kernels.panel_alone_s(s.mp, s.jb);
             let fact_s = match before {
                 Some((previous, update_s)) if overlaps => {
-                    let serial_s = update_s + alone_s + pivot_s + lbcast_s;
-                    // Every rank takes its turn as the panel's owner, one of its threads at a time.
-                    let busy_s = update_s + (alone_s + pivot_s) / sharers;
-                    let columns = kernels.dtrsm_s(previous.jb, s.jb) + kernels.dgemm_s(previous.mt, s.jb, previous.jb);
-                    let chain_s = columns * key.threads as f64 + alone_s + pivot_s + lbcast_s;
-                    terms.hidden_s += (serial_s - busy_s.max(chain_s)).max(0.0);
-                    alone_s
+                    let fact_s = kernels.panel_alone_s(s.mf, s.jb);
+                    let arrival_s = fact_s + pivot_s + lbcast_s;
+                    let ahead = Ahead { previous, panel: s, update_s, fact_s: fact_s + pivot_s, arrival_s };
+                    terms.hidden_s += update_s + arrival_s - ahead.time_s(key, kernels, messages);
+                    fact_s
                 }
-                _ => kernels.panel_s(s.mp, s.jb),
+                _ => kernels.panel_s(s.mf, s.jb),
             };
-            let rs_s = kernels.swap_s(s.jb, s.nq) + messages.exchange_s(s.jb, s.nq);
-            let trsm_s = kernels.dtrsm_s(s.jb, s.nq);
-            let gemm_s = if s.mt > 0.0 { kernels.dgemm_s(s.mt, s.nq, s.jb) } else { 0.0 };
+            let [rs_s, trsm_s, gemm_s] = update(&s, s.nq, kernels, messages);
             before = Some((s, rs_s + trsm_s + gemm_s));
             terms.fact_s += fact_s;
             terms.pivot_s += pivot_s;
@@ -169,6 +161,46 @@ impl<'a> Run<'a> {
         let (n, ranks) = (self.key.n as f64, (self.key.p * self.key.q) as f64);
         let [alpha_s, beta_s] = [0, 1].map(|index: usize| messages.row[index].max(messages.column[index]));
         memory_s_per_word * n * n / (2.0 * ranks) + steps * alpha_s + 2.0 * n * beta_s
+    }
+}
+
+/// Row exchange, triangular solve and product over `columns` local columns of a step, in seconds.
+fn update(s: &Step, columns: f64, kernels: &RankKernels, messages: &Messages) -> [f64; 3] {
+    if columns == 0.0 {
+        return [0.0; 3];
+    }
+    let rs_s = kernels.swap_s(s.jb, columns) + messages.exchange_s(s.jb, columns);
+    let gemm_s = if s.mt > 0.0 { kernels.dgemm_s(s.mt, columns, s.jb) } else { 0.0 };
+    [rs_s, kernels.dtrsm_s(s.jb, columns), gemm_s]
+}
+
+/// A panel factored beside the update before it.
+struct Ahead {
+    /// The step whose update it is.
+    previous: Step,
+    /// The step of the panel.
+    panel: Step,
+    /// Time of that update in one piece.
+    update_s: f64,
+    /// Time of the panel on one thread, pivot exchange included.
+    fact_s: f64,
+    /// The same with its broadcast.
+    arrival_s: f64,
+}
+
+impl Ahead {
+    /// Time of update and panel together, in seconds.
+    ///
+    /// The owner updates the panel's columns first, in a piece of their own, then one of its threads factors while the
+    /// others go on. Every process column takes its turn as the owner, and none waits while it has work: a
+    /// step lasts as long as the mean work of a rank, but not less than the chain to the next panel.
+    fn time_s(&self, key: &Key, kernels: &RankKernels, messages: &Messages) -> f64 {
+        let rest = (self.previous.nq - self.panel.jb).max(0.0);
+        let [first_s, rest_s] =
+            [self.panel.jb, rest].map(|columns| update(&self.previous, columns, kernels, messages).iter().sum::<f64>());
+        let split_s = first_s + rest_s - self.update_s;
+        let work_s = self.update_s + (split_s + self.fact_s / key.threads as f64) / key.q as f64;
+        work_s.max(first_s + self.arrival_s)
     }
 }
 
