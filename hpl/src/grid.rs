@@ -13,6 +13,8 @@ pub(crate) mod tag {
     pub(crate) const LBCAST: Tag = 2;
     /// Rows of U and displaced rows along a process column.
     pub(crate) const ROWS: Tag = 3;
+    /// Displaced rows that spread along a process column.
+    pub(crate) const SPREAD: Tag = 7;
     /// Partial right-hand sides along a process row.
     pub(crate) const TRSV_Y: Tag = 4;
     /// Pieces of x.

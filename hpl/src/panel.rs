@@ -114,13 +114,22 @@ impl Pool {
         Self { buffers: (0..count).map(|_| zeros(len)).collect() }
     }
 
-    /// A buffer of at least `len` doubles that nobody else holds; its content is arbitrary.
+    /// The smallest buffer of at least `len` doubles that nobody else holds; its content is arbitrary. If there
+    /// is none, a new one takes the place of the largest that nobody holds, with room for lengths that vary.
     pub(crate) fn take(&mut self, len: usize) -> Arc<[f64]> {
-        let free = self.buffers.iter_mut().position(|buffer| buffer.len() >= len && Arc::get_mut(buffer).is_some());
-        match free {
-            Some(at) => self.buffers.swap_remove(at),
-            None => zeros(len),
+        let mut free: Vec<(usize, usize)> = Vec::new();
+        for (at, buffer) in self.buffers.iter_mut().enumerate() {
+            if Arc::get_mut(buffer).is_some() {
+                free.push((buffer.len(), at));
+            }
         }
+        if let Some(&(_, at)) = free.iter().filter(|(size, _)| *size >= len).min() {
+            return self.buffers.swap_remove(at);
+        }
+        if let Some(&(_, at)) = free.iter().max() {
+            self.buffers.swap_remove(at);
+        }
+        zeros(len + len / 8)
     }
 
     /// Gives a buffer back; whoever still holds it goes on reading.
@@ -167,6 +176,8 @@ mod tests {
         assert_eq!((first[0], second[0]), (1.0, 2.0));
         drop(first);
         pool.message(4, |data| data.fill(3.0));
+        assert_eq!((pool.buffers.len(), second[0]), (2, 2.0));
+        pool.message(100, |data| data.fill(4.0));
         assert_eq!((pool.buffers.len(), second[0]), (2, 2.0));
     }
 }

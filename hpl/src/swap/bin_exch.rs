@@ -12,7 +12,7 @@ use crate::Error;
 use crate::comm::{Comm, Request};
 use crate::grid::{position, rank_at, tag};
 use crate::kernels::rows;
-use crate::mat::MatMut;
+use crate::mat::{Mat, MatMut};
 use crate::panel::Pool;
 use crate::reduce::power_of_two;
 use crate::team::Team;
@@ -200,15 +200,13 @@ impl<C: Comm> BinExch<'_, C> {
         }
         let from = rank_at(from, self.rounds.moves.owner, self.rounds.size);
         let msg = self.column.irecv(from, tag::ROWS, count * n).wait()?;
+        let view = Mat::new(&msg, count, n, count);
         let both = [rows.u.reborrow(), rows.passing.reborrow()];
         Ok(team.columns(both, |first, [mut u, mut passing]| {
-            for (col, values) in msg[first * count..].chunks_exact(count).take(u.cols()).enumerate() {
-                let (gathered, displaced) = values.split_at(load.gathered.len());
-                let u = u.col_mut(col);
-                gathered.iter().zip(&load.gathered).for_each(|(&value, &i)| u[i] = value);
-                let passing = passing.col_mut(col);
-                displaced.iter().zip(&load.displaced).for_each(|(&value, &i)| passing[i] = value);
-            }
+            let view = view.sub(0, first, count, u.cols());
+            rows::copy(&mut u, view, load.gathered.iter().copied().enumerate());
+            let displaced = load.displaced.iter().enumerate();
+            rows::copy(&mut passing, view, displaced.map(|(at, &i)| (load.gathered.len() + at, i)));
         })?)
     }
 }

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::comm::{Comm, Msg, Request};
 use crate::grid::{rank_at, tag};
 use crate::kernels::rows;
-use crate::mat::MatMut;
+use crate::mat::{Mat, MatMut};
 use crate::panel::Pool;
 use crate::team::{HelperPanicked, Team};
 
@@ -39,7 +39,12 @@ fn halves(at: usize, len: usize) -> Vec<(Range<usize>, Range<usize>)> {
     list
 }
 
+/// Columns that are copied twice stay in the cache in between.
+const CACHED_COLS: usize = 16;
+
 impl<C: Comm> Exchange<'_, C> {
+    /// Nobody waits for a message that could be under way: the owner of the diagonal block sends the displaced
+    /// rows early, the others look for them last.
     pub(super) fn spread_roll(
         &self,
         team: &mut Team<'_>,
@@ -48,14 +53,44 @@ impl<C: Comm> Exchange<'_, C> {
         mut u: MatMut<'_>,
         pool: &mut Pool,
     ) -> Result<(), Error> {
-        // U(i) ← A(source of i) for the sources that are here
-        let sources = self.own_sources(moves);
-        team.columns([a.reborrow(), u.reborrow()], |_, [a, mut u]| {
-            rows::copy(&mut u, a.as_ref(), sources.iter().map(|&(i, local)| (local, i)));
-        })?;
-        let mut sends = self.spread(team, moves, a, pool)?;
-        sends.extend(self.roll(team, moves, u, pool)?);
+        let (owner, mut sends) = (self.column.rank() == moves.owner, Vec::new());
+        let own = self.own_piece(team, moves, a.reborrow(), u.reborrow(), pool)?;
+        sends.extend(own.map(|own| self.pass_on(&own)));
+        if owner {
+            sends.extend(self.spread(team, moves, a.reborrow(), pool)?);
+        }
+        sends.extend(self.roll(team, moves, u)?);
+        if !owner {
+            sends.extend(self.spread(team, moves, a, pool)?);
+        }
         Ok(sends.into_iter().try_for_each(Request::wait)?)
+    }
+
+    /// U(i) ← A(source of i) for the sources that are here; the same rows as a message, if there are any.
+    fn own_piece(
+        &self,
+        team: &mut Team<'_>,
+        moves: &Moves,
+        a: MatMut<'_>,
+        u: MatMut<'_>,
+        pool: &mut Pool,
+    ) -> Result<Option<Msg>, HelperPanicked> {
+        let (sources, n) = (self.own_sources(moves), u.cols());
+        if sources.len() * n == 0 {
+            return Ok(None);
+        }
+        let mut outcome = Ok(());
+        let (buf, range) = pool.message(sources.len() * n, |out| {
+            let out = MatMut::new(out, sources.len(), n, sources.len());
+            outcome = team.columns([out, u, a], |_, mats| {
+                let [outs, us, pieces] = mats.map(|mat| mat.chunks_cols(CACHED_COLS));
+                for ((mut out, mut u), a) in outs.into_iter().zip(us).zip(pieces) {
+                    rows::copy(&mut u, a.as_ref(), sources.iter().map(|&(i, local)| (local, i)));
+                    rows::copy(&mut out, u.as_ref(), sources.iter().map(|&(i, _)| i).zip(0..));
+                }
+            });
+        });
+        outcome.map(|()| Some(Msg::new(buf, range)))
     }
 
     /// A(place) ← displaced row, everywhere.
@@ -79,7 +114,7 @@ impl<C: Comm> Exchange<'_, C> {
             let rows = rows_of(&upper);
             let len = rows.len() * n;
             if at == upper.start {
-                held = Some((upper, self.column.irecv(order[group.start], tag::ROWS, len).wait()?));
+                held = Some((upper, self.column.irecv(order[group.start], tag::SPREAD, len).wait()?));
                 continue;
             }
             let mut outcome = Ok(());
@@ -104,7 +139,7 @@ impl<C: Comm> Exchange<'_, C> {
                 };
             });
             outcome?;
-            sends.push(self.column.isend(order[upper.start], tag::ROWS, buf, range));
+            sends.push(self.column.isend(order[upper.start], tag::SPREAD, buf, range));
         }
         self.place(team, moves, a, held.map(|(held, msg)| (rows_of(&held).len(), msg)))?;
         Ok(sends)
@@ -120,11 +155,10 @@ impl<C: Comm> Exchange<'_, C> {
     ) -> Result<(), HelperPanicked> {
         let places = self.own_places(moves);
         if let Some((all, msg)) = held {
+            let view = Mat::new(&msg, all, a.cols(), all);
             return team.columns([a], |first, [mut a]| {
-                for (col, values) in msg[first * all..].chunks_exact(all).take(a.cols()).enumerate() {
-                    let column = a.col_mut(col);
-                    places.iter().zip(values).for_each(|(&(_, local), &value)| column[local] = value);
-                }
+                let view = view.sub(0, first, all, a.cols());
+                rows::copy(&mut a, view, places.iter().map(|&(_, local)| local).enumerate());
             });
         }
         if self.column.rank() != moves.owner {
@@ -140,49 +174,32 @@ impl<C: Comm> Exchange<'_, C> {
         })
     }
 
-    /// U ← the pieces of all process rows.
-    fn roll(
-        &self,
-        team: &mut Team<'_>,
-        moves: &Moves,
-        mut u: MatMut<'_>,
-        pool: &mut Pool,
-    ) -> Result<Vec<C::Send>, Error> {
+    /// U ← the pieces of the other process rows; this rank's own is under way already.
+    fn roll(&self, team: &mut Team<'_>, moves: &Moves, mut u: MatMut<'_>) -> Result<Vec<C::Send>, Error> {
         let (size, me, n, mut sends) = (self.column.size(), self.column.rank(), u.cols(), Vec::new());
-        let (next, previous) = (rank_at(1, me, size), rank_at(size - 1, me, size));
-        let mut last: Option<Msg> = None;
         for step in 1..size {
-            // Step s passes on the piece of the rank s − 1 behind, and gets that of the rank s behind.
-            let (out, arriving) = (rank_at(size - step + 1, me, size), rank_at(size - step, me, size));
-            let piece = &moves.gathered[out];
-            if piece.len() * n > 0 {
-                let mut outcome = Ok(());
-                let (buf, range) = match last.take() {
-                    Some(msg) => msg.parts(),
-                    None => pool.message(piece.len() * n, |out| {
-                        let out = MatMut::new(out, piece.len(), n, piece.len());
-                        outcome = team.columns([out, u.reborrow()], |_, [mut out, u]| {
-                            rows::copy(&mut out, u.as_ref(), piece.iter().copied().zip(0..));
-                        });
-                    }),
-                };
-                outcome?;
-                sends.push(self.column.isend(next, tag::ROWS, buf, range));
+            // The piece of the rank `step` behind.
+            let piece = &moves.gathered[rank_at(size - step, me, size)];
+            if piece.len() * n == 0 {
+                continue;
             }
-            let piece = &moves.gathered[arriving];
-            if piece.len() * n > 0 {
-                let msg = self.column.irecv(previous, tag::ROWS, piece.len() * n).wait()?;
-                team.columns([u.reborrow()], |first, [mut u]| {
-                    for (col, values) in msg[first * piece.len()..].chunks_exact(piece.len()).take(u.cols()).enumerate()
-                    {
-                        let column = u.col_mut(col);
-                        piece.iter().zip(values).for_each(|(&i, &value)| column[i] = value);
-                    }
-                })?;
-                last = Some(msg);
+            let msg = self.column.irecv(rank_at(size - 1, me, size), tag::ROWS, piece.len() * n).wait()?;
+            if step + 1 < size {
+                sends.push(self.pass_on(&msg));
             }
+            let view = Mat::new(&msg, piece.len(), n, piece.len());
+            team.columns([u.reborrow()], |first, [mut u]| {
+                let view = view.sub(0, first, piece.len(), u.cols());
+                rows::copy(&mut u, view, piece.iter().copied().enumerate());
+            })?;
         }
         Ok(sends)
+    }
+
+    /// Sends a piece of U to the next rank.
+    fn pass_on(&self, msg: &Msg) -> C::Send {
+        let (buf, range) = msg.parts();
+        self.column.isend(rank_at(1, self.column.rank(), self.column.size()), tag::ROWS, buf, range)
     }
 }
 
