@@ -18,7 +18,7 @@ use crate::swap;
 use crate::team::{HelperPanicked, Team};
 use crate::update;
 
-/// Columns of thread `index` of `threads` that share `n`.
+/// Rows or columns of thread `index` of `threads` that share `n`.
 fn share(n: usize, threads: usize, index: usize) -> usize {
     n / threads + usize::from(index < n % threads)
 }
@@ -32,8 +32,8 @@ fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, B
     stage.place(core - core % threads).panel.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// C −= A·B as the engine's update does it, C m×n and A m×k per rank: A is packed once per rank, then taken slab by
-/// slab. The triangular solves that belong to an update are timed apart and subtracted.
+/// C −= A·B as the engine's update does it, C m×n and A m×k per rank: the threads pack A, each some rows, then take
+/// their slabs. The triangular solves that belong to an update are timed apart and subtracted.
 pub(super) fn gemm<K: Kernels>(
     kernels: &K,
     stage: &Stage,
@@ -42,14 +42,15 @@ pub(super) fn gemm<K: Kernels>(
     (m, n, k): (usize, usize, usize),
 ) -> Result<Round, HelperPanicked> {
     let panels: Vec<_> = (0..crew.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
-    let packed: Vec<OnceLock<PackedL<'_>>> = panels.iter().map(|_| OnceLock::new()).collect();
+    let panel = |core: usize| Mat::new(&panels[core / threads], m, k, ld(m));
+    let (packed, packing) = pack(kernels, crew, threads, &panel)?;
     let update = timed(crew, |core, clock| {
-        let (rank, place) = (core / threads, stage.place(core));
+        let place = stage.place(core);
         let (mut upper, mut trailing) = (lock(&place.upper), lock(&place.trailing));
         let cols = share(n, threads, core % threads);
+        let l2 = &packed[core - core % threads..][..threads];
         clock.time(|| {
-            let l2 = packed[rank].get_or_init(|| kernels.pack_l(Mat::new(&panels[rank], m, k, ld(m))));
-            let l1 = Mat::new(&panels[rank], k, k, ld(k));
+            let l1 = Mat::new(&panels[core / threads], k, k, ld(k));
             let mut u = MatMut::new(&mut upper, k, cols, ld(k));
             let mut c = MatMut::new(&mut trailing, m, cols, ld(m));
             for width in update::widths(cols, 1) {
@@ -62,7 +63,30 @@ pub(super) fn gemm<K: Kernels>(
     })?;
     let update = update.of_work();
     let solves = trsm(kernels, stage, crew, threads, (k, n))?;
-    Ok(Round { time_s: update.time_s - solves.time_s, disturbed: update.disturbed || solves.disturbed })
+    Ok(Round {
+        time_s: packing.time_s + update.time_s - solves.time_s,
+        disturbed: packing.disturbed || update.disturbed || solves.disturbed,
+    })
+}
+
+/// Packs the panels of all ranks, each core its share of the rows; one block per core.
+fn pack<'a, K: Kernels>(
+    kernels: &K,
+    crew: &mut Team<'_>,
+    threads: usize,
+    panel: &(impl Fn(usize) -> Mat<'a> + Sync),
+) -> Result<(Vec<PackedL<'a>>, Round), HelperPanicked> {
+    let blocks: Vec<OnceLock<PackedL<'a>>> = (0..crew.threads()).map(|_| OnceLock::new()).collect();
+    let time = timed(crew, |core, clock| {
+        let (a, index) = (panel(core), core % threads);
+        let first = (0..index).map(|before| share(a.rows(), threads, before)).sum();
+        let rows = a.sub(first, 0, share(a.rows(), threads, index), a.cols());
+        clock.time(|| {
+            blocks[core].get_or_init(|| kernels.pack_l(rows));
+        })
+    })?;
+    let blocks = blocks.into_iter().map(|block| block.into_inner().expect("each core has packed its block"));
+    Ok((blocks.collect(), time.of_work()))
 }
 
 /// L1⁻¹·U slab by slab, U k×n per rank.
