@@ -43,7 +43,7 @@ impl Strategy for Bayes {
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let points: Vec<&Point> = tried.iter().copied().chain(fresh).collect();
         let marginals = surrogate.predict(&points);
-        let feasible = Feasibility::new(ctx).probability(&points);
+        let feasible = Feasibility::new(ctx).log_weights(&points);
         let thrift = thrift(ctx);
         let mut means: Vec<f64> = marginals[..tried.len()].iter().map(|at| at.mean).collect();
         means.sort_by(|a, b| b.total_cmp(a));
@@ -64,7 +64,7 @@ impl Strategy for Bayes {
             if i < tried.len() && gain < WORTH_A_REPEAT.ln() {
                 return f64::NEG_INFINITY;
             }
-            gain + feasible[i].ln() - thrift * ctx.prior.cost_s(points[i]).max(1e-9).ln()
+            gain + feasible[i] - thrift * log_cost(ctx, points[i])
         };
         let best = (0..points.len()).map(|i| (i, value(i))).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
         Some(Proposal {
@@ -88,6 +88,12 @@ fn why(chosen: usize, known: &[(&Point, u64)], first: bool) -> String {
 fn thrift(ctx: &Ctx<'_>) -> f64 {
     let left = ctx.budget_left_s / ctx.budget_total_s;
     if left.is_finite() { left.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// A model may answer NaN or infinity: such a run is taken for dear.
+fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
+    let cost_s = ctx.prior.cost_s(point);
+    if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }
 }
 
 /// The passed points with the number of the first trial of each.
@@ -135,4 +141,132 @@ pub fn leaders(ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
     leaders.sort_by(|a, b| b.1.rate_gflops.total_cmp(&a.1.rate_gflops));
     leaders.truncate(count);
     leaders
+}
+
+#[cfg(test)]
+mod tests {
+    use space::dims::{Dim, Space};
+
+    use super::super::prior::Flat;
+    use super::super::testing::{Grid, Table, categorical, noise, ordered, session};
+    use super::super::{Prior, Proposal};
+    use super::*;
+    use crate::history::{History, Outcome, Trial};
+
+    fn hpl_like() -> Grid {
+        let dims: Vec<Dim> = vec![
+            ordered("nb", &[5.0, 5.6, 6.0, 6.6, 7.0, 7.3, 7.6, 8.0]),
+            ordered("grid", &[-2.0, 0.0, 2.0]),
+            categorical("pfact", &["left", "crout", "right"]),
+            categorical("bcast", &["a", "b", "c", "d"]),
+            ordered("depth", &[0.0, 1.0]),
+            categorical("swap", &["mix", "long", "bin"]),
+        ];
+        Grid::new(dims, |_| true)
+    }
+
+    fn log_rate(point: &Point) -> f64 {
+        let at = |dim: usize| f64::from(point.0[dim]);
+        let interaction = if point.0[3].is_multiple_of(2) { 0.02 * at(4) } else { -0.02 * at(4) };
+        4.0 - 0.01 * (at(0) - 4.6).powi(2) - 0.04 * (at(1) - 0.8).abs() - 0.003 * at(2) - 0.02 * at(3) + interaction
+            - 0.01 * at(5)
+    }
+
+    fn best(space: &Grid) -> f64 {
+        space.points().iter().map(log_rate).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    const FLAT: Flat = Flat { cost_s: 1.0 };
+
+    #[test]
+    fn failures_are_learned() {
+        let space = hpl_like();
+        // One NB in eight dies, the best one; depth 1 dies with the best of the broadcasts.
+        let block = |point: &Point| point.0[0] == 5;
+        let pair = |point: &Point| point.0[4] == 1 && point.0[3] == 0;
+        let causes: [&dyn Fn(&Point) -> bool; 2] = [&block, &pair];
+        for (seed, dies) in (0..3).flat_map(|seed| causes.map(|dies| (seed, dies))) {
+            let run = |point: &Point, repeat| match dies(point) {
+                true => Outcome::Failed,
+                false => Outcome::Rate((log_rate(point) + 0.003 * noise(seed, point, repeat)).exp()),
+            };
+            let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 100);
+            let failed = history.trials.iter().filter(|trial| trial.outcome == Outcome::Failed).count();
+            assert!(failed <= 12, "{failed} of 100 runs failed");
+        }
+    }
+
+    #[test]
+    fn the_declared_best_is_no_lucky_run() {
+        let space = hpl_like();
+        let top = best(&space);
+        let mut regrets: Vec<f64> = (0..10)
+            .map(|seed| {
+                let run =
+                    |point: &Point, repeat| Outcome::Rate((log_rate(point) + 0.01 * noise(seed, point, repeat)).exp());
+                let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
+                let ctx = Ctx {
+                    space: &space,
+                    history: &history,
+                    prior: &FLAT,
+                    budget_left_s: 0.0,
+                    budget_total_s: 60.0,
+                    trial: 60,
+                    seed,
+                };
+                top - log_rate(&leaders(&ctx, 1)[0].0)
+            })
+            .collect();
+        regrets.sort_by(f64::total_cmp);
+        assert!(regrets[9] < 0.01, "{regrets:?}");
+    }
+
+    #[test]
+    fn a_wrong_prior_is_found_out() {
+        let space = hpl_like();
+        let top = best(&space);
+        let needed = |prior: &dyn Prior, seed| {
+            let run =
+                |point: &Point, repeat| Outcome::Rate((log_rate(point) + 0.003 * noise(seed, point, repeat)).exp());
+            let near = |history: &History, _: &Proposal| {
+                history.trials.last().is_some_and(|trial| log_rate(&trial.point) > top - 0.01)
+            };
+            session(&Bayes, &space, prior, seed, &run, near, 100).trials.len()
+        };
+        let table = |logs: &dyn Fn(&Point) -> f64| {
+            Table(space.points().iter().map(|point| (point.clone(), logs(point))).collect())
+        };
+        let (right, wrong) = (table(&|point| log_rate(point) - 0.5), table(&|point| -log_rate(point)));
+        let mean = |prior: &dyn Prior| (0..5).map(|seed| needed(prior, seed)).sum::<usize>() as f64 / 5.0;
+        let (none, right, wrong) = (mean(&FLAT), mean(&right), mean(&wrong));
+        assert!(right <= 1.0 && wrong <= none + 2.0, "none {none} right {right} wrong {wrong}");
+    }
+
+    #[test]
+    fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
+        let space = hpl_like();
+        let (seen, slow) = (Point(vec![3, 1, 0, 0, 0, 0]), Point(vec![3, 1, 1, 0, 0, 0]));
+        let expected = |at_most_gflops: Option<f64>| {
+            let mut trials = vec![Trial { number: 0, point: seen.clone(), outcome: Outcome::Rate(50.0), wall_s: 1.0 }];
+            trials.extend(at_most_gflops.map(|at_most_gflops| Trial {
+                number: 1,
+                point: slow.clone(),
+                outcome: Outcome::TimedOut { at_most_gflops },
+                wall_s: 9.0,
+            }));
+            let history = History { trials };
+            let ctx = Ctx {
+                space: &space,
+                history: &history,
+                prior: &FLAT,
+                budget_left_s: 1.0,
+                budget_total_s: 1.0,
+                trial: 2,
+                seed: 1,
+            };
+            posterior(&ctx).prediction(&slow).rate_gflops
+        };
+        assert!(expected(Some(20.0)) < 0.6 * expected(None));
+        assert_eq!(expected(Some(80.0)), expected(None));
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
+use space::KernelChoice;
 use space::dims::{Point, Space};
+use space::domain::{DomainSpec, HplDomain};
 
 use super::prior::{Flat, PriorTable};
 use super::testing::{Grid, categorical, noise, ordered, session};
@@ -162,6 +164,34 @@ fn odd_records_do_no_harm() {
             if let Some(predicted) = proposal.predicted {
                 assert!(!predicted.sd.is_nan() && !predicted.rate_gflops.is_nan(), "{}", strategy.name());
             }
+        }
+    }
+}
+
+#[test]
+fn the_real_domain_is_explored() {
+    let memory_bytes = 1 << 33;
+    let spec =
+        DomainSpec { n: 3000, cores: 2, memory_bytes, kernels: KernelChoice::Builtin, ranks: None, threads: None };
+    let domain = HplDomain::new(&spec).unwrap();
+    let nb = domain.dims().iter().position(|dim| dim.name == "nb").unwrap();
+    let run = |point: &Point, repeat| {
+        let away = domain.dims()[nb].levels[usize::from(point.0[nb])].feature - 7.0;
+        Outcome::Rate((3.0 - 0.05 * away * away + 0.005 * noise(1, point, repeat)).exp())
+    };
+    let best = |history: &History| {
+        let rates = history.trials.iter().filter_map(|trial| match trial.outcome {
+            Outcome::Rate(rate) => Some(rate.ln()),
+            _ => None,
+        });
+        rates.fold(f64::NEG_INFINITY, f64::max)
+    };
+    for strategy in strategies() {
+        let history = session(strategy.as_ref(), &domain, &PRIOR, 4, &run, |_, _| false, 12);
+        assert_eq!(history.trials.len(), 12, "{}", strategy.name());
+        check(&domain, &history);
+        if strategy.name() == "bayes" {
+            assert!(best(&history) > 2.97, "{}", best(&history));
         }
     }
 }

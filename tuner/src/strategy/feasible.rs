@@ -6,26 +6,34 @@ use super::Ctx;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal, fit};
 use super::gp::kernel::Axes;
-use super::gp::posterior::Posterior;
+use super::gp::posterior::{Marginal, Posterior};
 use crate::history::Outcome;
 
 /// Distinct points that the hyperparameters are fitted to, at most.
 const FIT_POINTS: usize = 80;
-/// A run is never taken for hopeless: this much probability stays.
+/// A run is never taken for impossible: this much probability stays.
 const LEAST: f64 = 0.01;
+/// Less likely than this, a run waits until nothing else is left to try.
+const LIKELY: f64 = 0.5;
+/// Failures that it takes before a point waits: one or two may have been bad luck.
+const EVIDENCE: usize = 3;
+/// What waiting costs, in units of log gain: more than any difference between gains.
+const WAITING: f64 = 1e9;
 
 /// The same Gaussian process as for rates, on 1 for a run that worked and 0 for one that failed. Its fitted rates find
 /// the dimensions that failures depend on.
 pub(crate) struct Feasibility {
     /// `None` while nothing failed.
     posterior: Option<Posterior>,
+    failures: usize,
 }
 
 impl Feasibility {
     pub(crate) fn new(ctx: &Ctx<'_>) -> Self {
-        let failed = |outcome| u8::from(matches!(outcome, Outcome::Failed));
-        if ctx.history.trials.iter().all(|trial| failed(trial.outcome) == 0) {
-            return Self { posterior: None };
+        let failed = |outcome| matches!(outcome, Outcome::Failed);
+        let failures = ctx.history.trials.iter().filter(|trial| failed(trial.outcome)).count();
+        if failures == 0 {
+            return Self { posterior: None, failures };
         }
         let beliefs = Beliefs {
             signal: LogNormal { median: 0.4, spread: 0.3 },
@@ -37,21 +45,24 @@ impl Feasibility {
             slope_sd: 0.0,
         };
         // Failures are measured from the belief that runs work.
-        let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(failed(trial.outcome))));
+        let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
         let data = Data::new(labels, |_| 0.0);
         let axes = Axes::new(ctx.space.dims());
         let hyper = fit(&axes, &beliefs, &data.thinned(FIT_POINTS));
-        Self { posterior: Posterior::new(&axes, beliefs, hyper, data) }
+        Self { posterior: Posterior::new(&axes, beliefs, hyper, data), failures }
     }
 
-    /// Probability that a run at each of `points` works.
-    pub(crate) fn probability(&self, points: &[&Point]) -> Vec<f64> {
-        match &self.posterior {
-            None => vec![1.0; points.len()],
-            Some(posterior) => {
-                let marginals = posterior.predict(points, &vec![0.0; points.len()]);
-                marginals.into_iter().map(|at| (1.0 + at.mean).clamp(LEAST, 1.0)).collect()
-            }
-        }
+    /// What is added to the log gain of a run at each of `points`: the log of its probability to work. Late in a search
+    /// gains differ by powers of ten, which no probability outweighs: what is known to fail then waits.
+    pub(crate) fn log_weights(&self, points: &[&Point]) -> Vec<f64> {
+        let Some(posterior) = &self.posterior else {
+            return vec![0.0; points.len()];
+        };
+        let weight = |at: Marginal| {
+            let probability = (1.0 + at.mean).clamp(LEAST, 1.0);
+            let waits = self.failures >= EVIDENCE && probability < LIKELY;
+            probability.ln() - if waits { WAITING } else { 0.0 }
+        };
+        posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(weight).collect()
     }
 }

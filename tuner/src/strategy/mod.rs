@@ -15,6 +15,10 @@ pub mod local;
 pub mod nelder_mead;
 pub mod prior;
 pub mod random;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod speed;
 mod surrogate;
 #[cfg(test)]
 mod testing;

@@ -23,14 +23,14 @@ const FIT_POINTS: usize = 80;
 const OFFSET_SD: f64 = 0.5;
 /// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
 /// that tells points apart by less may even be upside down; one that says "ten times slower" is not doubted that much.
-const DOUBT: f64 = 0.1;
+const DOUBT: f64 = 0.2;
 /// Log odds for the prior before it is judged.
 const TRUST: f64 = 1.0;
 
-/// What is believed about log rates before any run: differences of 10 %, noise of 0.5 %.
+/// What is believed about log rates before any run: differences of 20 %, noise of 0.5 %.
 fn beliefs(slope_mean: f64, slope_sd: f64) -> Beliefs {
     Beliefs {
-        signal: LogNormal { median: 0.1, spread: 0.4 },
+        signal: LogNormal { median: 0.2, spread: 0.4 },
         noise: LogNormal { median: 0.005, spread: 0.7 },
         categorical: LogNormal { median: 2.0, spread: 0.7 },
         ordered: LogNormal { median: 1.0, spread: 1.0 },

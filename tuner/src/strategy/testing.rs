@@ -52,6 +52,19 @@ pub(super) fn ordered(name: &str, features: &[f64]) -> Dim {
     Dim { name: name.to_owned(), kind: Kind::Ordered, levels: levels.collect() }
 }
 
+/// A prior given as a table of log rates.
+pub(super) struct Table(pub(super) HashMap<Point, f64>);
+
+impl Prior for Table {
+    fn log_rate(&self, point: &Point) -> f64 {
+        self.0[point]
+    }
+
+    fn cost_s(&self, _: &Point) -> f64 {
+        1.0
+    }
+}
+
 /// What a run of a point gives, the `k`-th time it is run.
 pub(super) type Run<'a> = &'a dyn Fn(&Point, usize) -> Outcome;
 
