@@ -1,5 +1,6 @@
 //! The factorization: [A | b] ← [L\U | L⁻¹ P b], step by step as the plan says.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::panel::{self, Panel, PanelMut, Pool};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Plan, Section, Step, Task};
 use crate::swap::{Exchange, Moves};
-use crate::team::Team;
+use crate::team::{HelperPanicked, Team};
 use crate::update::{self, Queue, Slab, Update};
 use crate::watch::Watch;
 
@@ -83,7 +84,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         if grid.p > 1 { jb * plan.layout.cols.local_len(grid.col) } else { 0 }
     }
 
-    /// Factors the local matrix `a`; `u` is memory for one section of U. Returns info: column + 1 of the first zero pivot, 0 if there is none.
+    /// Factors the local matrix `a`; `u` is memory for one section of U. Returns info: column + 1 of the first
+    /// zero pivot, 0 if there is none.
     ///
     /// # Errors
     /// When a rank or thread fails.
@@ -111,6 +113,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
 
     fn step(&mut self, step: &Step, team: &mut Team<'_>, mut a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
         self.step = step.panel.k;
+        let panel = OnceCell::new();
+        let mut prepared = None;
         for task in &step.tasks {
             match task {
                 // Panel ← L\U
@@ -123,7 +127,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 // [U; C] ← P·[U; C]
                 Task::Rs(section) => self.row_swap(section, team, a.reborrow(), u)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
-                Task::Update { section, beside } => self.update(section, beside, team, a.reborrow(), u)?,
+                Task::Update { section, beside } => {
+                    let panel = panel.get_or_init(|| self.current().clone());
+                    let update = match &prepared {
+                        Some(update) => update,
+                        None => prepared.insert(self.prepare(panel, team)?),
+                    };
+                    self.update(update, section, beside, team, a.reborrow(), u)?;
+                }
             }
         }
         self.panels.pop_front();
@@ -136,8 +147,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
         let mut cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
-        let mut outcome = Ok(());
-        let (buf, range) = self.panel_pool.message(panel::words(shape), |data| {
+        let msg = self.panel_pool.message(panel::words(shape), |data| {
             let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, data);
             for j in 0..shape.jb {
                 local.col_mut(j).copy_from_slice(cols.col(j));
@@ -150,10 +160,9 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 shape: *shape,
                 panel: PanelMut { a: local, l1, pivots, info },
             };
-            outcome = fact.run();
-        });
-        outcome?;
-        let panel = Panel::new(*shape, Msg::new(buf, range));
+            fact.run()
+        })?;
+        let panel = Panel::new(*shape, msg);
         // Only U is read again, by the back substitution.
         for j in 0..shape.top {
             cols.col_mut(j)[..=j].copy_from_slice(&panel.l1().col(j)[..=j]);
@@ -203,7 +212,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             return Ok(());
         }
         let start = Instant::now();
-        let panel = self.panels.front().expect("the plan brings the panel before its exchange");
+        let panel = self.current();
         let shape = panel.shape();
         let rows = &self.plan.layout.rows;
         let moves = Moves::new(rows, shape.ia, &panel.pivots());
@@ -216,31 +225,38 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         Ok(())
     }
 
+    /// The panel that the current step applies.
+    fn current(&self) -> &Panel {
+        self.panels.front().expect("the plan brings a panel before what needs it")
+    }
+
+    /// What all sections of a step share: L2 is packed once.
+    fn prepare<'p>(&mut self, panel: &'p Panel, team: &mut Team<'_>) -> Result<Update<'p, K>, HelperPanicked>
+    where
+        'a: 'p,
+    {
+        let start = Instant::now();
+        let (rows, ii) = (&self.plan.layout.rows, panel.shape().ii);
+        let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - ii).collect();
+        let l2 = update::pack(self.kernels, team, panel.l2())?;
+        self.phases.add(self.step, Phase::Update, start);
+        Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, interchanges: (self.grid.p == 1).then(in_place) })
+    }
+
     /// Updates a section by all threads, the first of which does the tasks `beside` before it joins.
     fn update(
         &mut self,
+        update: &Update<'_, K>,
         section: &Section,
         beside: &[Task],
         team: &mut Team<'_>,
         a: MatMut<'_>,
         u: &mut [f64],
     ) -> Result<(), Error> {
-        let start = Instant::now();
-        let panel = self.panels.front().expect("the plan brings the panel before its update").clone();
-        let shape = panel.shape();
         let (mut before, from) = a.split_cols(section.cols.start);
+        let shape = self.current().shape();
         let trailing = from.sub(shape.ii, 0, shape.mp, section.cols.len());
-        let slab = slab(shape, u, trailing, self.grid.p);
-        let rows = &self.plan.layout.rows;
-        let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - shape.ii).collect();
-        let update = Update {
-            kernels: self.kernels,
-            l1: panel.l1(),
-            l2: update::pack(self.kernels, team, panel.l2())?,
-            interchanges: (self.grid.p == 1).then(in_place),
-        };
-        let queue = Queue::new(slab, team.threads());
-        self.phases.add(self.step, Phase::Update, start);
+        let queue = Queue::new(slab(shape, u, trailing, self.grid.p), team.threads());
         let helper = |_| {
             while let Some(mut slab) = queue.next() {
                 update.interchange(&mut slab);

@@ -3,7 +3,6 @@
 //! L has the local rows of one process row from the diagonal block on. In the process row that owns the
 //! diagonal block its first `top` rows are that block, whose place L1 takes: they are not read.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::comm::Msg;
@@ -137,12 +136,12 @@ impl Pool {
         self.buffers.push(buffer);
     }
 
-    /// Fills a buffer of `len` doubles and returns it with its range, as a message.
-    pub(crate) fn message(&mut self, len: usize, fill: impl FnOnce(&mut [f64])) -> (Arc<[f64]>, Range<usize>) {
+    /// The message that `fill` makes of `len` doubles.
+    pub(crate) fn message<E>(&mut self, len: usize, fill: impl FnOnce(&mut [f64]) -> Result<(), E>) -> Result<Msg, E> {
         let mut buffer = self.take(len);
-        fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
+        let outcome = fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
         self.give(Arc::clone(&buffer));
-        (buffer, 0..len)
+        outcome.map(|()| Msg::new(buffer, 0..len))
     }
 }
 
@@ -171,13 +170,20 @@ mod tests {
     #[test]
     fn buffers_in_use_are_not_handed_out() {
         let mut pool = Pool::new(1, 8);
-        let (first, _) = pool.message(8, |data| data.fill(1.0));
-        let (second, _) = pool.message(8, |data| data.fill(2.0));
+        let mut fill = |len, value| {
+            let msg = pool.message(len, |data| {
+                data.fill(value);
+                Ok::<_, ()>(())
+            });
+            msg.unwrap()
+        };
+
+        let (first, second) = (fill(8, 1.0), fill(8, 2.0));
         assert_eq!((first[0], second[0]), (1.0, 2.0));
         drop(first);
-        pool.message(4, |data| data.fill(3.0));
-        assert_eq!((pool.buffers.len(), second[0]), (2, 2.0));
-        pool.message(100, |data| data.fill(4.0));
-        assert_eq!((pool.buffers.len(), second[0]), (2, 2.0));
+        fill(4, 3.0);
+        fill(100, 4.0);
+        assert_eq!(second[0], 2.0);
+        assert_eq!(pool.buffers.len(), 2, "what is free is used again or replaced");
     }
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{Exchange, Moves};
+use super::{Exchange, Moves, send};
 use crate::Error;
 use crate::comm::{Comm, Request};
 use crate::grid::{position, rank_at, tag};
@@ -177,18 +177,16 @@ impl<C: Comm> BinExch<'_, C> {
         }
         let (u, passing) = (rows.u.reborrow(), rows.passing.reborrow());
         let first_displaced = load.gathered.len();
-        let mut outcome = Ok(());
-        let (buf, range) = pool.message(count * n, |out| {
+        let msg = pool.message(count * n, |out| {
             let out = MatMut::new(out, count, n, count);
-            outcome = team.columns([out, u, passing], |_, [mut out, u, passing]| {
+            team.columns([out, u, passing], |_, [mut out, u, passing]| {
                 rows::copy(&mut out, u.as_ref(), load.gathered.iter().enumerate().map(|(at, &i)| (i, at)));
                 let displaced = load.displaced.iter().enumerate();
                 rows::copy(&mut out, passing.as_ref(), displaced.map(|(at, &i)| (i, first_displaced + at)));
-            });
-        });
-        outcome?;
+            })
+        })?;
         let to = rank_at(to, self.rounds.moves.owner, self.rounds.size);
-        self.sends.push(self.column.isend(to, tag::ROWS, buf, range));
+        self.sends.push(send(self.column, to, tag::ROWS, &msg));
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{Exchange, Moves};
+use super::{Exchange, Moves, send};
 use crate::Error;
 use crate::comm::{Comm, Msg, Request};
 use crate::grid::{rank_at, tag};
@@ -79,18 +79,17 @@ impl<C: Comm> Exchange<'_, C> {
         if sources.len() * n == 0 {
             return Ok(None);
         }
-        let mut outcome = Ok(());
-        let (buf, range) = pool.message(sources.len() * n, |out| {
+        let piece = pool.message(sources.len() * n, |out| {
             let out = MatMut::new(out, sources.len(), n, sources.len());
-            outcome = team.columns([out, u, a], |_, mats| {
+            team.columns([out, u, a], |_, mats| {
                 let [outs, us, pieces] = mats.map(|mat| mat.chunks_cols(CACHED_COLS));
                 for ((mut out, mut u), a) in outs.into_iter().zip(us).zip(pieces) {
                     rows::copy(&mut u, a.as_ref(), sources.iter().map(|&(i, local)| (local, i)));
                     rows::copy(&mut out, u.as_ref(), sources.iter().map(|&(i, _)| i).zip(0..));
                 }
-            });
+            })
         });
-        outcome.map(|()| Some(Msg::new(buf, range)))
+        piece.map(Some)
     }
 
     /// A(place) ← displaced row, everywhere.
@@ -117,10 +116,9 @@ impl<C: Comm> Exchange<'_, C> {
                 held = Some((upper, self.column.irecv(order[group.start], tag::SPREAD, len).wait()?));
                 continue;
             }
-            let mut outcome = Ok(());
-            let (buf, range) = pool.message(len, |out| {
+            let msg = pool.message(len, |out| {
                 let out = MatMut::new(out, rows.len(), n, rows.len());
-                outcome = match &held {
+                match &held {
                     None => {
                         let from = rows.iter().map(|&i| self.rows.local(moves.displaced[i].1));
                         let pairs: Vec<(usize, usize)> = from.zip(0..).collect();
@@ -136,10 +134,9 @@ impl<C: Comm> Exchange<'_, C> {
                             }
                         })
                     }
-                };
-            });
-            outcome?;
-            sends.push(self.column.isend(order[upper.start], tag::SPREAD, buf, range));
+                }
+            })?;
+            sends.push(send(self.column, order[upper.start], tag::SPREAD, &msg));
         }
         self.place(team, moves, a, held.map(|(held, msg)| (rows_of(&held).len(), msg)))?;
         Ok(sends)
@@ -198,8 +195,7 @@ impl<C: Comm> Exchange<'_, C> {
 
     /// Sends a piece of U to the next rank.
     fn pass_on(&self, msg: &Msg) -> C::Send {
-        let (buf, range) = msg.parts();
-        self.column.isend(rank_at(1, self.column.rank(), self.column.size()), tag::ROWS, buf, range)
+        send(self.column, rank_at(1, self.column.rank(), self.column.size()), tag::ROWS, msg)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use moves::Moves;
 pub(crate) use crate::kernels::rows::interchange;
 
 use crate::Error;
-use crate::comm::Comm;
+use crate::comm::{Comm, Msg, Tag};
 use crate::layout::Axis;
 use crate::mat::MatMut;
 use crate::panel::Pool;
@@ -62,6 +62,12 @@ impl<C: Comm> Exchange<'_, C> {
         let mine = moves.scattered[self.column.rank()].iter();
         mine.map(|&i| (i, self.rows.local(moves.displaced[i].0))).collect()
     }
+}
+
+/// Starts sending a message.
+fn send<C: Comm>(comm: &C, to: usize, tag: Tag, msg: &Msg) -> C::Send {
+    let (buf, range) = msg.parts();
+    comm.isend(to, tag, buf, range)
 }
 
 #[cfg(test)]
