@@ -23,7 +23,7 @@ const BUSY: f64 = 0.3;
 const STOLEN: f64 = 0.02;
 
 /// Values of k, measured ones, where one fit ends and the next begins.
-const K_BREAKS: [usize; 2] = [64, 192];
+const K_BREAKS: [usize; 3] = [32, 64, 192];
 
 /// Disturbed rounds, as a share of all, that are worth a warning.
 const DISTURBED: f64 = 0.2;

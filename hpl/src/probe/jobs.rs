@@ -16,7 +16,7 @@ const COPY_WORDS: usize = 1 << 21;
 /// Widths of panels at the largest local matrix.
 const K_ALL: [usize; 9] = [16, 32, 64, 96, 128, 192, 256, 384, 512];
 /// Widths at the other shapes.
-const K_FEW: [usize; 2] = [64, 192];
+const K_FEW: [usize; 3] = [32, 64, 192];
 /// Widths of triangles, panels and swaps.
 const K_SIDE: [usize; 7] = [16, 32, 64, 128, 192, 256, 512];
 /// Widths of the panels whose pivot exchange is measured.
@@ -75,6 +75,9 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
     for k in K_SIDE.iter().map(narrow) {
         for n in [n, m, n / 4] {
             rate(RateKernel::Dtrsm, &[k, n]);
+        }
+        // A quarter would stay in a cache, which a run's rows do only near its end.
+        for n in [n, m, n / 2] {
             rate(RateKernel::Swap, &[k, n]);
         }
         for m in [m, n, m / 4, m / 10] {
