@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A record could not be written. What was written before is intact.
-    #[error("cannot write {}: {source}{}", path.display(), way_out(source))]
+    #[error("cannot write {}: {cause}{}", path.display(), way_out(cause))]
     Write {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A record could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A file is there, but is not what it should be.
     #[error("{} is damaged: {reason}", path.display())]
@@ -68,12 +68,12 @@ pub enum RecordError {
 impl RecordError {
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::Write { path, source }
+        move |cause| Self::Write { path, cause }
     }
 
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::Read { path, source }
+        move |cause| Self::Read { path, cause }
     }
 
     pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
@@ -81,8 +81,8 @@ impl RecordError {
     }
 }
 
-fn way_out(source: &io::Error) -> &'static str {
-    match source.kind() {
+fn way_out(cause: &io::Error) -> &'static str {
+    match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then go on with --resume",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another folder with --out",
         _ => "",

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use hpl::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
 
 use crate::error::RecordError;
@@ -43,8 +44,8 @@ impl RunFolder {
         let lock = folder.lock()?;
         let phases = folder.root.join("phases");
         fs::create_dir(&phases).map_err(RecordError::write(&phases))?;
-        sync_folder(&phases)?;
-        sync_folder(&folder.root)?;
+        sync_folder(&phases);
+        sync_folder(&folder.root);
         Ok((folder, lock))
     }
 
@@ -81,7 +82,7 @@ impl RunFolder {
                 let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
                 return Err(RecordError::Locked { path: self.root.clone(), pid });
             }
-            Err(TryLockError::Error(source)) => return Err(RecordError::Write { path, source }),
+            Err(TryLockError::Error(cause)) => return Err(RecordError::Write { path, cause }),
         }
         file.set_len(0).map_err(RecordError::write(&path))?;
         writeln!(file, "{}", std::process::id()).map_err(RecordError::write(&path))?;
@@ -185,28 +186,12 @@ impl RunFolder {
     }
 }
 
-/// Replace the file at `path` in one step: whoever opens it, at any moment and after any crash, finds the
-/// old content or the new, whole. `write` fills the temporary file `.name.tmp` beside it.
-pub fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), RecordError> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let replaced = File::create(&temporary)
-        .and_then(|mut file| write(&mut file).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&temporary, path));
-    if let Err(source) = replaced {
-        // Gives its space back to a full disk; the old file stays.
-        let _ = fs::remove_file(&temporary);
-        return Err(RecordError::Write { path: path.to_path_buf(), source });
-    }
-    sync_folder(path)
-}
-
-/// Make the name of the file at `path` survive a crash, as syncing the file does for its content.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), RecordError> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|file| file.sync_all()).map_err(RecordError::write(folder))
+/// Replaces the file at `path` in one step, as [`write_atomically`].
+///
+/// # Errors
+/// [`RecordError::Write`]; what was there stays then.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    write_atomically(path, bytes).map_err(RecordError::write(path))
 }
 
 #[cfg(test)]
@@ -294,19 +279,6 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let error = RunFolder::create(&file.join("run")).unwrap_err();
         assert!(error.to_string().contains(&file.display().to_string()), "{error}");
-    }
-
-    #[test]
-    fn a_replaced_file_is_the_old_or_the_new_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        replace_file(&path, |file| file.write_all(b"old")).unwrap();
-        let failed = replace_file(&path, |file| file.write_all(b"ne").and(Err(io::Error::other("no"))));
-        assert!(failed.is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is gone");
-        replace_file(&path, |file| file.write_all(b"new")).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
     #[test]

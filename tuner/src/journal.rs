@@ -9,10 +9,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use hpl::files::sync_folder;
 use serde::Deserialize;
 
 use crate::error::RecordError;
-use crate::folder::sync_folder;
 use crate::record::{ROW_SCHEMA, Row};
 
 /// A journal open for appending.
@@ -41,7 +41,7 @@ pub struct Contents {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
     /// The last line ends in the middle: the tuner or the machine went down while writing it.
-    #[error("journal.jsonl line {line}: torn, dropped; its trial was not finished")]
+    #[error("journal.jsonl line {line}: torn, dropped")]
     Torn {
         /// Line number, from 1.
         line: usize,
@@ -59,9 +59,9 @@ pub enum BadLine {
 impl Journal {
     /// Open the journal at `path`, create it if there is none, and cut off a torn last line.
     pub fn open(path: &Path) -> Result<(Self, Contents), RecordError> {
-        let write_error = |source| RecordError::Write { path: path.to_path_buf(), source };
+        let write_error = |cause| RecordError::Write { path: path.to_path_buf(), cause };
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(write_error)?;
-        sync_folder(path)?;
+        sync_folder(path);
         let contents = read(path)?;
         let mut journal = Self { path: path.to_path_buf(), file, len: contents.len };
         journal.file.set_len(contents.len).map_err(write_error)?;

@@ -3,7 +3,7 @@
 //! A row type names its columns once, in [`Table::COLUMNS`]; values pass through serde, so that a Parquet
 //! file holds exactly what the journal holds. Files are replaced in one step ([`replace_file`]).
 
-use std::io::{Cursor, Write};
+use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -108,7 +108,7 @@ impl Table for PhaseTime {
 /// Write `rows` to the Parquet file at `path`, replacing what is there in one step.
 pub fn write<T: Table>(path: &Path, rows: &[T]) -> Result<(), RecordError> {
     let bytes = encode(rows).map_err(|e| RecordError::write(path)(std::io::Error::other(e.to_string())))?;
-    replace_file(path, |file| file.write_all(&bytes))
+    replace_file(path, &bytes)
 }
 
 /// Read the Parquet file at `path`. Columns that `T` does not have are ignored.

@@ -64,7 +64,7 @@ impl Session {
     /// Write to `path`, replacing what is there in one step.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
         let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;
-        replace_file(path, |file| std::io::Write::write_all(file, text.as_bytes()))
+        replace_file(path, text.as_bytes())
     }
 
     /// Read from `path`.

@@ -3,7 +3,6 @@
 //! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
 //! no tuner was there is taken into the record on resume.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -148,7 +147,7 @@ impl Store {
         };
         let begun = Begun { identity, candidate: plan.candidate.clone(), predicted: plan.predicted };
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
-        replace_file(&folder.join(TRIAL), |file| file.write_all(&json))?;
+        replace_file(&folder.join(TRIAL), &json)?;
         Ok(Trial { folder, begun })
     }
 
@@ -197,7 +196,7 @@ impl Store {
         let path = self.folder.space_toml();
         let searched = Searched { points: space.points().len(), dim: space.dims() };
         let text = toml::to_string(&searched).map_err(|error| RecordError::damaged(&path, error))?;
-        replace_file(&path, |file| file.write_all(text.as_bytes()))
+        replace_file(&path, text.as_bytes())
     }
 
     fn refresh(&mut self) -> Result<(), RecordError> {

@@ -8,6 +8,7 @@ use space::domain::largest_n;
 
 use crate::cli::CalibrateArgs;
 use crate::exit::{self, bad_input};
+use crate::folder::replace_file;
 use crate::progress::Progress;
 
 /// Shortest and longest calibration in seconds.
@@ -46,7 +47,7 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         eprintln!("warning: {warning}");
     }
     let text = calibration.machine.to_toml()?;
-    hpl::files::write_atomically(&args.out, text.as_bytes())?;
+    replace_file(&args.out, text.as_bytes())?;
     if !args.quiet {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{text}\nwritten to {}", args.out.display())?;

@@ -40,7 +40,7 @@ pub fn publish(folder: &RunFolder, session: &Session, rows: &[Row], program: &Pa
         exports.write(folder)?;
     }
     let page = html::page(&summary, rows, exports.as_ref());
-    replace_file(&folder.report_html(), |file| file.write_all(page.as_bytes()))?;
+    replace_file(&folder.report_html(), page.as_bytes())?;
     let mut out = std::io::stdout().lock();
     if json {
         out.write_all(summary.json()?.as_bytes())?;

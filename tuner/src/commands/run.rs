@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use hpl::program::{ProgressLines, RunError, RunOptions, refuse_mpi, run_candidate};
+use hpl::program::{ProgressLines, RunError, RunOptions, refuse_mpi, run_candidate, write_result};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, KernelChoice, RunResult};
 
 use crate::cli::RunArgs;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 
 /// Runs one candidate, prints it as HPL does, and writes `result.json` when asked.
@@ -27,8 +28,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         error => bad_input(error),
     })?;
     if let Some(path) = &args.result {
-        let json = serde_json::to_vec(&result)?;
-        hpl::files::write_atomically(path, &json)?;
+        write_result(path, &result).map_err(RecordError::write(path))?;
     }
     print(&dat, &result)?;
     let checked = dat.threshold > 0.0;

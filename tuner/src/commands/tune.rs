@@ -158,7 +158,7 @@ fn machine(
         if let Some(given) = &args.machine {
             read_machine(given)?;
             let text = std::fs::read(given).with_context(|| format!("cannot read {}", given.display()))?;
-            crate::folder::replace_file(&path, |file| std::io::Write::write_all(file, &text))?;
+            crate::folder::replace_file(&path, &text)?;
         } else if !calibrate::in_child(program, store, budget, progress, interrupt)? {
             return Ok(None);
         }

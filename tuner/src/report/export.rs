@@ -1,7 +1,6 @@
 //! The files that repeat the best run: HPL.dat, engine-params.toml, run.sh, and what the final run printed.
 
 use std::fs::Permissions;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -57,19 +56,15 @@ impl Exports {
 
     /// Write the files into the run folder.
     pub fn write(&self, folder: &RunFolder) -> Result<(), RecordError> {
-        let write = |path: &Path, text: &str, mode: u32| {
-            replace_file(path, |file| {
-                file.set_permissions(Permissions::from_mode(mode))?;
-                file.write_all(text.as_bytes())
-            })
-        };
-        write(&folder.hpl_dat(), &self.hpl_dat, 0o644)?;
-        write(&folder.engine_params(), &self.engine_params, 0o644)?;
-        write(&folder.run_sh(), &self.run_sh, 0o755)?;
-        if let Some(text) = &self.hpl_out {
-            write(&folder.hpl_out(), text, 0o644)?;
+        replace_file(&folder.hpl_dat(), self.hpl_dat.as_bytes())?;
+        replace_file(&folder.engine_params(), self.engine_params.as_bytes())?;
+        let script = folder.run_sh();
+        replace_file(&script, self.run_sh.as_bytes())?;
+        std::fs::set_permissions(&script, Permissions::from_mode(0o755)).map_err(RecordError::write(&script))?;
+        match &self.hpl_out {
+            Some(text) => replace_file(&folder.hpl_out(), text.as_bytes()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
