@@ -55,7 +55,7 @@ fn killed(pauses_ms: &[u64]) {
     assert!(distinct.len() > recorded.len(), "the session did not go on");
 }
 
-fn trials(folder: &Path) -> Vec<u64> {
+pub(crate) fn trials(folder: &Path) -> Vec<u64> {
     let path = folder.join("journal.jsonl");
     if !path.exists() {
         return Vec::new();
@@ -74,7 +74,7 @@ fn finished_runs(folder: &Path) -> BTreeSet<u64> {
 }
 
 /// Every process that has this folder on its command line is gone within two seconds.
-fn nothing_is_left(folder: &Path) {
+pub(crate) fn nothing_is_left(folder: &Path) {
     let begun = Instant::now();
     while let Some(process) = alive(folder) {
         assert!(begun.elapsed() < Duration::from_secs(2), "still running: {process}");

@@ -1,18 +1,20 @@
 //! The calibration of a session: `hpl-tune calibrate` as a guarded child, so that a BLAS library that crashes
 //! on loading, or hangs, is a message and not the end of the night.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::Exit;
 use objectives::real::{GuardRecord, guard};
 
 use crate::budget::Budget;
-use crate::exit;
+use crate::error::RecordError;
+use crate::exit::{self, bad_input};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::store::Store;
@@ -29,18 +31,18 @@ const PATIENCE_S: f64 = 10.0;
 /// When the child fails, with the last lines that it printed.
 pub fn in_child(
     program: &Path,
-    store: &Store,
+    store: &mut Store,
     budget: &Budget,
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
     progress.phase("calibrating");
     let folder = store.folder().calibration();
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
     let mut seconds = budget.calibration_s();
     loop {
         let mut child = start(program, store, &folder, seconds)?;
-        if !wait(&mut child, budget, progress, interrupt)? {
+        if !wait(&mut child, store, budget, progress, interrupt)? {
             return Ok(false);
         }
         let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
@@ -49,14 +51,19 @@ pub fn in_child(
             return Ok(true);
         }
         let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
-        // A busy or large machine may need more than its share of a small budget; that is worth one more try.
-        if exit == Some(Exit::Code(i32::from(exit::BAD_INPUT))) && seconds == budget.calibration_s() {
+        // A busy or large machine may need more than its share of a small budget; that is worth two more tries.
+        if exit == Some(Exit::Code(i32::from(exit::BAD_INPUT))) && seconds < 3.0 * budget.calibration_s() {
             seconds *= 2.0;
             continue;
         }
-        let end = exit.map_or_else(|| "left no record".to_owned(), |exit| exit.to_string());
-        let advice = "name the kernels with --blas builtin, or give rates with --machine";
-        bail!("the calibration {end}: {}; {advice}", said.trim());
+        let advice = "raise --budget, name the kernels with --blas builtin, or give rates with --machine";
+        // What the calibration refused is as its user asked; it says so itself.
+        let said = said.trim().trim_start_matches("hpl-tune: ");
+        return Err(match exit {
+            Some(Exit::Code(code)) if code == i32::from(exit::BAD_INPUT) => bad_input(format!("{said}; {advice}")),
+            Some(exit) => anyhow!("the calibration {exit}: {said}; {advice}"),
+            None => anyhow!("the calibration left no record: {said}; {advice}"),
+        });
     }
 }
 
@@ -70,13 +77,21 @@ fn start(program: &Path, store: &Store, folder: &Path, seconds: f64) -> anyhow::
         .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
         .args(["--blas", &store.session().kernels.to_string(), "--out"])
         .arg(store.folder().machine_toml())
+        // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))
 }
 
-fn wait(child: &mut Child, budget: &Budget, progress: &mut Progress, interrupt: &Interrupt) -> anyhow::Result<bool> {
+fn wait(
+    child: &mut Child,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
     while child.try_wait().context("cannot wait for the calibration")?.is_none() {
         if interrupt.asked() {
             // The guard ends what it started; it was not waited for, so its id is its own.
@@ -85,6 +100,7 @@ fn wait(child: &mut Child, budget: &Budget, progress: &mut Progress, interrupt: 
             return Ok(false);
         }
         progress.tick(budget.left_s());
+        store.heartbeat(budget);
         std::thread::sleep(POLL);
     }
     Ok(true)

@@ -15,13 +15,13 @@ use crate::history::History;
 use crate::interrupt::Interrupt;
 use crate::prior::ModelPrior;
 use crate::progress::Progress;
-use crate::record::Identity;
+use crate::record::{Outcome, Row};
 use crate::schedule::{Plan, View};
 use crate::store::Store;
 use crate::strategy::Strategy;
 
-/// Trials that may fail before any has passed: then something is wrong with the machine, not with a candidate.
-const FAILURES_TO_GIVE_UP: usize = 6;
+/// Failures in a row after which something is wrong with the machine, not with a candidate.
+const FAILURES_TO_GIVE_UP: usize = 8;
 
 /// How often the progress is drawn while a trial runs.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -35,7 +35,7 @@ const GRACE_S: f64 = 2.0;
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The final run is in the record.
+    /// The budget is used, as far as runs fit.
     Done,
     /// A signal asked to stop; the session can be resumed.
     Interrupted,
@@ -77,9 +77,6 @@ impl Drive<'_> {
     /// # Errors
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<Ended, RecordError> {
-        if self.store.rows().iter().any(|row| row.strategy == Identity::FINAL) {
-            return Ok(Ended::Done);
-        }
         self.progress.phase("searching");
         while let Some(plan) = self.next() {
             let limit_s = self.limit_s(&plan);
@@ -96,7 +93,7 @@ impl Drive<'_> {
                 return Ok(Ended::Interrupted);
             }
         }
-        Ok(if self.store.rows().iter().any(|row| row.passed) { Ended::Done } else { Ended::NothingWorks })
+        Ok(Ended::Done)
     }
 
     fn next(&self) -> Option<Plan> {
@@ -137,19 +134,15 @@ impl Drive<'_> {
         Some(plan)
     }
 
-    /// The largest order in `final_n` whose run ends within `left_s`, in whole blocks; the smallest one is tried
-    /// in the grace time too.
+    /// The largest order in `final_n` whose run surely ends within `left_s`, in whole blocks; the smallest one is
+    /// tried when it probably does, the grace time included.
     fn order_that_fits(&self, candidate: &Candidate, cost: &CostEstimate, left_s: f64) -> Option<usize> {
         let (smallest, largest) = (*self.final_n.start(), *self.final_n.end());
-        let fits = |n: usize, limit_s: f64| {
-            let mut at = candidate.clone();
-            at.hpl.n = n;
-            cost.at_most(&at) <= limit_s
-        };
+        let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
         let nb = candidate.hpl.nb;
         let blocks = (smallest / nb + 1)..=(largest / nb);
-        let larger = blocks.map(|b| b * nb).take_while(|&n| fits(n, left_s * 0.99)).last();
-        larger.or_else(|| fits(smallest, left_s + GRACE_S / 2.0).then_some(smallest))
+        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n)) <= left_s * 0.99).last();
+        larger.or_else(|| (cost.of(&at(smallest)) <= left_s + GRACE_S / 2.0).then_some(smallest))
     }
 
     /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.
@@ -163,13 +156,19 @@ impl Drive<'_> {
         until_final_s.min(hopeless_s).max(1.0)
     }
 
+    /// Whether the latest trials all failed. A time limit is no sign of that: a candidate can be slow.
     fn nothing_works(&self) -> bool {
-        let rows = self.store.rows();
-        rows.len() >= FAILURES_TO_GIVE_UP && rows.iter().all(|row| !row.passed)
+        let failed = |row: &&Row| !row.passed && row.outcome != Outcome::TimedOut;
+        self.store.rows().iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
     }
 
     /// Runs and records one trial; `false` when a signal asked to stop before it ended.
     fn trial(&mut self, plan: &Plan, limit_s: f64) -> Result<bool, RecordError> {
+        // A signal may come while the next trial is chosen, and a short run would not see it.
+        if self.interrupt.asked() {
+            return Ok(false);
+        }
+        self.progress.tick(self.budget.left_s());
         let trial = self.store.begin(plan, self.runs)?;
         let started = Instant::now();
         let outcome = match self.runs.start(&plan.candidate, trial.folder(), limit_s) {

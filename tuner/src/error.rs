@@ -84,7 +84,9 @@ impl RecordError {
 fn way_out(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then go on with --resume",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another folder with --out",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; make it writable, or choose another folder with --out"
+        }
         _ => "",
     }
 }

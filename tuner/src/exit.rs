@@ -11,7 +11,7 @@ pub const UNEXPECTED: u8 = 1;
 pub const BAD_INPUT: u8 = 2;
 /// A run finished with a wrong solution.
 pub const RESIDUAL: u8 = 3;
-/// No trial succeeded.
+/// No trial succeeded, or none any more.
 pub const NO_TRIAL: u8 = 4;
 /// Records could not be written.
 pub const NOT_WRITTEN: u8 = 5;
@@ -36,4 +36,10 @@ pub fn code(error: &anyhow::Error) -> u8 {
         None if error.is::<BadInput>() => BAD_INPUT,
         None => UNEXPECTED,
     }
+}
+
+/// Whether whoever read the standard output has closed it.
+pub fn closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|e| e.downcast_ref().is_some_and(closed))
 }

@@ -15,6 +15,9 @@ pub struct RunFolder {
     root: PathBuf,
 }
 
+/// Room that a trial should find for its output and its result, in bytes.
+const SPACE_OF_A_TRIAL: u64 = 4 << 20;
+
 /// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
 #[derive(Debug)]
 pub struct Lock {
@@ -47,6 +50,32 @@ impl RunFolder {
         sync_folder(&phases);
         sync_folder(&folder.root);
         Ok((folder, lock))
+    }
+
+    /// As [`create`](Self::create), with `-2`, `-3` … behind the name when the folder is taken: sessions may begin in
+    /// the same second.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] without permission or space.
+    pub fn create_numbered(root: &Path) -> Result<(Self, Lock), RecordError> {
+        let mut path = root.to_path_buf();
+        let mut number = 1;
+        loop {
+            match Self::create(&path) {
+                Err(RecordError::Exists { .. } | RecordError::Locked { .. }) => number += 1,
+                created => return created,
+            }
+            let mut name = root.as_os_str().to_owned();
+            name.push(format!("-{number}"));
+            path = name.into();
+        }
+    }
+
+    /// Takes away the folder of a session that was refused before it measured anything, so that its name is free
+    /// for the next attempt. The lock is to be held.
+    pub fn discard(&self) {
+        // What stays only costs the name.
+        let _ = fs::remove_dir_all(&self.root);
     }
 
     /// The folder of an earlier session, to read from.
@@ -87,6 +116,21 @@ impl RunFolder {
         file.set_len(0).map_err(RecordError::write(&path))?;
         writeln!(file, "{}", std::process::id()).map_err(RecordError::write(&path))?;
         Ok(Lock { _file: file })
+    }
+
+    /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] when less than 4 MiB are free.
+    pub fn check_space(&self) -> Result<(), RecordError> {
+        // A file system that tells nothing, or claims to have no blocks at all, is given a try.
+        let Ok(disk) = nix::sys::statvfs::statvfs(&self.root) else { return Ok(()) };
+        let free_bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
+        if disk.blocks() == 0 || free_bytes >= SPACE_OF_A_TRIAL {
+            return Ok(());
+        }
+        let cause = io::Error::new(io::ErrorKind::StorageFull, "less than 4 MiB are free");
+        Err(RecordError::Write { path: self.root.clone(), cause })
     }
 
     fn absolute(root: &Path) -> Result<Self, RecordError> {
@@ -279,6 +323,15 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let error = RunFolder::create(&file.join("run")).unwrap_err();
         assert!(error.to_string().contains(&file.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn sessions_of_the_same_second_get_folders_of_their_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("host-20261120-070809");
+        let made: Vec<_> = (0..3).map(|_| RunFolder::create_numbered(&root).unwrap()).collect();
+        let names: Vec<_> = made.iter().map(|(folder, _)| folder.name()).collect();
+        assert_eq!(names, ["host-20261120-070809", "host-20261120-070809-2", "host-20261120-070809-3"]);
     }
 
     #[test]

@@ -2,6 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit;
+
+/// Signals closer together are one: `timeout` and batch systems send theirs to the process and to its group.
+const ONE_SIGNAL: Duration = Duration::from_millis(500);
 
 /// Whether the user or the batch system asked to stop.
 #[derive(Debug, Clone, Default)]
@@ -10,17 +19,25 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM from now on; a second SIGINT ends the program at once.
+    /// Listens to SIGINT and SIGTERM from now on; one that comes half a second after the first ends the program at
+    /// once.
     ///
     /// # Errors
-    /// When the system refuses the handlers.
+    /// When the system refuses the handlers, or a thread to wait for them.
     pub fn listen() -> std::io::Result<Self> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
-            signal_hook::flag::register(signal, Arc::clone(&asked))?;
-        }
-        Ok(Self { asked })
+        let interrupt = Self::default();
+        let asked = Arc::clone(&interrupt.asked);
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            let mut first = None;
+            for _ in signals.forever() {
+                asked.store(true, Ordering::Relaxed);
+                if first.get_or_insert_with(Instant::now).elapsed() > ONE_SIGNAL {
+                    signal_hook::low_level::exit(exit::INTERRUPTED.into());
+                }
+            }
+        })?;
+        Ok(interrupt)
     }
 
     /// Whether a signal came.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
+use tuner::progress::say;
 use tuner::{commands, exit};
 
 fn main() -> ExitCode {
@@ -23,17 +24,10 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         // Whoever closed the pipe has seen enough.
-        Err(error) if closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if exit::closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hpl-tune: {error:#}");
+            say(&format!("hpl-tune: {error:#}"));
             ExitCode::from(exit::code(&error))
         }
     }
-}
-
-fn closed_pipe(error: &anyhow::Error) -> bool {
-    let io = |e: &(dyn std::error::Error + 'static)| {
-        e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    error.chain().any(io)
 }

@@ -1,6 +1,6 @@
 //! What the user sees while a session runs: a bar on a terminal, plain lines elsewhere, nothing when quiet.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,13 +24,12 @@ impl Progress {
     pub fn new(total_s: f64, quiet: bool) -> Self {
         let out = if quiet {
             Out::Quiet
-        } else if std::io::stderr().is_terminal() {
-            let bar = ProgressBar::with_draw_target(Some(total_s.ceil() as u64), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:24} {msg}").expect("the template is well formed");
-            bar.set_style(style.progress_chars("=> "));
-            Out::Bar(bar)
         } else {
-            Out::Lines
+            let bar = ProgressBar::with_draw_target(Some(total_s.ceil() as u64), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:16} {wide_msg}").expect("the template is well formed");
+            bar.set_style(style.progress_chars("=> "));
+            // Hidden where no bar can be drawn: not a terminal, or a dumb one.
+            if bar.is_hidden() { Out::Lines } else { Out::Bar(bar) }
         };
         Self { out, total_s, phase: String::new(), best: String::new() }
     }
@@ -39,8 +38,7 @@ impl Progress {
     pub fn line(&self, text: &str) {
         match &self.out {
             Out::Quiet => {}
-            // A closed standard error must not end the session.
-            Out::Lines => drop(writeln!(std::io::stderr(), "{text}")),
+            Out::Lines => say(text),
             Out::Bar(bar) => bar.println(text),
         }
     }
@@ -48,7 +46,7 @@ impl Progress {
     /// Prints a warning, also when quiet.
     pub fn warn(&self, text: &str) {
         match &self.out {
-            Out::Quiet | Out::Lines => drop(writeln!(std::io::stderr(), "warning: {text}")),
+            Out::Quiet | Out::Lines => say(&format!("warning: {text}")),
             Out::Bar(bar) => bar.println(format!("warning: {text}")),
         }
     }
@@ -83,6 +81,11 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Prints a line on standard error. A closed standard error must not end a session.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A time as people say it: `45 s`, `3 min 20 s`, `2 h 5 min`.

@@ -5,7 +5,7 @@
 //! session goes on where it stopped.
 
 use space::Candidate;
-use space::dims::Point;
+use space::dims::{Point, Space};
 use space::domain::HplDomain;
 
 use crate::cost::CostEstimate;
@@ -26,7 +26,7 @@ const TRIALS_BEFORE_REFINING: usize = 6;
 /// Leaders that take part in the race.
 const LEADERS: usize = 3;
 
-/// Expected costs that are kept for the final run: it may take a little longer than expected.
+/// Expected costs that are kept for the final run at least: it may take a little longer than expected.
 const RESERVE: f64 = 1.05;
 
 /// [`Row::strategy`] of the repeats that decide between the leaders.
@@ -89,21 +89,23 @@ impl View<'_> {
     }
 
     /// The final run: the candidate that was compared with the baseline, else the best by posterior mean. `None`
-    /// when it has been run, or nothing has passed. A failed final run is tried once more.
+    /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
+    /// for one run alone, it is the best by the model.
     pub fn final_plan(&self) -> Option<Plan> {
         let mut earlier = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
         if earlier.clone().any(|row| row.passed) || earlier.nth(1).is_some() {
             return None;
         }
-        Some(self.plan(self.chosen()?, Identity::FINAL, "the verified final run"))
+        let unseen = || self.rows.is_empty().then(|| self.best_by_model()).flatten();
+        Some(self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run"))
     }
 
-    /// Seconds to keep for the final run: what the fastest candidate so far would take.
+    /// Seconds to keep for the final run: what the fastest candidate so far would take, by its slowest run.
     pub fn final_reserve_s(&self) -> f64 {
         let rate = |row: &&Row| row.score_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
         let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
-        self.cost.of(&candidate) * RESERVE
+        self.cost.at_most(&candidate).max(self.cost.of(&candidate) * RESERVE)
     }
 
     /// The best candidate: fixed once it is being compared with the baseline.
@@ -114,6 +116,12 @@ impl View<'_> {
             || bayes::leaders(&self.ctx(), 1).into_iter().next().map(|(point, _)| self.domain.candidate(&point));
         let passed = || self.rows.iter().find(|row| row.passed).map(Row::candidate);
         fixed.or_else(leader).or_else(passed)
+    }
+
+    fn best_by_model(&self) -> Option<Candidate> {
+        let rate = |point: &&Point| self.prior.log_rate(point);
+        let best = self.domain.points().iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        best.map(|point| self.domain.candidate(point))
     }
 
     fn fits(&self, cost_s: f64) -> bool {

@@ -110,6 +110,11 @@ impl Store {
         self.session.used_s(&self.rows)
     }
 
+    /// Whether the final run has been tried.
+    pub fn has_final(&self) -> bool {
+        self.rows.iter().any(|row| row.strategy == Identity::FINAL)
+    }
+
     fn next_trial(&self) -> u64 {
         self.rows.iter().map(|row| row.trial + 1).max().unwrap_or(0)
     }
@@ -126,8 +131,9 @@ impl Store {
     /// Makes the folder of the next trial and notes there what is about to run, and by which command.
     ///
     /// # Errors
-    /// [`RecordError`] when it cannot be written.
+    /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
     pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<Trial, RecordError> {
+        self.folder.check_space()?;
         let number = self.next_trial();
         let folder = self.folder.trial(number);
         // What an interrupted run left there is no part of this one.
@@ -234,7 +240,7 @@ impl Store {
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let left_s = self.session.budget_s - self.spent_s() - wall_s;
             self.append(begun, &outcome, wall_s, left_s)?;
-            progress.line(&format!("trial {number} had finished while no tuner was there: recorded"));
+            progress.line(&format!("trial {number} had finished, but was not in the journal: recorded now"));
         }
         Ok(())
     }

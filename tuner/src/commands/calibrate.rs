@@ -44,7 +44,7 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     host.origin = format!("{}, kernels {} ({why})", host.origin, host.kernels);
     host.kernels = kernels.to_string();
     for warning in &calibration.warnings {
-        eprintln!("warning: {warning}");
+        progress.warn(warning);
     }
     let text = calibration.machine.to_toml()?;
     replace_file(&args.out, text.as_bytes())?;

@@ -9,6 +9,7 @@ use crate::cli::ReportArgs;
 use crate::exit;
 use crate::folder::{RunFolder, replace_file};
 use crate::journal;
+use crate::progress::say;
 use crate::record::Row;
 use crate::report::{Exports, Summary, html, table};
 use crate::session::Session;
@@ -22,37 +23,37 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     let session = Session::load(&folder.session_toml())?;
     let contents = journal::read(&folder.journal())?;
     for line in &contents.bad_lines {
-        eprintln!("warning: {line}");
+        say(&format!("warning: {line}"));
     }
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     publish(&folder, &session, &contents.rows, &program, args.json)?;
     Ok(exit::DONE)
 }
 
-/// Writes the exports and the report of a session into its folder, and prints its summary.
+/// Writes the exports and the report of a session into its folder, and prints its summary, also when they cannot
+/// be written.
 ///
 /// # Errors
 /// Files that cannot be written, or a standard output that is closed.
 pub fn publish(folder: &RunFolder, session: &Session, rows: &[Row], program: &Path, json: bool) -> anyhow::Result<()> {
     let summary = Summary::new(session, rows);
     let exports = exports(folder, &summary, program)?;
-    if let Some(exports) = &exports {
-        exports.write(folder)?;
-    }
     let page = html::page(&summary, rows, exports.as_ref());
-    replace_file(&folder.report_html(), page.as_bytes())?;
+    let written = exports
+        .as_ref()
+        .map_or(Ok(()), |exports| exports.write(folder))
+        .and_then(|()| replace_file(&folder.report_html(), page.as_bytes()));
     let mut out = std::io::stdout().lock();
     if json {
         out.write_all(summary.json()?.as_bytes())?;
     } else {
-        let shown = folder.root().display();
-        write!(
-            out,
-            "{}\nResults in {shown}: HPL.dat, run.sh, report.html, trials.parquet\n",
-            table::summary(&summary)
-        )?;
+        out.write_all(table::summary(&summary).as_bytes())?;
+        if exports.is_some() && written.is_ok() {
+            writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
+        }
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(written?)
 }
 
 /// What is exported: the verified final run, else the best trial; `None` when nothing passed.

@@ -15,12 +15,12 @@ use crate::cli::TuneArgs;
 use crate::commands::report::publish;
 use crate::drive::{Drive, Ended};
 use crate::exit::{self, bad_input};
-use crate::folder::{Lock, RunFolder};
+use crate::folder::{Lock, RunFolder, replace_file};
 use crate::interrupt::Interrupt;
 use crate::prepare::{self, Target};
 use crate::prior::ModelPrior;
 use crate::progress::{Progress, human};
-use crate::record::{Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::store::Store;
 use crate::{calibrate, strategy};
@@ -42,18 +42,56 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
 
     progress.line(&format!("results in {}", store.folder().root().display()));
-    let Some(machine) = machine(args, &mut store, &budget, &program, &mut progress, &interrupt)? else {
-        return Ok(exit::INTERRUPTED);
+    let ended = if store.has_final() || budget.left_s() <= 0.0 {
+        Ok(Ended::Done)
+    } else {
+        search(&mut store, budget, &program, &mut progress, &interrupt, args.output.verbose)
     };
+    let ended = match ended {
+        Err(error) if store.rows().is_empty() => {
+            progress.end();
+            if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
+                store.folder().discard();
+            }
+            return Err(error);
+        }
+        ended => ended,
+    };
+    say_how_it_ended(&ended, &store, &progress);
+    progress.end();
+    // The summary is shown whatever happened; the first error is the one to tell.
+    let closed = store.close(&budget);
+    let published = publish(store.folder(), store.session(), store.rows(), &program, args.output.json);
+    let ended = ended?;
+    closed?;
+    // Whoever closed the pipe has seen enough; how the session ended stays true.
+    published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
+    Ok(exit_code(ended, store.rows()))
+}
+
+/// Measures, chooses what is searched, and runs the session to its end.
+fn search(
+    store: &mut Store,
+    budget: Budget,
+    program: &Path,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+    verbose: bool,
+) -> anyhow::Result<Ended> {
+    same_machine(store.session(), progress)?;
+    let path = store.folder().machine_toml();
+    if !path.exists() && !calibrate::in_child(program, store, &budget, progress, interrupt)? {
+        return Ok(Ended::Interrupted);
+    }
+    let (machine, _) = read_machine(&path)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?;
-    let spec = spec(&mut store, &machine, &predictor, &budget)?;
+    let spec = spec(store, &machine, &predictor, &budget)?;
     let domain = HplDomain::new(&spec).map_err(bad_input)?;
     let prior = ModelPrior::new(&domain, &predictor);
     let baseline = default_candidate(&spec);
     store.write_space(&domain)?;
-    plan(&store, &domain, &prior, &predictor, &budget, &progress)?;
+    plan(store, &domain, &prior, &predictor, &budget, progress)?;
 
-    let runs = RealRuns::new(program.clone());
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
     let final_n = if store.session().n_fixed { spec.n..=spec.n } else { spec.n..=prepare::largest_safe_n(&spec) };
@@ -65,27 +103,44 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         baseline: &baseline,
         budget,
         final_n,
-        runs: &runs,
-        store: &mut store,
-        progress: &mut progress,
-        interrupt: &interrupt,
-        verbose: args.output.verbose,
+        runs: &RealRuns::new(program.to_path_buf()),
+        store,
+        progress,
+        interrupt,
+        verbose,
     };
-    let ended = drive.run();
-    progress.end();
-    store.close(&budget)?;
-    let ended = ended?;
-    publish(store.folder(), store.session(), store.rows(), &program, args.output.json)?;
-    Ok(exit_code(ended, store.rows()))
+    Ok(drive.run()?)
+}
+
+fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
+    let failed = store.rows().last().and_then(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
+    let folder = objectives::real::quoted([store.folder().root()]).join("");
+    match ended {
+        Ok(Ended::Interrupted) => progress.line(&format!("stopped; go on with: hpl-tune --resume {folder}")),
+        Ok(Ended::NothingWorks) => progress.warn(&format!(
+            "trial after trial failed, the last one: {failed}; when this is mended go on with: hpl-tune --resume {folder}"
+        )),
+        Ok(Ended::Done) if !store.rows().iter().any(|row| row.passed) => {
+            progress.warn(&format!("no trial succeeded, the last one: {failed}"));
+        }
+        Ok(Ended::Done) if !store.has_final() => {
+            progress.warn("the budget was used up before the final run; the best of the trials is shown");
+        }
+        Ok(Ended::Done) | Err(_) => {}
+    }
 }
 
 fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
-    let wrong = rows.last().is_some_and(|row| row.outcome == Outcome::Residual);
+    let wrong = |row: &Row| row.outcome == Outcome::Residual;
+    let passed = rows.iter().any(|row| row.passed);
     match ended {
         Ended::Interrupted => exit::INTERRUPTED,
-        Ended::NothingWorks | Ended::Done if wrong => exit::RESIDUAL,
-        Ended::NothingWorks => exit::NO_TRIAL,
-        Ended::Done => exit::DONE,
+        Ended::Done if passed => {
+            let last = rows.last().filter(|row| row.strategy == Identity::FINAL);
+            if last.is_some_and(wrong) { exit::RESIDUAL } else { exit::DONE }
+        }
+        Ended::NothingWorks | Ended::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
+        Ended::NothingWorks | Ended::Done => exit::NO_TRIAL,
     }
 }
 
@@ -99,7 +154,6 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     }
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
-    let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, now));
     let cores = facts.cores_allowed.clone();
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
     if wanted > cores.len() as u64 {
@@ -108,10 +162,11 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
             cores.len()
         )));
     }
-    if let Some(path) = &args.machine {
-        read_machine(path)?;
-    }
-    let (folder, lock) = RunFolder::create(&root)?;
+    let machine = args.machine.as_deref().map(read_machine).transpose()?;
+    let (folder, lock) = match &args.out {
+        Some(root) => RunFolder::create(root)?,
+        None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
+    };
     let session = Session {
         schema_version: SESSION_SCHEMA,
         name: folder.name(),
@@ -133,7 +188,11 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_memory: None,
         n_limited_by_budget: false,
     };
-    session.save(&folder.session_toml())?;
+    let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
+    if let Err(error) = given.and_then(|()| session.save(&folder.session_toml())) {
+        folder.discard();
+        return Err(error.into());
+    }
     Ok((folder, lock, session))
 }
 
@@ -144,32 +203,38 @@ fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
     Ok((folder, lock, session))
 }
 
-/// The machine's rates: measured before, given, or measured now; `None` when a signal came.
-fn machine(
-    args: &TuneArgs,
-    store: &mut Store,
-    budget: &Budget,
-    program: &Path,
-    progress: &mut Progress,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Option<Machine>> {
-    let path = store.folder().machine_toml();
-    if !path.exists() {
-        if let Some(given) = &args.machine {
-            read_machine(given)?;
-            let text = std::fs::read(given).with_context(|| format!("cannot read {}", given.display()))?;
-            crate::folder::replace_file(&path, &text)?;
-        } else if !calibrate::in_child(program, store, budget, progress, interrupt)? {
-            return Ok(None);
-        }
+/// Refuses to go on where runs cannot be the same; warns where they may differ.
+fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
+    let facts = hpl::host::facts();
+    let (needed, found) = (session.cores.len(), facts.cores_allowed.len());
+    if needed > found {
+        return Err(bad_input(format!(
+            "the session uses {needed} cores, {found} are available here; resume it where it was started"
+        )));
     }
-    read_machine(&path).map(Some)
+    if let KernelChoice::Blas(path) = &session.kernels
+        && !path.exists()
+    {
+        return Err(bad_input(format!(
+            "the session's BLAS library {} is gone; put it back, or start a new session with --blas",
+            path.display()
+        )));
+    }
+    if session.host != facts.hostname {
+        progress.warn(&format!(
+            "the session was started on {}, this is {}: their times may not compare",
+            session.host, facts.hostname
+        ));
+    }
+    Ok(())
 }
 
-fn read_machine(path: &Path) -> anyhow::Result<Machine> {
+/// A machine.toml, checked, and its text.
+fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
     let text =
         std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
-    Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+    let machine = Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok((machine, text))
 }
 
 /// What is searched: on a resume as before, else N as chosen now. Stores the choice.
