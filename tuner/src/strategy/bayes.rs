@@ -13,7 +13,8 @@ use space::dims::Point;
 
 use super::acquisition::log_improvement;
 use super::feasible::Feasibility;
-use super::surrogate::{Surrogate, rated};
+use super::gp::posterior::Marginal;
+use super::surrogate::{Surrogate, log_rate};
 use super::{Ctx, Prediction, Proposal, Strategy, rng};
 
 /// Untried points that get the exact acquisition.
@@ -39,41 +40,44 @@ impl Strategy for Bayes {
         if fresh.is_empty() {
             return None;
         }
-        let known = first_trials(ctx);
+        let known = first_passes(ctx);
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let points: Vec<&Point> = tried.iter().copied().chain(fresh).collect();
         let marginals = surrogate.predict(&points);
         let feasible = Feasibility::new(ctx).log_weights(&points);
         let thrift = thrift(ctx);
+        let unsteady = not_passed(ctx);
         let mut means: Vec<f64> = marginals[..tried.len()].iter().map(|at| at.mean).collect();
         means.sort_by(|a, b| b.total_cmp(a));
-        let noise = surrogate.noise_sd();
         let value = |i: usize| {
-            let at = marginals[i];
-            let is_leader = i < tried.len() && at.mean >= means[0];
-            let gain = match means.get(usize::from(is_leader)) {
-                Some(best) => {
-                    let sd = (at.sd * at.sd / at.sd.hypot(noise)).max(1e-12);
-                    // A repeat of the leader can only gain by showing that another leads.
-                    let lead = if is_leader { best - at.mean } else { at.mean - best };
-                    sd.ln() + log_improvement(lead / sd)
-                }
-                None if i < tried.len() => f64::NEG_INFINITY,
-                None => at.mean,
+            let is_repeat = i < tried.len();
+            let is_leader = is_repeat && marginals[i].mean >= means[0];
+            let log_gain = match means.get(usize::from(is_leader)) {
+                Some(&rival) => log_gain(marginals[i], rival, is_leader, surrogate.noise_sd()),
+                None => marginals[i].mean,
             };
-            if i < tried.len() && gain < WORTH_A_REPEAT.ln() {
+            let pointless = means.len() == 1 && is_repeat || log_gain < WORTH_A_REPEAT.ln();
+            if is_repeat && (pointless || unsteady.contains(points[i])) {
                 return f64::NEG_INFINITY;
             }
-            gain + feasible[i] - thrift * log_cost(ctx, points[i])
+            log_gain + feasible[i] - thrift * log_cost(ctx, points[i])
         };
         let best = (0..points.len()).map(|i| (i, value(i))).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
         Some(Proposal {
             point: points[best].clone(),
             repeat_of: known.get(best).map(|known| known.1),
             why: why(best, &known, means.is_empty()),
-            predicted: Some(Prediction { rate_gflops: marginals[best].mean.exp(), sd: marginals[best].sd }),
+            predicted: Some(marginals[best].into()),
         })
     }
+}
+
+/// ln E[max(0, m' − m)] of a run at a point with posterior `at`, against the best mean among the other tried points.
+fn log_gain(at: Marginal, rival: f64, is_leader: bool, noise: f64) -> f64 {
+    let sd = (at.sd * at.sd / at.sd.hypot(noise)).max(1e-12);
+    // A repeat of the leader can only gain by showing that another leads.
+    let lead = if is_leader { rival - at.mean } else { at.mean - rival };
+    sd.ln() + log_improvement(lead / sd)
 }
 
 fn why(chosen: usize, known: &[(&Point, u64)], first: bool) -> String {
@@ -96,12 +100,16 @@ fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
     if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }
 }
 
-/// The passed points with the number of the first trial of each.
-fn first_trials<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
-    let rated: HashSet<&Point> = rated(ctx.history).map(|(point, _)| point).collect();
+/// The passed points with the number of the first passed trial of each.
+fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
     let mut seen = HashSet::new();
-    let trials = ctx.history.trials.iter().filter(|trial| rated.contains(&trial.point));
-    trials.filter(|trial| seen.insert(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
+    let passes = ctx.history.trials.iter().filter(|trial| log_rate(trial).is_some());
+    passes.filter(|trial| seen.insert(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
+}
+
+/// The points that failed or timed out at least once: they are not run again.
+fn not_passed<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
+    ctx.history.trials.iter().filter(|trial| log_rate(trial).is_none()).map(|trial| &trial.point).collect()
 }
 
 /// The untried points that look best.
@@ -130,14 +138,13 @@ pub fn posterior<'a>(ctx: &'a Ctx<'a>) -> Surrogate<'a> {
 
 /// The `count` tried points with the best posterior means, best first.
 pub fn leaders(ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
-    let surrogate = Surrogate::new(ctx);
-    let tried: Vec<&Point> = first_trials(ctx).into_iter().map(|(point, _)| point).collect();
-    let predictions = surrogate.predict(&tried).into_iter();
-    let mut leaders: Vec<(Point, Prediction)> = tried
-        .into_iter()
-        .zip(predictions)
-        .map(|(point, at)| (point.clone(), Prediction { rate_gflops: at.mean.exp(), sd: at.sd }))
-        .collect();
+    leaders_by(&posterior(ctx), ctx, count)
+}
+
+pub(crate) fn leaders_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
+    let tried: Vec<&Point> = first_passes(ctx).into_iter().map(|(point, _)| point).collect();
+    let predictions = surrogate.predict(&tried).into_iter().map(Prediction::from);
+    let mut leaders: Vec<(Point, Prediction)> = tried.into_iter().cloned().zip(predictions).collect();
     leaders.sort_by(|a, b| b.1.rate_gflops.total_cmp(&a.1.rate_gflops));
     leaders.truncate(count);
     leaders
@@ -165,7 +172,7 @@ mod tests {
         Grid::new(dims, |_| true)
     }
 
-    fn log_rate(point: &Point) -> f64 {
+    fn truth(point: &Point) -> f64 {
         let at = |dim: usize| f64::from(point.0[dim]);
         let interaction = if point.0[3].is_multiple_of(2) { 0.02 * at(4) } else { -0.02 * at(4) };
         4.0 - 0.01 * (at(0) - 4.6).powi(2) - 0.04 * (at(1) - 0.8).abs() - 0.003 * at(2) - 0.02 * at(3) + interaction
@@ -173,7 +180,7 @@ mod tests {
     }
 
     fn best(space: &Grid) -> f64 {
-        space.points().iter().map(log_rate).fold(f64::NEG_INFINITY, f64::max)
+        space.points().iter().map(truth).fold(f64::NEG_INFINITY, f64::max)
     }
 
     const FLAT: Flat = Flat { cost_s: 1.0 };
@@ -188,7 +195,7 @@ mod tests {
         for (seed, dies) in (0..3).flat_map(|seed| causes.map(|dies| (seed, dies))) {
             let run = |point: &Point, repeat| match dies(point) {
                 true => Outcome::Failed,
-                false => Outcome::Rate((log_rate(point) + 0.003 * noise(seed, point, repeat)).exp()),
+                false => Outcome::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp()),
             };
             let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 100);
             let failed = history.trials.iter().filter(|trial| trial.outcome == Outcome::Failed).count();
@@ -203,7 +210,7 @@ mod tests {
         let mut regrets: Vec<f64> = (0..10)
             .map(|seed| {
                 let run =
-                    |point: &Point, repeat| Outcome::Rate((log_rate(point) + 0.01 * noise(seed, point, repeat)).exp());
+                    |point: &Point, repeat| Outcome::Rate((truth(point) + 0.01 * noise(seed, point, repeat)).exp());
                 let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
                 let ctx = Ctx {
                     space: &space,
@@ -214,7 +221,7 @@ mod tests {
                     trial: 60,
                     seed,
                 };
-                top - log_rate(&leaders(&ctx, 1)[0].0)
+                top - truth(&leaders(&ctx, 1)[0].0)
             })
             .collect();
         regrets.sort_by(f64::total_cmp);
@@ -226,17 +233,16 @@ mod tests {
         let space = hpl_like();
         let top = best(&space);
         let needed = |prior: &dyn Prior, seed| {
-            let run =
-                |point: &Point, repeat| Outcome::Rate((log_rate(point) + 0.003 * noise(seed, point, repeat)).exp());
+            let run = |point: &Point, repeat| Outcome::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp());
             let near = |history: &History, _: &Proposal| {
-                history.trials.last().is_some_and(|trial| log_rate(&trial.point) > top - 0.01)
+                history.trials.last().is_some_and(|trial| truth(&trial.point) > top - 0.01)
             };
             session(&Bayes, &space, prior, seed, &run, near, 100).trials.len()
         };
         let table = |logs: &dyn Fn(&Point) -> f64| {
             Table(space.points().iter().map(|point| (point.clone(), logs(point))).collect())
         };
-        let (right, wrong) = (table(&|point| log_rate(point) - 0.5), table(&|point| -log_rate(point)));
+        let (right, wrong) = (table(&|point| truth(point) - 0.5), table(&|point| -truth(point)));
         let mean = |prior: &dyn Prior| (0..5).map(|seed| needed(prior, seed)).sum::<usize>() as f64 / 5.0;
         let (none, right, wrong) = (mean(&FLAT), mean(&right), mean(&wrong));
         assert!(right <= 1.0 && wrong <= none + 2.0, "none {none} right {right} wrong {wrong}");

@@ -118,6 +118,17 @@ fn failures_and_timeouts_are_never_tried_again() {
 }
 
 #[test]
+fn a_repeat_that_fails_is_the_last() {
+    let space = small();
+    for strategy in strategies() {
+        let run = |point: &Point, repeat| if repeat > 0 { Outcome::Failed } else { rate(point, repeat) };
+        let history = session(strategy.as_ref(), &space, &PRIOR, 9, &run, |_, _| false, 200);
+        let times = |point: &Point| history.trials.iter().filter(|trial| trial.point == *point).count();
+        assert!(space.points().iter().all(|point| times(point) <= 2), "{}", strategy.name());
+    }
+}
+
+#[test]
 fn a_space_of_one_point() {
     let space = Grid::new(vec![ordered("nb", &[7.0]), categorical("bcast", &["a"])], |_| true);
     for strategy in strategies() {

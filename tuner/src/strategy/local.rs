@@ -11,8 +11,9 @@ use space::dims::Point;
 use space::draw::neighbours;
 
 use super::around::{most_expected, untried};
+use super::surrogate::log_rate;
 use super::{Ctx, Proposal, Strategy, rng};
-use crate::history::{History, Outcome};
+use crate::history::History;
 
 /// Best-improvement local search with restarts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,11 +67,8 @@ pub(crate) fn values(history: &History) -> HashMap<Point, f64> {
     let mut sums: HashMap<Point, (f64, f64)> = HashMap::new();
     for trial in &history.trials {
         let (sum, count) = sums.entry(trial.point.clone()).or_default();
-        if let Outcome::Rate(rate) = trial.outcome
-            && rate > 0.0
-            && rate.is_finite()
-        {
-            *sum += rate.ln();
+        if let Some(log) = log_rate(trial) {
+            *sum += log;
             *count += 1.0;
         }
     }

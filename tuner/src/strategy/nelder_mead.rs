@@ -30,7 +30,7 @@ impl Strategy for NelderMead {
             let predicted = Some(surrogate.prediction(&point));
             Proposal { point, repeat_of: None, why: why.to_owned(), predicted }
         };
-        let Some((start, best)) = bayes::leaders(ctx, 1).into_iter().next() else {
+        let Some((start, best)) = bayes::leaders_by(&surrogate, ctx, 1).into_iter().next() else {
             return most_expected(ctx, untried(ctx)).map(|point| propose(point.clone(), "best expected by the model"));
         };
         let values = values(ctx.history);

@@ -15,7 +15,7 @@ use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Glance, glance};
 use super::{Ctx, Prediction};
-use crate::history::{History, Outcome};
+use crate::history::{History, Outcome, Trial};
 
 /// Distinct points that the hyperparameters are fitted to, at most.
 const FIT_POINTS: usize = 80;
@@ -63,7 +63,9 @@ impl<'a> Surrogate<'a> {
     pub fn new(ctx: &'a Ctx<'a>) -> Self {
         let expected = ctx.prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
         let mut surrogate = Self { ctx, expected, fitted: None };
-        let mut observations: Vec<(&Point, f64)> = rated(ctx.history).collect();
+        let trials = ctx.history.trials.iter();
+        let rated = trials.filter_map(|trial| log_rate(trial).map(|log| (&trial.point, log)));
+        let mut observations: Vec<(&Point, f64)> = rated.collect();
         surrogate.fitted = surrogate.condition(&observations);
         let limits = surrogate.binding_limits();
         if !limits.is_empty() {
@@ -138,17 +140,22 @@ impl<'a> Surrogate<'a> {
 
     /// Posterior of the rate at one point.
     pub fn prediction(&self, point: &Point) -> Prediction {
-        let at = self.predict(&[point])[0];
-        Prediction { rate_gflops: at.mean.exp(), sd: at.sd }
+        self.predict(&[point])[0].into()
     }
 }
 
-/// Log rates of all passed runs.
-pub(crate) fn rated(history: &History) -> impl Iterator<Item = (&Point, f64)> {
-    history.trials.iter().filter_map(|trial| match trial.outcome {
-        Outcome::Rate(rate) => log_of(rate).map(|log| (&trial.point, log)),
+impl From<Marginal> for Prediction {
+    fn from(at: Marginal) -> Self {
+        Self { rate_gflops: at.mean.exp(), sd: at.sd }
+    }
+}
+
+/// Log rate of a passed run.
+pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
+    match trial.outcome {
+        Outcome::Rate(rate) => log_of(rate),
         _ => None,
-    })
+    }
 }
 
 /// Upper limits of the log rates of runs that did not end in time.
