@@ -1,4 +1,4 @@
-//! Nelder and Mead's simplex over the ordered dimensions [NM].
+//! Nelder and Mead's simplex over the ordered dimensions \[NM\].
 //!
 //! The simplex (argmin's) moves in the unit cube of the ordered features; leaving the cube is undone by reflection, and each
 //! vertex is rounded to the nearest level. It is run twice: on the posterior mean, where steps are free, and on the recorded

@@ -1,7 +1,7 @@
 //! Replay of recorded landscapes: how many runs each strategy needs.
 //!
 //! `HPL_TUNE_LANDSCAPES=DIR cargo test --release -p hpl-tune replay -- --ignored --nocapture`, where DIR holds
-//! `dahu/factorial_nb128.csv`, `dahu/geometry.csv` [Cornebize] and `landscapes/xhpl_zen4_n2000.csv`. Every strategy meets
+//! `dahu/factorial_nb128.csv`, `dahu/geometry.csv` \[Cornebize\] and `landscapes/xhpl_zen4_n2000.csv`. Every strategy meets
 //! the same noise: the k-th run of a point is the same for all.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
 //! The hyperparameters that explain the observations best.
 //!
-//! Maximum of the log marginal likelihood ([Rasmussen], equation 5.8) plus weak log-normal priors, by L-BFGS from
+//! Maximum of the log marginal likelihood (\[Rasmussen\], equation 5.8) plus weak log-normal priors, by L-BFGS from
 //! a few starts with the analytic gradient (equation 5.9). All hyperparameters are positive: the search runs over their
 //! logarithms. With no data the priors' medians are the answer, so that few observations change little.
 

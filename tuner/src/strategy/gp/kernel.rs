@@ -1,7 +1,7 @@
 //! The covariance between two points, as tables over pairs of levels.
 //!
 //! k(x, x') = signal² · ([`SMOOTH`] Π_d ρ_d(x_d, x'_d) + (1 − [`SMOOTH`]) [x = x']). An ordered dimension has the Matérn-5/2 correlation of the distance
-//! of its features ([Rasmussen], equation 4.17), scaled to 0..1 over the dimension; a categorical one has
+//! of its features (\[Rasmussen\], equation 4.17), scaled to 0..1 over the dimension; a categorical one has
 //! exp(−rate · [x_d ≠ x'_d]). Since the space is finite, each ρ_d is a small table, and since the kernel is a
 //! product of them, groups of dimensions can be tabulated too (see [`super::screen`]).
 
@@ -95,7 +95,7 @@ fn matern52(a: f64) -> (f64, f64) {
 }
 
 /// Share of the signal's variance that neighbours have in common: the rest belongs to each point alone. Real landscapes
-/// have such points, the best grid of [Cornebize] stands 2 % above both of its neighbours, and without it the process would
+/// have such points, the best grid of \[Cornebize\] stands 2 % above both of its neighbours, and without it the process would
 /// be sure of them without looking.
 pub(crate) const SMOOTH: f64 = 0.98;
 

@@ -1,4 +1,4 @@
-//! Gaussian process regression over the points of a space [Rasmussen].
+//! Gaussian process regression over the points of a space \[Rasmussen\].
 //!
 //! y = offset + slope · basis(x) + g(x) + noise, where g has a product kernel ([`kernel`]), offset and slope
 //! have normal priors, and the noise is equal for all runs. [`data`] holds what was seen, [`fit`] chooses the

@@ -41,7 +41,7 @@ impl Posterior {
         Some(Self { beliefs, hyper, data, tables, factor, alpha })
     }
 
-    /// Marginals at `points` ([Rasmussen], equations 2.25 and 2.26); `basis`: their values of the linear basis.
+    /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
     pub(crate) fn predict(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
         let blocks = points.chunks(BLOCK).zip(basis.chunks(BLOCK));
         blocks.flat_map(|(points, basis)| self.predict_block(points, basis)).collect()
@@ -70,7 +70,7 @@ impl Posterior {
         (0..points.len()).map(marginal).collect()
     }
 
-    /// Log density of each distinct point's mean given all others ([Rasmussen], equation 5.12), summed.
+    /// Log density of each distinct point's mean given all others (\[Rasmussen\], equation 5.12), summed.
     pub(crate) fn leave_one_out(&self) -> f64 {
         let inverse = self.factor.inverse();
         let score = |i: usize| {
