@@ -20,7 +20,7 @@ use crate::kernels::Kernels;
 use crate::mat::NoMemory;
 use crate::team::{HelperPanicked, Team, TeamParams, with_team};
 use jobs::Job;
-use stage::{MAX_K, Stage};
+use stage::Stage;
 
 /// What to measure on, and for how long.
 #[derive(Debug, Clone)]
@@ -68,22 +68,13 @@ pub struct Sample {
     pub disturbed: usize,
 }
 
-/// What a probe yields.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
-    /// All measured points.
-    pub samples: Vec<Sample>,
-    /// Wall-clock seconds used.
-    pub elapsed_s: f64,
-}
-
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The list of cores is empty.
     #[error("no cores to measure on")]
     NoCores,
-    /// The budget does not hold [`MIN_ROUNDS`] rounds, however small the matrix.
+    /// The budget does not hold three rounds, however small the matrix.
     #[error("{budget_s} s are too short to calibrate this machine; give it at least {enough_s:.1} s")]
     TooShort {
         /// The budget in seconds.
@@ -108,7 +99,10 @@ pub enum ProbeError {
 }
 
 /// Rounds that a median needs.
-pub const MIN_ROUNDS: usize = 3;
+const MIN_ROUNDS: usize = 3;
+
+/// Matrices of a lower order are not worth a try when the budget is short.
+const MIN_N: usize = 64;
 
 /// Measures `kernels` on `options.cores`; `progress` hears the share of the budget used, from 0 to 1.
 ///
@@ -120,7 +114,7 @@ pub fn measure<K: Kernels>(
     kernels: &K,
     options: &ProbeOptions,
     progress: &mut (dyn FnMut(f64) + Send),
-) -> Result<Samples, ProbeError> {
+) -> Result<Vec<Sample>, ProbeError> {
     let start = Instant::now();
     if options.cores.is_empty() {
         return Err(ProbeError::NoCores);
@@ -128,12 +122,9 @@ pub fn measure<K: Kernels>(
     let mut n = stage::order(options);
     loop {
         match attempt(kernels, options, n, start, progress) {
-            // A quarter of the work is a quarter of the time; a small budget or a slow machine needs that.
-            Err(ProbeError::TooShort { .. }) if n > MAX_K && 2.0 * start.elapsed().as_secs_f64() < options.budget_s => {
-                n /= 2;
-            }
-            Err(error) => return Err(error),
-            Ok(samples) => return Ok(Samples { samples, elapsed_s: start.elapsed().as_secs_f64() }),
+            // Half the order is a quarter of the time; a small budget or a slow machine needs that.
+            Err(ProbeError::TooShort { .. }) if n > MIN_N && start.elapsed().as_secs_f64() < options.budget_s => n /= 2,
+            outcome => return outcome,
         }
     }
 }
@@ -178,20 +169,17 @@ fn rounds<K: Kernels>(
     let mut heard = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
     // The first round warms up clocks, caches and pages, and says what each job costs.
     let before_s = elapsed_s();
+    let affordable_s = (options.budget_s - before_s) / (MIN_ROUNDS as f64 + 1.5);
     let mut costs_s = Vec::with_capacity(jobs.len());
     for job in jobs.iter() {
         let job_start = Instant::now();
         job.round(kernels, stage, crew)?;
         costs_s.push(job_start.elapsed().as_secs_f64());
         heard(elapsed_s());
-        if elapsed_s() > options.budget_s {
-            break;
+        if elapsed_s() - before_s > affordable_s {
+            let enough_s = before_s + (MIN_ROUNDS as f64 + 1.5) * (elapsed_s() - before_s);
+            return Err(ProbeError::TooShort { budget_s: options.budget_s, enough_s });
         }
-    }
-    let round_s = costs_s.iter().sum::<f64>() * jobs.len() as f64 / costs_s.len() as f64;
-    let needed_s = (MIN_ROUNDS as f64 + 0.5) * round_s;
-    if elapsed_s() + needed_s > options.budget_s {
-        return Err(ProbeError::TooShort { budget_s: options.budget_s, enough_s: before_s + needed_s + round_s });
     }
     // The last round may be incomplete, which the medians do not mind.
     for at in (0..jobs.len()).cycle() {
@@ -230,24 +218,26 @@ mod tests {
     #[test]
     fn every_kernel_is_measured_at_every_thread_count() {
         let mut last = 0.0;
-        let found = measure(&Builtin, &options(2, 1.0, 300), &mut |share| last = share).unwrap();
-        assert!(found.elapsed_s <= 1.05 && last > 0.9, "{} {last}", found.elapsed_s);
+        let start = Instant::now();
+        let samples = measure(&Builtin, &options(2, 1.0, 300), &mut |share| last = share).unwrap();
+        let elapsed_s = start.elapsed().as_secs_f64();
+        assert!(elapsed_s <= 1.05 && last > 0.9, "{elapsed_s} {last}");
         for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
             for threads in [1, 2] {
                 let wanted = |s: &&Sample| s.quantity == Quantity::Rate(kernel) && s.threads == threads;
-                assert!(found.samples.iter().filter(wanted).count() >= 4, "{kernel:?} {threads}");
+                assert!(samples.iter().filter(wanted).count() >= 4, "{kernel:?} {threads}");
             }
         }
-        assert!(found.samples.iter().any(|s| s.quantity == Quantity::Message));
-        assert!(found.samples.iter().any(|s| s.quantity == Quantity::Copy));
-        assert!(found.samples.iter().all(|s| s.time_s > 0.0 && s.spread >= 0.0 && s.rounds >= MIN_ROUNDS));
+        assert!(samples.iter().any(|s| s.quantity == Quantity::Message));
+        assert!(samples.iter().any(|s| s.quantity == Quantity::Copy));
+        assert!(samples.iter().all(|s| s.time_s > 0.0 && s.spread >= 0.0 && s.rounds >= MIN_ROUNDS));
     }
 
     #[test]
     fn any_size_and_number_of_cores_has_a_plan() {
         for (cores, max_n) in [(1, 1), (1, 40), (3, 7), (4, 2), (6, 150)] {
             match measure(&Builtin, &options(cores, 0.5, max_n), &mut |_| ()) {
-                Ok(found) => assert!(!found.samples.is_empty()),
+                Ok(samples) => assert!(!samples.is_empty()),
                 Err(error) => assert!(matches!(error, ProbeError::TooShort { .. }), "{error}"),
             }
         }

@@ -91,7 +91,7 @@ pub fn calibrate(
         max_n: options.max_n,
         memory_bytes: before.memory_available_bytes / 2,
     };
-    let samples = measure(&kernels, &probe, progress)?.samples;
+    let samples = measure(&kernels, &probe, progress)?;
     let after = hpl::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;

@@ -7,7 +7,6 @@ use super::stage::{MAX_K, Stage, grid, thread_counts};
 use super::work::{self, panel_words};
 use super::{Quantity, Sample, messages};
 use crate::kernels::Kernels;
-
 use crate::team::{HelperPanicked, Team};
 
 /// Words of the copy on each core; with its target far outside the caches.

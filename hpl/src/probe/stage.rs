@@ -50,7 +50,8 @@ pub(super) fn grid(ranks: usize) -> (usize, usize) {
 
 /// Leading dimension for `rows` rows: never a power of two.
 pub(super) fn ld(rows: usize) -> usize {
-    rows.next_multiple_of(8) + 8
+    let ld = rows.next_multiple_of(8) + 8;
+    if ld.is_power_of_two() { ld + 8 } else { ld }
 }
 
 /// Words that core `core` of `cores` needs for its rank's panel and its columns of U at order `n`.
@@ -63,9 +64,9 @@ fn operands(n: usize, cores: usize, core: usize) -> (usize, usize) {
     })
 }
 
-/// Words of each core's part of an n×n matrix, whatever its shape: padding and rounding are below n + 1 times 16.
+/// Words of each core's part of an n×n matrix, whatever its shape: padding and rounding are below n + 1 times 24.
 fn part(n: usize, cores: usize) -> usize {
-    n * n / cores + 16 * (n + 1)
+    n * n / cores + 24 * (n + 1)
 }
 
 /// Words of all operands at order `n`.
