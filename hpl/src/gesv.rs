@@ -59,7 +59,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     ) -> Self {
         // Every panel that this process column factors is at most as long as its first.
         let own = (0..plan.steps()).find(|&k| plan.layout.cols.block_owner(k) == grid.col);
-        let words = own.map_or(0, |k| panel::words(&plan.panel(k, grid.row)));
+        let words = own.map_or(0, |k| plan.panel(k, grid.row).words());
         Self {
             plan,
             grid,
@@ -147,7 +147,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
         let mut cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
-        let msg = self.panel_pool.message(panel::words(shape), |data| {
+        let msg = self.panel_pool.message(shape.words(), |data| {
             let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, data);
             for j in 0..shape.jb {
                 local.col_mut(j).copy_from_slice(cols.col(j));
@@ -177,7 +177,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (start, row) = (Instant::now(), &self.grid.row_comm);
         let broadcast = match self.factored.take() {
             Some(msg) => Broadcast::send(row, self.ring, msg),
-            None => Broadcast::receive(row, self.ring, shape.col, panel::words(shape)),
+            None => Broadcast::receive(row, self.ring, shape.col, shape.words()),
         };
         self.coming = Some((*shape, broadcast));
         self.phases.add(self.step, Phase::Lbcast, start);

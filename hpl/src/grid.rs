@@ -11,16 +11,16 @@ pub(crate) mod tag {
     pub(crate) const PIVOT: Tag = 1;
     /// Panels along a process row.
     pub(crate) const LBCAST: Tag = 2;
-    /// Rows of U and displaced rows along a process column.
+    /// Rows of U along a process column, with displaced rows in bin-exch.
     pub(crate) const ROWS: Tag = 3;
     /// Displaced rows that spread along a process column.
-    pub(crate) const SPREAD: Tag = 7;
+    pub(crate) const SPREAD: Tag = 4;
     /// Partial right-hand sides along a process row.
-    pub(crate) const TRSV_Y: Tag = 4;
+    pub(crate) const TRSV_Y: Tag = 5;
     /// Pieces of x.
-    pub(crate) const TRSV_X: Tag = 5;
+    pub(crate) const TRSV_X: Tag = 6;
     /// Reductions.
-    pub(crate) const REDUCE: Tag = 6;
+    pub(crate) const REDUCE: Tag = 7;
 }
 
 /// One rank's place in the grid.

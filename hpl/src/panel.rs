@@ -43,18 +43,13 @@ impl Parts {
     }
 }
 
-/// Length of the message in doubles.
-pub(crate) fn words(shape: &PanelShape) -> usize {
-    Parts::of(shape).info + 1
-}
-
 impl Panel {
-    /// The panel in a message of [`words`] doubles.
+    /// The panel in a message of [`PanelShape::words`] doubles.
     ///
     /// # Panics
     /// When the message has another length.
     pub(crate) fn new(shape: PanelShape, msg: Msg) -> Self {
-        assert_eq!(msg.len(), words(&shape), "the message holds this panel");
+        assert_eq!(msg.len(), shape.words(), "the message holds this panel");
         Self { shape, msg }
     }
 
@@ -156,13 +151,13 @@ mod tests {
     #[test]
     fn parts_lie_where_they_are_read() {
         let shape = PanelShape { k: 0, ia: 0, jb: 2, row: 0, col: 0, ii: 0, mp: 5, top: 2 };
-        let mut data = vec![0.0; words(&shape)];
+        let mut data = vec![0.0; shape.words()];
         let mut parts = parts_mut(&shape, &mut data);
         parts.a.set(4, 1, 3.0);
         parts.l1.set(1, 0, 0.5);
         parts.pivots.copy_from_slice(&[4.0, 1.0]);
         *parts.info = 2.0;
-        let panel = Panel::new(shape, Msg::new(data.into(), 0..words(&shape)));
+        let panel = Panel::new(shape, Msg::new(data.into(), 0..shape.words()));
         assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
         assert_eq!((panel.pivots(), panel.info()), (vec![4, 1], 2));
     }

@@ -38,6 +38,13 @@ pub struct PanelShape {
     pub top: usize,
 }
 
+impl PanelShape {
+    /// Length of the panel's message in doubles: L, L1, pivots and info.
+    pub fn words(&self) -> usize {
+        self.mp * self.jb + self.jb * self.jb + self.jb + 1
+    }
+}
+
 /// Which part of the local trailing columns a task works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {

@@ -46,9 +46,9 @@ pub struct Report {
 
 /// Solves the system that `candidate` describes, as one of its P·Q ranks. Called by every rank of `comm`.
 ///
-/// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none spins while
-/// it waits. The calling thread is the first thread of the rank and stays pinned. `watch` is told of progress
-/// on rank 0.
+/// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none
+/// spins while it waits. The calling thread is the first thread of the rank and stays pinned. `watch` is told
+/// of progress on rank 0.
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
@@ -109,7 +109,9 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
 
         // [A | b]
         let start = self.start()?;
-        self.generate(team, &plan.layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
+        self.generate(team, layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
+        // Its pages are mapped before the clock runs.
+        u.fill(0.0);
         let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.ring, self.comm.rank());
         let generate_s = self.seconds_since(start)?;
 

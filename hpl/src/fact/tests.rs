@@ -4,7 +4,7 @@ use super::*;
 use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::Builtin;
 use crate::mat::{Mat, MatMut};
-use crate::panel::{parts_mut, words};
+use crate::panel::parts_mut;
 
 /// What one process row is left with.
 struct Factored {
@@ -36,7 +36,7 @@ fn factor(a: &[f64], m: usize, jb: usize, nb: usize, p: usize, recipe: Recipe) -
         let row = comm.rank();
         let mp = rows.local_len(row);
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp, top: if row == 0 { jb } else { 0 } };
-        let mut data = vec![0.0; words(&shape)];
+        let mut data = vec![0.0; shape.words()];
         let panel = parts_mut(&shape, &mut data);
         let mut local = panel.a;
         for (i, j) in (0..jb).flat_map(|j| (0..mp).map(move |i| (i, j))) {
@@ -167,7 +167,7 @@ fn rate_of_panels() {
             let recipe = Recipe { pfact, rfact, nbmin, ndiv };
             let mut times = Vec::new();
             for _ in 0..7 {
-                let mut data = vec![0.0; words(&shape)];
+                let mut data = vec![0.0; shape.words()];
                 data[..m * jb].copy_from_slice(&a);
                 let clock = std::time::Instant::now();
                 let panel = parts_mut(&shape, &mut data);

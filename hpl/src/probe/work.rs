@@ -120,7 +120,7 @@ fn panel_shape(m: usize, k: usize) -> PanelShape {
 
 /// Words of an m×k panel as a message.
 pub(super) fn panel_words(m: usize, k: usize) -> usize {
-    panel::words(&panel_shape(m, k))
+    panel_shape(m, k).words()
 }
 
 /// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
@@ -157,7 +157,7 @@ fn factor<C: Comm, K: Kernels>(
     let recipe = Recipe::new(&HplParams::baseline(rows.len(), 1, 1));
     clock.time(|| {
         let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
-        let mut panel = panel::parts_mut(&shape, &mut target[..panel::words(&shape)]);
+        let mut panel = panel::parts_mut(&shape, &mut target[..shape.words()]);
         for j in 0..shape.jb {
             panel.a.col_mut(j).copy_from_slice(source.col(j));
         }

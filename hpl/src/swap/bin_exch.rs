@@ -1,8 +1,8 @@
 //! SWAP bin-exch: ⌈log2 P⌉ rounds of pairwise exchange.
 //!
 //! Positions count from the owner of the diagonal block. In each round a position and its partner exchange
-//! all rows of U that they know; the displaced rows travel along, from position 0 down a binomial tree. Positions
-//! beyond the largest power of two hand their rows in first and get the result at the end [HPL,
+//! all rows of U that they know; the displaced rows travel along, from position 0 down a binomial tree.
+//! Positions beyond the largest power of two hand their rows in first and get the result at the end [HPL,
 //! `src/pgesv/HPL_pdlaswp00N.c`].
 
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::reduce::power_of_two;
 use crate::team::Team;
 
 /// The rows of one message: indices into U, then indices of displaced rows.
-#[derive(Debug, Default, PartialEq, Eq)]
 struct Load {
     gathered: Vec<usize>,
     displaced: Vec<usize>,

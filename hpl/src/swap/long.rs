@@ -1,8 +1,9 @@
 //! SWAP long: spread the displaced rows, then roll the pieces of U around the process column.
 //!
-//! The spread is a binary tree over the process rows that get rows, those with most of them first; the roll takes P − 1
-//! steps, in each of which everyone passes on the piece it got last [HPL, `src/pgesv/HPL_spreadN.c`,
-//! `HPL_rollN.c`].
+//! The spread is a binary tree over the process rows that get rows, those with most of them first; the roll
+//! takes P − 1 steps, in each of which everyone passes on the piece it got last [HPL,
+//! `src/pgesv/HPL_spreadN.c`, `HPL_rollN.c`]. Unlike there, a rank rolls before it waits for displaced rows:
+//! neither needs the other.
 
 use std::ops::Range;
 
@@ -15,8 +16,8 @@ use crate::mat::{Mat, MatMut};
 use crate::panel::Pool;
 use crate::team::{HelperPanicked, Team};
 
-/// Process rows in the order of the spread: the owner of the diagonal block, then those that get rows, most rows first,
-/// ties as they follow the owner.
+/// Process rows in the order of the spread: the owner of the diagonal block, then those that get rows, most
+/// rows first, ties as they follow the owner.
 fn spread_order(moves: &Moves) -> Vec<usize> {
     let size = moves.scattered.len();
     let mut order: Vec<usize> = (1..size).map(|at| rank_at(at, moves.owner, size)).collect();
@@ -43,8 +44,8 @@ fn halves(at: usize, len: usize) -> Vec<(Range<usize>, Range<usize>)> {
 const CACHED_COLS: usize = 16;
 
 impl<C: Comm> Exchange<'_, C> {
-    /// Nobody waits for a message that could be under way: the owner of the diagonal block sends the displaced
-    /// rows early, the others look for them last.
+    /// The owner of the diagonal block sends displaced rows early, the others look for them last: nobody waits
+    /// for what could be under way.
     pub(super) fn spread_roll(
         &self,
         team: &mut Team<'_>,
@@ -92,7 +93,7 @@ impl<C: Comm> Exchange<'_, C> {
         piece.map(Some)
     }
 
-    /// A(place) ← displaced row, everywhere.
+    /// A(place) ← displaced row, for the places that are here, and this rank's part of the tree.
     fn spread(
         &self,
         team: &mut Team<'_>,

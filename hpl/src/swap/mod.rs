@@ -1,7 +1,8 @@
 //! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
 //!
-//! With one process row this is a local interchange, which the update does. Otherwise U is gathered and replicated in all process
-//! rows, by one of two exchanges that end alike. All threads copy, each its share of the columns.
+//! With one process row this is a local interchange, which the update does. Otherwise U is gathered and
+//! replicated in all process rows, by one of two exchanges that end alike. All threads copy, each its share of
+//! the columns.
 
 mod bin_exch;
 mod long;
@@ -9,9 +10,8 @@ mod moves;
 
 use space::Swap;
 
-pub(crate) use moves::Moves;
-
 pub(crate) use crate::kernels::rows::interchange;
+pub(crate) use moves::Moves;
 
 use crate::Error;
 use crate::comm::{Comm, Msg, Tag};
