@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod calibrate;
+pub mod challenge;
 pub mod cli;
 pub mod commands;
 pub mod cost;

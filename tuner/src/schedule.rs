@@ -8,6 +8,7 @@ use space::Candidate;
 use space::dims::{Point, Space};
 use space::domain::HplDomain;
 
+use crate::challenge;
 use crate::cost::CostEstimate;
 use crate::history::History;
 use crate::record::{Identity, Row};
@@ -17,7 +18,7 @@ use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes};
 /// Share of the budget after which no new points are explored.
 const EXPLORE_UNTIL: f64 = 0.55;
 
-/// Share of the budget after which the best is chosen, and only compared with the baseline.
+/// Share of the budget after which leaders are compared with the baseline.
 const RACE_UNTIL: f64 = 0.67;
 
 /// Trials before every third proposal comes from Nelder–Mead.
@@ -88,7 +89,7 @@ impl View<'_> {
         new.or_else(again).or_else(|| self.confirm()).filter(|plan| self.fits(plan.expected_s))
     }
 
-    /// The final run: the candidate that was compared with the baseline, else the best by posterior mean. `None`
+    /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
     /// for one run alone, it is the best by the model.
     pub fn final_plan(&self) -> Option<Plan> {
@@ -108,14 +109,17 @@ impl View<'_> {
         self.cost.at_most(&candidate).max(self.cost.of(&candidate) * RESERVE)
     }
 
-    /// The best candidate: fixed once it is being compared with the baseline.
+    /// The best candidate: who won the pairs with the baseline; before there are any, the best by posterior mean.
     fn chosen(&self) -> Option<Candidate> {
-        let confirming = |row: &&Row| row.strategy == Identity::CONFIRM && row.candidate() != *self.baseline;
-        let fixed = self.rows.iter().find(confirming).map(Row::candidate);
-        let leader =
-            || bayes::leaders(&self.ctx(), 1).into_iter().next().map(|(point, _)| self.domain.candidate(&point));
+        let leader = || self.leaders(1).into_iter().next().map(|(candidate, _)| candidate);
         let passed = || self.rows.iter().find(|row| row.passed).map(Row::candidate);
-        fixed.or_else(leader).or_else(passed)
+        challenge::winner(self.rows, self.baseline).or_else(leader).or_else(passed)
+    }
+
+    /// The best tried candidates by posterior mean, best first.
+    fn leaders(&self, count: usize) -> Vec<(Candidate, Prediction)> {
+        let leaders = bayes::leaders(&self.ctx(), count).into_iter();
+        leaders.map(|(point, predicted)| (self.domain.candidate(&point), predicted)).collect()
     }
 
     fn best_by_model(&self) -> Option<Candidate> {
@@ -159,39 +163,40 @@ impl View<'_> {
         Some(plan)
     }
 
-    /// A leader again: the one that could be the best.
+    /// A leader again: the one that could be the best by the upper end of its posterior, so that runs go where doubt is.
     fn race(&self) -> Option<Plan> {
-        let (point, predicted) = self.most_promising_leader()?;
-        let mut plan = self.plan(self.domain.candidate(&point), RACE, "a leader again");
+        let upper = |p: &Prediction| p.rate_gflops.ln() + p.sd;
+        let leaders = self.leaders(LEADERS).into_iter();
+        let (candidate, predicted) = leaders.max_by(|a, b| upper(&a.1).total_cmp(&upper(&b.1)))?;
+        let mut plan = self.plan(candidate, RACE, "a leader again");
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
         Some(plan)
     }
 
-    /// Baseline and best in turn, each pair one right after the other.
+    /// Baseline and challenger in turn, each pair one right after the other.
     fn confirm(&self) -> Option<Plan> {
-        let best = self.chosen()?;
-        if best == *self.baseline {
-            // Nothing to compare yet; look on.
-            return self.explore();
-        }
-        let mut best = self.plan(best, Identity::CONFIRM, "the best, right after the baseline");
-        best.repeat_of = self.first_trial_of(&best.candidate);
-        let mut baseline = self.plan(self.baseline.clone(), Identity::CONFIRM, "the baseline, right before the best");
+        let current = challenge::current(self.rows, self.baseline);
+        // Nobody left who was tried: look on.
+        let Some(challenger) = current.or_else(|| self.next_challenger()) else { return self.explore() };
+        let mut challenger = self.plan(challenger, Identity::CONFIRM, "a leader, right after the baseline");
+        challenger.repeat_of = self.first_trial_of(&challenger.candidate);
+        let mut baseline = self.plan(self.baseline.clone(), Identity::CONFIRM, "the baseline, right before a leader");
         baseline.repeat_of = self.first_trial_of(self.baseline);
         let last = self.rows.last()?;
         if last.strategy == Identity::CONFIRM && last.candidate() == *self.baseline && last.passed {
-            best.paired_with = Some(last.trial);
-            return Some(best);
+            challenger.paired_with = Some(last.trial);
+            return Some(challenger);
         }
-        let pair_fits = self.fits(baseline.expected_s + best.expected_s);
-        Some(if baseline.repeat_of.is_some() && pair_fits { baseline } else { best })
+        let pair_fits = self.fits(baseline.expected_s + challenger.expected_s);
+        Some(if baseline.repeat_of.is_some() && pair_fits { baseline } else { challenger })
     }
 
-    /// The leader that could be the best: the highest upper end of the posterior, so that runs go where doubt is.
-    fn most_promising_leader(&self) -> Option<(Point, Prediction)> {
-        let upper = |p: &Prediction| p.rate_gflops.ln() + p.sd;
-        bayes::leaders(&self.ctx(), LEADERS).into_iter().max_by(|a, b| upper(&a.1).total_cmp(&upper(&b.1)))
+    /// The best by posterior mean that was not compared with the baseline yet.
+    fn next_challenger(&self) -> Option<Candidate> {
+        let met = challenge::challengers(self.rows, self.baseline);
+        let new = |candidate: &Candidate| candidate != self.baseline && !met.contains(candidate);
+        self.leaders(met.len() + 2).into_iter().map(|(candidate, _)| candidate).find(new)
     }
 
     fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {

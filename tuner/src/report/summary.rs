@@ -6,6 +6,7 @@ use serde::Serialize;
 use space::Candidate;
 
 use super::stats::{Ratio, median, paired_ratio};
+use crate::challenge;
 use crate::record::{Identity, Outcome, Row};
 use crate::session::Session;
 
@@ -78,7 +79,7 @@ impl Summary {
         let baseline =
             rows.iter().find(|row| row.strategy == Identity::BASELINE).and_then(|row| score_of(row.candidate()));
         let pairs = match (&best, &baseline) {
-            (Some(best), Some(baseline)) => pairs(rows, &best.candidate, &baseline.candidate),
+            (Some(best), Some(baseline)) => challenge::pairs(rows, &best.candidate, &baseline.candidate),
             _ => Vec::new(),
         };
         let n = best.as_ref().map(|best| best.candidate.hpl.n);
@@ -105,27 +106,6 @@ impl Summary {
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
-}
-
-/// Rates of `best` and `baseline` from the pairs that were run to compare the two, in whichever order they ran.
-/// Runs that helped to choose the best are not among them: their luck would count for it.
-fn pairs(rows: &[Row], best: &Candidate, baseline: &Candidate) -> Vec<(f64, f64)> {
-    if best == baseline {
-        return Vec::new();
-    }
-    let pair = |row: &Row| {
-        let earlier = rows.iter().find(|other| Some(other.trial) == row.paired_with)?;
-        let (score, earlier_score) = (row.score_gflops()?, earlier.score_gflops()?);
-        let candidates = (row.candidate(), earlier.candidate());
-        if candidates == (best.clone(), baseline.clone()) {
-            Some((score, earlier_score))
-        } else if candidates == (baseline.clone(), best.clone()) {
-            Some((earlier_score, score))
-        } else {
-            None
-        }
-    };
-    rows.iter().filter(|row| row.strategy == Identity::CONFIRM).filter_map(pair).collect()
 }
 
 /// The scores of all candidates that passed, highest median first.
@@ -235,20 +215,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pairs_count_in_both_orders_and_only_between_best_and_baseline() {
+    fn the_ratio_is_that_of_the_best_at_the_target_n() {
         let baseline = HplParams::baseline(1000, 1, 2).nb;
         let mut rows = vec![Row { strategy: Identity::BASELINE.into(), ..run(0, baseline, 10.0, None) }];
-        rows.push(run(1, 192, 20.0, Some(0)));
+        rows.push(run(1, 192, 20.0, None));
         rows.push(confirm(2, baseline, 10.0, None));
         rows.push(confirm(3, 192, 11.0, Some(2)));
-        rows.push(confirm(4, baseline, 10.0, Some(3)));
-        rows.push(confirm(5, 64, 5.0, Some(4)));
-        rows.push(Row { passed: false, ..confirm(6, baseline, 1.0, None) });
-        rows.push(confirm(7, 192, 12.0, Some(6)));
         // The final run is larger: it names the best, and is no pair.
-        rows.push(Row { strategy: Identity::FINAL.into(), n: 1200, ..run(8, 192, 12.0, Some(4)) });
+        rows.push(Row { strategy: Identity::FINAL.into(), n: 1200, ..run(4, 192, 12.0, Some(2)) });
         let ratio = Summary::new(&session(), &rows).best_by_baseline.unwrap();
-        assert_eq!((ratio.pairs, ratio.median), (2, 1.1));
+        assert_eq!((ratio.pairs, ratio.median), (1, 1.1));
     }
 
     #[test]
