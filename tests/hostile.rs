@@ -1,6 +1,8 @@
 //! Signals, full disks, vanished libraries, closed pipes: the session says what happened and loses nothing.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -235,7 +237,21 @@ fn a_disk_without_room_blames_no_candidate() {
     let child = start(&mut resume(&folder));
     until("a trial", || !trials(&folder).is_empty());
     stopped(child, Signal::SIGINT, &folder);
-    assert!(rows(&folder).iter().all(|row| row.passed));
+    // Filled while trials run.
+    let child = start(&mut resume(&folder));
+    let count = trials(&folder).len();
+    until("a trial", || trials(&folder).len() > count);
+    let ballast = disk.fill();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    assert!(out(&output).contains("Best"), "no summary: {}", out(&output));
+    std::fs::remove_file(ballast).unwrap();
+    let recorded = rows(&folder);
+    assert!(recorded.iter().all(|row| row.passed), "{}", err(&output));
+    let child = start(&mut resume(&folder));
+    until("a trial", || trials(&folder).len() > recorded.len());
+    stopped(child, Signal::SIGINT, &folder);
+    assert_eq!(rows(&folder)[..recorded.len()], recorded);
 }
 
 /// A file system of 1 MiB, where this user may mount one.
@@ -252,8 +268,16 @@ impl SmallDisk {
         None
     }
 
+    /// Takes all space that is left.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.path().join("ballast");
+        let mut file = File::create(&path).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        path
+    }
+
     fn grow(&self) {
-        let status = Command::new("mount").args(["-o", "remount,size=64m"]).arg(self.0.path()).status().unwrap();
+        let status = Command::new("mount").args(["-o", "remount,size=16m"]).arg(self.0.path()).status().unwrap();
         assert!(status.success());
     }
 }

@@ -1,6 +1,6 @@
 //! The wall-clock budget: how much is left, what still fits, what must be kept for the final run.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Smallest budget that allows a calibration, a baseline, a few trials and a verified final run, in seconds.
 pub const SMALLEST_BUDGET_S: f64 = 30.0;
@@ -38,11 +38,6 @@ impl Budget {
     /// Seconds left; negative once the budget is overdrawn.
     pub fn left_s(&self) -> f64 {
         self.total_s - self.spent_s()
-    }
-
-    /// The moment at which the budget ends.
-    pub fn deadline(&self) -> Instant {
-        self.started + Duration::from_secs_f64((self.total_s - self.spent_before_s).max(0.0))
     }
 
     /// Seconds that a calibration may take: at most a tenth of the budget and a minute.

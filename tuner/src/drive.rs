@@ -97,41 +97,36 @@ impl Drive<'_> {
     }
 
     fn next(&self) -> Option<Plan> {
-        let cost = CostEstimate::new(self.store.rows(), self.predictor);
-        let history = History::from_rows(self.store.rows(), self.domain);
-        let view = self.view(&cost, &history);
-        let plan = view.next()?;
-        (plan.expected_s <= view.left_s).then_some(plan)
+        self.consider(|view| view.next())
     }
 
-    fn view<'v>(&'v self, cost: &'v CostEstimate, history: &'v History) -> View<'v> {
+    /// Looks at the record as it is now, the final run's reserve taken from the time left.
+    fn consider<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
+        let rows = self.store.rows();
         let mut view = View {
             domain: self.domain,
             prior: self.prior,
             strategy: self.strategy,
-            rows: self.store.rows(),
-            history,
+            rows,
+            history: &History::from_rows(rows, self.domain),
             baseline: self.baseline,
-            cost,
+            cost: &CostEstimate::new(rows, self.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
             seed: self.store.session().seed,
         };
         view.left_s -= view.final_reserve_s();
-        view
+        ask(&view)
     }
 
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
     fn final_plan(&self) -> Option<Plan> {
-        let rows = self.store.rows();
-        let cost = CostEstimate::new(rows, self.predictor);
-        let history = History::from_rows(rows, self.domain);
-        let view = self.view(&cost, &history);
-        let mut plan = view.final_plan()?;
-        let left_s = self.budget.left_s();
-        plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, &cost, left_s)?;
-        plan.expected_s = cost.of(&plan.candidate);
-        Some(plan)
+        self.consider(|view| {
+            let mut plan = view.final_plan()?;
+            plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, view.cost, self.budget.left_s())?;
+            plan.expected_s = view.cost.of(&plan.candidate);
+            Some(plan)
+        })
     }
 
     /// The largest order in `final_n` whose run surely ends within `left_s`, in whole blocks; the smallest one is
@@ -147,10 +142,8 @@ impl Drive<'_> {
 
     /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.
     fn limit_s(&self, plan: &Plan) -> f64 {
+        let until_final_s = self.consider(|view| view.left_s);
         let rows = self.store.rows();
-        let cost = CostEstimate::new(rows, self.predictor);
-        let history = History::from_rows(rows, self.domain);
-        let until_final_s = self.view(&cost, &history).left_s;
         let quickest = rows.iter().filter(|row| row.passed).map(|row| row.wall_s).reduce(f64::min);
         let hopeless_s = quickest.map_or(f64::INFINITY, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
         until_final_s.min(hopeless_s).max(1.0)

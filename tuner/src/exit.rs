@@ -43,3 +43,25 @@ pub fn closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().any(|e| e.downcast_ref().is_some_and(closed))
 }
+
+/// What an error says with its causes, those left out that an outer message has told already.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !told.contains(&cause) {
+            told += &format!(": {cause}");
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::Error::new(std::io::Error::other("no memory")).context("rank 0: no memory; lower N");
+        assert_eq!(message(&error.context("cannot run")), "cannot run: rank 0: no memory; lower N");
+    }
+}

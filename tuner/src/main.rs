@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         // Whoever closed the pipe has seen enough.
         Err(error) if exit::closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("hpl-tune: {error:#}"));
+            say(&format!("hpl-tune: {}", exit::message(&error)));
             ExitCode::from(exit::code(&error))
         }
     }

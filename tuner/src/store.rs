@@ -161,6 +161,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError`] when the journal cannot be written; the trial stays in its folder and is taken in on resume.
+    /// One that failed while the disk was full says nothing of its candidate: it is forgotten.
     pub fn finish(
         &mut self,
         trial: Trial,
@@ -168,6 +169,13 @@ impl Store {
         wall_s: f64,
         left_s: f64,
     ) -> Result<(), RecordError> {
+        if outcome.is_err()
+            && let Err(full) = self.folder.check_space()
+        {
+            // A folder that cannot be removed is seen again on resume, as a failure.
+            let _ = std::fs::remove_dir_all(&trial.folder);
+            return Err(full);
+        }
         self.append(trial.begun, outcome, wall_s, left_s)?;
         if self.refreshed.elapsed() >= REFRESH {
             self.refresh()?;
