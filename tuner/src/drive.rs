@@ -13,12 +13,11 @@ use crate::cost::CostEstimate;
 use crate::error::RecordError;
 use crate::history::History;
 use crate::interrupt::Interrupt;
-use crate::prior::ModelPrior;
 use crate::progress::Progress;
 use crate::record::{Outcome, Row};
 use crate::schedule::{Plan, View};
 use crate::store::Store;
-use crate::strategy::Strategy;
+use crate::strategy::{Prior, Strategy};
 
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
 const FAILURES_TO_GIVE_UP: usize = 8;
@@ -48,7 +47,7 @@ pub struct Drive<'a> {
     /// The searched domain at the target N.
     pub domain: &'a HplDomain,
     /// The model's word on its points.
-    pub prior: &'a ModelPrior,
+    pub prior: &'a dyn Prior,
     /// The model itself, for other N.
     pub predictor: &'a Predictor,
     /// The strategy that explores.

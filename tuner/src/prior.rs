@@ -1,6 +1,4 @@
-//! The model's word on every point of the space, computed once per session.
-
-use std::collections::HashMap;
+//! The calibrated model as the prior of a search.
 
 use objectives::predict::Predictor;
 use space::dims::{Point, Space};
@@ -9,50 +7,34 @@ use space::flops::rate_gflops;
 
 use crate::cost;
 use crate::strategy::Prior;
+use crate::strategy::prior::PriorTable;
 
-/// Predictions of the calibrated model for all points of a domain.
-pub struct ModelPrior {
-    by_point: HashMap<Point, Expected>,
+/// The model's word on the points of a domain, computed anew at each question.
+struct Model<'a> {
+    domain: &'a HplDomain,
+    predictor: &'a Predictor,
 }
 
-#[derive(Clone, Copy)]
-struct Expected {
-    log_rate: f64,
-    cost_s: f64,
-}
-
-impl ModelPrior {
-    /// Asks the model about every point of `domain`.
-    pub fn new(domain: &HplDomain, predictor: &Predictor) -> Self {
-        let expect = |point: &Point| {
-            let candidate = domain.candidate(point);
-            let time_s = predictor.time_s(&candidate);
-            let log_rate = rate_gflops(candidate.hpl.n, time_s).ln();
-            (point.clone(), Expected { log_rate, cost_s: cost::model_s(predictor, &candidate) })
-        };
-        Self { by_point: domain.points().iter().map(expect).collect() }
-    }
-
-    /// How many different rates the model predicts: it is blind to several dimensions.
-    pub fn distinct(&self) -> usize {
-        let mut rates: Vec<u64> = self.by_point.values().map(|e| e.log_rate.to_bits()).collect();
-        rates.sort_unstable();
-        rates.dedup();
-        rates.len()
-    }
-
-    fn expected(&self, point: &Point) -> Expected {
-        // A point outside the domain is no candidate: expect nothing of it.
-        self.by_point.get(point).copied().unwrap_or(Expected { log_rate: f64::MIN_POSITIVE.ln(), cost_s: f64::MAX })
-    }
-}
-
-impl Prior for ModelPrior {
+impl Prior for Model<'_> {
     fn log_rate(&self, point: &Point) -> f64 {
-        self.expected(point).log_rate
+        let candidate = self.domain.candidate(point);
+        rate_gflops(candidate.hpl.n, self.predictor.time_s(&candidate)).ln()
     }
 
     fn cost_s(&self, point: &Point) -> f64 {
-        self.expected(point).cost_s
+        cost::model_s(self.predictor, &self.domain.candidate(point))
     }
+}
+
+/// The model's word on all points of `domain`, computed once.
+pub fn table<'a>(domain: &'a HplDomain, predictor: &Predictor) -> PriorTable<'a> {
+    PriorTable::new(domain, &Model { domain, predictor })
+}
+
+/// How many different rates the model predicts: it is blind to several dimensions.
+pub fn distinct(domain: &HplDomain, prior: &dyn Prior) -> usize {
+    let mut rates: Vec<u64> = prior.log_rates(domain.points()).into_iter().map(f64::to_bits).collect();
+    rates.sort_unstable();
+    rates.dedup();
+    rates.len()
 }

@@ -18,12 +18,12 @@ use crate::exit::{self, bad_input};
 use crate::folder::{Lock, RunFolder, replace_file};
 use crate::interrupt::Interrupt;
 use crate::prepare::{self, Target};
-use crate::prior::ModelPrior;
 use crate::progress::{Progress, human};
 use crate::record::{Identity, Outcome, Row};
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::store::Store;
-use crate::{calibrate, strategy};
+use crate::strategy::Prior;
+use crate::{calibrate, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -87,7 +87,7 @@ fn search(
     let predictor = Predictor::new(&machine).map_err(bad_input)?;
     let spec = spec(store, &machine, &predictor, &budget)?;
     let domain = HplDomain::new(&spec).map_err(bad_input)?;
-    let prior = ModelPrior::new(&domain, &predictor);
+    let prior = prior::table(&domain, &predictor);
     let baseline = default_candidate(&spec);
     store.write_space(&domain)?;
     plan(store, &domain, &prior, &predictor, &budget, progress)?;
@@ -280,7 +280,7 @@ fn resolved(session: &Session, machine: &Machine) -> anyhow::Result<KernelChoice
 fn plan(
     store: &Store,
     domain: &HplDomain,
-    prior: &ModelPrior,
+    prior: &dyn Prior,
     predictor: &Predictor,
     budget: &Budget,
     progress: &Progress,
@@ -306,7 +306,7 @@ fn plan(
         "{} candidates, {} distinct predictions; a run takes about {run_s:.1} s, so about {} fit in {}; \
          the last is the verified final run",
         domain.points().len(),
-        prior.distinct(),
+        prior::distinct(domain, prior),
         (budget.left_s() / run_s) as u64,
         human(budget.left_s())
     ));

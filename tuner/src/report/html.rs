@@ -56,6 +56,9 @@ fn head(summary: &Summary) -> String {
         };
         facts.push(("final run", word.to_owned(), detail));
     }
+    if summary.default_is_best() {
+        facts.push(("best / default", "1".to_owned(), "no candidate beat the default in its pairs".to_owned()));
+    }
     if let (Some(ratio), Some(baseline)) = (&summary.best_by_baseline, &summary.baseline) {
         let detail =
             format!("{}; default: {} GFLOP/s, {}", certainty(ratio), digits(baseline.rate_gflops), spread(baseline));

@@ -102,6 +102,12 @@ impl Summary {
         }
     }
 
+    /// Whether the search ended where it began: at the baseline.
+    pub fn default_is_best(&self) -> bool {
+        let candidate = |score: &Option<Score>| score.as_ref().map(|score| score.candidate.clone());
+        self.best.is_some() && candidate(&self.best) == candidate(&self.baseline)
+    }
+
     /// The report for programs: this value as JSON, one line feed at its end.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")

@@ -33,6 +33,9 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(baseline) = &summary.baseline {
         line("Default", score(baseline));
     }
+    if summary.default_is_best() {
+        line("Best/default", "1: no candidate beat the default in its pairs".to_owned());
+    }
     if let Some(ratio) = &summary.best_by_baseline {
         line("Best/default", format!("{:.3}  ({})", ratio.median, certainty(ratio)));
     }
