@@ -203,3 +203,6 @@ impl View<'_> {
         self.rows.iter().find(|row| row.passed && row.candidate() == *candidate).map(|row| row.trial)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Whole sessions on a made-up machine: runs cost what the model says, their rates are given by a function.
+
+use objectives::predict::Predictor;
+use space::KernelChoice;
+use space::domain::{DomainSpec, default_candidate};
+use space::machine::{Host, Machine, Node, Rate, RateKernel};
+
+use super::*;
+use crate::prior;
+use crate::record::arbitrary::row_of;
+use crate::strategy::bayes::Bayes;
+
+const N: usize = 4000;
+const TOTAL_S: f64 = 60.0;
+
+/// Two cores of 20 GFLOP/s.
+fn predictor() -> Predictor {
+    let rate = |kernel: RateKernel, sizes: usize| {
+        let mut coefficients = vec![0.0; kernel.coefficient_count()];
+        coefficients[0] = 1e-10;
+        let (origin, date) = ("made up".to_owned(), "2026-11-20".to_owned());
+        let valid = vec![[1.0, 1e5]; sizes];
+        Rate { kernel, threads: 1, coefficients, valid, spread: 0.0, fit_error: 0.0, date, origin }
+    };
+    let kernels = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
+    let rates = kernels.iter().flat_map(|&kernel| {
+        let one = rate(kernel, kernel.size_count());
+        let mut two = Rate { threads: 2, ..one.clone() };
+        two.coefficients[0] /= 2.0;
+        [one, two]
+    });
+    let [name, cpu, origin, kernels] = ["host", "cpu", "made up", "builtin"].map(str::to_owned);
+    let (memory_bytes, reserved_bytes) = (8 << 30, 0);
+    let node = Node { name: "host".into(), count: 1, cores: 2, memory_bytes, reserved_bytes, peak_gflops: 40.0 };
+    let host = Host { name, cpu, origin, kernels };
+    let machine = Machine { host, nodes: vec![node], rates: rates.collect(), layers: Vec::new(), accelerator: None };
+    Predictor::new(&machine).unwrap()
+}
+
+fn spec() -> DomainSpec {
+    let kernels = KernelChoice::Builtin;
+    DomainSpec { n: N, cores: 2, memory_bytes: 8 << 30, kernels, ranks: None, threads: None }
+}
+
+/// Runs a session in which a candidate reaches `rate` GFLOP/s, `None` for one that fails; its rows with their plans.
+fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+    let predictor = predictor();
+    let spec = spec();
+    let domain = HplDomain::new(&spec).unwrap();
+    let (prior, baseline) = (prior::table(&domain, &predictor), default_candidate(&spec));
+    let mut done: Vec<(Plan, Row)> = Vec::new();
+    let mut left_s = TOTAL_S;
+    let mut last = false;
+    while !last {
+        let rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
+        let history = History::from_rows(&rows, &domain);
+        let mut view = View {
+            domain: &domain,
+            prior: &prior,
+            strategy: &Bayes,
+            rows: &rows,
+            history: &history,
+            baseline: &baseline,
+            cost: &CostEstimate::new(&rows, &predictor),
+            left_s,
+            total_s: TOTAL_S,
+            seed: 1,
+        };
+        view.left_s -= view.final_reserve_s();
+        let next = view.next();
+        assert_eq!(next, view.next(), "the record decides, nothing else");
+        last = next.is_none();
+        let Some(plan) = next.or_else(|| view.final_plan()) else { break };
+        let wall_s = crate::cost::model_s(&predictor, &plan.candidate);
+        left_s -= wall_s;
+        assert!(left_s >= 0.0, "overrun by {plan:?}");
+        let number = rows.len() as u64;
+        let measured = rate(&plan.candidate);
+        let row = Row {
+            strategy: plan.strategy.clone(),
+            paired_with: plan.paired_with,
+            repeat_of: plan.repeat_of,
+            passed: measured.is_some(),
+            outcome: if measured.is_some() { crate::record::Outcome::Passed } else { crate::record::Outcome::Crashed },
+            rate_gflops: measured,
+            wall_s,
+            ..row_of(number, &plan.candidate)
+        };
+        done.push((plan, row));
+    }
+    done
+}
+
+fn of<'a>(session: &'a [(Plan, Row)], strategy: &str) -> Vec<&'a Candidate> {
+    session.iter().filter(|(plan, _)| plan.strategy == strategy).map(|(plan, _)| &plan.candidate).collect()
+}
+
+#[test]
+fn a_session_has_all_stages_in_order_and_ends_with_the_best() {
+    // Larger NB is better than the baseline's 128, up to 256.
+    let done = session(|c| Some(30.0 - (c.hpl.nb as f64 - 256.0).abs() / 100.0));
+    assert_eq!(done[0].0.strategy, Identity::BASELINE);
+    let stage = |row: &Row| match row.strategy.as_str() {
+        Identity::BASELINE => 0,
+        RACE => 2,
+        Identity::CONFIRM => 3,
+        Identity::FINAL => 4,
+        _ => 1,
+    };
+    let stages: Vec<i32> = done.iter().map(|(_, row)| stage(row)).collect();
+    assert!(stages.is_sorted(), "{stages:?}");
+    assert!((0..=4).all(|stage| stages.contains(&stage)), "{stages:?}");
+    let last = &done.last().unwrap().0;
+    assert_eq!(last.strategy, Identity::FINAL);
+    let tried_best = done.iter().filter_map(|(_, row)| row.rate_gflops).fold(0.0, f64::max);
+    assert_eq!(done.last().unwrap().1.rate_gflops, Some(tried_best));
+    let used_s: f64 = done.iter().map(|(_, row)| row.wall_s).sum();
+    assert!(used_s > TOTAL_S - 2.0 * done.last().unwrap().1.wall_s, "{used_s} s used");
+}
+
+#[test]
+fn every_pair_is_baseline_then_challenger() {
+    let done = session(|c| Some(if c.hpl.nb == 128 { 20.0 } else { 21.0 }));
+    let baseline = &done[0].0.candidate;
+    let paired: Vec<_> = done.iter().filter(|(plan, _)| plan.paired_with.is_some()).collect();
+    assert!(paired.len() >= 3, "{} pairs", paired.len());
+    for (plan, row) in paired {
+        assert_eq!(plan.paired_with, Some(row.trial - 1));
+        assert_eq!(&done[row.trial as usize - 1].0.candidate, baseline);
+        assert_ne!(&plan.candidate, baseline);
+    }
+}
+
+#[test]
+fn where_nothing_beats_the_baseline_it_is_the_answer() {
+    let baseline = default_candidate(&spec());
+    let done = session(|c| Some(if *c == baseline { 25.0 } else { 20.0 + (c.hpl.nb % 7) as f64 / 10.0 }));
+    assert_eq!(of(&done, Identity::FINAL), [&baseline]);
+}
+
+#[test]
+fn a_candidate_that_fails_is_not_run_again_and_never_final() {
+    let done = session(|c| (c.engine.threads == 2).then_some(20.0));
+    let failed: Vec<&Candidate> = done.iter().filter(|(_, row)| !row.passed).map(|(plan, _)| &plan.candidate).collect();
+    for candidate in &failed {
+        assert_eq!(failed.iter().filter(|other| other == &candidate).count(), 1, "{candidate:?}");
+    }
+    assert_eq!(of(&done, Identity::FINAL)[0].engine.threads, 2);
+}
