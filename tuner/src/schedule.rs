@@ -168,6 +168,10 @@ impl View<'_> {
         let upper = |p: &Prediction| p.rate_gflops.ln() + p.sd;
         let leaders = self.leaders(LEADERS).into_iter();
         let (candidate, predicted) = leaders.max_by(|a, b| upper(&a.1).total_cmp(&upper(&b.1)))?;
+        if candidate == *self.baseline {
+            // Nobody to race with it yet: look on.
+            return self.explore();
+        }
         let mut plan = self.plan(candidate, RACE, "a leader again");
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
