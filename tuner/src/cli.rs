@@ -40,7 +40,7 @@ pub struct TuneArgs {
     /// Wall-clock time for everything, final run included: 90s, 2m, 4h, 1h30m; at least 30s
     #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present = "resume", conflicts_with = "resume")]
     pub budget: Option<Duration>,
-    /// Folder for the results; runs/<host>-<date-time> by default
+    /// Folder for the results; runs/HOST-DATE-TIME by default
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
     /// Go on with the session in this run folder, with the flags it was started with
