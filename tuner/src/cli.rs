@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
 use space::KernelChoice;
+
+use crate::strategy::NAMES;
 
 /// Autotuner for High Performance Linpack.
 ///
@@ -61,9 +64,10 @@ pub struct TuneArgs {
     /// Use the rates of this machine.toml instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
-    /// How the next point is chosen
-    #[arg(long, value_enum, default_value_t = StrategyName::Bayes, conflicts_with = "resume")]
-    pub strategy: StrategyName,
+    /// How the next point is chosen: a Gaussian process with the model as its mean, refined by Nelder–Mead; Nelder–Mead
+    /// alone; uniform without replacement; or local search
+    #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
+    pub strategy: String,
     /// Seed of all random choices
     #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
@@ -132,31 +136,6 @@ pub struct OutputArgs {
     /// Say why each trial was chosen
     #[arg(long, short, conflicts_with = "quiet")]
     pub verbose: bool,
-}
-
-/// Strategies by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StrategyName {
-    /// Gaussian process with the model as its mean, refined by Nelder–Mead
-    Bayes,
-    /// Nelder–Mead alone, on real runs
-    NelderMead,
-    /// Uniform without replacement
-    Random,
-    /// Best-improvement neighbourhood search
-    Local,
-}
-
-impl StrategyName {
-    /// The name in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bayes => "bayes",
-            Self::NelderMead => "nelder-mead",
-            Self::Random => "random",
-            Self::Local => "local",
-        }
-    }
 }
 
 /// Parses a duration such as `90s`, `2m`, `1h30m`; a bare number counts seconds.

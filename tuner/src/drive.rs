@@ -56,7 +56,7 @@ pub struct Drive<'a> {
     pub baseline: &'a Candidate,
     /// The clock.
     pub budget: Budget,
-    /// Orders from the largest safe one down to the target; just the target when the user chose it.
+    /// Orders of the final run, from the target to the largest safe one; the target alone when the user chose it.
     pub final_n: std::ops::RangeInclusive<usize>,
     /// Starts runs.
     pub runs: &'a RealRuns,

@@ -255,6 +255,8 @@ pub struct Identity {
 impl Identity {
     /// [`Row::strategy`] of a run of the baseline configuration.
     pub const BASELINE: &str = "baseline";
+    /// [`Row::strategy`] of the repeats that decide between the leaders.
+    pub const RACE: &str = "race";
     /// [`Row::strategy`] of the runs that compare best and baseline once the best is chosen.
     pub const CONFIRM: &str = "confirm";
     /// [`Row::strategy`] of the final, verified run.

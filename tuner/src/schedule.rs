@@ -30,9 +30,6 @@ const LEADERS: usize = 3;
 /// Expected costs that are kept for the final run at least: it may take a little longer than expected.
 const RESERVE: f64 = 1.05;
 
-/// [`Row::strategy`] of the repeats that decide between the leaders.
-pub const RACE: &str = "race";
-
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -172,7 +169,7 @@ impl View<'_> {
             // Nobody to race with it yet: look on.
             return self.explore();
         }
-        let mut plan = self.plan(candidate, RACE, "a leader again");
+        let mut plan = self.plan(candidate, Identity::RACE, "a leader again");
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
         Some(plan)

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
+use space::out::progress;
+
 use crate::Watch;
 
-/// Writes one line per report, as Netlib's program does when built for it:
-/// `Column=000001024 Fraction=12.8% Gflops=9.731e+01`.
+/// Writes one line per report, see [`progress`].
 pub struct ProgressLines<W>(Mutex<W>);
 
 impl<W: Write + Send> ProgressLines<W> {
@@ -18,24 +19,10 @@ impl<W: Write + Send> ProgressLines<W> {
 
 impl<W: Write + Send> Watch for ProgressLines<W> {
     fn column(&self, done: usize, n: usize, rate_gflops: f64) {
-        let percent = done as f64 * 100.0 / n as f64;
-        let rate = c_exponent(rate_gflops);
+        let line = progress(done, n, rate_gflops);
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Progress that nobody reads any more is no reason to end the run.
-        let _ = writeln!(out, "Column={done:09} Fraction={percent:4.1}% Gflops={rate:>9}").and_then(|()| out.flush());
-    }
-}
-
-/// C's `%.3e`: an exponent of a sign and at least two digits.
-fn c_exponent(value: f64) -> String {
-    let text = format!("{value:.3e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => match exponent.strip_prefix('-') {
-            Some(exponent) => format!("{digits}e-{exponent:0>2}"),
-            None => format!("{digits}e+{exponent:0>2}"),
-        },
-        // Infinite or not a number.
-        None => text,
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }
 

@@ -241,6 +241,18 @@ pub fn report(dat: &HplDat, results: &[RunResult]) -> String {
     out + &footer(&tally, dat.threshold)
 }
 
+/// A line of progress as Netlib's program prints it when built for it: `done` of `n` columns are factored, at a mean
+/// rate in GFLOP/s. Without a line feed.
+///
+/// ```
+/// let line = space::out::progress(1024, 8000, 97.3125);
+/// assert_eq!(line, "Column=000001024 Fraction=12.8% Gflops=9.731e+01");
+/// ```
+pub fn progress(done: usize, n: usize, rate_gflops: f64) -> String {
+    let percent = done as f64 * 100.0 / n as f64;
+    format!("Column={done:09} Fraction={percent:4.1}% Gflops={}", exponential(rate_gflops, 9, 3))
+}
+
 /// `value` as C's `%w.de` prints it: `1.0210e+02`.
 fn exponential(value: f64, width: usize, digits: usize) -> String {
     let text = match format!("{value:.digits$e}").split_once('e') {

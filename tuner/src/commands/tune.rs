@@ -177,7 +177,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         budget_s,
         elapsed_s: 0.0,
         seed: args.seed,
-        strategy: args.strategy.name().to_owned(),
+        strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
         kernels: args.blas.clone(),

@@ -102,7 +102,7 @@ fn a_session_has_all_stages_in_order_and_ends_with_the_best() {
     assert_eq!(done[0].0.strategy, Identity::BASELINE);
     let stage = |row: &Row| match row.strategy.as_str() {
         Identity::BASELINE => 0,
-        RACE => 2,
+        Identity::RACE => 2,
         Identity::CONFIRM => 3,
         Identity::FINAL => 4,
         _ => 1,

@@ -163,14 +163,6 @@ fn score(
             false
         };
         let history = session(strategy, &landscape.space, prior.as_ref(), seed, &run, count, limit);
-        if std::env::var("TRACE").is_ok() && seed < 10 {
-            let shown = history
-                .trials
-                .iter()
-                .take(14)
-                .map(|trial| format!("{:?}{:+.1}", trial.point.0, 100.0 * (means[&trial.point] / best - 1.0)));
-            println!("{}", shown.collect::<Vec<_>>().join(" "));
-        }
         for (goal, hits) in GOALS.iter().zip(&mut hits) {
             let hit = history.trials.iter().position(|trial| means[&trial.point] >= best * (1.0 - goal));
             hits.push(hit.map_or(limit + 1, |at| at + 1));
