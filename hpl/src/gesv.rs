@@ -15,9 +15,10 @@ use crate::kernels::Kernels;
 use crate::mat::MatMut;
 use crate::panel::{self, Panel, PanelMut, Pool};
 use crate::phases::{Phase, Phases};
-use crate::plan::{PanelShape, Plan, Section, Step, Task};
+use crate::plan::{PanelShape, Part, Plan, Section, Step, Task};
 use crate::swap::{Exchange, Moves};
 use crate::team::{HelperPanicked, Team};
+use crate::trace::Trace;
 use crate::update::{self, Queue, Slab, Update};
 use crate::watch::Watch;
 
@@ -44,6 +45,7 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     panel_pool: Pool,
     row_pool: Pool,
     pub(crate) phases: Phases,
+    trace: &'a Trace,
     step: usize,
 }
 
@@ -56,6 +58,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         params: &'a HplParams,
         ring: Ring,
         rank: usize,
+        trace: &'a Trace,
     ) -> Self {
         // Every panel that this process column factors is at most as long as its first.
         let own = (0..plan.steps()).find(|&k| plan.layout.cols.block_owner(k) == grid.col);
@@ -74,6 +77,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             panel_pool: Pool::new(plan.depth + 1, words),
             row_pool: Pool::default(),
             phases: Phases::new(rank, plan.steps() + 1),
+            trace,
             step: 0,
         }
     }
@@ -142,6 +146,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         Ok(())
     }
 
+    /// Adds what this thread did for panel `k` since `start` to the phases of the step; returns the present.
+    fn record(&mut self, k: usize, phase: Phase, part: Option<Part>, start: Instant) -> Instant {
+        let now = self.phases.add(self.step, phase, start);
+        self.trace.span(0, k, phase, part, (start, now));
+        now
+    }
+
     /// Factors a panel of `a` and leaves its U there.
     fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>) -> Result<(), PeerGone> {
         let start = Instant::now();
@@ -168,7 +179,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             cols.col_mut(j)[..=j].copy_from_slice(&panel.l1().col(j)[..=j]);
         }
         self.factored = Some(panel.msg().clone());
-        self.phases.add(self.step, Phase::Fact, start);
+        self.record(shape.k, Phase::Fact, None, start);
         Ok(())
     }
 
@@ -180,7 +191,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             None => Broadcast::receive(row, self.ring, shape.col, shape.words()),
         };
         self.coming = Some((*shape, broadcast));
-        self.phases.add(self.step, Phase::Lbcast, start);
+        self.record(shape.k, Phase::Lbcast, None, start);
     }
 
     /// Passes the coming panel on if it has arrived.
@@ -202,7 +213,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             self.info = panel.info();
         }
         self.panels.push_back(panel);
-        self.phases.add(self.step, Phase::Lbcast, start);
+        self.record(shape.k, Phase::Lbcast, None, start);
         Ok(())
     }
 
@@ -221,7 +232,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let u = MatMut::new(u, shape.jb, n, shape.jb);
         let exchange = Exchange { column: &self.grid.col_comm, rows, swap: self.params.swap };
         exchange.run(team, &moves, cols, u, &mut self.row_pool)?;
-        self.phases.add(self.step, Phase::Rs, start);
+        self.record(self.step, Phase::Rs, Some(section.part), start);
         Ok(())
     }
 
@@ -239,7 +250,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (rows, ii) = (&self.plan.layout.rows, panel.shape().ii);
         let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - ii).collect();
         let l2 = update::pack(self.kernels, team, panel.l2())?;
-        self.phases.add(self.step, Phase::Update, start);
+        self.record(self.step, Phase::Update, None, start);
         Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, interchanges: (self.grid.p == 1).then(in_place) })
     }
 
@@ -257,10 +268,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let shape = self.current().shape();
         let trailing = from.sub(shape.ii, 0, shape.mp, section.cols.len());
         let queue = Queue::new(slab(shape, u, trailing, self.grid.p), team.threads());
-        let helper = |_| {
+        let (step, part, trace) = (self.step, section.part, self.trace);
+        let helper = |thread| {
+            let mut recorder = trace.recorder(thread, step, part);
             while let Some(mut slab) = queue.next() {
                 update.interchange(&mut slab);
+                recorder.done(Phase::Rs);
                 update.multiply(slab);
+                recorder.done(Phase::Update);
             }
         };
         let first_thread = || -> Result<Instant, Error> {
@@ -274,14 +289,15 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             let mut clock = Instant::now();
             while let Some(mut slab) = queue.next() {
                 update.interchange(&mut slab);
-                clock = self.phases.add(self.step, Phase::Rs, clock);
+                clock = self.record(step, Phase::Rs, Some(part), clock);
                 update.multiply(slab);
-                clock = self.phases.add(self.step, Phase::Update, clock);
+                clock = self.record(step, Phase::Update, Some(part), clock);
                 self.poll()?;
             }
             Ok(clock)
         };
         let clock = team.fork(&helper, first_thread)??;
+        // Counted, but not recorded as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, clock);
         Ok(self.receive()?)
     }

@@ -26,6 +26,7 @@ mod residual;
 mod solve;
 mod swap;
 pub mod team;
+pub mod trace;
 mod trsv;
 mod update;
 mod watch;

@@ -10,6 +10,7 @@ mod tests;
 
 use std::any::Any;
 use std::path::Path;
+use std::time::Instant;
 use std::{io, thread};
 
 use space::order;
@@ -21,6 +22,7 @@ pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::progress::ProgressLines;
 use crate::comm::threads;
 use crate::kernels::{self, KernelError, Kernels};
+use crate::trace::Span;
 use crate::{Error, Report, Residual, Watch, affinity, files, host, solve};
 
 /// How a run is made, beside what is run.
@@ -99,6 +101,8 @@ pub struct Run {
     pub result: RunResult,
     /// The check with its norms; `None` where [`RunResult::residual`] is.
     pub residual: Option<Residual>,
+    /// What each thread of each rank did when; empty unless [`RunOptions::watch`] wants it.
+    pub spans: Vec<Span>,
 }
 
 /// The kernels loaded: what the runs of one program share.
@@ -189,8 +193,20 @@ impl Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };
-        Ok(Run { result, residual })
+        Ok(Run { result, residual, spans: on_one_clock(&reports) })
     }
+}
+
+/// The spans of all ranks, with times since the first rank began.
+fn on_one_clock(reports: &[Report]) -> Vec<Span> {
+    let zero = reports.iter().map(|report| report.started).min();
+    let since = |started: Instant| zero.map_or(0.0, |zero| (started - zero).as_secs_f64());
+    let shifted = |report: &Report| {
+        let shift_s = since(report.started);
+        let shift = move |span: &Span| Span { start_s: span.start_s + shift_s, end_s: span.end_s + shift_s, ..*span };
+        report.spans.iter().map(shift).collect::<Vec<_>>()
+    };
+    reports.iter().flat_map(shifted).collect()
 }
 
 /// Starts the ranks and waits for all of them; the report of each, in order.

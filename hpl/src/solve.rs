@@ -19,6 +19,7 @@ use crate::plan::Plan;
 use crate::reduce;
 use crate::residual::{self, Residual};
 use crate::team::{Team, TeamParams, with_team};
+use crate::trace::{Span, Trace};
 use crate::trsv;
 use crate::watch::Watch;
 
@@ -40,6 +41,11 @@ pub struct Report {
     pub check_s: f64,
     /// Time of this rank's first thread in each phase of each step.
     pub phases: Vec<PhaseTime>,
+    /// What each thread of this rank did when, with times since [`started`](Self::started); empty unless the
+    /// [`Watch`] wants it.
+    pub spans: Vec<Span>,
+    /// When this rank began the factorization, all ranks being there.
+    pub started: Instant,
     /// The solution, N elements; empty when there is none.
     pub x: Vec<f64>,
 }
@@ -112,11 +118,12 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         self.generate(team, layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
         // Its pages are mapped before the clock runs.
         u.fill(0.0);
-        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.ring, self.comm.rank());
+        let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
+        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.ring, self.comm.rank(), &trace);
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
-        let start = self.start()?;
+        let started = self.start()?;
         let a = MatMut::new(&mut memory, rows, cols, ld);
         let watch = (self.comm.rank() == 0).then_some(self.watch);
         let info = lu.factor(team, a, &mut u, watch)?;
@@ -126,9 +133,12 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
             let clock = Instant::now();
             let a = MatMut::new(&mut memory, rows, cols, ld);
             x = trsv::solve(&plan, grid, team, a.as_ref())?;
-            lu.phases.add(plan.steps(), Phase::Trsv, clock);
+            let end = lu.phases.add(plan.steps(), Phase::Trsv, clock);
+            trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
         }
-        let time_s = self.seconds_since(start)?;
+        let time_s = self.seconds_since(started)?;
+        let phases = lu.phases.into_steps();
+        let spans = trace.into_spans(self.comm.rank(), started);
 
         // ‖A x − b‖
         let start = self.start()?;
@@ -137,7 +147,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let check = || residual::check(layout, grid, self.comm, team, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
-        Ok(Report { time_s, residual, info, generate_s, check_s, phases: lu.phases.into_steps(), x })
+        Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
     }
 
     fn memory(&self, len: usize) -> Result<Buffer, Error> {

@@ -1,9 +1,15 @@
 //! Progress of a run, told while it runs.
 
-/// Receives the progress of a factorization; called by rank 0 between steps, from its first thread.
+/// Receives the progress of a factorization.
 pub trait Watch: Sync {
+    /// Called by rank 0 between steps, from its first thread:
     /// `done` of `n` columns are factored; `rate_gflops` is the mean rate of the whole run until now.
     fn column(&self, done: usize, n: usize, rate_gflops: f64);
+
+    /// Whether the run shall record its time spans, see [`crate::trace`].
+    fn wants_spans(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody watches.

@@ -4,6 +4,7 @@ use super::*;
 use crate::comm::PeerGone;
 use crate::kernels::Builtin;
 use crate::mat::{Mat, MatMut};
+use crate::phases::Phase;
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
     let hpl = HplParams { nb: 16, ..HplParams::baseline(n, p, q) };
@@ -29,6 +30,49 @@ fn a_run_yields_its_record() {
     let path = folder.path().join("result.json");
     write_result(&path, &result).unwrap();
     assert_eq!(serde_json::from_slice::<RunResult>(&std::fs::read(path).unwrap()).unwrap(), result);
+}
+
+/// Wants the spans.
+struct Recording;
+
+impl Watch for Recording {
+    fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
+
+    fn wants_spans(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn spans_tell_who_did_what_when() {
+    let mut asked = candidate(640, 2, 2);
+    (asked.hpl.nb, asked.hpl.depth, asked.engine.threads) = (64, 1, 2);
+    assert!(run_candidate_spans(&asked, &()).is_empty());
+    let spans = run_candidate_spans(&asked, &Recording);
+    // Ten panels, each factored by the two ranks of its process column and received by all four.
+    for step in 0..10 {
+        let ranks = |phase: Phase| {
+            let mut ranks: Vec<u32> =
+                spans.iter().filter(|span| (span.phase, span.step) == (phase, step)).map(|span| span.rank).collect();
+            ranks.sort_unstable();
+            ranks.dedup();
+            ranks
+        };
+        assert_eq!(ranks(Phase::Fact), [step % 2, step % 2 + 2]);
+        assert_eq!(ranks(Phase::Lbcast), [0, 1, 2, 3]);
+    }
+    assert_eq!(spans.iter().filter(|span| span.phase == Phase::Trsv).count(), 4);
+    assert!(spans.iter().any(|span| span.thread == 1 && span.phase == Phase::Update), "helpers are recorded");
+    // A thread does one thing at a time.
+    for thread in spans.chunk_by(|a, b| (a.rank, a.thread) == (b.rank, b.thread)) {
+        assert!(thread.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s), "{thread:?}");
+        assert!(thread.iter().all(|span| 0.0 <= span.start_s && span.start_s <= span.end_s));
+    }
+}
+
+fn run_candidate_spans(candidate: &Candidate, watch: &dyn Watch) -> Vec<Span> {
+    let runner = Runner::new(&candidate.engine.kernels).unwrap();
+    runner.run(candidate, &RunOptions { watch, ..OPTIONS }).unwrap().spans
 }
 
 #[test]
