@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Share, Weights};
+
 /// Engine parameters of one run. Every field acts; missing fields take their default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -14,11 +16,23 @@ pub struct EngineParams {
     pub huge_pages: bool,
     /// The kernels under the factorization.
     pub kernels: KernelChoice,
+    /// Part of the local trailing columns in the right section, whose row exchange hides behind the update of
+    /// the left one and the other way round; at least 0, which is no split, and below 1. Acts for P > 1.
+    pub split: Share,
+    /// Relative speeds of process rows and columns.
+    #[serde(skip_serializing_if = "Weights::is_empty")]
+    pub weights: Weights,
 }
 
 impl Default for EngineParams {
     fn default() -> Self {
-        Self { threads: 1, huge_pages: true, kernels: KernelChoice::Builtin }
+        Self {
+            threads: 1,
+            huge_pages: true,
+            kernels: KernelChoice::Builtin,
+            split: Share::ZERO,
+            weights: Weights::default(),
+        }
     }
 }
 

@@ -20,8 +20,10 @@ pub mod out;
 pub mod params;
 pub mod result;
 pub mod rules;
+pub mod share;
 
 pub use candidate::Candidate;
 pub use engine::{EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
+pub use share::{Share, Weights};

@@ -1,6 +1,6 @@
 //! Hard rules: what a run must satisfy, each with its reason.
 
-use crate::{Bcast, Candidate};
+use crate::{Bcast, Candidate, Share};
 
 /// Threads, over all ranks of one process, beyond which a wrong number is likelier than a large machine.
 pub const MAX_THREADS: usize = 16_384;
@@ -37,6 +37,30 @@ pub enum RuleError {
         q: usize,
         /// Threads of each rank.
         threads: usize,
+    },
+    /// A right section that would be everything.
+    #[error("split must be at least 0 and below 1, found {found}")]
+    Split {
+        /// The value.
+        found: Share,
+    },
+    /// Weights that do not fit the grid.
+    #[error("weights.{axis} must hold {name}={expected} speeds or none, found {found}")]
+    Weights {
+        /// `rows` or `columns`.
+        axis: &'static str,
+        /// P or Q.
+        name: &'static str,
+        /// Its value.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// Weights that leave the matrix to nobody.
+    #[error("weights.{axis} are all 0, so that nobody would own the matrix; make one of them positive")]
+    NoWeight {
+        /// `rows` or `columns`.
+        axis: &'static str,
     },
     /// A value of HPL that our engine does not run yet.
     #[error("{name} {found} is not supported by this engine; use {supported}")]
@@ -83,6 +107,7 @@ impl Candidate {
         if total.is_none_or(|total| total > MAX_THREADS) {
             return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
         }
+        self.check_shares()?;
         if hpl.depth > 1 {
             return Err(RuleError::Unsupported { name: "DEPTH", found: hpl.depth.to_string(), supported: "0 or 1" });
         }
@@ -90,6 +115,28 @@ impl Candidate {
             let supported = "1ring, 1ringM, 2ring or 2ringM (codes 0 to 3)";
             let found = crate::params::Coded::name(hpl.bcast).to_owned();
             return Err(RuleError::Unsupported { name: "BCAST", found, supported });
+        }
+        Ok(())
+    }
+
+    /// The rules of split and weights.
+    fn check_shares(&self) -> Result<(), RuleError> {
+        let engine = &self.engine;
+        if engine.split.get() >= 1.0 {
+            return Err(RuleError::Split { found: engine.split });
+        }
+        let axes =
+            [("rows", "P", self.hpl.p, &engine.weights.rows), ("columns", "Q", self.hpl.q, &engine.weights.columns)];
+        for (axis, name, expected, weights) in axes {
+            if weights.is_empty() {
+                continue;
+            }
+            if weights.len() != expected {
+                return Err(RuleError::Weights { axis, name, expected, found: weights.len() });
+            }
+            if weights.iter().all(|&weight| weight == Share::ZERO) {
+                return Err(RuleError::NoWeight { axis });
+            }
         }
         Ok(())
     }

@@ -39,6 +39,8 @@ use Type::{Bool, Float, Text, UInt};
 pub trait Table: Serialize + DeserializeOwned {
     /// Its fields by name, in order.
     const COLUMNS: &'static [(&'static str, Type)];
+    /// Columns that older files lack, with the schema version that brought them; serde knows their defaults.
+    const LATER: &'static [(&'static str, u32)] = &[];
 }
 
 impl Table for Row {
@@ -72,6 +74,8 @@ impl Table for Row {
         ("threads", UInt),
         ("huge_pages", Bool),
         ("kernels", Text),
+        ("split", Float),
+        ("weights", Text),
         ("extra", Text),
         ("predicted_rate_gflops", Float),
         ("predicted_sd", Float),
@@ -91,6 +95,7 @@ impl Table for Row {
         ("kernel", Text),
         ("versions", Text),
     ];
+    const LATER: &'static [(&'static str, u32)] = &[("split", 2), ("weights", 2)];
 }
 
 impl Table for PhaseTime {
@@ -126,14 +131,19 @@ pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
         .map_err(|_| RecordError::damaged(path, "a page does not hold what the footer promises"))?;
     let frame = decoded.map_err(|e| RecordError::damaged(path, e))?;
     let damaged = |e: PolarsError| RecordError::damaged(path, e);
+    let mut newest = None;
     if let Ok(versions) = frame.column("schema_version") {
-        let newest = versions.as_materialized_series().u64().map_err(damaged)?.iter().flatten().max();
+        newest = versions.as_materialized_series().u64().map_err(damaged)?.iter().flatten().max();
         if let Some(found) = newest.filter(|&found| found > u64::from(ROW_SCHEMA)) {
             return Err(RecordError::Newer { path: path.to_path_buf(), found, known: ROW_SCHEMA });
         }
     }
     let mut maps = vec![Map::new(); frame.height()];
+    let later = |name| T::LATER.iter().any(|&(known, since)| known == name && newest < Some(u64::from(since)));
     for &(name, kind) in T::COLUMNS {
+        if later(name) && frame.column(name).is_err() {
+            continue;
+        }
         let column = frame.column(name).map_err(damaged)?.as_materialized_series();
         for (map, value) in maps.iter_mut().zip(values(column, kind).map_err(damaged)?) {
             map.insert(name.to_owned(), value);
@@ -303,6 +313,23 @@ mod tests {
         assert!(message.contains("schema_version"), "{message}");
         write(&path, &[Row { schema_version: ROW_SCHEMA + 1, ..row(0) }]).unwrap();
         assert!(matches!(read::<Row>(&path), Err(RecordError::Newer { .. })));
+    }
+
+    /// A file without the columns that came later, of the version before them and of today's.
+    #[test]
+    fn an_older_file_is_read_with_its_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trials.parquet");
+        for (schema_version, readable) in [(1, true), (ROW_SCHEMA, false)] {
+            let old = Row { schema_version, ..row(0) };
+            let mut frame = decode(encode(std::slice::from_ref(&old)).unwrap()).unwrap();
+            frame = frame.drop("split").and_then(|frame| frame.drop("weights")).unwrap();
+            ParquetWriter::new(std::fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+            match read::<Row>(&path) {
+                Ok(rows) => assert!(readable && rows == [old]),
+                Err(error) => assert!(!readable && error.to_string().contains("split"), "{error}"),
+            }
+        }
     }
 
     #[test]

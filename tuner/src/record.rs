@@ -5,7 +5,7 @@
 
 use objectives::{Failure, Measurement};
 use serde::{Deserialize, Serialize};
-use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Swap};
+use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
 
 use crate::session::Session;
 use crate::strategy::Prediction;
@@ -17,7 +17,9 @@ mod outcome;
 pub use outcome::Outcome;
 
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
-pub const ROW_SCHEMA: u32 = 1;
+///
+/// Version 2 added `split` and `weights`; rows of version 1 are read as without them.
+pub const ROW_SCHEMA: u32 = 2;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +84,12 @@ pub struct Row {
     pub huge_pages: bool,
     /// Kernels: `builtin` or the path of a BLAS.
     pub kernels: KernelChoice,
+    /// Part of the local columns in the right section of the split update; 0 is no split.
+    #[serde(default)]
+    pub split: Share,
+    /// Relative speeds of process rows and columns as JSON text; null when they are equal.
+    #[serde(default, with = "weights_text")]
+    pub weights: Weights,
     /// Dimensions that only this engine has, as a JSON object.
     pub extra: Option<String>,
 
@@ -171,6 +179,8 @@ impl Row {
             threads: engine.threads,
             huge_pages: engine.huge_pages,
             kernels: engine.kernels.clone(),
+            split: engine.split,
+            weights: engine.weights.clone(),
             extra: None,
             predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
             predicted_sd: predicted.and_then(|p| finite(p.sd)),
@@ -221,13 +231,35 @@ impl Row {
                 u: self.u,
                 equil: self.equil,
             },
-            engine: EngineParams { threads: self.threads, huge_pages: self.huge_pages, kernels: self.kernels.clone() },
+            engine: EngineParams {
+                threads: self.threads,
+                huge_pages: self.huge_pages,
+                kernels: self.kernels.clone(),
+                split: self.split,
+                weights: self.weights.clone(),
+            },
         }
     }
 
     /// The measured score: GFLOP/s of a full run whose residual passed.
     pub fn score_gflops(&self) -> Option<f64> {
         self.rate_gflops.filter(|_| self.passed && self.fidelity == Fidelity::Full)
+    }
+}
+
+/// Weights in one cell of a flat row.
+mod weights_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+    use space::Weights;
+
+    pub(super) fn serialize<S: Serializer>(weights: &Weights, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = (!weights.is_empty()).then(|| serde_json::to_string(weights)).transpose();
+        text.map_err(ser::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Weights, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map_or(Ok(Weights::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
     }
 }
 

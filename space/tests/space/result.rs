@@ -3,11 +3,17 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use space::result::{PhaseTime, RESULT_SCHEMA};
-use space::{EngineParams, KernelChoice, RunResult};
+use space::{Candidate, EngineParams, HplParams, KernelChoice, RunResult, Share};
 
 use crate::strategies::candidate;
 
 proptest! {
+    #[test]
+    fn engine_params_come_back(candidate in candidate()) {
+        let text = toml::to_string(&candidate.engine).unwrap();
+        prop_assert_eq!(toml::from_str::<EngineParams>(&text).unwrap(), candidate.engine);
+    }
+
     #[test]
     fn round_trip(candidate in candidate(), time_s in 1e-9..1e9f64, residual in proptest::option::of(0.0..1e9f64),
                   info in 0..9usize, phases in vec((0..9u32, 0.0..9.0f64), 0..5), text in "\\PC{0,20}") {
@@ -39,4 +45,33 @@ fn engine_params_are_strict_about_keys_and_complete_by_default() {
     assert!(parsed.huge_pages);
     assert_eq!(toml::from_str::<EngineParams>(&toml::to_string(&parsed).unwrap()).unwrap(), parsed);
     assert!(toml::from_str::<EngineParams>("thread = 2").unwrap_err().to_string().contains("thread"));
+}
+
+#[test]
+fn shares_are_checked_when_read() {
+    let parsed: EngineParams = toml::from_str("split = 0.5\n[weights]\ncolumns = [1, 0, 2.5]").unwrap();
+    assert_eq!(parsed.split.get(), 0.5);
+    assert_eq!(parsed.weights.columns.iter().map(|share| share.get()).collect::<Vec<_>>(), [1.0, 0.0, 2.5]);
+    assert!(parsed.weights.rows.is_empty() && !parsed.weights.is_empty());
+    for bad in ["split = -0.5", "split = nan", "[weights]\nrows = [1, inf]"] {
+        let message = toml::from_str::<EngineParams>(bad).unwrap_err().to_string();
+        assert!(message.contains("a share must be a finite number of at least 0, found"), "{message}");
+    }
+    assert!(toml::from_str::<EngineParams>("[weights]\nrow = [1]").unwrap_err().to_string().contains("row"));
+    assert_eq!(Share::new(-0.0).unwrap().get().to_bits(), 0);
+    assert_eq!(toml::to_string(&EngineParams::default()).unwrap().find("weights"), None);
+}
+
+#[test]
+fn rules_of_shares_name_the_way_out() {
+    let check = |text: &str| {
+        let engine = toml::from_str(text).unwrap();
+        Candidate { hpl: HplParams::baseline(1000, 2, 3), engine }.check().map_err(|rule| rule.to_string())
+    };
+    assert_eq!(check("split = 0.99\n[weights]\nrows = [0, 1]\ncolumns = [1, 2, 3]"), Ok(()));
+    assert_eq!(check("split = 1").unwrap_err(), "split must be at least 0 and below 1, found 1");
+    let long = check("[weights]\nrows = [1, 1, 1]").unwrap_err();
+    assert_eq!(long, "weights.rows must hold P=2 speeds or none, found 3");
+    let nobody = check("[weights]\ncolumns = [0, 0, 0]").unwrap_err();
+    assert_eq!(nobody, "weights.columns are all 0, so that nobody would own the matrix; make one of them positive");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use space::params::Coded;
-use space::{Candidate, EngineParams, HplParams, KernelChoice, Swap};
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Share, Swap, Weights};
 
 pub(crate) fn coded<T: Coded + std::fmt::Debug>() -> impl Strategy<Value = T> {
     select(T::ALL).prop_map(|(value, _)| value)
@@ -28,8 +28,21 @@ pub(crate) fn params() -> impl Strategy<Value = HplParams> {
 }
 
 pub(crate) fn candidate() -> impl Strategy<Value = Candidate> {
-    (params(), 1..4usize, any::<bool>()).prop_map(|(hpl, threads, huge_pages)| Candidate {
-        hpl,
-        engine: EngineParams { threads, huge_pages, kernels: KernelChoice::Builtin },
-    })
+    (params(), 1..4usize, any::<bool>(), share(1.0), weights()).prop_map(
+        |(hpl, threads, huge_pages, split, weights)| Candidate {
+            hpl,
+            engine: EngineParams { threads, huge_pages, kernels: KernelChoice::Builtin, split, weights },
+        },
+    )
+}
+
+/// A share below `end`.
+pub(crate) fn share(end: f64) -> impl Strategy<Value = Share> {
+    prop_oneof![Just(0.0), Just(0.5), 0.0..end].prop_map(|value| Share::new(value).unwrap())
+}
+
+/// Speeds of any number of rows and columns.
+pub(crate) fn weights() -> impl Strategy<Value = Weights> {
+    let speeds = || proptest::collection::vec(share(1e9), 0..4);
+    (speeds(), speeds()).prop_map(|(rows, columns)| Weights { rows, columns })
 }

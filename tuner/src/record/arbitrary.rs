@@ -71,6 +71,15 @@ fn any_kernels() -> impl Strategy<Value = KernelChoice> {
     any::<String>().prop_map(KernelChoice::from)
 }
 
+fn any_share() -> impl Strategy<Value = Share> {
+    (0.0..1e300).prop_map(|value| Share::new(value).unwrap())
+}
+
+fn any_weights() -> impl Strategy<Value = Weights> {
+    let speeds = || proptest::collection::vec(any_share(), 0..3);
+    (speeds(), speeds()).prop_map(|(rows, columns)| Weights { rows, columns })
+}
+
 /// Any row with finite numbers and any text.
 pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     let identity = (any::<u64>(), of(any::<u64>()), of(any::<u64>()), any::<String>(), any::<String>());
@@ -80,12 +89,14 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
         proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
         proptest::sample::select(vec![Fidelity::Timeline, Fidelity::Window, Fidelity::Full]),
         (any_kernels(), any::<bool>(), any::<bool>(), of(any::<String>())),
+        (any_share(), any_weights()),
     );
     let numbers = (proptest::array::uniform5(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
     (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
-        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, (kernels, equil, huge_pages, extra)) = words;
+        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, engine, (split, weights)) = words;
+        let (kernels, equil, huge_pages, extra) = engine;
         let ([predicted_rate_gflops, predicted_sd, time_s, rate_gflops, residual], fixed) = numbers;
         Row {
             trial: identity.0,
@@ -114,6 +125,8 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             threads,
             huge_pages,
             kernels,
+            split,
+            weights,
             extra,
             predicted_rate_gflops,
             predicted_sd,

@@ -1,0 +1,96 @@
+//! Shares: non-negative numbers that say how much of something a part gets.
+
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+/// A finite number of at least 0; 0 is never negative zero, so equal shares have equal bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Share(f64);
+
+impl Share {
+    /// Nothing.
+    pub const ZERO: Self = Self(0.0);
+
+    /// The share `value`.
+    ///
+    /// # Errors
+    /// [`NoShare`] when `value` is negative or not finite.
+    pub fn new(value: f64) -> Result<Self, NoShare> {
+        // Adding 0 makes +0 of −0.
+        if value.is_finite() && value >= 0.0 { Ok(Self(value + 0.0)) } else { Err(NoShare { found: value }) }
+    }
+
+    /// Its value, finite and at least 0.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A number that is no [`Share`].
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("a share must be a finite number of at least 0, found {found}")]
+pub struct NoShare {
+    /// The number.
+    pub found: f64,
+}
+
+// Neither NaN nor −0 is a share: equality by value is equality by bits.
+impl Eq for Share {}
+
+impl Hash for Share {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+impl TryFrom<f64> for Share {
+    type Error = NoShare;
+
+    fn try_from(value: f64) -> Result<Self, NoShare> {
+        Self::new(value)
+    }
+}
+
+impl From<Share> for f64 {
+    fn from(share: Share) -> Self {
+        share.0
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+        Self::new(value).map_err(|error| error.to_string())
+    }
+}
+
+/// Relative speeds of process rows and process columns: the parts of the matrix that they are dealt.
+///
+/// An empty list means equal speeds. A speed of 0 gets nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Weights {
+    /// Speed of each process row: P of them, or none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Share>,
+    /// Speed of each process column: Q of them, or none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Share>,
+}
+
+impl Weights {
+    /// Whether no speeds are given at all.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.columns.is_empty()
+    }
+}
