@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use space::{HplParams, Share, Weights};
+
 /// One distributed dimension: blocks of indices `0..len` and their owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
@@ -51,6 +53,41 @@ impl Axis {
         Self::new(len, nb, procs, (0..procs).cycle().take(len.div_ceil(nb)).collect())
     }
 
+    /// Blocks dealt so that each process has its part of every *suffix*: the trailing matrix stays balanced.
+    ///
+    /// `shares` are relative speeds, one per process. From the last block k to the first, each goes to
+    /// argmin_j (count_j + 1)/share_j; ties to the smallest (k − j) mod procs, so that equal shares give
+    /// [`block_cyclic`](Self::block_cyclic). In a suffix of `l` blocks process j owns more than
+    /// share_j/Σ·l − 1 blocks and at most share_j/Σ·(l + m − 1), with m processes of positive share: this is
+    /// D'Hondt's method, which never cuts a part and favours the large. No adjacency rule, as that of
+    /// \[HPL-GPU\], bounds a share by 1/2. Takes blocks × procs steps.
+    ///
+    /// # Panics
+    /// When `nb` is 0, a share is negative or not finite, or none is positive.
+    pub fn weighted(len: usize, nb: usize, shares: &[f64]) -> Self {
+        assert!(nb > 0, "blocks must exist");
+        let largest = shares.iter().copied().fold(0.0, f64::max);
+        assert!(
+            largest > 0.0 && shares.iter().all(|share| share.is_finite() && *share >= 0.0),
+            "shares are finite, none is negative and one is positive"
+        );
+        // By a power of two: products below stay in range, and exact where they were.
+        let unit = largest.log2().floor().exp2();
+        let shares: Vec<f64> = shares.iter().map(|share| share / unit).collect();
+        let procs = shares.len();
+        let (mut counts, mut owners) = (vec![0.0; procs], vec![0; len.div_ceil(nb)]);
+        for (k, owner) in owners.iter_mut().enumerate().rev() {
+            // In the order of ties: a later process must be strictly better.
+            let in_order = (0..procs).map(|back| (k % procs + procs - back) % procs).filter(|&j| shares[j] > 0.0);
+            let better = |best: usize, j: usize| {
+                if (counts[j] + 1.0) * shares[best] < (counts[best] + 1.0) * shares[j] { j } else { best }
+            };
+            *owner = in_order.reduce(better).unwrap_or_default();
+            counts[*owner] += 1.0;
+        }
+        Self::new(len, nb, procs, owners)
+    }
+
     /// Number of indices over all processes.
     pub fn len(&self) -> usize {
         self.len
@@ -85,6 +122,12 @@ impl Axis {
     /// Process that owns block `block`.
     pub fn block_owner(&self, block: usize) -> usize {
         self.owners[block]
+    }
+
+    /// Last block before `block` that process `proc` owns.
+    pub fn block_before(&self, proc: usize, block: usize) -> Option<usize> {
+        let owned = &self.owned[proc];
+        owned.partition_point(|&other| other < block).checked_sub(1).map(|at| owned[at])
     }
 
     /// Process that owns global index `global`.
@@ -163,6 +206,21 @@ impl Layout {
         Self { rows: Axis::block_cyclic(n, nb, p), cols: Axis::block_cyclic(n + 1, nb, q) }
     }
 
+    /// The distribution of a run: HPL's along axes without weights, by the weights along the others.
+    ///
+    /// # Panics
+    /// When there are neither P row weights nor none, neither Q column weights nor none, or all are 0.
+    pub fn of(hpl: &HplParams, weights: &Weights) -> Self {
+        let axis = |len, procs, weights: &[Share]| {
+            if weights.is_empty() {
+                return Axis::block_cyclic(len, hpl.nb, procs);
+            }
+            assert_eq!(weights.len(), procs, "one weight per process");
+            Axis::weighted(len, hpl.nb, &weights.iter().map(|weight| weight.get()).collect::<Vec<_>>())
+        };
+        Self { rows: axis(hpl.n, hpl.p, &weights.rows), cols: axis(hpl.n + 1, hpl.q, &weights.columns) }
+    }
+
     /// Order N of the system.
     pub fn n(&self) -> usize {
         self.rows.len()
@@ -170,62 +228,4 @@ impl Layout {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Every statement that an axis makes, checked against its owner table by counting.
-    fn check(axis: &Axis, owners: &[usize]) {
-        let total: usize = (0..axis.procs()).map(|p| axis.local_len(p)).sum();
-        assert_eq!(total, axis.len(), "local sizes sum to N");
-        assert_eq!((0..axis.blocks()).map(|b| axis.block(b).len()).sum::<usize>(), axis.len());
-        for p in 0..axis.procs() {
-            let mine: Vec<usize> = (0..axis.len()).filter(|g| owners[g / axis.nb()] == p).collect();
-            assert_eq!(axis.local_len(p), mine.len());
-            for (local, &global) in mine.iter().enumerate() {
-                assert_eq!((axis.owner(global), axis.local(global)), (p, local));
-                assert_eq!(axis.global(p, local), global);
-            }
-            for from in 0..=axis.len() + axis.nb() {
-                assert_eq!(axis.local_from(p, from), mine.iter().filter(|&&g| g < from).count());
-            }
-            let middle = mine.len() / 3..mine.len() - mine.len() / 4;
-            let runs = axis.runs(p, middle.clone());
-            let covered: Vec<usize> = runs.iter().flat_map(|run| run.global.clone()).collect();
-            assert_eq!(covered, mine[middle.clone()]);
-            assert!(runs.windows(2).all(|pair| pair[0].global.end < pair[1].global.start));
-            assert!(runs.iter().all(|run| axis.local(run.global.start) == run.local));
-        }
-    }
-
-    #[test]
-    fn edge_sizes() {
-        for nb in [1_usize, 2, 8] {
-            for n in [0, 1, nb - 1, nb, nb + 1, 5 * nb + 1] {
-                for procs in [1, 2, 3, 7] {
-                    let owners: Vec<usize> = (0..n.div_ceil(nb)).map(|b| b % procs).collect();
-                    check(&Axis::block_cyclic(n, nb, procs), &owners);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn b_belongs_to_the_owner_of_column_n() {
-        let layout = Layout::block_cyclic(6, 3, 2, 2);
-        assert_eq!((layout.rows.blocks(), layout.cols.blocks()), (2, 3));
-        assert_eq!((layout.cols.owner(6), layout.cols.local(6)), (0, 3));
-        let layout = Layout::block_cyclic(7, 3, 2, 2);
-        assert_eq!((layout.cols.owner(7), layout.cols.local(7)), (0, 4));
-    }
-
-    proptest! {
-        #[test]
-        fn any_table(nb in 1_usize..9, procs in 1_usize..6, tail in 0_usize..8, table in prop::collection::vec(0_usize..100, 0..30)) {
-            let owners: Vec<usize> = table.into_iter().map(|o| o % procs).collect();
-            let len = if owners.is_empty() { 0 } else { owners.len() * nb - tail % nb };
-            check(&Axis::new(len, nb, procs, owners.clone()), &owners);
-        }
-    }
-}
+mod tests;

@@ -105,7 +105,7 @@ struct Run<'a, C, K> {
 impl<C: Comm, K: Kernels> Run<'_, C, K> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
         let (hpl, grid) = (&self.candidate.hpl, self.grid);
-        let layout = Layout::block_cyclic(hpl.n, hpl.nb, hpl.p, hpl.q);
+        let layout = Layout::of(hpl, &self.candidate.engine.weights);
         let plan = Plan { layout, depth: hpl.depth };
         let layout = &plan.layout;
         let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));

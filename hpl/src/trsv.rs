@@ -45,7 +45,7 @@ pub(crate) fn solve<C: Comm>(plan: &Plan, grid: &Grid<C>, team: &mut Team<'_>, a
     for k in (0..plan.steps()).rev().filter(|&k| cols.block_owner(k) == grid.col) {
         trsv.take_over(k)?;
         let xk = trsv.block(k)?;
-        let urgent = trsv.rows_between(trsv.previous_block(k, grid.col), k);
+        let urgent = trsv.rows_between(cols.block_before(grid.col, k), k);
         trsv.subtract(k, &xk, urgent.clone(), team)?;
         sends.extend(trsv.pass_on(k, grid.col));
         trsv.subtract(k, &xk, 0..urgent.start, team)?;
@@ -56,11 +56,6 @@ pub(crate) fn solve<C: Comm>(plan: &Plan, grid: &Grid<C>, team: &mut Team<'_>, a
 }
 
 impl<C: Comm> Trsv<'_, C> {
-    /// Last block before `k` in process column `col`.
-    fn previous_block(&self, k: usize, col: usize) -> Option<usize> {
-        (0..k).rev().find(|&block| self.plan.layout.cols.block_owner(block) == col)
-    }
-
     /// Local rows of the blocks after `previous` and before `k`.
     fn rows_between(&self, previous: Option<usize>, k: usize) -> Range<usize> {
         let rows = &self.plan.layout.rows;
@@ -78,7 +73,7 @@ impl<C: Comm> Trsv<'_, C> {
     /// Sends the rows that process column `from`, done with block `k`, owes to that of block k − 1.
     fn pass_on(&self, k: usize, from: usize) -> Option<C::Send> {
         let to = self.column_of(k.checked_sub(1)?);
-        let rows = self.rows_between(self.previous_block(k, from), k);
+        let rows = self.rows_between(self.plan.layout.cols.block_before(from, k), k);
         (from == self.grid.col && to != from && !rows.is_empty()).then(|| {
             let len = rows.len();
             self.grid.row_comm.isend(to, tag::TRSV_Y, Arc::from(&self.y[rows]), 0..len)
@@ -88,7 +83,7 @@ impl<C: Comm> Trsv<'_, C> {
     /// Adds what the process column of block k + 1 has passed on.
     fn take_over(&mut self, k: usize) -> Result<(), PeerGone> {
         let from = self.column_of(k + 1);
-        let rows = self.rows_between(self.previous_block(k + 1, from), k + 1);
+        let rows = self.rows_between(self.plan.layout.cols.block_before(from, k + 1), k + 1);
         if from == self.grid.col || rows.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 use std::thread;
 
-use space::{Bcast, EngineParams, HplParams, Looking, Pmap, Swap};
+use space::{Bcast, EngineParams, HplParams, Looking, Pmap, Share, Swap, Weights};
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};
@@ -90,6 +90,31 @@ fn all_shapes_pass() {
             }
         }
         println!("N {n} NB {nb}: {count} runs passed after {:.0} s", start.elapsed().as_secs_f64());
+    }
+}
+
+/// Unequal process rows and columns: some own one block, some nothing of many panels, some nothing at all.
+#[test]
+fn any_owner_table_passes() {
+    let lists: [&[f64]; 6] =
+        [&[0.99, 0.01, 0.0], &[0.0, 1.0, 0.0], &[1.0, 2.0, 3.0], &[0.5, 0.25, 0.25], &[3.0, 3.0, 3.0], &[]];
+    let speeds = |list: &[f64], procs: usize| -> Vec<Share> {
+        let list: Vec<Share> = list.iter().take(procs).map(|&speed| Share::new(speed).unwrap()).collect();
+        if list.contains(&Share::new(0.0).unwrap()) && list.len() == 1 { Vec::new() } else { list }
+    };
+    let mut draw = Draw(99);
+    for (p, q) in [(1, 2), (2, 1), (2, 2), (2, 3), (3, 2)] {
+        for (rows, columns) in lists.into_iter().flat_map(|rows| lists.map(|columns| (rows, columns))) {
+            for n in [1, 15, 16, 300, 317] {
+                let mut candidate = candidate(n, 16, p, q, draw.from(&[1, 2]));
+                candidate.engine.weights = Weights { rows: speeds(rows, p), columns: speeds(columns, q) };
+                let hpl = &mut candidate.hpl;
+                (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&RINGS), draw.from(&SWAPS), draw.from(&[0, 1]));
+                (hpl.pfact, hpl.rfact, hpl.pmap) =
+                    (draw.from(&LOOKING), draw.from(&LOOKING), draw.from(&[Pmap::Row, Pmap::Column]));
+                passes(&candidate);
+            }
+        }
     }
 }
 
