@@ -1,22 +1,35 @@
-//! What every [`Comm`] must do; each case is run by all ranks of a fresh world.
+//! What every [`Comm`] must do; each case is run by all ranks of a fresh group.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Comm, Msg, PeerGone, Request, Tag};
+#[cfg(test)]
+use super::PeerGone;
+use super::{Comm, Msg, Request, Tag};
 
-/// A case by its name: the world sizes it runs on, and what each rank does.
-pub(super) struct Case<C> {
-    pub(super) name: &'static str,
-    pub(super) sizes: &'static [usize],
-    pub(super) run: fn(C),
+/// Group sizes of most cases.
+const ANY: &[usize] = &[1, 2, 3, 5, 6];
+/// Group sizes of those that need another rank.
+#[cfg(test)]
+const MANY: &[usize] = &[2, 3, 6];
+
+/// A case by its name: the group sizes it runs on, and what each rank does.
+pub struct Case<C> {
+    /// What must hold.
+    pub name: &'static str,
+    /// Sizes of the group.
+    pub sizes: &'static [usize],
+    /// What each rank does; it panics when something does not hold.
+    pub run: fn(C),
 }
 
-/// The cases in which every rank ends well or by [`PeerGone`].
-pub(super) fn cases<C: Comm>() -> Vec<Case<C>> {
-    let any: &[usize] = &[1, 2, 3, 5, 6];
-    let many: &[usize] = &[2, 3, 6];
-    let case = |name, sizes, run| Case { name, sizes, run };
+fn case<C>(name: &'static str, sizes: &'static [usize], run: fn(C)) -> Case<C> {
+    Case { name, sizes, run }
+}
+
+/// The cases in which every rank ends well.
+pub fn cases<C: Comm>() -> Vec<Case<C>> {
+    let any = ANY;
     vec![
         case("messages of one tag keep their order", any, order::<C>),
         case("receives get messages in the order they were posted", any, posted_order::<C>),
@@ -27,6 +40,15 @@ pub(super) fn cases<C: Comm>() -> Vec<Case<C>> {
         case("split by colour and key", any, split::<C>),
         case("nested splits have their own message space", &[6], nested::<C>),
         case("a barrier holds everybody", any, barriers::<C>),
+        case("requests dropped early do their work", any, dropped::<C>),
+    ]
+}
+
+/// The cases of a [`Comm`] whose failures reach its ranks as [`PeerGone`].
+#[cfg(test)]
+pub fn failures<C: Comm>() -> Vec<Case<C>> {
+    let many = MANY;
+    vec![
         case("who leaves after its last message harms nobody", many, leave_well::<C>),
         case("waiting for one who has left fails for all", many, leave_early::<C>),
         case("poison ends waits and barriers of all groups", &[6], poison::<C>),
@@ -39,9 +61,13 @@ fn mark(from: usize, tag: Tag, number: usize, len: usize) -> Vec<f64> {
     (0..len).map(|i| (from * 1_000_000 + tag as usize * 10_000 + number * 100 + i) as f64).collect()
 }
 
-fn send<C: Comm>(comm: &C, to: usize, tag: Tag, data: Vec<f64>) {
+fn send<C: Comm>(comm: &C, to: usize, tag: Tag, data: Vec<f64>) -> C::Send {
     let len = data.len();
-    comm.isend(to, tag, data.into(), 0..len).wait().unwrap();
+    comm.isend(to, tag, data.into(), 0..len)
+}
+
+fn wait(sends: impl IntoIterator<Item: Request<Done = ()>>) {
+    sends.into_iter().for_each(|send| send.wait().unwrap());
 }
 
 fn recv<C: Comm>(comm: &C, from: usize, tag: Tag, len: usize) -> Msg {
@@ -53,72 +79,69 @@ fn everybody<C: Comm>(comm: &C) -> Range<usize> {
 }
 
 fn order<C: Comm>(comm: C) {
+    let mut sends = Vec::new();
     for to in everybody(&comm) {
-        for number in 0..50 {
-            send(&comm, to, 7, mark(comm.rank(), 7, number, 3));
-        }
+        sends.extend((0..50).map(|number| send(&comm, to, 7, mark(comm.rank(), 7, number, 3))));
     }
     for number in 0..50 {
         for from in everybody(&comm) {
             assert_eq!(*recv(&comm, from, 7, 3), mark(from, 7, number, 3));
         }
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
 fn posted_order<C: Comm>(comm: C) {
     let posted: Vec<_> = (0..20).map(|_| comm.irecv((comm.rank() + 1) % comm.size(), 1, 1)).collect();
     comm.barrier().unwrap();
-    for number in 0..20 {
-        send(&comm, (comm.rank() + comm.size() - 1) % comm.size(), 1, vec![number as f64]);
-    }
+    let previous = (comm.rank() + comm.size() - 1) % comm.size();
+    let sends: Vec<_> = (0..20).map(|number| send(&comm, previous, 1, vec![f64::from(number)])).collect();
     for (number, recv) in posted.into_iter().enumerate().rev() {
         assert_eq!(*recv.wait().unwrap(), [number as f64]);
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
 fn tags<C: Comm>(comm: C) {
+    let mut sends = Vec::new();
     for to in everybody(&comm) {
-        for tag in 0..200 {
-            send(&comm, to, tag, mark(comm.rank(), tag, 0, 2));
-        }
+        sends.extend((0..200).map(|tag| send(&comm, to, tag, mark(comm.rank(), tag, 0, 2))));
     }
     for tag in (0..200).rev() {
         for from in everybody(&comm).rev() {
             assert_eq!(*recv(&comm, from, tag, 2), mark(from, tag, 0, 2));
         }
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
 fn ragged<C: Comm>(comm: C) {
     let lens = [0, 1, 2, 63, 64, 0, 4096, 100_003, 5];
     let buf: Arc<[f64]> = (0..200_000).map(f64::from).collect();
+    let mut sends = Vec::new();
     for to in everybody(&comm) {
-        for (offset, len) in lens.into_iter().enumerate() {
-            comm.isend(to, 3, Arc::clone(&buf), offset..offset + len).wait().unwrap();
-        }
+        let ranges = lens.into_iter().enumerate().map(|(offset, len)| offset..offset + len);
+        sends.extend(ranges.map(|range| comm.isend(to, 3, Arc::clone(&buf), range)));
     }
     for from in everybody(&comm) {
         for (offset, len) in lens.into_iter().enumerate() {
             assert_eq!(*recv(&comm, from, 3, len), buf[offset..offset + len]);
         }
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
 fn ring<C: Comm>(comm: C) {
     let next = (comm.rank() + 1) % comm.size();
     let previous = (comm.rank() + comm.size() - 1) % comm.size();
-    if comm.rank() == 0 {
-        send(&comm, next, 2, mark(0, 2, 0, 10));
-    }
+    let first = (comm.rank() == 0).then(|| send(&comm, next, 2, mark(0, 2, 0, 10)));
     let msg = recv(&comm, previous, 2, 10);
-    if comm.rank() != 0 {
-        let (buf, range) = msg.parts();
-        comm.isend(next, 2, buf, range).wait().unwrap();
-    }
+    let (buf, range) = msg.parts();
+    wait(first.or_else(|| Some(comm.isend(next, 2, buf, range))));
     assert_eq!(*msg, mark(0, 2, 0, 10));
     comm.barrier().unwrap();
 }
@@ -128,9 +151,7 @@ fn polling<C: Comm>(comm: C) {
     comm.barrier().unwrap();
     assert!(receives.iter_mut().all(|recv| !recv.ready()), "nothing has been sent yet");
     comm.barrier().unwrap();
-    for to in everybody(&comm) {
-        send(&comm, to, 4, vec![comm.rank() as f64]);
-    }
+    let sends: Vec<_> = everybody(&comm).map(|to| send(&comm, to, 4, vec![comm.rank() as f64])).collect();
     for recv in &mut receives {
         while !recv.ready() {
             std::thread::yield_now();
@@ -139,6 +160,7 @@ fn polling<C: Comm>(comm: C) {
     for (from, recv) in receives.into_iter().enumerate() {
         assert_eq!(*recv.wait().unwrap(), [from as f64]);
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
@@ -157,10 +179,9 @@ fn split<C: Comm>(comm: C) {
     // Repeated splits are not confused with each other.
     for round in 0..20 {
         let half = comm.split((rank + round) % 2, rank).unwrap();
-        for to in everybody(&half) {
-            send(&half, to, 0, vec![rank as f64]);
-        }
+        let sends: Vec<_> = everybody(&half).map(|to| send(&half, to, 0, vec![rank as f64])).collect();
         let got: Vec<f64> = everybody(&half).map(|from| recv(&half, from, 0, 1)[0]).collect();
+        wait(sends);
         let expected: Vec<f64> =
             (0..size).filter(|r| (r + round) % 2 == (rank + round) % 2).map(|r| r as f64).collect();
         assert_eq!(got, expected);
@@ -177,10 +198,9 @@ fn nested<C: Comm>(comm: C) {
     let pair = row.split(usize::from(row.rank() == 2), 10 - row.rank()).unwrap();
     // The same tag and, where they coincide, the same two ranks in four groups at once.
     let groups = [&comm, &row, &column, &pair];
+    let mut sends = Vec::new();
     for (level, group) in groups.into_iter().enumerate() {
-        for to in everybody(group) {
-            send(group, to, 9, vec![level as f64, rank as f64]);
-        }
+        sends.extend(everybody(group).map(|to| send(group, to, 9, vec![level as f64, rank as f64])));
     }
     let expected: [Vec<usize>; 4] = [
         (0..6).collect(),
@@ -193,28 +213,47 @@ fn nested<C: Comm>(comm: C) {
         let want: Vec<_> = expected[level].iter().map(|&r| vec![level as f64, r as f64]).collect();
         assert_eq!(got, want, "level {level}");
     }
+    wait(sends);
     comm.barrier().unwrap();
 }
 
 fn barriers<C: Comm>(comm: C) {
     for round in 0..30 {
-        // Message of one round is there after the barrier of that round, and not before the previous one.
+        // Nobody passes the second barrier before all have looked, so nothing can have come.
         let mut receives: Vec<_> = everybody(&comm).map(|from| comm.irecv(from, round, 0)).collect();
         comm.barrier().unwrap();
-        for to in everybody(&comm) {
-            send(&comm, to, round, vec![]);
-        }
+        assert!(receives.iter_mut().all(|recv| !recv.ready()), "round {round}");
         comm.barrier().unwrap();
-        assert!(receives.iter_mut().all(Request::ready), "round {round}");
+        let sends: Vec<_> = everybody(&comm).map(|to| send(&comm, to, round, vec![])).collect();
+        for recv in receives {
+            recv.wait().unwrap();
+        }
+        wait(sends);
     }
 }
 
+fn dropped<C: Comm>(comm: C) {
+    let long = 30_000;
+    for round in 0..3 {
+        // Consumes its message all the same.
+        everybody(&comm).for_each(|from| drop(comm.irecv(from, 0, long)));
+        comm.barrier().unwrap();
+        for to in everybody(&comm) {
+            drop(send(&comm, to, 0, mark(comm.rank(), 0, round, long)));
+            drop(send(&comm, to, 0, mark(comm.rank(), 1, round, long)));
+        }
+        for from in everybody(&comm) {
+            assert_eq!(*recv(&comm, from, 0, long), mark(from, 1, round, long));
+        }
+        comm.barrier().unwrap();
+    }
+}
+
+#[cfg(test)]
 fn leave_well<C: Comm>(comm: C) {
     if comm.rank() == 0 {
         for to in 1..comm.size() {
-            for tag in 0..10 {
-                send(&comm, to, tag, vec![f64::from(tag)]);
-            }
+            wait((0..10).map(|tag| send(&comm, to, tag, vec![f64::from(tag)])));
         }
         return;
     }
@@ -223,9 +262,10 @@ fn leave_well<C: Comm>(comm: C) {
         assert_eq!(*recv(&comm, 0, tag, 1), [f64::from(tag)]);
     }
     // Writing to one who has left is no error.
-    send(&comm, 0, 0, vec![1.0]);
+    wait([send(&comm, 0, 0, vec![1.0])]);
 }
 
+#[cfg(test)]
 fn leave_early<C: Comm>(comm: C) {
     match comm.rank() {
         0 => (),
@@ -241,6 +281,7 @@ fn leave_early<C: Comm>(comm: C) {
     }
 }
 
+#[cfg(test)]
 fn poison<C: Comm>(comm: C) {
     let rank = comm.rank();
     let row = comm.split(rank / 3, rank).unwrap();
@@ -273,6 +314,7 @@ fn poison<C: Comm>(comm: C) {
     assert_eq!(column.barrier().unwrap_err(), expected);
 }
 
+#[cfg(test)]
 fn wrong_length<C: Comm>(comm: C) {
     let gone = match comm.rank() {
         0 => {

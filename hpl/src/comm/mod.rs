@@ -3,10 +3,14 @@
 //! A message is a range of a shared buffer: what is in flight is owned, so nothing dangles. Messages
 //! between two ranks with the same tag arrive in the order they were sent, at receives in the order they
 //! were posted. A rank that panics, fails or goes away while others wait for it poisons its world: every
-//! wait of the others returns [`PeerGone`], nobody hangs.
+//! wait of the others returns [`PeerGone`], or the whole job ends; nobody hangs. Waiting for a send may take
+//! until its receive is posted.
 
-#[cfg(test)]
-mod conformance;
+#[cfg(any(test, feature = "mpi"))]
+#[doc(hidden)]
+pub mod conformance;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 #[cfg(test)]
 pub mod recording;
 pub mod threads;
