@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use space::HplParams;
 
 use crate::Error;
-use crate::bcast::{Broadcast, Ring};
+use crate::bcast::Broadcast;
 use crate::comm::{Comm, Msg, PeerGone, Request};
 use crate::fact::{Fact, Recipe};
 use crate::grid::Grid;
@@ -31,7 +31,6 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     grid: &'a Grid<C>,
     kernels: &'a K,
     params: &'a HplParams,
-    ring: Ring,
     /// Panels that have arrived and whose update is not complete, oldest first.
     panels: VecDeque<Panel>,
     /// The panel on its way.
@@ -56,7 +55,6 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         grid: &'a Grid<C>,
         kernels: &'a K,
         params: &'a HplParams,
-        ring: Ring,
         rank: usize,
         trace: &'a Trace,
     ) -> Self {
@@ -68,7 +66,6 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             grid,
             kernels,
             params,
-            ring,
             panels: VecDeque::new(),
             coming: None,
             factored: None,
@@ -185,10 +182,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
 
     /// Starts the broadcast of a panel, as its root or as one who expects it.
     fn send_or_expect(&mut self, shape: &PanelShape) {
-        let (start, row) = (Instant::now(), &self.grid.row_comm);
+        let (start, row, bcast) = (Instant::now(), &self.grid.row_comm, self.params.bcast);
         let broadcast = match self.factored.take() {
-            Some(msg) => Broadcast::send(row, self.ring, msg),
-            None => Broadcast::receive(row, self.ring, shape.col, shape.words()),
+            Some(msg) => Broadcast::send(row, bcast, shape.k, msg),
+            None => Broadcast::receive(row, bcast, shape.k, shape.col, shape.words()),
         };
         self.coming = Some((*shape, broadcast));
         self.record(shape.k, Phase::Lbcast, None, start);

@@ -9,8 +9,6 @@ pub(crate) mod tag {
     use super::Tag;
     /// Pivot candidates along a process column.
     pub(crate) const PIVOT: Tag = 1;
-    /// Panels along a process row.
-    pub(crate) const LBCAST: Tag = 2;
     /// Rows of U along a process column, with displaced rows in bin-exch.
     pub(crate) const ROWS: Tag = 3;
     /// Displaced rows that spread along a process column.
@@ -21,6 +19,17 @@ pub(crate) mod tag {
     pub(crate) const TRSV_X: Tag = 6;
     /// Reductions.
     pub(crate) const REDUCE: Tag = 7;
+
+    /// First and number of the tags for panels along a process row. Messages of two panels may overtake each
+    /// other, so panels in flight at once have different tags: there are more tags than panels fit in memory, and
+    /// MPI has at least 32768.
+    const LBCAST: Tag = 1 << 12;
+    const LBCASTS: usize = 1 << 12;
+
+    /// Tag of broadcast number `turn` along a process row.
+    pub(crate) fn lbcast(turn: usize) -> Tag {
+        LBCAST + (turn % LBCASTS) as Tag
+    }
 }
 
 /// One rank's place in the grid.

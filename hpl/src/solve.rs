@@ -6,7 +6,6 @@ use space::result::PhaseTime;
 use space::{Candidate, HplParams};
 
 use crate::Error;
-use crate::bcast::Ring;
 use crate::comm::Comm;
 use crate::gesv::Lu;
 use crate::grid::Grid;
@@ -66,10 +65,10 @@ pub fn solve<C: Comm, K: Kernels>(
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
     let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
-    let ring = check_parameters(hpl, comm.size())?;
+    check_parameters(hpl, comm.size())?;
     let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
-    let run = Run { candidate, comm, grid, kernels, watch, ring };
+    let run = Run { candidate, comm, grid, kernels, watch };
     let outcome = with_team(team, |team| run.run(team)).unwrap_or_else(|refused| {
         Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
     });
@@ -81,15 +80,14 @@ pub fn solve<C: Comm, K: Kernels>(
 }
 
 /// Refuses what this engine does not do.
-fn check_parameters(hpl: &HplParams, ranks: usize) -> Result<Ring, Error> {
+fn check_parameters(hpl: &HplParams, ranks: usize) -> Result<(), Error> {
     if hpl.ranks() != ranks {
         return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: ranks });
     }
     if hpl.depth > MAX_DEPTH {
         return Err(Error::Unsupported { name: "DEPTH", value: hpl.depth.to_string(), offered: "0 or 1" });
     }
-    let long = || Error::Unsupported { name: "BCAST", value: format!("{:?}", hpl.bcast), offered: "0 to 3" };
-    Ring::of(hpl.bcast).ok_or_else(long)
+    Ok(())
 }
 
 /// Everything that a run is made of.
@@ -99,7 +97,6 @@ struct Run<'a, C, K> {
     grid: &'a Grid<C>,
     kernels: &'a K,
     watch: &'a dyn Watch,
-    ring: Ring,
 }
 
 impl<C: Comm, K: Kernels> Run<'_, C, K> {
@@ -119,7 +116,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         // Its pages are mapped before the clock runs.
         u.fill(0.0);
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
-        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.ring, self.comm.rank(), &trace);
+        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.comm.rank(), &trace);
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b

@@ -1,6 +1,6 @@
 //! Hard rules: what a run must satisfy, each with its reason.
 
-use crate::{Bcast, Candidate, Share};
+use crate::{Candidate, Share};
 
 /// Threads, over all ranks of one process, beyond which a wrong number is likelier than a large machine.
 pub const MAX_THREADS: usize = 16_384;
@@ -110,11 +110,6 @@ impl Candidate {
         self.check_shares()?;
         if hpl.depth > 1 {
             return Err(RuleError::Unsupported { name: "DEPTH", found: hpl.depth.to_string(), supported: "0 or 1" });
-        }
-        if matches!(hpl.bcast, Bcast::Long | Bcast::LongM) {
-            let supported = "1ring, 1ringM, 2ring or 2ringM (codes 0 to 3)";
-            let found = crate::params::Coded::name(hpl.bcast).to_owned();
-            return Err(RuleError::Unsupported { name: "BCAST", found, supported });
         }
         Ok(())
     }

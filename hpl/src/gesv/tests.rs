@@ -31,10 +31,9 @@ fn factor(whole: &[f64], params: &HplParams, threads: usize) -> Outcome {
         let (mp, nq) = (rows.local_len(grid.row), cols.local_len(grid.col));
         let column = |j| (0..mp).map(move |i| whole[rows.global(grid.row, i) + cols.global(grid.col, j) * n]);
         let mut data: Vec<f64> = (0..nq).flat_map(column).collect();
-        let ring = Ring::of(params.bcast).unwrap();
         let mut u = vec![0.0; Lu::<ThreadComm, Builtin>::u_words(&plan, &grid)];
         let trace = Trace::new(0);
-        let mut lu = Lu::new(&plan, &grid, &Builtin, params, ring, comm.rank(), &trace);
+        let mut lu = Lu::new(&plan, &grid, &Builtin, params, comm.rank(), &trace);
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
         let info = with_team(team, |team| lu.factor(team, a, &mut u, None)).unwrap().unwrap();

@@ -138,10 +138,6 @@ fn rules_name_value_and_way_out() {
         (of(base, 0), "threads must be at least 1, found 0"),
         (of(HplParams { depth: 2, ..base }, 1), "DEPTH 2 is not supported by this engine; use 0 or 1"),
         (
-            of(HplParams { bcast: Bcast::LongM, ..base }, 1),
-            "BCAST longM is not supported by this engine; use 1ring, 1ringM, 2ring or 2ringM (codes 0 to 3)",
-        ),
-        (
             of(HplParams { p: 200, q: 100, ..base }, 1),
             "P=200 Q=100 with 1 threads per rank is more than 16384 threads in one process; lower P, Q or the threads",
         ),

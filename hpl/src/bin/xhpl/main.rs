@@ -130,7 +130,7 @@ fn line_of(error: &RunError) -> Option<usize> {
         RunError::Rule(RuleError::Unsupported { name, .. }) => name,
         _ => return None,
     };
-    [("N", 6), ("BCAST", 23), ("DEPTH", 25)].into_iter().find(|(known, _)| known == &name).map(|(_, line)| line)
+    [("N", 6), ("DEPTH", 25)].into_iter().find(|(known, _)| known == &name).map(|(_, line)| line)
 }
 
 /// Tells on stderr what the output does not say.
