@@ -213,6 +213,28 @@ fn wrong_flags() {
 }
 
 #[test]
+fn engine_parameters_from_a_file() {
+    let folder = folder(&dat(&[(6, "200"), (11, "2"), (12, "2")]));
+    let with = |text: &str, flags: &[&str]| {
+        fs::write(folder.path().join("engine.toml"), text).unwrap();
+        xhpl(&folder, &[&["--engine-params", "engine.toml"], flags].concat())
+    };
+    let uneven = with("threads = 2\nsplit = 0.5\n[weights]\nrows = [0, 1]\ncolumns = [0.99, 0.01]", &[]);
+    assert!(succeeds(&uneven).contains("PASSED"));
+    // A flag goes before the file, which says how many threads there are.
+    let many = with("threads = 9", &[]);
+    assert!(text(&many.stderr).contains("4 ranks × 9 threads"), "{}", text(&many.stderr));
+    let one = with("threads = 9", &["--threads", "7"]);
+    assert!(text(&one.stderr).contains("4 ranks × 7 threads"), "{}", text(&one.stderr));
+    refuses(&with("[weights]\nrows = [1, 2, 3]", &[]), 2, &["weights.rows must hold P=2 speeds or none, found 3"]);
+    refuses(&with("split = -1", &[]), 2, &["engine.toml", "at least 0", "-1"]);
+    refuses(&with("thread = 1", &[]), 2, &["engine.toml", "thread"]);
+    refuses(&with("split = 1", &["--split", "1.5"]), 2, &["split must be at least 0 and below 1, found 1.5"]);
+    refuses(&xhpl(&folder, &["--engine-params", "nowhere.toml"]), 2, &["nowhere.toml"]);
+    refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is no number"]);
+}
+
+#[test]
 fn the_fastest_kernels_on_request() {
     let output = xhpl(&folder(DAT), &["--blas", "auto"]);
     assert!(succeeds(&output).contains("PASSED"));

@@ -1,8 +1,9 @@
 //! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks.
 
+mod engine;
+
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,7 +12,9 @@ use hpl::{Residual, Watch};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
-use space::{Candidate, EngineParams, HplParams, KernelChoice};
+use space::{Candidate, KernelChoice};
+
+use crate::engine::{EngineArgs, EngineError};
 
 /// High Performance Linpack on this machine.
 ///
@@ -22,12 +25,8 @@ use space::{Candidate, EngineParams, HplParams, KernelChoice};
 #[derive(Parser)]
 #[command(name = "xhpl", version)]
 struct Args {
-    /// Threads of each rank [default: the cores spread over the ranks]
-    #[arg(long, value_name = "T")]
-    threads: Option<NonZeroUsize>,
-    /// Dense kernels: `auto` (the fastest found), `builtin`, or the path of a BLAS library
-    #[arg(long, value_name = "KERNELS", default_value = "builtin", value_parser = |text: &str| Ok::<_, String>(KernelChoice::from(text.to_owned())))]
-    blas: KernelChoice,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Run even when memory seems too small
     #[arg(long)]
     force: bool,
@@ -45,6 +44,8 @@ enum Failure {
     Unreadable { folder: String, source: io::Error },
     #[error(transparent)]
     Dat(#[from] DatError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     #[error("HPL.dat line {line}: {source}")]
     Refused { line: usize, source: RunError },
     #[error(transparent)]
@@ -87,11 +88,12 @@ fn xhpl(args: &Args) -> Result<(), Failure> {
     program::refuse_mpi(|name| std::env::var(name).ok())?;
     let dat = HplDat::parse(&read_dat()?)?;
     let cores = hpl::host::facts().cores_allowed.len();
-    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| candidate(hpl, args, cores)).collect();
+    let engine = args.engine.read()?;
+    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, cores)).collect();
     check(&candidates, args.force)?;
-    let runner = Runner::new(&args.blas)?;
+    let runner = Runner::new(engine.kernels())?;
     let mut out = Out::open(&dat)?;
-    describe(&runner, &candidates, cores, &args.blas);
+    describe(&runner, &candidates, cores, engine.kernels());
     run_all(&dat, &candidates, &runner, args, &mut out)
 }
 
@@ -101,13 +103,6 @@ fn read_dat() -> Result<String, Failure> {
         let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
         Failure::Unreadable { folder, source }
     })
-}
-
-/// What our engine needs to know beside HPL's parameters.
-fn candidate(hpl: &HplParams, args: &Args, cores: usize) -> Candidate {
-    let spread = (cores / hpl.ranks().max(1)).max(1);
-    let threads = args.threads.map_or(spread, NonZeroUsize::get);
-    Candidate { hpl: *hpl, engine: EngineParams { threads, kernels: args.blas.clone(), ..EngineParams::default() } }
 }
 
 /// Refuses, before the first run, what one of the runs would be refused for.

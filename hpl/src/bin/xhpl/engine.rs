@@ -1,0 +1,74 @@
+//! What HPL.dat cannot say: the engine's parameters, from flags and a file.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
+
+/// Flags of the engine. What a flag says goes before what the file says.
+#[derive(Args)]
+pub(crate) struct EngineArgs {
+    /// Engine parameters as `hpl-tune` writes them: threads, huge_pages, kernels, split, weights (TOML)
+    #[arg(long, value_name = "FILE")]
+    engine_params: Option<PathBuf>,
+    /// Threads of each rank [default: the cores spread over the ranks]
+    #[arg(long, value_name = "T")]
+    threads: Option<NonZeroUsize>,
+    /// Dense kernels: `auto` (the fastest found), `builtin`, or the path of a BLAS library [default: builtin]
+    #[arg(long, value_name = "KERNELS", value_parser = |text: &str| Ok::<_, String>(KernelChoice::from(text.to_owned())))]
+    blas: Option<KernelChoice>,
+    /// Split update for P > 1: part of the local columns in the right section, at least 0 and below 1 [default: 0]
+    #[arg(long, value_name = "F")]
+    split: Option<Share>,
+}
+
+/// Why there are no engine parameters.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EngineError {
+    #[error("cannot read {name}: {source}")]
+    Unreadable { name: String, source: io::Error },
+    #[error("{name}: {source}")]
+    Malformed { name: String, source: toml::de::Error },
+}
+
+/// The engine's parameters for any run of an HPL.dat.
+pub(crate) struct Engine {
+    params: EngineParams,
+    /// Neither flag nor file gives the threads.
+    spread: bool,
+}
+
+impl EngineArgs {
+    /// Flags over file over defaults.
+    pub(crate) fn read(&self) -> Result<Engine, EngineError> {
+        let mut params = self.engine_params.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
+        params.split = self.split.unwrap_or(params.split);
+        if let Some(kernels) = &self.blas {
+            params.kernels = kernels.clone();
+        }
+        Ok(Engine { params, spread: self.threads.is_none() && self.engine_params.is_none() })
+    }
+}
+
+impl Engine {
+    /// The kernels of all runs.
+    pub(crate) fn kernels(&self) -> &KernelChoice {
+        &self.params.kernels
+    }
+
+    /// One run on `cores` cores.
+    pub(crate) fn candidate(&self, hpl: &HplParams, cores: usize) -> Candidate {
+        let spread = (cores / hpl.ranks().max(1)).max(1);
+        let threads = if self.spread { spread } else { self.params.threads };
+        Candidate { hpl: *hpl, engine: EngineParams { threads, ..self.params.clone() } }
+    }
+}
+
+fn read_file(path: &Path) -> Result<EngineParams, EngineError> {
+    let name = || path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| EngineError::Unreadable { name: name(), source })?;
+    toml::from_str(&text).map_err(|source| EngineError::Malformed { name: name(), source })
+}
