@@ -20,16 +20,6 @@ pub enum Error {
         /// Ranks in the group.
         found: usize,
     },
-    /// A parameter has a value that this engine does not offer.
-    #[error("{name} = {value} is not offered by this engine; use {offered}")]
-    Unsupported {
-        /// HPL's name of the parameter.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// The values that work.
-        offered: &'static str,
-    },
     /// The system refused the memory of the local matrix.
     #[error(transparent)]
     Memory(#[from] NoMemory),

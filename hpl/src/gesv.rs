@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use space::HplParams;
@@ -15,7 +16,7 @@ use crate::kernels::Kernels;
 use crate::mat::MatMut;
 use crate::panel::{self, Panel, PanelMut, Pool};
 use crate::phases::{Phase, Phases};
-use crate::plan::{PanelShape, Part, Plan, Section, Step, Task};
+use crate::plan::{PanelShape, Part, Plan, Section, Task};
 use crate::swap::{Exchange, Moves};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
@@ -33,8 +34,8 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     params: &'a HplParams,
     /// Panels that have arrived and whose update is not complete, oldest first.
     panels: VecDeque<Panel>,
-    /// The panel on its way.
-    coming: Option<(PanelShape, Broadcast<C>)>,
+    /// The panels on their way, oldest first.
+    coming: VecDeque<(PanelShape, Broadcast<C>)>,
     /// The panel that this rank has factored and not yet sent.
     factored: Option<Msg>,
     /// Sends under way.
@@ -43,6 +44,7 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     info: usize,
     panel_pool: Pool,
     row_pool: Pool,
+    late: Vec<(usize, Section)>,
     pub(crate) phases: Phases,
     trace: &'a Trace,
     step: usize,
@@ -67,12 +69,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             kernels,
             params,
             panels: VecDeque::new(),
-            coming: None,
+            coming: VecDeque::new(),
             factored: None,
             sends: Vec::new(),
             info: 0,
             panel_pool: Pool::new(plan.depth + 1, words),
             row_pool: Pool::default(),
+            late: Vec::new(),
             phases: Phases::new(rank, plan.steps() + 1),
             trace,
             step: 0,
@@ -85,13 +88,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         if grid.p > 1 { jb * plan.layout.cols.local_len(grid.col) } else { 0 }
     }
 
-    /// Factors the local matrix `a`; `u` is memory for one section of U. Returns info: column + 1 of the first
-    /// zero pivot, 0 if there is none.
+    /// Factors the local matrix `a` by the steps `steps`; those before have left nothing to do. Returns info:
+    /// column + 1 of the first zero pivot, 0 if there is none.
     ///
     /// # Errors
     /// When a rank or thread fails.
     pub(crate) fn factor(
         &mut self,
+        steps: Range<usize>,
         team: &mut Team<'_>,
         mut a: MatMut<'_>,
         u: &mut [f64],
@@ -99,9 +103,17 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     ) -> Result<usize, Error> {
         let start = Instant::now();
         let mut report = start + REPORT_EVERY;
-        for k in 0..self.plan.steps() {
-            let step = self.plan.step(k, self.grid.row, self.grid.col);
-            self.step(&step, team, a.reborrow(), u)?;
+        let (row, col) = (self.grid.row, self.grid.col);
+        self.step = steps.start;
+        self.run(&self.plan.prologue(steps.start, row, col), team, a.reborrow(), u)?;
+        for k in steps {
+            let step = self.plan.step(k, row, col);
+            self.step = k;
+            self.run(&step.tasks, team, a.reborrow(), u)?;
+            // Who had nothing to update has not asked for it yet.
+            self.panel(k)?;
+            self.panels.pop_front();
+            self.sends.retain_mut(|send| !send.ready());
             if let Some(watch) = watch.filter(|_| Instant::now() >= report) {
                 let (n, done) = (self.params.n, step.panel.ia + step.panel.jb);
                 watch.column(done, n, rate_gflops(n, done, start.elapsed()));
@@ -112,34 +124,34 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         Ok(self.info)
     }
 
-    fn step(&mut self, step: &Step, team: &mut Team<'_>, mut a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
-        self.step = step.panel.k;
-        let panel = OnceCell::new();
-        let mut prepared = None;
-        for task in &step.tasks {
+    /// Tasks in order. What the sections of one panel share is prepared once.
+    fn run(&mut self, tasks: &[Task], team: &mut Team<'_>, mut a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
+        let panels: Vec<OnceCell<Panel>> = (0..=self.plan.depth).map(|_| OnceCell::new()).collect();
+        let mut prepared: Vec<Option<Update<'_, K>>> = panels.iter().map(|_| None).collect();
+        for task in tasks {
             match task {
                 // Panel ← L\U
                 Task::Fact(shape) => self.fact(shape, a.reborrow())?,
-                // Everybody gets L, L1 and the pivots
-                Task::Lbcast(shape) => {
-                    self.send_or_expect(shape);
-                    self.receive()?;
-                }
+                // Everybody will get L, L1 and the pivots
+                Task::Lbcast(shape) => self.set_out(shape),
                 // [U; C] ← P·[U; C]
-                Task::Rs(section) => self.row_swap(section, team, a.reborrow(), u)?,
+                Task::RsStart { panel, section } => self.start_rows(*panel, section),
+                Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team, a.reborrow(), u)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
-                Task::Update { section, beside } => {
-                    let panel = panel.get_or_init(|| self.current().clone());
-                    let update = match &prepared {
+                Task::Update { panel: k, section, beside, .. } => {
+                    let at = k - self.step;
+                    if panels[at].get().is_none() {
+                        let _ = panels[at].set(self.panel(*k)?.clone());
+                    }
+                    let panel = panels[at].get().expect("set above");
+                    let update = match &mut prepared[at] {
                         Some(update) => update,
-                        None => prepared.insert(self.prepare(panel, team)?),
+                        none => none.insert(self.prepare(panel, team)?),
                     };
-                    self.update(update, section, beside, team, a.reborrow(), u)?;
+                    self.update(update, panel.shape(), section, beside, team, a.reborrow(), u)?;
                 }
             }
         }
-        self.panels.pop_front();
-        self.sends.retain_mut(|send| !send.ready());
         Ok(())
     }
 
@@ -181,28 +193,30 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// Starts the broadcast of a panel, as its root or as one who expects it.
-    fn send_or_expect(&mut self, shape: &PanelShape) {
+    fn set_out(&mut self, shape: &PanelShape) {
         let (start, row, bcast) = (Instant::now(), &self.grid.row_comm, self.params.bcast);
         let broadcast = match self.factored.take() {
             Some(msg) => Broadcast::send(row, bcast, shape.k, msg),
             None => Broadcast::receive(row, bcast, shape.k, shape.col, shape.words()),
         };
-        self.coming = Some((*shape, broadcast));
+        self.coming.push_back((*shape, broadcast));
         self.record(shape.k, Phase::Lbcast, None, start);
     }
 
-    /// Passes the coming panel on if it has arrived.
-    fn poll(&mut self) -> Result<(), PeerGone> {
-        if let Some((shape, broadcast)) = self.coming.take() {
-            self.coming = Some((shape, broadcast.poll(&self.grid.row_comm)?));
+    /// Panel `k`, waited for if need be.
+    fn panel(&mut self, k: usize) -> Result<&Panel, PeerGone> {
+        while self.panels.back().is_none_or(|panel| panel.shape().k < k) {
+            let start = Instant::now();
+            self.arrived()?;
+            self.record(k, Phase::Lbcast, None, start);
         }
-        Ok(())
+        let at = k - self.panels[0].shape().k;
+        Ok(&self.panels[at])
     }
 
-    /// Waits for the coming panel, if one is.
-    fn receive(&mut self) -> Result<(), PeerGone> {
-        let Some((shape, broadcast)) = self.coming.take() else { return Ok(()) };
-        let start = Instant::now();
+    /// Waits for the oldest panel on its way.
+    fn arrived(&mut self) -> Result<(), PeerGone> {
+        let (shape, broadcast) = self.coming.pop_front().expect("the plan sends a panel before what needs it");
         let (msg, sends) = broadcast.finish(&self.grid.row_comm)?;
         self.sends.extend(sends);
         let panel = Panel::new(shape, msg);
@@ -210,32 +224,49 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             self.info = panel.info();
         }
         self.panels.push_back(panel);
-        self.record(shape.k, Phase::Lbcast, None, start);
         Ok(())
     }
 
-    /// Exchanges the rows of a section with the other process rows; with one process row the update does it.
-    fn row_swap(&mut self, section: &Section, team: &mut Team<'_>, a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
-        if self.grid.p == 1 {
-            return Ok(());
+    /// Passes on what has arrived: panels along the process row, rows along the process column.
+    fn poll(&mut self) -> Result<(), Error> {
+        for (shape, broadcast) in std::mem::take(&mut self.coming) {
+            self.coming.push_back((shape, broadcast.poll(&self.grid.row_comm)?));
         }
+        while self.coming.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
+            self.arrived()?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a section set out.
+    fn start_rows(&mut self, panel: usize, section: &Section) {
+        self.late.push((panel, section.clone()));
+    }
+
+    /// Waits for the rows of a section.
+    fn wait_rows(
+        &mut self,
+        k: usize,
+        part: Part,
+        team: &mut Team<'_>,
+        a: MatMut<'_>,
+        u: &mut [f64],
+    ) -> Result<(), Error> {
+        let at = self.late.iter().position(|(panel, section)| *panel == k && section.part == part);
+        let (_, section) = self.late.swap_remove(at.expect("the plan starts what it waits for"));
+        let panel = self.panel(k)?.clone();
         let start = Instant::now();
-        let panel = self.current();
         let shape = panel.shape();
         let rows = &self.plan.layout.rows;
         let moves = Moves::new(rows, shape.ia, &panel.pivots());
         let (local_rows, n) = (a.rows(), section.cols.len());
         let cols = a.sub(0, section.cols.start, local_rows, n);
-        let u = MatMut::new(u, shape.jb, n, shape.jb);
+        let ld = rows.nb().min(rows.len());
+        let u = MatMut::new(&mut u[section.cols.start * ld..], shape.jb, n, ld);
         let exchange = Exchange { column: &self.grid.col_comm, rows, swap: self.params.swap };
         exchange.run(team, &moves, cols, u, &mut self.row_pool)?;
-        self.record(self.step, Phase::Rs, Some(section.part), start);
+        self.record(k, Phase::Rs, Some(section.part), start);
         Ok(())
-    }
-
-    /// The panel that the current step applies.
-    fn current(&self) -> &Panel {
-        self.panels.front().expect("the plan brings a panel before what needs it")
     }
 
     /// What all sections of a step share: L2 is packed once.
@@ -247,14 +278,16 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (rows, ii) = (&self.plan.layout.rows, panel.shape().ii);
         let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - ii).collect();
         let l2 = update::pack(self.kernels, team, panel.l2())?;
-        self.record(self.step, Phase::Update, None, start);
+        self.record(panel.shape().k, Phase::Update, None, start);
         Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, interchanges: (self.grid.p == 1).then(in_place) })
     }
 
-    /// Updates a section by all threads, the first of which does the tasks `beside` before it joins.
+    /// Updates a section by all threads, the first of which does the tasks `beside` as soon as it can.
+    #[expect(clippy::too_many_arguments, reason = "what the sections of a panel share, and what they work on")]
     fn update(
         &mut self,
         update: &Update<'_, K>,
+        shape: &PanelShape,
         section: &Section,
         beside: &[Task],
         team: &mut Team<'_>,
@@ -262,12 +295,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         u: &mut [f64],
     ) -> Result<(), Error> {
         let (mut before, from) = a.split_cols(section.cols.start);
-        let shape = self.current().shape();
         let trailing = from.sub(shape.ii, 0, shape.mp, section.cols.len());
-        let queue = Queue::new(slab(shape, u, trailing, self.grid.p), team.threads());
-        let (step, part, trace) = (self.step, section.part, self.trace);
+        let ld = self.plan.layout.rows.nb().min(self.plan.layout.n());
+        let u = &mut u[if self.grid.p > 1 { section.cols.start * ld } else { 0 }..];
+        let queue = Queue::new(slab(shape, u, ld, trailing, self.grid.p), team.threads());
+        let (k, part, trace) = (shape.k, section.part, self.trace);
         let helper = |thread| {
-            let mut recorder = trace.recorder(thread, step, part);
+            let mut recorder = trace.recorder(thread, k, part);
             while let Some(mut slab) = queue.next() {
                 update.interchange(&mut slab);
                 recorder.done(Phase::Rs);
@@ -276,38 +310,56 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             }
         };
         let first_thread = || -> Result<Instant, Error> {
-            for task in beside {
-                match task {
-                    Task::Fact(shape) => self.fact(shape, before.reborrow())?,
-                    Task::Lbcast(shape) => self.send_or_expect(shape),
-                    Task::Rs(_) | Task::Update { .. } => unreachable!("the plan puts only panels beside an update"),
+            let mut beside = beside.iter().peekable();
+            loop {
+                while let Some(task) = beside.next_if(|task| self.can_start(task)) {
+                    self.beside(task, before.reborrow())?;
                 }
-            }
-            let mut clock = Instant::now();
-            while let Some(mut slab) = queue.next() {
+                let Some(mut slab) = queue.next() else { break };
+                let clock = Instant::now();
                 update.interchange(&mut slab);
-                clock = self.record(step, Phase::Rs, Some(part), clock);
+                let clock = self.record(k, Phase::Rs, Some(part), clock);
                 update.multiply(slab);
-                clock = self.record(step, Phase::Update, Some(part), clock);
+                self.record(k, Phase::Update, Some(part), clock);
                 self.poll()?;
             }
-            Ok(clock)
+            beside.try_for_each(|task| self.beside(task, before.reborrow()))?;
+            Ok(Instant::now())
         };
         let clock = team.fork(&helper, first_thread)??;
         // Counted, but not recorded as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, clock);
-        Ok(self.receive()?)
+        Ok(())
+    }
+
+    /// Whether a task would not have to wait for a panel.
+    fn can_start(&self, task: &Task) -> bool {
+        match task {
+            Task::RsStart { panel, .. } => self.panels.back().is_some_and(|last| last.shape().k >= *panel),
+            _ => true,
+        }
+    }
+
+    /// A task of the first thread while the others update.
+    fn beside(&mut self, task: &Task, before: MatMut<'_>) -> Result<(), Error> {
+        match task {
+            Task::Fact(shape) => self.fact(shape, before)?,
+            Task::Lbcast(shape) => self.set_out(shape),
+            Task::RsStart { panel, section } => self.start_rows(*panel, section),
+            Task::RsWait { .. } | Task::Update { .. } => unreachable!("the plan puts nothing else beside an update"),
+        }
+        Ok(())
     }
 }
 
 /// The columns of one section: U in place with one process row, gathered otherwise.
-fn slab<'a>(shape: &PanelShape, u: &'a mut [f64], trailing: MatMut<'a>, p: usize) -> Slab<'a> {
+fn slab<'a>(shape: &PanelShape, u: &'a mut [f64], ld: usize, trailing: MatMut<'a>, p: usize) -> Slab<'a> {
     let n = trailing.cols();
     let (top, c) = trailing.split_rows(shape.top);
     if p == 1 {
         return Slab { u: top, c, top: None };
     }
-    let u = MatMut::new(u, shape.jb, n, shape.jb);
+    let u = MatMut::new(u, shape.jb, n, ld);
     Slab { u, c, top: (shape.top > 0).then_some(top) }
 }
 

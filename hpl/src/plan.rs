@@ -9,12 +9,23 @@ use std::ops::Range;
 use crate::layout::Layout;
 
 /// The steps of one factorization of the N×(N+1) matrix `[A | b]`.
+///
+/// **Look-ahead** of `depth` d ≥ 1: in step k, which updates the matrix by panel k, panel k + d is factored and sets
+/// out. Its columns first get all updates that are still missing, those by panels k to k + d − 1. A run, or a window of
+/// one, starts with a prologue that factors the first d panels.
+///
+/// **Split update**: the last `split` of a rank's columns are its right section, a fixed width; the left section is
+/// what the trailing matrix has before it, and vanishes first. While one section is updated, the rows of the other
+/// travel: those of the right section during the update of the left, those of the left section for the *next* panel
+/// during the update of the right [rocHPL, section III.C].
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Who owns what.
     pub layout: Layout,
-    /// Look-ahead: panels factored before the update that precedes them is complete; 0 or 1.
+    /// Look-ahead: panels factored before the update that precedes them is complete.
     pub depth: usize,
+    /// Share of a rank's columns in the right section; 0 for no split. Without effect at P = 1, where no rows travel.
+    pub split: f64,
 }
 
 /// Size and owners of one panel, as seen from one process row.
@@ -48,13 +59,16 @@ impl PanelShape {
 /// Which part of the local trailing columns a task works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// The columns of the next panel.
+    /// The columns of the panel that is factored next.
     LookAhead,
+    /// With the split update, the columns before the right section. Their rows are exchanged together with those of
+    /// the look-ahead columns.
+    Left,
     /// All others.
     Rest,
 }
 
-/// Local trailing columns that are exchanged and updated together.
+/// Local trailing columns that are exchanged or updated together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// Which part.
@@ -68,15 +82,32 @@ pub struct Section {
 pub enum Task {
     /// Factorization of a panel by its process column.
     Fact(PanelShape),
-    /// The panel travels along the process rows.
+    /// The panel sets out along the process rows. Who needs it later waits then.
     Lbcast(PanelShape),
-    /// Pivot rows are exchanged and U is gathered, along the process column.
-    Rs(Section),
-    /// U ← L1⁻¹ U, then C ← C − L2 U.
+    /// The rows of a section that panel `panel` moves set out along the process column. Only at P > 1.
+    RsStart {
+        /// The panel whose pivots say which.
+        panel: usize,
+        /// The columns.
+        section: Section,
+    },
+    /// The rows of a section are all here.
+    RsWait {
+        /// As in [`Task::RsStart`].
+        panel: usize,
+        /// As in [`Task::RsStart`].
+        part: Part,
+    },
+    /// [U; C] ← P·[U; C], U ← L1⁻¹ U, then C ← C − L2 U.
     Update {
+        /// The panel with L1 and L2.
+        panel: usize,
         /// The columns of U and C.
         section: Section,
-        /// Tasks of the first thread meanwhile. It joins the update when they are done.
+        /// The exchange that brought their rows; it may span more columns.
+        rows: Part,
+        /// Tasks of the first thread meanwhile, each as soon as what it needs is there. It joins the update when they
+        /// are done, or while they have to wait.
         beside: Vec<Task>,
     },
 }
@@ -113,119 +144,135 @@ impl Plan {
         }
     }
 
-    /// Step `k` of the rank in process row `row` and process column `col`.
-    pub fn step(&self, k: usize, row: usize, col: usize) -> Step {
-        let panel = self.panel(k, row);
-        let mut tasks = Vec::new();
-        if self.depth == 0 || k == 0 {
-            tasks.extend(arrival(panel, col));
-        }
-        let next = (self.depth > 0 && k + 1 < self.steps()).then(|| self.panel(k + 1, row));
-        let trailing = self.trailing(&panel, col);
-        let mut ahead = trailing.start..trailing.start;
-        if let Some(next) = next.filter(|next| next.col == col) {
-            ahead.end += next.jb;
-        }
-        let rest = ahead.end..trailing.end;
-        if !ahead.is_empty() {
-            let section = Section { part: Part::LookAhead, cols: ahead };
-            tasks.extend([Task::Rs(section.clone()), Task::Update { section, beside: Vec::new() }]);
-        }
-        let beside: Vec<Task> = next.into_iter().flat_map(|next| arrival(next, col)).collect();
-        if rest.is_empty() {
-            tasks.extend(beside);
-        } else {
-            let section = Section { part: Part::Rest, cols: rest };
-            tasks.extend([Task::Rs(section.clone()), Task::Update { section, beside }]);
-        }
-        Step { panel, tasks }
+    /// What comes before step `first` when the run, or a window of it, begins there: the panels in flight at that
+    /// moment are factored one after the other. Nothing without look-ahead.
+    pub fn prologue(&self, first: usize, row: usize, col: usize) -> Vec<Task> {
+        let ahead = first..self.steps().min(first + self.depth);
+        let mut tasks: Vec<Task> =
+            ahead.flat_map(|t| self.catch_up(first..t, t, col).into_iter().chain(self.arrival(t, row, col))).collect();
+        tasks.extend(self.early_rows(first, col));
+        tasks
     }
 
-    /// Local columns right of a panel.
-    fn trailing(&self, panel: &PanelShape, col: usize) -> Range<usize> {
+    /// Step `k` of the rank in process row `row` and process column `col`.
+    pub fn step(&self, k: usize, row: usize, col: usize) -> Step {
+        let mut tasks = Vec::new();
+        if self.depth == 0 {
+            tasks.extend(self.arrival(k, row, col));
+        }
+        let next = k + self.depth.max(1);
+        let arrival = if self.depth > 0 && next < self.steps() { self.arrival(next, row, col) } else { Vec::new() };
+        let left = self.left(k, col);
+        let ahead = self.ahead(k, col);
+        let late = ahead.end.max(left.end)..self.layout.cols.local_len(col);
+        let split = !left.is_empty();
+        if split {
+            // At DEPTH 0 the panel has just come: nothing could set out earlier.
+            if self.depth == 0 {
+                tasks.extend(self.rows(k, Part::Left, ahead.start..left.end));
+                tasks.extend(self.rows(k, Part::Rest, late.clone()));
+            }
+            tasks.push(Task::RsWait { panel: k, part: Part::Left });
+        } else if !ahead.is_empty() {
+            tasks.extend(self.exchange(k, Part::LookAhead, ahead.clone()));
+        }
+        if !ahead.is_empty() {
+            let rows = if split { Part::Left } else { Part::LookAhead };
+            tasks.push(update(k, Part::LookAhead, ahead, rows, Vec::new()));
+            tasks.extend(self.catch_up(k + 1..next, next, col));
+        }
+        if split {
+            if self.depth > 0 {
+                tasks.extend(self.rows(k, Part::Rest, late.clone()));
+            }
+            tasks.push(update(k, Part::Left, left, Part::Left, arrival));
+            tasks.push(Task::RsWait { panel: k, part: Part::Rest });
+            let beside = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
+            tasks.push(update(k, Part::Rest, late, Part::Rest, beside.into_iter().collect()));
+        } else if late.is_empty() {
+            tasks.extend(arrival);
+        } else {
+            tasks.extend(self.exchange(k, Part::Rest, late.clone()));
+            tasks.push(update(k, Part::Rest, late, Part::Rest, arrival));
+        }
+        Step { panel: self.panel(k, row), tasks }
+    }
+
+    /// First local column that panel `k` has not updated when its step begins: those before it were looked ahead to.
+    fn fresh(&self, k: usize, col: usize) -> usize {
         let cols = &self.layout.cols;
-        cols.local_from(col, panel.ia + panel.jb)..cols.local_len(col)
+        // Column N is b, which is nobody's panel.
+        cols.local_from(col, self.layout.n().min((k + self.depth.max(1)) * cols.nb()))
+    }
+
+    /// Local columns of panel `t`, none elsewhere than in its process column.
+    fn columns(&self, t: usize, col: usize) -> Range<usize> {
+        let start = self.layout.cols.local_from(col, self.layout.rows.block(t).start);
+        let jb = if self.layout.cols.block_owner(t) == col { self.layout.rows.block(t).len() } else { 0 };
+        start..start + jb
+    }
+
+    /// Local columns that are updated first in step `k`: those of the panel that is factored in it.
+    fn ahead(&self, k: usize, col: usize) -> Range<usize> {
+        let (next, fresh) = (k + self.depth, self.fresh(k, col));
+        if self.depth > 0 && next < self.steps() { self.columns(next, col) } else { fresh..fresh }
+    }
+
+    /// Local columns of the left section in step `k`; empty where there is none, or no rows travel.
+    fn left(&self, k: usize, col: usize) -> Range<usize> {
+        let start = self.ahead(k, col).end;
+        let (len, nb) = (self.layout.cols.local_len(col), self.layout.cols.nb());
+        // Whole blocks, as in [rocHPL].
+        let right = ((len as f64 * (1.0 - self.split)) as usize) / nb * nb;
+        let travels = self.layout.rows.procs() > 1 && self.split > 0.0;
+        if travels && start < right && right < len { start..right } else { start..start }
+    }
+
+    /// The rows of the left section, look-ahead columns included, set out for panel `k` before its step.
+    fn early_rows(&self, k: usize, col: usize) -> Option<Task> {
+        if self.depth == 0 || k >= self.steps() {
+            return None;
+        }
+        let left = self.left(k, col);
+        (!left.is_empty()).then(|| rs_start(k, Part::Left, self.fresh(k, col)..left.end))
+    }
+
+    /// The columns of panel `t` get the updates by `panels`, one after the other.
+    fn catch_up(&self, panels: Range<usize>, t: usize, col: usize) -> Vec<Task> {
+        let cols = if t < self.steps() { self.columns(t, col) } else { 0..0 };
+        let panels = if cols.is_empty() { 0..0 } else { panels };
+        let one = |j| {
+            let exchange = self.exchange(j, Part::LookAhead, cols.clone()).into_iter();
+            exchange.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, Vec::new())])
+        };
+        panels.flat_map(one).collect()
+    }
+
+    /// How panel `k` comes to a rank.
+    fn arrival(&self, k: usize, row: usize, col: usize) -> Vec<Task> {
+        let panel = self.panel(k, row);
+        let fact = (panel.col == col).then_some(Task::Fact(panel));
+        fact.into_iter().chain([Task::Lbcast(panel)]).collect()
+    }
+
+    /// Rows set out, if there is where to.
+    fn rows(&self, panel: usize, part: Part, cols: Range<usize>) -> Option<Task> {
+        (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols))
+    }
+
+    /// Rows set out and are waited for.
+    fn exchange(&self, panel: usize, part: Part, cols: Range<usize>) -> Vec<Task> {
+        self.rows(panel, part, cols).into_iter().flat_map(|start| [start, Task::RsWait { panel, part }]).collect()
     }
 }
 
-/// How a panel comes to a rank of process column `col`.
-fn arrival(panel: PanelShape, col: usize) -> Vec<Task> {
-    let fact = (panel.col == col).then_some(Task::Fact(panel));
-    fact.into_iter().chain([Task::Lbcast(panel)]).collect()
+fn rs_start(panel: usize, part: Part, cols: Range<usize>) -> Task {
+    Task::RsStart { panel, section: Section { part, cols } }
+}
+
+fn update(panel: usize, part: Part, cols: Range<usize>, rows: Part, beside: Vec<Task>) -> Task {
+    Task::Update { panel, section: Section { part, cols }, rows, beside }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flatten(tasks: &[Task]) -> Vec<&Task> {
-        let mut all = Vec::new();
-        for task in tasks {
-            all.push(task);
-            if let Task::Update { beside, .. } = task {
-                all.extend(flatten(beside));
-            }
-        }
-        all
-    }
-
-    /// Each panel is factored once by each rank of its process column and broadcast once to everybody; each
-    /// trailing column is exchanged and then updated once per step, and a panel is factored after the
-    /// updates before it.
-    #[test]
-    fn steps_cover_the_matrix_once() {
-        for (n, nb, p, q) in [(1, 1, 1, 1), (7, 3, 2, 2), (9, 3, 1, 3), (64, 8, 3, 2), (5, 8, 2, 2), (40, 7, 1, 5)] {
-            for depth in [0, 1] {
-                let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth };
-                for (row, col) in (0..p).flat_map(|row| (0..q).map(move |col| (row, col))) {
-                    check(&plan, row, col);
-                }
-            }
-        }
-    }
-
-    fn check(plan: &Plan, row: usize, col: usize) {
-        let cols = &plan.layout.cols;
-        let (mut factored, mut sent) = (Vec::new(), Vec::new());
-        // Updates that each local column has seen.
-        let mut updates = vec![0; cols.local_len(col)];
-        for k in 0..plan.steps() {
-            let step = plan.step(k, row, col);
-            let mut exchanged = Vec::new();
-            for task in flatten(&step.tasks) {
-                match task {
-                    Task::Fact(panel) => {
-                        let first = cols.local(panel.ia);
-                        assert!(updates[first..first + panel.jb].iter().all(|&seen| seen == panel.k));
-                        factored.push(panel.k);
-                    }
-                    Task::Lbcast(panel) => sent.push(panel.k),
-                    Task::Rs(section) => exchanged.extend(section.cols.clone()),
-                    Task::Update { section, .. } => {
-                        assert!(sent.contains(&k) && section.cols.clone().all(|c| exchanged.contains(&c)));
-                        section.cols.clone().for_each(|c| updates[c] += 1);
-                    }
-                }
-            }
-            let right = cols.local_from(col, step.panel.ia + step.panel.jb);
-            assert!(exchanged.iter().copied().eq(right..cols.local_len(col)));
-        }
-        assert!(sent.into_iter().eq(0..plan.steps()));
-        assert!(factored.into_iter().eq((0..plan.steps()).filter(|&k| cols.block_owner(k) == col)));
-        for (c, &seen) in updates.iter().enumerate() {
-            // Column N is b, which every panel updates.
-            let global = cols.global(col, c);
-            assert_eq!(seen, if global < plan.layout.n() { global / cols.nb() } else { plan.steps() });
-        }
-    }
-
-    #[test]
-    fn rows_of_a_panel_sum_to_what_is_left() {
-        let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1 };
-        for k in 0..plan.steps() {
-            let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
-            assert_eq!(panels.iter().map(|panel| panel.mp).sum::<usize>(), 29 - 4 * k);
-            assert_eq!(panels.iter().map(|panel| panel.top).sum::<usize>(), panels[0].jb);
-        }
-    }
-}
+mod tests;

@@ -22,9 +22,6 @@ use crate::trace::{Span, Trace};
 use crate::trsv;
 use crate::watch::Watch;
 
-/// Largest DEPTH of the engine.
-const MAX_DEPTH: usize = 1;
-
 /// What one rank knows at the end of a run; all but `phases` is the same on all ranks.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -84,9 +81,6 @@ fn check_parameters(hpl: &HplParams, ranks: usize) -> Result<(), Error> {
     if hpl.ranks() != ranks {
         return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: ranks });
     }
-    if hpl.depth > MAX_DEPTH {
-        return Err(Error::Unsupported { name: "DEPTH", value: hpl.depth.to_string(), offered: "0 or 1" });
-    }
     Ok(())
 }
 
@@ -103,7 +97,8 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
         let (hpl, grid) = (&self.candidate.hpl, self.grid);
         let layout = Layout::of(hpl, &self.candidate.engine.weights);
-        let plan = Plan { layout, depth: hpl.depth };
+        let depth = hpl.depth.min(layout.rows.blocks());
+        let plan = Plan { layout, depth, split: self.candidate.engine.split.get() };
         let layout = &plan.layout;
         let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
         let ld = leading_dimension(rows, hpl.align);
@@ -123,7 +118,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let started = self.start()?;
         let a = MatMut::new(&mut memory, rows, cols, ld);
         let watch = (self.comm.rank() == 0).then_some(self.watch);
-        let info = lu.factor(team, a, &mut u, watch)?;
+        let info = lu.factor(0..plan.steps(), team, a, &mut u, watch)?;
         // U x = y
         let mut x = Vec::new();
         if info == 0 {

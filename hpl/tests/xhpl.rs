@@ -190,12 +190,6 @@ fn all_six_broadcasts() {
 }
 
 #[test]
-fn values_not_supported_yet() {
-    let depth = xhpl(&folder(&dat(&[(24, "2"), (25, "1 2")])), &[]);
-    refuses(&depth, 2, &["HPL.dat line 25", "DEPTH 2", "0 or 1"]);
-}
-
-#[test]
 fn values_without_effect_are_named_once() {
     let output = xhpl(&folder(&dat(&[(5, "2"), (6, "10 20"), (28, "1"), (29, "1"), (30, "0")])), &[]);
     assert!(succeeds(&output).contains("PASSED"));

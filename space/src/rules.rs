@@ -62,16 +62,6 @@ pub enum RuleError {
         /// `rows` or `columns`.
         axis: &'static str,
     },
-    /// A value of HPL that our engine does not run yet.
-    #[error("{name} {found} is not supported by this engine; use {supported}")]
-    Unsupported {
-        /// HPL's name of the parameter.
-        name: &'static str,
-        /// The value.
-        found: String,
-        /// The values that are supported.
-        supported: &'static str,
-    },
 }
 
 impl Candidate {
@@ -108,9 +98,6 @@ impl Candidate {
             return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
         }
         self.check_shares()?;
-        if hpl.depth > 1 {
-            return Err(RuleError::Unsupported { name: "DEPTH", found: hpl.depth.to_string(), supported: "0 or 1" });
-        }
         Ok(())
     }
 

@@ -130,7 +130,6 @@ impl<C: Comm> Broadcast<C> {
     }
 
     /// Whether [`finish`](Self::finish) would return at once.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked when several panels are in flight"))]
     pub(crate) fn ready(&mut self) -> bool {
         self.receives.iter_mut().all(|(_, recv)| recv.ready())
     }

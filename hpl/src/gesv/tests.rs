@@ -22,9 +22,9 @@ fn matrix(n: usize, spoil: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
 }
 
 /// Factors `whole`, dealt to in-process ranks.
-fn factor(whole: &[f64], params: &HplParams, threads: usize) -> Outcome {
+fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outcome {
     let (n, p, q) = (params.n, params.p, params.q);
-    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth };
+    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth, split };
     let one_rank = |comm: ThreadComm| {
         let grid = Grid::new(&comm, Pmap::Row, p, q).unwrap();
         let (rows, cols) = (&plan.layout.rows, &plan.layout.cols);
@@ -36,7 +36,7 @@ fn factor(whole: &[f64], params: &HplParams, threads: usize) -> Outcome {
         let mut lu = Lu::new(&plan, &grid, &Builtin, params, comm.rank(), &trace);
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
-        let info = with_team(team, |team| lu.factor(team, a, &mut u, None)).unwrap().unwrap();
+        let info = with_team(team, |team| lu.factor(0..plan.steps(), team, a, &mut u, None)).unwrap().unwrap();
         (data, info)
     };
     thread::scope(|scope| {
@@ -68,12 +68,23 @@ fn upper_triangle_and_y_are_the_textbooks() {
     let looking = [Looking::Left, Looking::Crout, Looking::Right];
     let swaps = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 20 }];
     for (turn, (p, q)) in [(1, 1), (1, 3), (2, 1), (2, 2), (3, 2), (5, 1)].into_iter().enumerate() {
-        for (nb, depth) in [(1, 0), (7, 0), (8, 1), (64, 1), (20, 1), (5, 1)] {
+        for (nb, depth, split) in [
+            (1, 0, 0.0),
+            (7, 0, 0.5),
+            (8, 1, 0.0),
+            (64, 1, 0.5),
+            (20, 1, 0.4),
+            (5, 1, 0.6),
+            (5, 2, 0.0),
+            (3, 3, 0.5),
+            (7, 30, 0.3),
+            (4, 2, 0.8),
+        ] {
             let mut params = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
             (params.pfact, params.rfact) = (looking[(turn + nb) % 3], looking[(turn + depth) % 3]);
             (params.swap, params.bcast) = (swaps[(turn + nb + depth) % 3], Bcast::OneRing);
             let layout = Layout::block_cyclic(n, nb, p, q);
-            for (rank, (local, info)) in factor(&whole, &params, 1 + nb % 3).into_iter().enumerate() {
+            for (rank, (local, info)) in factor(&whole, &params, split, 1 + nb % 3).into_iter().enumerate() {
                 assert_eq!(info, 0);
                 let (row, col) = crate::grid::place(Pmap::Row, rank, p, q);
                 let mp = layout.rows.local_len(row);
@@ -90,10 +101,10 @@ fn upper_triangle_and_y_are_the_textbooks() {
 #[test]
 fn zero_column_gives_the_same_info_everywhere() {
     for (p, q, nb) in [(1, 1, 8), (2, 2, 8), (3, 1, 4), (1, 4, 3)] {
-        for (depth, zero) in [0, 1].into_iter().flat_map(|depth| [0, 5, 19, 29].map(|zero| (depth, zero))) {
+        for (depth, zero) in [0, 1, 3].into_iter().flat_map(|depth| [0, 5, 19, 29].map(|zero| (depth, zero))) {
             let whole = matrix(30, |a| a.col_mut(zero).fill(0.0));
             let params = HplParams { nb, depth, ..HplParams::baseline(30, p, q) };
-            assert!(factor(&whole, &params, 2).iter().all(|(_, info)| *info == zero + 1));
+            assert!(factor(&whole, &params, 0.4, 2).iter().all(|(_, info)| *info == zero + 1));
         }
     }
 }
@@ -103,7 +114,7 @@ fn not_a_number_hangs_nobody() {
     for (p, q) in [(1, 1), (2, 2), (3, 2)] {
         for at in [0, 37, 700, 899] {
             let whole = matrix(30, |a| a.set(at % 30, at / 30, f64::NAN));
-            factor(&whole, &HplParams { nb: 4, ..HplParams::baseline(30, p, q) }, 2);
+            factor(&whole, &HplParams { nb: 4, ..HplParams::baseline(30, p, q) }, 0.4, 2);
         }
     }
 }

@@ -85,9 +85,9 @@ fn without_a_threshold_nothing_is_checked() {
 
 #[test]
 fn hard_rules_and_memory_come_first() {
-    let mut deep = candidate(10, 1, 1);
-    deep.hpl.depth = 2;
-    assert!(matches!(run_candidate(&deep, &OPTIONS), Err(RunError::Rule(_))));
+    let mut flat = candidate(10, 1, 1);
+    flat.hpl.ndiv = 1;
+    assert!(matches!(run_candidate(&flat, &OPTIONS), Err(RunError::Rule(_))));
 
     let error = run_candidate(&candidate(10_000_000, 1, 1), &OPTIONS).unwrap_err();
     let RunError::TooLarge { needed_bytes, free_bytes, largest_n, .. } = error else { panic!("{error}") };

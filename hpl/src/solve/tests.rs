@@ -65,8 +65,9 @@ fn a_sample_of_all_shapes_passes() {
         let hpl = &mut candidate.hpl;
         (hpl.pfact, hpl.rfact) = (draw.from(&LOOKING), draw.from(&LOOKING));
         (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
-        (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1]));
+        (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 1, 2, 5]));
         (hpl.pmap, hpl.align) = (draw.from(&[Pmap::Row, Pmap::Column]), draw.from(&[1, 4, 8, 512]));
+        candidate.engine.split = space::Share::new(draw.from(&[0.0, 0.3, 0.6])).unwrap();
         passes(&candidate);
     }
 }
@@ -110,7 +111,7 @@ fn any_owner_table_passes() {
                 let mut candidate = candidate(n, 16, p, q, draw.from(&[1, 2]));
                 candidate.engine.weights = Weights { rows: speeds(rows, p), columns: speeds(columns, q) };
                 let hpl = &mut candidate.hpl;
-                (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1]));
+                (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 2]));
                 (hpl.pfact, hpl.rfact, hpl.pmap) =
                     (draw.from(&LOOKING), draw.from(&LOOKING), draw.from(&[Pmap::Row, Pmap::Column]));
                 passes(&candidate);
@@ -134,13 +135,7 @@ fn no_equations_no_error() {
 }
 
 #[test]
-fn what_the_engine_does_not_do_is_refused_by_all_ranks() {
-    let mut deep = candidate(10, 4, 1, 2, 1);
-    deep.hpl.depth = 2;
-    for outcome in run(&deep) {
-        let text = "DEPTH = 2 is not offered by this engine; use 0 or 1";
-        assert!(outcome.unwrap_err().to_string().contains(text));
-    }
+fn a_grid_needs_its_ranks() {
     let comm = threads::world(1, false).pop().unwrap();
     let error = solve(&candidate(10, 4, 2, 3, 1), &comm, &[], &Builtin, &()).unwrap_err();
     assert_eq!(error.to_string(), "P=2 Q=3 needs 6 ranks, the group has 1; start as many ranks as the grid has");

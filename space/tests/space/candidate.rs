@@ -136,7 +136,6 @@ fn rules_name_value_and_way_out() {
         (of(HplParams { nb: 0, ..base }, 1), "NB must be at least 1, found 0"),
         (of(HplParams { ndiv: 1, ..base }, 1), "NDIV must be at least 2, found 1"),
         (of(base, 0), "threads must be at least 1, found 0"),
-        (of(HplParams { depth: 2, ..base }, 1), "DEPTH 2 is not supported by this engine; use 0 or 1"),
         (
             of(HplParams { p: 200, q: 100, ..base }, 1),
             "P=200 Q=100 with 1 threads per rank is more than 16384 threads in one process; lower P, Q or the threads",

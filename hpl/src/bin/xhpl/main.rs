@@ -120,12 +120,7 @@ fn check(candidates: &[Candidate], force: bool) -> Result<(), Failure> {
 
 /// The line of HPL.dat that holds what is refused; `None` when it is no parameter of HPL's.
 fn line_of(error: &RunError) -> Option<usize> {
-    let name = match error {
-        RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => "N",
-        RunError::Rule(RuleError::Unsupported { name, .. }) => name,
-        _ => return None,
-    };
-    [("N", 6), ("DEPTH", 25)].into_iter().find(|(known, _)| known == &name).map(|(_, line)| line)
+    matches!(error, RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. })).then_some(6)
 }
 
 /// Tells on stderr what the output does not say.
