@@ -18,6 +18,7 @@ pub mod mat;
 pub mod matgen;
 mod panel;
 pub mod phases;
+pub mod picture;
 pub mod plan;
 pub mod probe;
 pub mod program;

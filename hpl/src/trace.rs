@@ -3,11 +3,18 @@
 //! Each thread appends to a list of its own: a [`Recorder`] holds that of its thread for the length of one
 //! fork, so that the update loop takes no lock. Off, nothing is recorded and no clock is read.
 
+mod kind;
+mod steps;
+mod timeline;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::phases::Phase;
 use crate::plan::Part;
+
+pub use self::steps::{NoSteps, NotInRun, StepRange};
+pub use self::timeline::Timeline;
 
 /// What one thread did from one moment to another.
 #[derive(Debug, Clone, Copy, PartialEq)]

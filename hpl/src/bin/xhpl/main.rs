@@ -1,9 +1,10 @@
 //! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks.
 
 mod engine;
+mod records;
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -12,9 +13,13 @@ use hpl::{Residual, Watch};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
-use space::{Candidate, KernelChoice};
+use space::{Candidate, KernelChoice, RunResult};
 
 use crate::engine::{EngineArgs, EngineError};
+use crate::records::{RecordArgs, RecordError, Records, Watching};
+
+/// No HPL.dat is longer than this many bytes.
+const MAX_DAT: u64 = 1 << 20;
 
 /// High Performance Linpack on this machine.
 ///
@@ -30,9 +35,17 @@ struct Args {
     /// Run even when memory seems too small
     #[arg(long)]
     force: bool,
-    /// Print a line on stdout as the columns are factored, as Netlib's program can
+    /// Print a line on stdout as the columns are factored, as Netlib's program can; on stderr with --json
     #[arg(long)]
     progress: bool,
+    /// Print one JSON document per run on stdout, on a line each, in place of Netlib's text
+    ///
+    /// The documents are those of `hpl-tune run --result`, with the time per phase, step and rank; a run that was
+    /// skipped for lack of memory has a line with its candidate and the reason. Lines 3 and 4 of HPL.dat do not matter.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    records: RecordArgs,
 }
 
 /// Why the program ends early.
@@ -40,6 +53,8 @@ struct Args {
 enum Failure {
     #[error(transparent)]
     UnderMpi(#[from] UnderMpi),
+    #[error("HPL.dat has more than {MAX_DAT} bytes, its 31 lines need less than 10000; is it another file?")]
+    TooLong,
     #[error("cannot read HPL.dat in {folder}: {source}; xhpl takes its parameters from there")]
     Unreadable { folder: String, source: io::Error },
     #[error(transparent)]
@@ -56,13 +71,15 @@ enum Failure {
     Unopened { name: String, source: io::Error },
     #[error("cannot write to {name}: {source}")]
     Unwritten { name: String, source: io::Error },
+    #[error(transparent)]
+    Record(#[from] RecordError),
 }
 
 impl Failure {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
-            Self::Unwritten { .. } => 5,
+            Self::Unwritten { .. } | Self::Record(RecordError::Unwritten { .. }) => 5,
             Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
             _ => 2,
         }
@@ -92,17 +109,24 @@ fn xhpl(args: &Args) -> Result<(), Failure> {
     let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, cores)).collect();
     check(&candidates, args.force)?;
     let runner = Runner::new(engine.kernels())?;
-    let mut out = Out::open(&dat)?;
+    let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
+    let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
     describe(&runner, &candidates, cores, engine.kernels());
-    run_all(&dat, &candidates, &runner, args, &mut out)
+    run_all(&dat, &candidates, &runner, args, &mut out, &mut records)
 }
 
 /// The text of HPL.dat in the current folder; its comments may be in any encoding.
 fn read_dat() -> Result<String, Failure> {
-    fs::read("HPL.dat").map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|source| {
-        let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
-        Failure::Unreadable { folder, source }
-    })
+    let mut bytes = Vec::new();
+    let read = File::open("HPL.dat").and_then(|file| file.take(MAX_DAT + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > MAX_DAT => Err(Failure::TooLong),
+        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(source) => {
+            let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
+            Err(Failure::Unreadable { folder, source })
+        }
+    }
 }
 
 /// Refuses, before the first run, what one of the runs would be refused for.
@@ -140,27 +164,58 @@ fn describe(runner: &Runner, candidates: &[Candidate], cores: usize, asked: &Ker
     }
 }
 
-fn run_all(dat: &HplDat, candidates: &[Candidate], runner: &Runner, args: &Args, out: &mut Out) -> Result<(), Failure> {
-    let lines = ProgressLines::new(io::stdout());
-    let watch: &dyn Watch = if args.progress { &lines } else { &() };
-    let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
+fn run_all(
+    dat: &HplDat,
+    candidates: &[Candidate],
+    runner: &Runner,
+    args: &Args,
+    out: &mut Out,
+    records: &mut Records,
+) -> Result<(), Failure> {
+    let lines = ProgressLines::new(if args.json { Out::stderr().sink } else { Out::stdout().sink });
     let mut tally = Tally::default();
-    out.write(&out::header(dat))?;
+    let text = !args.json;
+    if text {
+        out.write(&out::header(dat))?;
+    }
     for (index, candidate) in candidates.iter().enumerate() {
-        if index == 0 || dat.threshold > 0.0 {
+        if text && (index == 0 || dat.threshold > 0.0) {
             out.write(&out::heading())?;
         }
-        match runner.run(candidate, &options) {
-            Ok(run) => out.write(&report(&run, dat.threshold, &mut tally))?,
+        let is_last = index + 1 == candidates.len();
+        let progress = args.progress.then_some(&lines as &dyn Watch);
+        let watch = &Watching { progress, spans: is_last && records.wants_spans() };
+        match runner.run(candidate, &RunOptions { threshold: dat.threshold, force: args.force, watch }) {
+            Ok(run) if text => {
+                out.write(&report(&run, dat.threshold, &mut tally))?;
+                records.add(&run, is_last)?;
+            }
+            Ok(run) => {
+                out.write(&json(&run.result))?;
+                records.add(&run, is_last)?;
+            }
             // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
             Err(error @ RunError::TooLarge { .. }) => {
                 tally.skipped += 1;
-                out.write(&format!("{error}, skip\n"))?;
+                out.write(&if text { format!("{error}, skip\n") } else { skipped_json(candidate, &error) })?;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    out.write(&out::footer(&tally, dat.threshold))
+    if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
+}
+
+/// One finished test as a line of JSON.
+fn json(result: &RunResult) -> String {
+    serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
+}
+
+/// A test without a result as a line of JSON.
+fn skipped_json(candidate: &Candidate, reason: &RunError) -> String {
+    let schema_version = space::result::RESULT_SCHEMA;
+    let line =
+        serde_json::json!({ "schema_version": schema_version, "candidate": candidate, "skipped": reason.to_string() });
+    line.to_string() + "\n"
 }
 
 /// The text of one finished test, counted in `tally`.
@@ -193,15 +248,23 @@ fn norms(residual: &Residual) -> Norms {
 /// Where the output goes.
 struct Out {
     name: String,
-    sink: Box<dyn Write>,
+    sink: Box<dyn Write + Send>,
 }
 
 impl Out {
+    fn stdout() -> Self {
+        Self { name: "stdout".to_owned(), sink: Box::new(io::stdout()) }
+    }
+
+    fn stderr() -> Self {
+        Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) }
+    }
+
     /// What lines 3 and 4 of HPL.dat say.
     fn open(dat: &HplDat) -> Result<Self, Failure> {
         Ok(match dat.device {
-            6 => Self { name: "stdout".to_owned(), sink: Box::new(io::stdout()) },
-            7 => Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) },
+            6 => Self::stdout(),
+            7 => Self::stderr(),
             _ => {
                 let name = dat.output_file.clone();
                 let file = File::create(&name).map_err(|source| Failure::Unopened { name: name.clone(), source })?;
@@ -214,5 +277,48 @@ impl Out {
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
         written.map_err(|source| Failure::Unwritten { name: self.name.clone(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::*;
+
+    /// A finished test with this info and scaled residual.
+    fn run(info: usize, scaled: Option<f64>) -> Run {
+        let candidate = Candidate { hpl: HplParams::baseline(100, 1, 1), engine: EngineParams::default() };
+        let watch = &();
+        let options = RunOptions { threshold: 16.0, force: false, watch };
+        let mut run = Runner::new(&KernelChoice::Builtin).unwrap().run(&candidate, &options).unwrap();
+        run.result.info = info;
+        run.residual = scaled.map(|scaled| Residual { scaled, ..run.residual.unwrap() });
+        (run.result.residual, run.result.passed) = (scaled, scaled.is_some_and(|scaled| scaled < 16.0));
+        run
+    }
+
+    #[test]
+    fn a_singular_matrix_is_skipped_as_netlib_does() {
+        let mut tally = Tally::default();
+        let text = report(&run(7, None), 16.0, &mut tally);
+        assert!(text.contains("Error code returned by solve is 7, skip"), "{text}");
+        assert!(!text.contains("PASSED") && !text.contains("FAILED"), "{text}");
+        assert_eq!(tally, Tally { skipped: 1, ..Tally::default() });
+        let footer = out::footer(&tally, 16.0);
+        assert!(footer.contains("      1 tests skipped because of illegal input values."), "{footer}");
+        let line = json(&run(7, None).result);
+        assert!(line.contains("\"info\":7,") && line.contains("\"residual\":null,\"passed\":false"), "{line}");
+    }
+
+    #[test]
+    fn a_residual_that_is_no_number_fails() {
+        let mut tally = Tally::default();
+        let text = report(&run(0, Some(f64::NAN)), 16.0, &mut tally);
+        assert!(text.contains("nan ...... FAILED"), "{text}");
+        assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
+        let line = json(&run(0, Some(f64::NAN)).result);
+        assert!(line.contains("\"residual\":null,\"passed\":false"), "{line}");
+        serde_json::from_str::<RunResult>(&line).unwrap();
     }
 }
