@@ -27,6 +27,26 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(nix::unistd::Pid::from_raw(0), &set)?)
 }
 
+/// Where a thread may run.
+#[cfg(feature = "mpi")]
+pub(crate) struct Mask(Option<nix::sched::CpuSet>);
+
+#[cfg(feature = "mpi")]
+impl Mask {
+    /// The calling thread's.
+    pub(crate) fn of_this_thread() -> Self {
+        Self(nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok())
+    }
+
+    /// Makes it that of the calling thread again.
+    pub(crate) fn restore(&self) {
+        if let Some(set) = &self.0 {
+            // A refusal costs speed only.
+            let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), set);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

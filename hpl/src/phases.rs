@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use space::result::PhaseTime;
 
 /// What the first thread is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Panel factorization.
     Fact,

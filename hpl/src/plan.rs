@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::layout::Layout;
 
 /// The steps of one factorization of the N×(N+1) matrix `[A | b]`.
@@ -57,7 +59,7 @@ impl PanelShape {
 }
 
 /// Which part of the local trailing columns a task works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Part {
     /// The columns of the panel that is factored next.
     LookAhead,

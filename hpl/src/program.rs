@@ -4,7 +4,12 @@
 //! [`RunResult`]. A rank that fails or panics ends the run with an error that names it; nobody hangs.
 
 mod mpi;
+#[cfg(any(test, feature = "mpi"))]
+mod nodes;
+#[cfg(feature = "mpi")]
+mod processes;
 mod progress;
+mod ranks;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +25,7 @@ use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::progress::ProgressLines;
+pub use self::ranks::{Ranks, enter};
 use crate::comm::threads;
 use crate::kernels::{self, KernelError, Kernels};
 use crate::trace::Span;
@@ -67,6 +73,27 @@ pub enum RunError {
         free_bytes: u64,
         /// Largest order that fits, a multiple of NB.
         largest_n: usize,
+    },
+    /// The grid has more ranks than the job has processes.
+    #[error(
+        "P={p} Q={q} needs {} ranks, mpirun started {found} processes; lower P or Q, or start it with mpirun -np {}",
+        p * q, p * q
+    )]
+    Processes {
+        /// Process rows.
+        p: usize,
+        /// Process columns.
+        q: usize,
+        /// Processes of the job.
+        found: usize,
+    },
+    /// Another process of the job cannot take part in the run.
+    #[error("rank {rank}: {message}")]
+    Unready {
+        /// The first such rank.
+        rank: usize,
+        /// Why.
+        message: String,
     },
     /// The system refused a thread.
     #[error("cannot start the thread of rank {rank}: {source}; lower P, Q or the threads")]
@@ -157,20 +184,28 @@ impl Runner {
         (self.kernels.name(), &self.why)
     }
 
-    /// Runs one candidate with the loaded kernels, whatever the candidate says of kernels.
+    /// Runs one candidate on threads of this process, with the loaded kernels, whatever the candidate says of kernels.
     ///
     /// # Errors
     /// [`RunError`]; a failed residual is no error.
     pub fn run(&self, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+        self.run_on(&Ranks::threads(), candidate, options)
+    }
+
+    /// As [`run`](Self::run), on these ranks.
+    ///
+    /// # Errors
+    /// [`RunError`]; a failed residual is no error.
+    pub fn run_on(&self, ranks: &Ranks, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
         candidate.check()?;
-        let host = host::facts();
+        ranks.check_grid(&candidate.hpl)?;
         if !options.force {
-            check_memory(&candidate.hpl, host.memory_available_bytes)?;
+            check_memory(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
         }
         let mut candidate = candidate.clone();
         candidate.engine.kernels = self.choice.clone();
         let started_utc = jiff::Timestamp::now().to_string();
-        let reports = run_ranks(&candidate, &host.cores_allowed, &self.kernels, options.watch)?;
+        let reports = ranks.run(&candidate, &self.kernels, options.watch)?;
 
         // All but the phases is the same on all ranks.
         let Report { time_s, residual, info, generate_s, check_s, .. } = reports[0];
@@ -186,15 +221,24 @@ impl Runner {
             info,
             generate_s,
             check_s,
+            x_hash: (info == 0).then(|| hash(&reports[0].x)),
             phases,
             started_utc,
-            host: host.hostname,
+            host: host::facts().hostname,
             kernel: self.kernels.name(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };
         Ok(Run { result, residual, spans: on_one_clock(&reports) })
     }
+}
+
+/// FNV-1a over the bits.
+fn hash(x: &[f64]) -> String {
+    let bytes = x.iter().flat_map(|x| x.to_bits().to_le_bytes());
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
 }
 
 /// The spans of all ranks, with times since the first rank began.
@@ -209,8 +253,8 @@ fn on_one_clock(reports: &[Report]) -> Vec<Span> {
     reports.iter().flat_map(shifted).collect()
 }
 
-/// Starts the ranks and waits for all of them; the report of each, in order.
-fn run_ranks<K: Kernels>(
+/// Starts the ranks as threads and waits for all of them; the report of each, in order.
+fn run_threads<K: Kernels>(
     candidate: &Candidate,
     cores: &[usize],
     kernels: &K,

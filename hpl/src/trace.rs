@@ -10,6 +10,8 @@ mod timeline;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use crate::phases::Phase;
 use crate::plan::Part;
 
@@ -17,7 +19,7 @@ pub use self::steps::{NoSteps, NotInRun, StepRange};
 pub use self::timeline::Timeline;
 
 /// What one thread did from one moment to another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Rank.
     pub rank: u32,

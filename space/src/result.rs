@@ -28,6 +28,10 @@ pub struct RunResult {
     pub generate_s: f64,
     /// Time of the check, in seconds.
     pub check_s: f64,
+    /// FNV-1a hash of the bits of the solution in hexadecimal, for telling whether two runs agree to the last bit;
+    /// `None` when there is no solution, or in older files.
+    #[serde(default)]
+    pub x_hash: Option<String>,
     /// Time in each phase of each step.
     pub phases: Vec<PhaseTime>,
     /// Start in UTC, RFC 3339.

@@ -6,14 +6,20 @@ const SIZE_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM
 /// The program was started as one of several processes, each of which would solve the whole problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{variable}={size}: started as one of {size} MPI processes, but this program was built without MPI and runs \
-     its P×Q ranks as threads of one process; start it once, without mpirun or srun"
+    "{variable}={size}: started as one of {size} processes, but this program was built {}; start it once, without \
+     mpirun or srun: it runs its P×Q ranks as threads of one process",
+    built()
 )]
 pub struct UnderMpi {
     /// The environment variable that says so.
     pub variable: &'static str,
     /// Processes of the launcher.
     pub size: u64,
+}
+
+/// For which MPI, if any.
+fn built() -> &'static str {
+    if cfg!(feature = "mpi") { "for another MPI, which sees no other process" } else { "without MPI" }
 }
 
 /// Refuses when the environment, asked through `variable`, speaks of more than one process.

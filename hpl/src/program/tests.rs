@@ -123,7 +123,7 @@ fn a_panic_ends_all_ranks_and_is_named() {
             let faulty = Faulty { products_left: AtomicUsize::new(products) };
             let mut candidate = candidate(200, 2, 3);
             candidate.engine.threads = threads;
-            let Err(error) = run_ranks(&candidate, &[0], &faulty, &()) else { panic!("it must fail") };
+            let Err(error) = run_threads(&candidate, &[0], &faulty, &()) else { panic!("it must fail") };
             let text = error.to_string();
             assert!(text.contains("rank") && text.contains("panicked"), "{text}");
         }

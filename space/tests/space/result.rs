@@ -27,6 +27,7 @@ proptest! {
             info,
             generate_s: time_s / 3.0,
             check_s: time_s / 7.0,
+            x_hash: (info == 0).then(|| text.clone()),
             phases: phases.iter().map(|&(step, fact_s)| PhaseTime { step, fact_s, ..PhaseTime::default() }).collect(),
             started_utc: text.clone(),
             host: text.clone(),

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hpl::program::Ranks;
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. What a flag says goes before what the file says.
@@ -59,10 +60,9 @@ impl Engine {
         &self.params.kernels
     }
 
-    /// One run on `cores` cores.
-    pub(crate) fn candidate(&self, hpl: &HplParams, cores: usize) -> Candidate {
-        let spread = (cores / hpl.ranks().max(1)).max(1);
-        let threads = if self.spread { spread } else { self.params.threads };
+    /// One run on the cores of `ranks`.
+    pub(crate) fn candidate(&self, hpl: &HplParams, ranks: &Ranks) -> Candidate {
+        let threads = if self.spread { ranks.threads_each(hpl.ranks()) } else { self.params.threads };
         Candidate { hpl: *hpl, engine: EngineParams { threads, ..self.params.clone() } }
     }
 }

@@ -1,4 +1,4 @@
-//! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks.
+//! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks or the processes of an MPI job.
 
 mod engine;
 mod records;
@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use hpl::program::{self, ProgressLines, Run, RunError, RunOptions, Runner, UnderMpi};
+use hpl::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
 use hpl::{Residual, Watch};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
@@ -24,7 +24,7 @@ const MAX_DAT: u64 = 1 << 20;
 /// High Performance Linpack on this machine.
 ///
 /// Reads HPL.dat in the current folder and runs all its combinations, the P×Q ranks of each as threads of this
-/// process. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
+/// process; built with MPI and started by mpirun, as the first P×Q processes of the job. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
 ///
 /// Exit codes: 0 all runs made, passed or not; 1 a run broke off; 2 wrong usage or input; 5 output not written.
 #[derive(Parser)]
@@ -87,13 +87,25 @@ impl Failure {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let Err(failure) = xhpl(&args) else { return ExitCode::SUCCESS };
+    ExitCode::from(program::enter(as_rank_0))
+}
+
+/// The program, with the ranks that it may use; its exit code.
+fn as_rank_0(ranks: &Ranks) -> u8 {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help or a complaint; nobody is left to be told that it could not be written.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let Err(failure) = xhpl(&args, ranks) else { return 0 };
     let code = failure.exit_code();
     if code != 0 {
         note(&failure.to_string());
     }
-    ExitCode::from(code)
+    code
 }
 
 /// A line for the user, who may have closed stderr.
@@ -101,18 +113,17 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "xhpl: {text}");
 }
 
-fn xhpl(args: &Args) -> Result<(), Failure> {
-    program::refuse_mpi(|name| std::env::var(name).ok())?;
+fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
+    ranks.refuse_strange_launcher(|name| std::env::var(name).ok())?;
     let dat = HplDat::parse(&read_dat()?)?;
-    let cores = hpl::host::facts().cores_allowed.len();
     let engine = args.engine.read()?;
-    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, cores)).collect();
-    check(&candidates, args.force)?;
+    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, ranks)).collect();
+    check(&candidates, ranks, args.force)?;
     let runner = Runner::new(engine.kernels())?;
     let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
     let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
-    describe(&runner, &candidates, cores, engine.kernels());
-    run_all(&dat, &candidates, &runner, args, &mut out, &mut records)
+    describe(&runner, &candidates, ranks, engine.kernels());
+    run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
 }
 
 /// The text of HPL.dat in the current folder; its comments may be in any encoding.
@@ -130,25 +141,35 @@ fn read_dat() -> Result<String, Failure> {
 }
 
 /// Refuses, before the first run, what one of the runs would be refused for.
-fn check(candidates: &[Candidate], force: bool) -> Result<(), Failure> {
-    let free_bytes = hpl::host::facts().memory_available_bytes;
-    for candidate in candidates {
-        let memory = || if force { Ok(()) } else { program::check_memory(&candidate.hpl, free_bytes) };
-        candidate.check().map_err(RunError::from).and_then(|()| memory()).map_err(|source| match line_of(&source) {
-            Some(line) => Failure::Refused { line, source },
-            None => Failure::Run(source),
-        })?;
+fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Failure> {
+    for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
+        let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
+        for candidate in same_size {
+            let hpl = &candidate.hpl;
+            let memory = || if force { Ok(()) } else { program::check_memory(hpl, free_bytes) };
+            let rules = candidate.check().map_err(RunError::from);
+            rules.and_then(|()| ranks.check_grid(hpl)).and_then(|()| memory()).map_err(|source| {
+                match line_of(&source) {
+                    Some(line) => Failure::Refused { line, source },
+                    None => Failure::Run(source),
+                }
+            })?;
+        }
     }
     Ok(())
 }
 
 /// The line of HPL.dat that holds what is refused; `None` when it is no parameter of HPL's.
 fn line_of(error: &RunError) -> Option<usize> {
-    matches!(error, RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. })).then_some(6)
+    match error {
+        RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => Some(6),
+        RunError::Processes { .. } => Some(11),
+        _ => None,
+    }
 }
 
 /// Tells on stderr what the output does not say.
-fn describe(runner: &Runner, candidates: &[Candidate], cores: usize, asked: &KernelChoice) {
+fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, asked: &KernelChoice) {
     let (name, why) = runner.kernels();
     note(&format!("kernels: {name}"));
     if *asked == KernelChoice::Auto {
@@ -157,8 +178,8 @@ fn describe(runner: &Runner, candidates: &[Candidate], cores: usize, asked: &Ker
     note("L1, U and EQUIL have no effect in this version");
     for candidate in candidates {
         let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
-        if ranks * threads > cores {
-            note(&format!("{ranks} ranks × {threads} threads share {cores} cores: expect a poor rate"));
+        if available.crowded(ranks, threads) {
+            note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a poor rate"));
             break;
         }
     }
@@ -167,6 +188,7 @@ fn describe(runner: &Runner, candidates: &[Candidate], cores: usize, asked: &Ker
 fn run_all(
     dat: &HplDat,
     candidates: &[Candidate],
+    ranks: &Ranks,
     runner: &Runner,
     args: &Args,
     out: &mut Out,
@@ -185,7 +207,8 @@ fn run_all(
         let is_last = index + 1 == candidates.len();
         let progress = args.progress.then_some(&lines as &dyn Watch);
         let watch = &Watching { progress, spans: is_last && records.wants_spans() };
-        match runner.run(candidate, &RunOptions { threshold: dat.threshold, force: args.force, watch }) {
+        let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
+        match runner.run_on(ranks, candidate, &options) {
             Ok(run) if text => {
                 out.write(&report(&run, dat.threshold, &mut tally))?;
                 records.add(&run, is_last)?;

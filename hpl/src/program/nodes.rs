@@ -1,0 +1,95 @@
+//! Which cores the ranks of an MPI job get.
+//!
+//! Ranks of one node that may run on the same cores share them evenly: nobody has bound them. Ranks whose
+//! launcher has bound them keep to their own cores.
+
+use serde::{Deserialize, Serialize};
+
+use crate::affinity;
+
+/// Where one rank runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Home {
+    /// Number of the node, the same for all its ranks.
+    pub(super) node: usize,
+    /// The cores that this rank may use.
+    pub(super) cores: Vec<usize>,
+}
+
+/// The homes of all ranks of the job, in order. A run takes the first P·Q of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Nodes(pub(super) Vec<Home>);
+
+impl Nodes {
+    /// Threads of each rank when `ranks` of them share their cores evenly; at least 1.
+    pub(super) fn threads_each(&self, ranks: usize) -> usize {
+        let share = |(rank, home): (usize, &Home)| home.cores.len() / self.mates(rank, ranks).len().max(1);
+        self.0.iter().enumerate().take(ranks).map(share).min().unwrap_or(1).max(1)
+    }
+
+    /// The cores of rank `rank`'s threads, of `threads` in each of `ranks` ranks; none when some would have to
+    /// share a core.
+    pub(super) fn cores_of(&self, rank: usize, ranks: usize, threads: usize) -> Vec<usize> {
+        let mates = self.mates(rank, ranks);
+        let home = &self.0[rank];
+        let stranger = |other: &Home| other.node == home.node && other.cores != home.cores;
+        let taken = |core: &usize| self.0[..ranks].iter().any(|other| stranger(other) && other.cores.contains(core));
+        let place = mates.iter().position(|&mate| mate == rank);
+        if home.cores.iter().any(taken) {
+            return Vec::new();
+        }
+        let sets = affinity::core_sets(&home.cores, mates.len(), threads);
+        sets.zip(place).map(|(mut sets, place)| sets.swap_remove(place)).unwrap_or_default()
+    }
+
+    /// How many of the first `ranks` ranks run on the node of rank `rank`.
+    pub(super) fn neighbours(&self, rank: usize, ranks: usize) -> usize {
+        self.0[..ranks].iter().filter(|home| home.node == self.0[rank].node).count()
+    }
+
+    /// Those of the first `ranks` ranks that have the cores of `rank`, which is one of them.
+    fn mates(&self, rank: usize, ranks: usize) -> Vec<usize> {
+        (0..ranks).filter(|&other| self.0[other] == self.0[rank]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(homes: &[(usize, &[usize])]) -> Nodes {
+        Nodes(homes.iter().map(|&(node, cores)| Home { node, cores: cores.to_vec() }).collect())
+    }
+
+    #[test]
+    fn unbound_ranks_share_their_node() {
+        let all: &[usize] = &[0, 1, 2, 3];
+        let two_nodes = nodes(&[(0, all), (0, all), (0, all), (3, all)]);
+        // Node 0 has three ranks for four cores.
+        assert_eq!(two_nodes.threads_each(4), 1);
+        assert_eq!(two_nodes.threads_each(2), 2);
+        assert_eq!(two_nodes.threads_each(1), 4);
+        assert_eq!([0, 1].map(|rank| two_nodes.cores_of(rank, 2, 2)), [[0, 1], [2, 3]]);
+        assert_eq!(two_nodes.cores_of(3, 4, 4), all);
+        assert_eq!(two_nodes.cores_of(0, 4, 2), [0; 0], "six threads for four cores");
+        assert_eq!([0, 3].map(|rank| two_nodes.neighbours(rank, 4)), [3, 1]);
+        assert_eq!(two_nodes.neighbours(0, 2), 2);
+    }
+
+    #[test]
+    fn bound_ranks_keep_their_cores() {
+        let bound = nodes(&[(0, &[0, 1]), (0, &[2, 3]), (0, &[2, 3])]);
+        assert_eq!((bound.threads_each(2), bound.threads_each(3)), (2, 1));
+        assert_eq!(bound.cores_of(0, 3, 2), [0, 1]);
+        assert_eq!([1, 2].map(|rank| bound.cores_of(rank, 3, 1)), [[2], [3]]);
+        assert_eq!(bound.cores_of(1, 3, 2), [0; 0]);
+    }
+
+    #[test]
+    fn cores_in_several_sets_are_nobodys() {
+        let odd = nodes(&[(0, &[0, 1]), (0, &[1, 2]), (2, &[1])]);
+        assert_eq!([0, 1].map(|rank| odd.cores_of(rank, 3, 1)), [[0; 0], [0; 0]]);
+        assert_eq!(odd.cores_of(0, 1, 1), [0], "the other is not in this run");
+        assert_eq!(odd.cores_of(2, 3, 1), [1], "another node has its own core 1");
+    }
+}

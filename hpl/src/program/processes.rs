@@ -1,0 +1,227 @@
+//! Runs on the processes of an MPI job: rank 0 is the program, the others wait for its orders.
+//!
+//! Orders and answers are JSON, carried as doubles of the same bits. A run goes: order, answer of every rank that
+//! it is ready (its kernels are loaded), word of rank 0 to go on, factorization on the first P·Q ranks, what each
+//! of them has to report.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use space::result::PhaseTime;
+use space::{Candidate, HplParams, KernelChoice};
+
+use super::RunError;
+use super::nodes::{Home, Nodes};
+use crate::affinity::Mask;
+use crate::comm::mpi::{self, MpiComm};
+use crate::comm::{Comm, Request, Tag};
+use crate::kernels::{self, Kernels};
+use crate::trace::Span;
+use crate::{Report, Watch, host, solve};
+
+/// Tags of the length of a text and of the text.
+const TEXT: [Tag; 2] = [1, 2];
+/// No rank fails without ending the job.
+const TOGETHER: &str = "a failing rank ends the job";
+
+/// What this process is in its job.
+pub(super) enum Role {
+    /// The only process.
+    Alone,
+    /// Rank 0 of several.
+    First(Processes),
+    /// Another rank, which has served until the end: the job's exit code.
+    Other(u8),
+}
+
+/// The processes of a job, seen by rank 0.
+pub(super) struct Processes {
+    world: MpiComm,
+    nodes: Nodes,
+}
+
+/// What rank 0 wants of another rank.
+#[derive(Serialize, Deserialize)]
+enum Order {
+    /// How much memory is free?
+    FreeBytes,
+    /// Take part in a run.
+    Run(Box<Part>),
+    /// The program ends with this exit code.
+    End(u8),
+}
+
+/// One rank's part in a run.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    candidate: Candidate,
+    /// Cores of its threads; none when they are not pinned.
+    cores: Vec<usize>,
+    wants_spans: bool,
+}
+
+/// What a rank has to report beside what all know.
+#[derive(Serialize, Deserialize)]
+struct Own {
+    phases: Vec<PhaseTime>,
+    spans: Vec<Span>,
+}
+
+/// Starts MPI. Ranks other than 0 return when the job is over.
+pub(super) fn start() -> Role {
+    let world = mpi::init();
+    if world.size() == 1 {
+        return Role::Alone;
+    }
+    let home = Home { node: world.node().members()[0], cores: host::facts().cores_allowed };
+    if world.rank() > 0 {
+        tell(&world, 0, &home);
+        return Role::Other(serve(&world));
+    }
+    let homes = (1..world.size()).map(|rank| hear(&world, rank));
+    let nodes = Nodes(std::iter::once(home).chain(homes).collect());
+    Role::First(Processes { world, nodes })
+}
+
+impl Processes {
+    pub(super) fn threads_each(&self, ranks: usize) -> usize {
+        self.nodes.threads_each(ranks.min(self.world.size()))
+    }
+
+    pub(super) fn crowded(&self, ranks: usize, threads: usize) -> bool {
+        (0..ranks.min(self.world.size())).any(|rank| self.nodes.cores_of(rank, ranks, threads).is_empty())
+    }
+
+    pub(super) fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
+        let (&HplParams { p, q, .. }, found) = (hpl, self.world.size());
+        if hpl.ranks() > found { Err(RunError::Processes { p, q, found }) } else { Ok(()) }
+    }
+
+    pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
+        let ranks = ranks.min(self.world.size());
+        (1..ranks).for_each(|rank| tell(&self.world, rank, &Order::FreeBytes));
+        let free = |rank| if rank == 0 { host::facts().memory_available_bytes } else { hear(&self.world, rank) };
+        let scaled = |rank| free(rank) as f64 * ranks as f64 / self.nodes.neighbours(rank, ranks) as f64;
+        // Every answer is heard.
+        (0..ranks).map(scaled).fold(f64::INFINITY, f64::min) as u64
+    }
+
+    pub(super) fn run<K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        kernels: &K,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Report>, RunError> {
+        let (world, ranks) = (&self.world, candidate.hpl.ranks());
+        let part = |rank| Part {
+            candidate: candidate.clone(),
+            cores: if rank < ranks { self.nodes.cores_of(rank, ranks, candidate.engine.threads) } else { Vec::new() },
+            wants_spans: watch.wants_spans(),
+        };
+        let others = 1..world.size();
+        others.clone().for_each(|rank| tell(world, rank, &Order::Run(Box::new(part(rank)))));
+        let answers: Vec<Result<(), String>> = others.clone().map(|rank| hear(world, rank)).collect();
+        let refused = answers.into_iter().enumerate().find_map(|(at, answer)| Some((at + 1, answer.err()?)));
+        others.for_each(|rank| tell(world, rank, &refused.is_none()));
+        if let Some((rank, message)) = refused {
+            return Err(RunError::Unready { rank, message });
+        }
+        let mine = take_part(world, &part(0), kernels, watch).expect("rank 0 is in every grid");
+        let blank = Report { phases: Vec::new(), spans: Vec::new(), x: Vec::new(), ..mine.clone() };
+        let others = (1..ranks).map(|rank| {
+            let Own { phases, spans } = hear(world, rank);
+            // All began at one barrier: with rank 0, to a few message times.
+            Report { phases, spans, ..blank.clone() }
+        });
+        Ok(std::iter::once(mine).chain(others.collect::<Vec<_>>()).collect())
+    }
+
+    /// Tells the others that the program ends with exit code `code`.
+    pub(super) fn end(self, code: u8) {
+        (1..self.world.size()).for_each(|rank| tell(&self.world, rank, &Order::End(code)));
+    }
+}
+
+/// Life of a rank other than 0; its exit code.
+fn serve(world: &MpiComm) -> u8 {
+    let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
+    loop {
+        match hear(world, 0) {
+            Order::FreeBytes => tell(world, 0, &host::facts().memory_available_bytes),
+            Order::Run(part) => {
+                let choice = &part.candidate.engine.kernels;
+                if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
+                    loaded = None;
+                }
+                let ready = match &loaded {
+                    Some(_) => Ok(()),
+                    None => kernels::load(choice).map(|kernels| loaded = Some((choice.clone(), kernels))),
+                };
+                tell(world, 0, &ready.map_err(|error| error.to_string()));
+                let go: bool = hear(world, 0);
+                if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
+                    && let Some(Report { phases, spans, .. }) =
+                        take_part(world, &part, kernels, &Wants(part.wants_spans))
+                {
+                    tell(world, 0, &Own { phases, spans });
+                }
+            }
+            Order::End(code) => return code,
+        }
+    }
+}
+
+/// Solves as a rank of the grid; `None` for a rank beyond it. Called by all ranks of the job.
+fn take_part<K: Kernels>(world: &MpiComm, part: &Part, kernels: &K, watch: &dyn Watch) -> Option<Report> {
+    let Part { candidate, cores, .. } = part;
+    let in_grid = world.rank() < candidate.hpl.ranks();
+    let comm = world.split(usize::from(!in_grid), world.rank()).expect(TOGETHER);
+    if !in_grid {
+        return None;
+    }
+    comm.set_spin(cores.len() >= candidate.engine.threads);
+    let before = Mask::of_this_thread();
+    let outcome = solve(candidate, &comm, cores, kernels, watch);
+    // The next run may use other cores.
+    before.restore();
+    comm.set_spin(false);
+    // Most errors have ended the job inside.
+    outcome.map_err(|error| world.poison(&error.to_string())).ok()
+}
+
+/// What rank 0 wants the others to record.
+struct Wants(bool);
+
+impl Watch for Wants {
+    fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
+
+    fn wants_spans(&self) -> bool {
+        self.0
+    }
+}
+
+/// Sends a value to another rank.
+fn tell(world: &MpiComm, to: usize, value: &impl Serialize) {
+    let bytes = serde_json::to_vec(value).expect("plain data");
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        f64::from_bits(u64::from_le_bytes(word))
+    };
+    let words = bytes.chunks(8).map(word).collect::<Vec<_>>();
+    let len = words.len();
+    let send = |tag, data: Vec<f64>| {
+        let len = data.len();
+        world.isend(to, tag, data.into(), 0..len)
+    };
+    for sent in [send(TEXT[0], vec![len as f64, bytes.len() as f64]), send(TEXT[1], words)] {
+        sent.wait().expect(TOGETHER);
+    }
+}
+
+/// Receives a value from another rank.
+fn hear<T: DeserializeOwned>(world: &MpiComm, from: usize) -> T {
+    let head = world.irecv(from, TEXT[0], 2).wait().expect(TOGETHER);
+    let words = world.irecv(from, TEXT[1], head[0] as usize).wait().expect(TOGETHER);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_bits().to_le_bytes()).take(head[1] as usize).collect();
+    serde_json::from_slice(&bytes).expect("what tell has sent")
+}
