@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use space::HplParams;
@@ -13,18 +14,31 @@ use crate::comm::{Comm, Msg, PeerGone, Request};
 use crate::fact::{Fact, Recipe};
 use crate::grid::Grid;
 use crate::kernels::Kernels;
-use crate::mat::MatMut;
+use crate::mat::{Mat, MatMut};
 use crate::panel::{self, Panel, PanelMut, Pool};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
-use crate::swap::{Exchange, Moves};
+use crate::swap::{Exchange, Exchanged, Exchanging, Hands, Moves, RowTags};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
-use crate::update::{self, Queue, Slab, Update};
+use crate::update::{self, Queue, Rows, Scratch, Slab, Update};
 use crate::watch::Watch;
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
+
+/// The rows of a section that a panel moves.
+struct Travel<T> {
+    panel: usize,
+    section: Section,
+    rows: T,
+}
+
+/// Takes the rows of section `part` that panel `panel` moves.
+fn take_rows<T>(list: &mut Vec<Travel<T>>, panel: usize, part: Part) -> Option<Travel<T>> {
+    let at = list.iter().position(|rows| rows.panel == panel && rows.section.part == part);
+    at.map(|at| list.swap_remove(at))
+}
 
 /// One rank's view of a factorization.
 pub(crate) struct Lu<'a, C: Comm, K> {
@@ -44,7 +58,11 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     info: usize,
     panel_pool: Pool,
     row_pool: Pool,
-    late: Vec<(usize, Section)>,
+    /// Rows of sections on their way.
+    moving: Vec<Travel<Exchanging<'a, C>>>,
+    /// Rows that have come and are not all at their places.
+    moved: Vec<Travel<Exchanged>>,
+    scratch: Arc<Scratch>,
     pub(crate) phases: Phases,
     trace: &'a Trace,
     step: usize,
@@ -75,17 +93,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             info: 0,
             panel_pool: Pool::new(plan.depth + 1, words),
             row_pool: Pool::default(),
-            late: Vec::new(),
+            moving: Vec::new(),
+            moved: Vec::new(),
+            scratch: Arc::default(),
             phases: Phases::new(rank, plan.steps() + 1),
             trace,
             step: 0,
         }
-    }
-
-    /// Doubles of the memory for U that [`factor`](Self::factor) needs.
-    pub(crate) fn u_words(plan: &Plan, grid: &Grid<C>) -> usize {
-        let jb = plan.layout.rows.nb().min(plan.layout.n());
-        if grid.p > 1 { jb * plan.layout.cols.local_len(grid.col) } else { 0 }
     }
 
     /// Factors the local matrix `a` by the steps `steps`; those before have left nothing to do. Returns info:
@@ -98,18 +112,17 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         steps: Range<usize>,
         team: &mut Team<'_>,
         mut a: MatMut<'_>,
-        u: &mut [f64],
         watch: Option<&dyn Watch>,
     ) -> Result<usize, Error> {
         let start = Instant::now();
         let mut report = start + REPORT_EVERY;
         let (row, col) = (self.grid.row, self.grid.col);
         self.step = steps.start;
-        self.run(&self.plan.prologue(steps.start, row, col), team, a.reborrow(), u)?;
+        self.run(&self.plan.prologue(steps.start, row, col), team, a.reborrow())?;
         for k in steps {
             let step = self.plan.step(k, row, col);
             self.step = k;
-            self.run(&step.tasks, team, a.reborrow(), u)?;
+            self.run(&step.tasks, team, a.reborrow())?;
             // Who had nothing to update has not asked for it yet.
             self.panel(k)?;
             self.panels.pop_front();
@@ -125,7 +138,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// Tasks in order. What the sections of one panel share is prepared once.
-    fn run(&mut self, tasks: &[Task], team: &mut Team<'_>, mut a: MatMut<'_>, u: &mut [f64]) -> Result<(), Error> {
+    fn run(&mut self, tasks: &[Task], team: &mut Team<'_>, mut a: MatMut<'_>) -> Result<(), Error> {
         let panels: Vec<OnceCell<Panel>> = (0..=self.plan.depth).map(|_| OnceCell::new()).collect();
         let mut prepared: Vec<Option<Update<'_, K>>> = panels.iter().map(|_| None).collect();
         for task in tasks {
@@ -135,10 +148,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 // Everybody will get L, L1 and the pivots
                 Task::Lbcast(shape) => self.set_out(shape),
                 // [U; C] ← P·[U; C]
-                Task::RsStart { panel, section } => self.start_rows(*panel, section),
-                Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team, a.reborrow(), u)?,
+                Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::All(team), a.as_ref())?,
+                Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
-                Task::Update { panel: k, section, beside, .. } => {
+                Task::Update { panel: k, section, rows, beside } => {
                     let at = k - self.step;
                     if panels[at].get().is_none() {
                         let _ = panels[at].set(self.panel(*k)?.clone());
@@ -148,7 +161,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                         Some(update) => update,
                         none => none.insert(self.prepare(panel, team)?),
                     };
-                    self.update(update, panel.shape(), section, beside, team, a.reborrow(), u)?;
+                    self.update(update, panel, section, *rows, beside, team, a.reborrow())?;
                 }
             }
         }
@@ -235,37 +248,32 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         while self.coming.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
             self.arrived()?;
         }
+        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll(&mut self.row_pool))
+    }
+
+    /// The rows of a section set out; `a` has at least its columns.
+    fn start_rows(&mut self, k: usize, section: &Section, hands: Hands<'_, '_>, a: Mat<'_>) -> Result<(), Error> {
+        let panel = self.panel(k)?.clone();
+        let start = Instant::now();
+        let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
+        let moves = Arc::new(Moves::new(rows, panel.shape().ia, &panel.pivots()));
+        let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
+        let column = &self.grid.col_comm;
+        let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };
+        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands, &mut self.row_pool)?;
+        self.record(k, Phase::Rs, Some(section.part), start);
+        self.moving.push(Travel { panel: k, section, rows });
         Ok(())
     }
 
-    /// The rows of a section set out.
-    fn start_rows(&mut self, panel: usize, section: &Section) {
-        self.late.push((panel, section.clone()));
-    }
-
     /// Waits for the rows of a section.
-    fn wait_rows(
-        &mut self,
-        k: usize,
-        part: Part,
-        team: &mut Team<'_>,
-        a: MatMut<'_>,
-        u: &mut [f64],
-    ) -> Result<(), Error> {
-        let at = self.late.iter().position(|(panel, section)| *panel == k && section.part == part);
-        let (_, section) = self.late.swap_remove(at.expect("the plan starts what it waits for"));
-        let panel = self.panel(k)?.clone();
+    fn wait_rows(&mut self, k: usize, part: Part, team: &mut Team<'_>) -> Result<(), Error> {
+        let travel = take_rows(&mut self.moving, k, part).expect("the plan starts what it waits for");
         let start = Instant::now();
-        let shape = panel.shape();
-        let rows = &self.plan.layout.rows;
-        let moves = Moves::new(rows, shape.ia, &panel.pivots());
-        let (local_rows, n) = (a.rows(), section.cols.len());
-        let cols = a.sub(0, section.cols.start, local_rows, n);
-        let ld = rows.nb().min(rows.len());
-        let u = MatMut::new(&mut u[section.cols.start * ld..], shape.jb, n, ld);
-        let exchange = Exchange { column: &self.grid.col_comm, rows, swap: self.params.swap };
-        exchange.run(team, &moves, cols, u, &mut self.row_pool)?;
-        self.record(k, Phase::Rs, Some(section.part), start);
+        let (rows, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
+        self.sends.extend(sends);
+        self.moved.push(Travel { panel: k, section: travel.section, rows });
+        self.record(k, Phase::Rs, Some(part), start);
         Ok(())
     }
 
@@ -275,11 +283,9 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         'a: 'p,
     {
         let start = Instant::now();
-        let (rows, ii) = (&self.plan.layout.rows, panel.shape().ii);
-        let in_place = || panel.pivots().iter().map(|&pivot| rows.local(pivot) - ii).collect();
         let l2 = update::pack(self.kernels, team, panel.l2())?;
         self.record(panel.shape().k, Phase::Update, None, start);
-        Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, interchanges: (self.grid.p == 1).then(in_place) })
+        Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, scratch: Arc::clone(&self.scratch) })
     }
 
     /// Updates a section by all threads, the first of which does the tasks `beside` as soon as it can.
@@ -287,25 +293,33 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     fn update(
         &mut self,
         update: &Update<'_, K>,
-        shape: &PanelShape,
+        panel: &Panel,
         section: &Section,
+        rows_of: Part,
         beside: &[Task],
         team: &mut Team<'_>,
         a: MatMut<'_>,
-        u: &mut [f64],
     ) -> Result<(), Error> {
         let (mut before, from) = a.split_cols(section.cols.start);
-        let trailing = from.sub(shape.ii, 0, shape.mp, section.cols.len());
-        let ld = self.plan.layout.rows.nb().min(self.plan.layout.n());
-        let u = &mut u[if self.grid.p > 1 { section.cols.start * ld } else { 0 }..];
-        let queue = Queue::new(slab(shape, u, ld, trailing, self.grid.p), team.threads());
+        let shape = panel.shape();
+        let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.top);
+        let moved = take_rows(&mut self.moved, shape.k, rows_of);
+        let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
+        let rows = match &moved {
+            Some(moved) => Rows::Exchanged(&moved.rows),
+            None => {
+                let local = |&pivot: &usize| self.plan.layout.rows.local(pivot) - shape.ii;
+                Rows::Here(panel.pivots().iter().map(local).collect())
+            }
+        };
+        let queue = Queue::new(Slab { first, top, c }, team.threads());
         let (k, part, trace) = (shape.k, section.part, self.trace);
         let helper = |thread| {
             let mut recorder = trace.recorder(thread, k, part);
-            while let Some(mut slab) = queue.next() {
-                update.interchange(&mut slab);
+            while let Some(slab) = queue.next() {
+                let ready = update.place_rows(slab, &rows);
                 recorder.done(Phase::Rs);
-                update.multiply(slab);
+                update.multiply(ready);
                 recorder.done(Phase::Update);
             }
         };
@@ -315,11 +329,11 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 while let Some(task) = beside.next_if(|task| self.can_start(task)) {
                     self.beside(task, before.reborrow())?;
                 }
-                let Some(mut slab) = queue.next() else { break };
+                let Some(slab) = queue.next() else { break };
                 let clock = Instant::now();
-                update.interchange(&mut slab);
+                let ready = update.place_rows(slab, &rows);
                 let clock = self.record(k, Phase::Rs, Some(part), clock);
-                update.multiply(slab);
+                update.multiply(ready);
                 self.record(k, Phase::Update, Some(part), clock);
                 self.poll()?;
             }
@@ -329,6 +343,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let clock = team.fork(&helper, first_thread)??;
         // Counted, but not recorded as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, clock);
+        // Rows of columns that are updated later stay.
+        self.moved.extend(moved.filter(|moved| moved.section.cols.end > section.cols.end));
         Ok(())
     }
 
@@ -345,22 +361,11 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         match task {
             Task::Fact(shape) => self.fact(shape, before)?,
             Task::Lbcast(shape) => self.set_out(shape),
-            Task::RsStart { panel, section } => self.start_rows(*panel, section),
+            Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::Alone, before.as_ref())?,
             Task::RsWait { .. } | Task::Update { .. } => unreachable!("the plan puts nothing else beside an update"),
         }
         Ok(())
     }
-}
-
-/// The columns of one section: U in place with one process row, gathered otherwise.
-fn slab<'a>(shape: &PanelShape, u: &'a mut [f64], ld: usize, trailing: MatMut<'a>, p: usize) -> Slab<'a> {
-    let n = trailing.cols();
-    let (top, c) = trailing.split_rows(shape.top);
-    if p == 1 {
-        return Slab { u: top, c, top: None };
-    }
-    let u = MatMut::new(u, shape.jb, n, ld);
-    Slab { u, c, top: (shape.top > 0).then_some(top) }
 }
 
 /// Mean rate until `done` of `n` columns are factored: flops that the trailing matrix no longer needs.

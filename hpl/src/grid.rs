@@ -9,16 +9,14 @@ pub(crate) mod tag {
     use super::Tag;
     /// Pivot candidates along a process column.
     pub(crate) const PIVOT: Tag = 1;
-    /// Rows of U along a process column, with displaced rows in bin-exch.
-    pub(crate) const ROWS: Tag = 3;
-    /// Displaced rows that spread along a process column.
-    pub(crate) const SPREAD: Tag = 4;
     /// Partial right-hand sides along a process row.
     pub(crate) const TRSV_Y: Tag = 5;
     /// Pieces of x.
     pub(crate) const TRSV_X: Tag = 6;
     /// Reductions.
     pub(crate) const REDUCE: Tag = 7;
+    /// First of the tags of row exchanges along a process column, three for each section.
+    pub(crate) const ROW_EXCHANGE: Tag = 16;
 
     /// First and number of the tags for panels along a process row. Messages of two panels may overtake each
     /// other, so panels in flight at once have different tags: there are more tags than panels fit in memory, and

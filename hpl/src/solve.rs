@@ -103,13 +103,10 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
         let ld = leading_dimension(rows, hpl.align);
         let mut memory = self.memory(ld * cols)?;
-        let mut u = self.memory(Lu::<C, K>::u_words(&plan, grid))?;
 
         // [A | b]
         let start = self.start()?;
         self.generate(team, layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
-        // Its pages are mapped before the clock runs.
-        u.fill(0.0);
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
         let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.comm.rank(), &trace);
         let generate_s = self.seconds_since(start)?;
@@ -118,7 +115,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let started = self.start()?;
         let a = MatMut::new(&mut memory, rows, cols, ld);
         let watch = (self.comm.rank() == 0).then_some(self.watch);
-        let info = lu.factor(0..plan.steps(), team, a, &mut u, watch)?;
+        let info = lu.factor(0..plan.steps(), team, a, watch)?;
         // U x = y
         let mut x = Vec::new();
         if info == 0 {

@@ -31,12 +31,11 @@ fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outc
         let (mp, nq) = (rows.local_len(grid.row), cols.local_len(grid.col));
         let column = |j| (0..mp).map(move |i| whole[rows.global(grid.row, i) + cols.global(grid.col, j) * n]);
         let mut data: Vec<f64> = (0..nq).flat_map(column).collect();
-        let mut u = vec![0.0; Lu::<ThreadComm, Builtin>::u_words(&plan, &grid)];
         let trace = Trace::new(0);
         let mut lu = Lu::new(&plan, &grid, &Builtin, params, comm.rank(), &trace);
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
-        let info = with_team(team, |team| lu.factor(0..plan.steps(), team, a, &mut u, None)).unwrap().unwrap();
+        let info = with_team(team, |team| lu.factor(0..plan.steps(), team, a, None)).unwrap().unwrap();
         (data, info)
     };
     thread::scope(|scope| {

@@ -61,6 +61,63 @@ pub(crate) fn copy(to: &mut MatMut<'_>, from: Mat<'_>, pairs: impl Iterator<Item
     }
 }
 
+/// Columns that are moved together between rows and contiguous lines: as many as a cache line has elements.
+const LINE: usize = 8;
+
+/// Rows whose elements are asked for ahead.
+const AHEAD: usize = 4;
+
+/// Column `second` of `to` ← row `first` of `from` for each pair.
+///
+/// # Panics
+/// When the lines differ in length or one is not there.
+pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
+    assert!(to.rows() == from.cols(), "lines are equally long");
+    let whole = from.cols() / LINE * LINE;
+    for col in (0..whole).step_by(LINE) {
+        let columns: [&[f64]; LINE] = std::array::from_fn(|j| from.col(col + j));
+        for (at, &(row, line)) in pairs.iter().enumerate() {
+            if let Some(&(row, _)) = pairs.get(at + AHEAD) {
+                columns.iter().for_each(|column| prefetch(column.as_ptr().wrapping_add(row)));
+            }
+            let line = &mut to.col_mut(line)[col..col + LINE];
+            line.iter_mut().zip(columns).for_each(|(element, column)| *element = column[row]);
+        }
+    }
+    for (col, &(row, line)) in (whole..from.cols()).flat_map(|col| pairs.iter().map(move |pair| (col, pair))) {
+        to.col_mut(line)[col] = from.col(col)[row];
+    }
+}
+
+/// Row `second` of `to` ← column `first` of `from` for each pair.
+///
+/// # Panics
+/// When the lines differ in length or one is not there.
+pub(crate) fn copy_from_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
+    assert!(from.rows() == to.cols(), "lines are equally long");
+    let (rows, whole) = (to.rows(), to.cols() / LINE * LINE);
+    for col in (0..whole).step_by(LINE) {
+        let mut rest = Some(to.reborrow().sub(0, col, rows, LINE));
+        let mut columns: [MatMut<'_>; LINE] = std::array::from_fn(|_| {
+            let (column, others) = rest.take().expect("LINE columns").split_cols(1);
+            rest = Some(others);
+            column
+        });
+        let mut columns = columns.each_mut().map(|column| column.col_mut(0));
+        for (at, &(line, row)) in pairs.iter().enumerate() {
+            if let Some(&(line, row)) = pairs.get(at + AHEAD) {
+                columns.iter().for_each(|column| prefetch(column.as_ptr().wrapping_add(row)));
+                prefetch(from.as_ptr().wrapping_add(line * from.ld() + col));
+            }
+            let line = &from.col(line)[col..col + LINE];
+            columns.iter_mut().zip(line).for_each(|(column, element)| column[row] = *element);
+        }
+    }
+    for (col, &(line, row)) in (whole..to.cols()).flat_map(|col| pairs.iter().map(move |pair| (col, pair))) {
+        to.col_mut(col)[row] = from.col(line)[col];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +137,21 @@ mod tests {
         let pairs = [(9, 0), (4, 1)];
         copy(&mut MatMut::new(&mut out, 2, 4, 2), Mat::new(&numbers, 10, 4, 10), pairs.into_iter());
         assert_eq!(out, [9.0, 4.0, 19.0, 14.0, 29.0, 24.0, 39.0, 34.0]);
+    }
+
+    #[test]
+    fn rows_become_lines_and_lines_rows() {
+        for n in [1, 7, 8, 9, 21] {
+            let numbers: Vec<f64> = (0..6 * n).map(|i| i as f64).collect();
+            let a = Mat::new(&numbers, 6, n, 6);
+            let mut lines = vec![0.0; 5 * n];
+            let pairs = [(4, 1), (0, 2), (5, 0), (2, 4), (1, 3)];
+            copy_to_columns(&mut MatMut::new(&mut lines, n, 5, n), a, &pairs);
+            assert!(pairs.iter().all(|&(row, line)| (0..n).all(|j| lines[line * n + j] == a.at(row, j))));
+            let mut back = vec![0.0; 6 * n];
+            let pairs = pairs.map(|(row, line)| (line, row));
+            copy_from_columns(&mut MatMut::new(&mut back, 6, n, 6), Mat::new(&lines, n, 5, n), &pairs);
+            assert!((0..6 * n).all(|i| back[i] == if i % 6 == 3 { 0.0 } else { numbers[i] }));
+        }
     }
 }

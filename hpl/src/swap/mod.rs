@@ -1,73 +1,263 @@
 //! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
 //!
-//! With one process row this is a local interchange, which the update does. Otherwise U is gathered and
-//! replicated in all process rows, by one of two exchanges that end alike. All threads copy, each its share of
-//! the columns.
+//! With one process row this is a local interchange, which the update does. Otherwise the rows travel along
+//! the process column by one of two patterns of messages that end alike: every process row has all rows of U
+//! and the displaced rows whose places it owns, as [`Piece`]s, which are the messages themselves. They are
+//! never put together to one U of a whole section: each slab of the update takes its columns from them
+//! ([`Exchanged::fill`]).
+//!
+//! An exchange is started, polled beside other work as often as one likes, and finished.
 
 mod bin_exch;
+mod equil;
+mod exchanged;
 mod long;
 mod moves;
+mod piece;
+mod roll;
+mod spread;
 
-use space::Swap;
+use std::sync::Arc;
+
+use space::{Form, Swap};
 
 pub(crate) use crate::kernels::rows::interchange;
+pub(crate) use exchanged::Exchanged;
 pub(crate) use moves::Moves;
 
+use self::bin_exch::BinExch;
+use self::long::Long;
+use self::piece::{Blank, Piece, Source};
 use crate::Error;
-use crate::comm::{Comm, Msg, Tag};
+use crate::comm::{Comm, Request, Tag};
+use crate::grid::tag;
 use crate::layout::Axis;
-use crate::mat::MatMut;
+use crate::mat::{Mat, MatMut};
 use crate::panel::Pool;
-use crate::team::Team;
+use crate::plan::Part;
+use crate::team::{HelperPanicked, Team};
 
 /// What all row exchanges of a run share.
 pub(crate) struct Exchange<'a, C> {
-    /// The process column.
+    /// The process column, of at least two ranks.
     pub(crate) column: &'a C,
     /// Owner table of the rows.
     pub(crate) rows: &'a Axis,
     /// SWAP.
     pub(crate) swap: Swap,
+    /// EQUIL: lengths of U pieces are balanced between process rows before they roll; no numerical scaling.
+    pub(crate) equil: bool,
+    /// U: storage of rows in messages.
+    pub(crate) u: Form,
 }
 
-impl<C: Comm> Exchange<'_, C> {
-    /// Moves the rows of some columns: `a` has all local rows of them, `u` becomes U (jb rows), the same in
-    /// all process rows. The rows of the diagonal block in `a` stay as they were.
+/// Who copies rows.
+pub(crate) enum Hands<'t, 's> {
+    /// The first thread only: the others are busy.
+    Alone,
+    /// All threads.
+    All(&'t mut Team<'s>),
+}
+
+impl Hands<'_, '_> {
+    /// Deals the columns of a matrix: `work(first, part)` gets those from `first` on.
+    fn columns(&mut self, mat: MatMut<'_>, work: impl Fn(usize, MatMut<'_>) + Sync) -> Result<(), HelperPanicked> {
+        match self {
+            Self::Alone => {
+                work(0, mat);
+                Ok(())
+            }
+            Self::All(team) => team.columns([mat], |first, [part]| work(first, part)),
+        }
+    }
+}
+
+/// Tags of the messages of one section: exchanges of different sections may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowTags {
+    /// Pieces of U, with displaced rows in bin-exch.
+    rows: Tag,
+    /// Displaced rows that spread.
+    spread: Tag,
+    /// Rows of U that move between neighbours to make the pieces equally long.
+    equil: Tag,
+}
+
+impl RowTags {
+    /// Tags of a section.
+    pub(crate) const fn of(part: Part) -> Self {
+        let first = tag::ROW_EXCHANGE + 3 * part as Tag;
+        Self { rows: first, spread: first + 1, equil: first + 2 }
+    }
+}
+
+/// An exchange under way. Until it is finished nothing may change its columns.
+pub(crate) struct Exchanging<'a, C: Comm> {
+    task: Task<'a, C>,
+    pattern: Pattern<C>,
+}
+
+/// What the two patterns have in common.
+struct Task<'a, C: Comm> {
+    column: &'a C,
+    rows: &'a Axis,
+    moves: Arc<Moves>,
+    /// Columns of the section.
+    cols: usize,
+    form: Form,
+    tags: RowTags,
+    /// Sends under way.
+    sends: Vec<C::Send>,
+}
+
+/// SWAP as it goes on.
+enum Pattern<C: Comm> {
+    BinExch(BinExch<C>),
+    Long(Box<Long<C>>),
+}
+
+/// Whether to wait for messages that have not arrived.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    None,
+    Endless,
+}
+
+impl<'a, C: Comm> Exchange<'a, C> {
+    /// Copies the rows of this rank into messages and starts their sends, without waiting for anything: `a` has
+    /// all local rows of the section's columns.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
-    pub(crate) fn run(
+    pub(crate) fn start(
         &self,
-        team: &mut Team<'_>,
-        moves: &Moves,
-        a: MatMut<'_>,
-        u: MatMut<'_>,
+        moves: Arc<Moves>,
+        a: Mat<'_>,
+        tags: RowTags,
+        mut hands: Hands<'_, '_>,
         pool: &mut Pool,
-    ) -> Result<(), Error> {
+    ) -> Result<Exchanging<'a, C>, Error> {
+        let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
+        let mut task = Task { column, rows, moves, cols, form, tags, sends: Vec::new() };
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
-            Swap::Mix { threshold } => a.cols() > threshold,
+            Swap::Mix { threshold } => cols > threshold,
         };
-        if long { self.spread_roll(team, moves, a, u, pool) } else { self.bin_exch(team, moves, a, u, pool) }
-    }
-
-    /// Pairs (i, local row) of the rows of U whose source is here.
-    fn own_sources(&self, moves: &Moves) -> Vec<(usize, usize)> {
-        moves.gathered[self.column.rank()].iter().map(|&i| (i, self.rows.local(moves.sources[i]))).collect()
-    }
-
-    /// Pairs (index in `displaced`, local row) of the places that are here.
-    fn own_places(&self, moves: &Moves) -> Vec<(usize, usize)> {
-        let mine = moves.scattered[self.column.rank()].iter();
-        mine.map(|&i| (i, self.rows.local(moves.displaced[i].0))).collect()
+        let pattern = if long {
+            Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands, pool)?))
+        } else {
+            Pattern::BinExch(BinExch::start(&mut task, a, &mut hands, pool)?)
+        };
+        Ok(Exchanging { task, pattern })
     }
 }
 
-/// Starts sending a message.
-fn send<C: Comm>(comm: &C, to: usize, tag: Tag, msg: &Msg) -> C::Send {
-    let (buf, range) = msg.parts();
-    comm.isend(to, tag, buf, range)
+impl<C: Comm> Exchanging<'_, C> {
+    /// Takes the messages that have arrived and sends what they make possible; never waits for one.
+    ///
+    /// # Errors
+    /// When a rank of the process column fails.
+    pub(crate) fn poll(&mut self, pool: &mut Pool) -> Result<(), Error> {
+        self.advance(Patience::None, &mut Hands::Alone, pool)
+    }
+
+    /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
+    ///
+    /// # Errors
+    /// When a rank of the process column or a thread fails.
+    pub(crate) fn finish(
+        mut self,
+        mut hands: Hands<'_, '_>,
+        pool: &mut Pool,
+    ) -> Result<(Exchanged, Vec<C::Send>), Error> {
+        self.advance(Patience::Endless, &mut hands, pool)?;
+        let exchanged = match self.pattern {
+            Pattern::BinExch(pattern) => pattern.into_exchanged(&self.task),
+            Pattern::Long(pattern) => pattern.into_exchanged(&self.task),
+        };
+        Ok((exchanged, self.task.sends))
+    }
+
+    fn advance(&mut self, patience: Patience, hands: &mut Hands<'_, '_>, pool: &mut Pool) -> Result<(), Error> {
+        match &mut self.pattern {
+            Pattern::BinExch(pattern) => pattern.advance(&mut self.task, patience, hands, pool),
+            Pattern::Long(pattern) => pattern.advance(&mut self.task, patience, hands, pool),
+        }
+    }
+}
+
+impl<C: Comm> Task<'_, C> {
+    fn me(&self) -> usize {
+        self.column.rank()
+    }
+
+    fn owns_diagonal(&self) -> bool {
+        self.me() == self.moves.owner
+    }
+
+    /// Starts sending a piece.
+    fn send(&mut self, to: usize, tag: Tag, piece: &Piece) {
+        let (buf, range) = piece.msg().parts();
+        self.sends.push(self.column.isend(to, tag, buf, range));
+    }
+
+    /// Starts receiving a piece of `rows` rows; `None` when there is nothing to receive.
+    fn expect(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
+        (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
+    }
+
+    /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
+    fn take(&self, recv: &mut Option<C::Recv>, rows: usize, patience: Patience) -> Result<Option<Piece>, Error> {
+        let arrived = |recv: &mut C::Recv| patience == Patience::Endless || recv.ready();
+        match recv.take_if(arrived) {
+            Some(recv) => Ok(Some(Piece::new(recv.wait()?, rows, self.cols, self.form))),
+            None => Ok(None),
+        }
+    }
+
+    /// A piece of `rows` rows to be written.
+    fn blank(&self, rows: usize, pool: &mut Pool) -> Blank {
+        Blank::take(rows, self.cols, self.form, pool)
+    }
+
+    /// The piece of some local rows; `None` when it is empty.
+    fn gather(
+        &self,
+        locals: impl Iterator<Item = usize>,
+        a: Mat<'_>,
+        hands: &mut Hands<'_, '_>,
+        pool: &mut Pool,
+    ) -> Result<Option<Piece>, HelperPanicked> {
+        let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
+        if pairs.len() * self.cols == 0 {
+            return Ok(None);
+        }
+        let mut blank = self.blank(pairs.len(), pool);
+        blank.write(Source::Local(a), &pairs, hands)?;
+        Ok(Some(blank.done(pool)))
+    }
+
+    /// Local row of the source of row `i` of U, which is here.
+    fn source(&self, i: usize) -> usize {
+        self.rows.local(self.moves.sources[i])
+    }
+
+    /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
+    fn leaving(&self, i: usize) -> usize {
+        self.rows.local(self.moves.displaced[i].1)
+    }
+
+    /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
+    fn place(&self, i: usize) -> usize {
+        self.rows.local(self.moves.displaced[i].0) - self.rows.local_from(self.me(), self.moves.end)
+    }
+
+    /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
+    fn staying(&self) -> Vec<(usize, usize)> {
+        let mine = self.moves.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
+        mine.map(|&i| (self.moves.displaced[i].1 - self.moves.start, self.place(i))).collect()
+    }
 }
 
 #[cfg(test)]

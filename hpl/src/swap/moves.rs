@@ -17,6 +17,10 @@ pub(crate) struct Moves {
     pub(crate) scattered: Vec<Vec<usize>>,
     /// Process row that owns the diagonal block.
     pub(crate) owner: usize,
+    /// First global row of the diagonal block.
+    pub(crate) start: usize,
+    /// First global row below it.
+    pub(crate) end: usize,
 }
 
 impl Moves {
@@ -45,7 +49,7 @@ impl Moves {
         };
         let gathered = by_owner(sources.iter().map(|&row| rows.owner(row)).collect());
         let scattered = by_owner(displaced.iter().map(|&(place, _)| rows.owner(place)).collect());
-        Self { sources, displaced, gathered, scattered, owner: rows.owner(ia) }
+        Self { sources, displaced, gathered, scattered, owner: rows.owner(ia), start: ia, end: ia + jb }
     }
 }
 

@@ -1,11 +1,15 @@
 //! The trailing update in column slabs, dealt to the threads as they come.
 
-use std::sync::{Mutex, PoisonError};
+mod scratch;
+
+use std::sync::{Arc, Mutex, PoisonError};
 use std::vec;
+
+pub(crate) use self::scratch::{Lent, Scratch};
 
 use crate::kernels::{Kernels, PackedL};
 use crate::mat::{Mat, MatMut};
-use crate::swap;
+use crate::swap::{self, Exchanged};
 use crate::team::{HelperPanicked, Team};
 
 /// Columns of the widest slab: wide enough for the kernels, narrow enough to deal evenly.
@@ -16,12 +20,19 @@ const TILE: usize = 16;
 
 /// Some columns of the trailing matrix.
 pub(crate) struct Slab<'a> {
-    /// U, jb rows: gathered, or in place when there is one process row.
-    pub(crate) u: MatMut<'a>,
+    /// Index of the first in its section.
+    pub(crate) first: usize,
+    /// The local rows of the diagonal block, where U stays: none on ranks that do not own it.
+    pub(crate) top: MatMut<'a>,
     /// The local rows below the diagonal block.
     pub(crate) c: MatMut<'a>,
-    /// Where U stays: the rows of the diagonal block, on their owner, unless `u` is in place.
-    pub(crate) top: Option<MatMut<'a>>,
+}
+
+/// A slab whose rows are at their places.
+pub(crate) struct Ready<'a> {
+    /// U where it is gathered, jb rows; in `slab.top` with one process row.
+    gathered: Option<Lent<'a>>,
+    slab: Slab<'a>,
 }
 
 /// What one panel does to a slab.
@@ -31,24 +42,43 @@ pub(crate) struct Update<'a, K> {
     pub(crate) l1: Mat<'a>,
     /// L2 of the panel, packed, in blocks from top to bottom.
     pub(crate) l2: Vec<PackedL<'a>>,
-    /// Rows to interchange first, counted from the first row of U, when there is one process row.
-    pub(crate) interchanges: Option<Vec<usize>>,
+    /// Memory for the columns of U that a thread works on.
+    pub(crate) scratch: Arc<Scratch>,
+}
+
+/// How the rows of a section come to their places.
+pub(crate) enum Rows<'a> {
+    /// By interchanges with these rows, counted from the first row of the diagonal block: one process row.
+    Here(Vec<usize>),
+    /// From what the process column has exchanged.
+    Exchanged(&'a Exchanged),
 }
 
 impl<K: Kernels> Update<'_, K> {
     /// [U; C] ← P·[U; C]
-    pub(crate) fn interchange(&self, slab: &mut Slab<'_>) {
-        if let Some(pivots) = &self.interchanges {
-            swap::interchange(&mut slab.u, &mut slab.c, pivots);
-        }
+    pub(crate) fn place_rows<'s>(&'s self, mut slab: Slab<'s>, rows: &Rows<'_>) -> Ready<'s> {
+        let gathered = match rows {
+            Rows::Here(pivots) => {
+                swap::interchange(&mut slab.top, &mut slab.c, pivots);
+                None
+            }
+            Rows::Exchanged(exchanged) => {
+                let mut u = self.scratch.lend(self.l1.rows(), slab.c.cols());
+                exchanged.fill(slab.first, &mut u.mat(), slab.top.as_ref(), &mut slab.c);
+                Some(u)
+            }
+        };
+        Ready { gathered, slab }
     }
 
     /// U ← L1⁻¹ U, C ← C − L2 U
-    pub(crate) fn multiply(&self, mut slab: Slab<'_>) {
-        self.kernels.update_slab(&self.l2, self.l1, slab.u.reborrow(), slab.c);
-        if let Some(mut top) = slab.top {
+    pub(crate) fn multiply(&self, ready: Ready<'_>) {
+        let Ready { gathered, slab: Slab { mut top, c, .. } } = ready;
+        let Some(mut u) = gathered else { return self.kernels.update_slab(&self.l2, self.l1, top, c) };
+        self.kernels.update_slab(&self.l2, self.l1, u.mat(), c);
+        if top.rows() > 0 {
             for col in 0..top.cols() {
-                top.col_mut(col).copy_from_slice(slab.u.col(col));
+                top.col_mut(col).copy_from_slice(u.mat().col(col));
             }
         }
     }
@@ -74,11 +104,10 @@ impl<'a> Queue<'a> {
         let mut slabs = Vec::new();
         let mut left = all;
         for width in widths(left.c.cols(), threads) {
-            let (u, u_left) = left.u.split_cols(width);
+            let (top, top_left) = left.top.split_cols(width);
             let (c, c_left) = left.c.split_cols(width);
-            let (top, top_left) = left.top.map(|top| top.split_cols(width)).unzip();
-            slabs.push(Slab { u, c, top });
-            left = Slab { u: u_left, c: c_left, top: top_left };
+            slabs.push(Slab { first: left.first, top, c });
+            left = Slab { first: left.first + width, top: top_left, c: c_left };
         }
         Self(Mutex::new(slabs.into_iter()))
     }
