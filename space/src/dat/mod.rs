@@ -2,7 +2,8 @@
 //!
 //! Read strictly: what Netlib's reader silently turns into something else (PFACT 7 into right, BCAST 9 into
 //! 1ringM, a missing value into a repeated one) is an error that names its line. Blanks between values may
-//! repeat, lines may end in CRLF, text after the values and after line 31 is comment, as in HPCC's input.
+//! repeat, lines may end in CRLF, text after the values and after line 31 is comment, as in HPCC's input. Where
+//! blanks repeat, Netlib's reader can take other values than those that stand there; this one takes those.
 //!
 //! Written so that Netlib's reader agrees: it advances by the length of a value plus one, so values are
 //! separated by exactly one blank with none in front, and it cuts lines at 254 characters.
@@ -17,6 +18,9 @@ use crate::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 /// Values that one list of HPL.dat may hold (\[HPL\] `HPL_MAX_PARAM`).
 pub const MAX_VALUES: usize = 20;
 
+/// The device of `file`, as HPL's users write it in numbers.
+const TO_FILE: i64 = 8;
+
 /// Runs that one HPL.dat may ask for; twenty values in every list would be 5·10¹¹.
 pub const MAX_RUNS: usize = 100_000;
 
@@ -27,7 +31,7 @@ pub struct HplDat {
     pub comments: [String; 2],
     /// Name of the output file, one word.
     pub output_file: String,
-    /// Where output goes: 6 stdout, 7 stderr, anything else [`output_file`](Self::output_file).
+    /// Where output goes: 6 stdout, 7 stderr, anything else, the word `file` too, [`output_file`](Self::output_file).
     pub device: i64,
     /// Orders N, each at least 0.
     pub ns: Vec<usize>,
@@ -75,6 +79,21 @@ pub enum DatError {
         name: &'static str,
         /// The last line of the file, 0 when it is empty.
         last: usize,
+    },
+    /// A line of which Netlib's reader would take the end for the next line.
+    #[error(
+        "HPL.dat line {line}: {name} has a line of {bytes} bytes, HPL cuts lines after {most} and takes the rest for \
+         the next line; shorten its comment"
+    )]
+    TooLong {
+        /// Where.
+        line: usize,
+        /// What the line holds.
+        name: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The longest that is read as one line.
+        most: usize,
     },
     /// A value is missing or out of range.
     #[error("HPL.dat line {line}: {name} must be {wanted}, found {found}")]

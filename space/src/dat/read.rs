@@ -4,6 +4,9 @@ use super::{DatError, HplDat, MAX_RUNS, MAX_VALUES, shorten};
 use crate::Swap;
 use crate::params::Coded;
 
+/// Longest line in bytes without its end: \[HPL\] `HPL_LINE_MAX` is 256, `fgets` gets two less and keeps the end.
+const MAX_LINE: usize = 252;
+
 /// Largest number that Netlib's reader holds (a C `int`).
 const MAX_INT: i128 = i32::MAX as i128;
 
@@ -17,7 +20,7 @@ impl HplDat {
         let comments = [lines.next("comment")?.text.to_owned(), lines.next("comment")?.text.to_owned()];
         // HPL calls the name optional; stdout and stderr do not need it.
         let output_file = lines.next("output file name")?.word().unwrap_or("HPL.out").to_owned();
-        let device = lines.next("output device")?.int("output device", i64::from(i32::MIN))?;
+        let device = lines.next("output device")?.device()?;
         let dat = Self {
             comments,
             output_file,
@@ -57,6 +60,11 @@ impl<'a> Lines<'a> {
     fn next(&mut self, name: &'static str) -> Result<Line<'a>, DatError> {
         let text = self.lines.next().ok_or(DatError::Truncated { line: self.number + 1, name, last: self.number })?;
         self.number += 1;
+        // A byte that is no UTF-8 has become a replacement character.
+        let bytes = text.chars().map(|c| if c == char::REPLACEMENT_CHARACTER { 1 } else { c.len_utf8() }).sum();
+        if bytes > MAX_LINE {
+            return Err(DatError::TooLong { line: self.number, name, bytes, most: MAX_LINE });
+        }
         Ok(Line { number: self.number, text: text.trim_end_matches('\r') })
     }
 
@@ -86,8 +94,13 @@ impl<'a> Lines<'a> {
     fn grids(&mut self) -> Result<Vec<(usize, usize)>, DatError> {
         let count = self.count("number of grids")?;
         let ps = self.next("P")?.sizes("P", count, 1)?;
-        let qs = self.next("Q")?.sizes("Q", count, 1)?;
-        Ok(ps.into_iter().zip(qs).collect())
+        let line = self.next("Q")?;
+        let qs = line.sizes("Q", count, 1)?;
+        let grids: Vec<_> = ps.into_iter().zip(qs).collect();
+        match grids.iter().find(|(p, q)| p.saturating_mul(*q) as i128 > MAX_INT) {
+            Some((p, q)) => Err(line.error("P×Q", format!("at most {MAX_INT} ranks"), &format!("{p}×{q}"))),
+            None => Ok(grids),
+        }
     }
 
     /// The two lines of SWAP; the threshold means something to mix only, but must be a number.
@@ -156,6 +169,14 @@ impl<'a> Line<'a> {
     /// The line's only value as a size of at least `min` ≥ 0.
     fn size(self, name: &'static str, min: i64) -> Result<usize, DatError> {
         self.int(name, min).map(|value| value as usize)
+    }
+
+    /// 6, 7, any other number, or the word that the file's own comment offers.
+    fn device(self) -> Result<i64, DatError> {
+        match self.word() {
+            Some("file") => Ok(super::TO_FILE),
+            _ => self.int("output device", i64::from(i32::MIN)),
+        }
     }
 
     fn real(self, name: &'static str) -> Result<f64, DatError> {

@@ -18,13 +18,14 @@ impl HplDat {
     /// # Errors
     /// [`DatError`] naming the line where a value would not be read back as it is.
     pub fn write(&self) -> Result<String, DatError> {
-        let text = self.text();
-        let (back, name) = (Self::parse(&text)?, &self.output_file);
-        if back.output_file == *name && name.len() <= MAX_NAME && !name.contains(char::is_control) {
-            return Ok(text);
+        let name = &self.output_file;
+        let is_word = name.split_ascii_whitespace().eq([name]);
+        if !is_word || name.len() > MAX_NAME || name.contains(char::is_control) {
+            let wanted = format!("one word of at most {MAX_NAME} bytes");
+            return Err(DatError::Value { line: 3, name: "output file name", wanted, found: shorten(name) });
         }
-        let wanted = format!("one word of at most {MAX_NAME} bytes");
-        Err(DatError::Value { line: 3, name: "output file name", wanted, found: shorten(name) })
+        let text = self.text();
+        Self::parse(&text).map(|_| text)
     }
 
     /// The 31 lines, unchecked.

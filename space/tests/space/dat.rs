@@ -144,9 +144,37 @@ fn a_truncated_file_says_where_it_ends() {
 
 #[test]
 fn strange_values_are_quoted_short_and_printable() {
-    let found = message(&with_line(13, &format!("\u{1b}[31m{}", "x".repeat(9000))));
+    let found = message(&with_line(13, &format!("\u{1b}[31m{}", "x".repeat(200))));
     assert!(found.len() < 150 && !found.contains('\u{1b}'), "{found}");
     assert!(message(&with_line(8, "１ 2 3 4")).contains("line 8: NB must be a whole number"));
+}
+
+#[test]
+fn lines_that_netlib_cuts_are_refused() {
+    let line = |length: usize| with_line(6, &format!("29 30 34 35 {}", "x".repeat(length - 12)));
+    let whole = HplDat::parse(NETLIB).unwrap();
+    assert_eq!(HplDat::parse(&line(252)).as_ref(), Ok(&whole));
+    let expected = "HPL.dat line 6: N has a line of 253 bytes, HPL cuts lines after 252 and takes the rest for the next \
+                    line; shorten its comment";
+    assert_eq!(message(&line(253)), expected);
+    // Text after the 31 lines is nobody's.
+    assert_eq!(HplDat::parse(&format!("{NETLIB}{}", "x".repeat(9000))).as_ref(), Ok(&whole));
+    // Bytes that are no UTF-8 count once.
+    assert_eq!(HplDat::parse(&with_line(6, &format!("29 30 34 35 {}", "\u{fffd}".repeat(240)))).as_ref(), Ok(&whole));
+}
+
+#[test]
+fn the_device_may_be_called_file() {
+    let dat = HplDat::parse(&with_line(4, "file  device out (6=stdout,7=stderr,file)")).unwrap();
+    assert!(dat.device != 6 && dat.device != 7);
+    assert_eq!(HplDat::parse(&dat.write().unwrap()).unwrap(), dat);
+}
+
+#[test]
+fn grids_beyond_all_ranks_are_refused() {
+    let text = with_line(11, "2 1 65536").replace("2 4 1        Qs", "2 4 32768 Qs");
+    assert_eq!(message(&text), "HPL.dat line 12: P×Q must be at most 2147483647 ranks, found 65536×32768");
+    HplDat::parse(&text.replace("32768", "32767")).unwrap();
 }
 
 #[test]

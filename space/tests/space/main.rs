@@ -3,7 +3,9 @@
 mod candidate;
 mod dat;
 mod domain;
+mod fuzz;
 mod machine;
+mod mutate;
 mod out;
 mod result;
 mod strategies;
