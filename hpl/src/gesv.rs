@@ -119,6 +119,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (row, col) = (self.grid.row, self.grid.col);
         self.step = steps.start;
         self.run(&self.plan.prologue(steps.start, row, col), team, a.reborrow())?;
+        self.phases.begin(start);
         for k in steps {
             let step = self.plan.step(k, row, col);
             self.step = k;
@@ -126,6 +127,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             // Who had nothing to update has not asked for it yet.
             self.panel(k)?;
             self.panels.pop_front();
+            self.phases.end(k, start);
             self.sends.retain_mut(|send| !send.ready());
             if let Some(watch) = watch.filter(|_| Instant::now() >= report) {
                 let (n, done) = (self.params.n, step.panel.ia + step.panel.jb);
@@ -135,6 +137,28 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         }
         self.sends.drain(..).try_for_each(Request::wait)?;
         Ok(self.info)
+    }
+
+    /// After the steps before `end`: nothing stays under way. The panels in flight but the last update all columns
+    /// that have not seen them, so that what is left is one matrix again.
+    ///
+    /// # Errors
+    /// When a rank or thread fails.
+    pub(crate) fn settle(&mut self, end: usize, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
+        self.step = end;
+        self.run(&self.plan.drain(end, self.grid.col), team, a)?;
+        while !self.coming.is_empty() {
+            self.arrived()?;
+        }
+        // Rows that set out for a step that is not made.
+        for travel in std::mem::take(&mut self.moving) {
+            let (_, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
+            self.sends.extend(sends);
+        }
+        self.panels.clear();
+        self.moved.clear();
+        self.sends.drain(..).try_for_each(Request::wait)?;
+        Ok(())
     }
 
     /// Tasks in order. What the sections of one panel share is prepared once.

@@ -31,8 +31,9 @@ pub mod trace;
 mod trsv;
 mod update;
 mod watch;
+pub mod windows;
 
 pub use error::Error;
 pub use residual::Residual;
-pub use solve::{Report, solve};
+pub use solve::{Report, measure_windows, solve};
 pub use watch::Watch;

@@ -68,6 +68,25 @@ pub fn generate(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>,
     }
 }
 
+/// shim
+pub fn generate_trailing(
+    layout: &Layout,
+    place: (usize, usize),
+    first: usize,
+    cols: Range<usize>,
+    mut out: MatMut<'_>,
+    sums: &mut [f64],
+) {
+    let above = layout.rows.local_from(place.0, first);
+    for local in cols.start.max(layout.cols.local_from(place.1, first))..cols.end {
+        if layout.cols.global(place.1, local) < layout.n() {
+            let rows = out.rows();
+            generate(layout, place, local..local + 1, out.reborrow().sub(0, local - cols.start, rows, 1));
+            sums.iter_mut().zip(&out.col(local - cols.start)[above..]).for_each(|(s, a)| *s += a);
+        }
+    }
+}
+
 /// Fills `out` with the block of the N×(N+1) matrix that starts at global element (`row`, `col`).
 ///
 /// # Panics

@@ -1,5 +1,6 @@
 //! Time of each phase of each step, as one rank's first thread sees it.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Phases {
     steps: Vec<PhaseTime>,
+    /// End of the prologue.
+    begun_s: f64,
 }
 
 impl Phases {
@@ -31,7 +34,7 @@ impl Phases {
     pub fn new(rank: usize, steps: usize) -> Self {
         let rank = rank as u32;
         let steps = (0..steps as u32).map(|step| PhaseTime { step, rank, ..PhaseTime::default() }).collect();
-        Self { steps }
+        Self { steps, begun_s: 0.0 }
     }
 
     /// Adds the time since `start` to a phase of `step` and returns the present, for the next phase to start at.
@@ -47,6 +50,22 @@ impl Phases {
         };
         *slot += (now - start).as_secs_f64();
         now
+    }
+
+    /// Step `step` has ended; the factorization began at `start`.
+    pub fn end(&mut self, step: usize, start: Instant) {
+        self.steps[step].end_s = start.elapsed().as_secs_f64();
+    }
+
+    /// Moments at which the steps have ended, in seconds; before them that at which the first began.
+    pub fn ends(&self, steps: Range<usize>) -> Vec<f64> {
+        let ends = self.steps[steps].iter();
+        std::iter::once(self.begun_s).chain(ends.map(|time| time.end_s)).collect()
+    }
+
+    /// The first step begins; what was done since `start` is prologue.
+    pub fn begin(&mut self, start: Instant) {
+        self.begun_s = start.elapsed().as_secs_f64();
     }
 
     /// The times, one entry per step.

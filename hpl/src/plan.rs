@@ -200,6 +200,29 @@ impl Plan {
         Step { panel: self.panel(k, row), tasks }
     }
 
+    /// What makes one matrix of what is left before step `end`: all panels in flight but the last update the columns
+    /// that none of them has looked ahead to.
+    pub fn drain(&self, end: usize, col: usize) -> Vec<Task> {
+        let cols = self.fresh(end, col)..self.layout.cols.local_len(col);
+        let panels = end..self.steps().min((end + self.depth).saturating_sub(1));
+        let one = |k: usize| {
+            // Those of the first panel may be under way already.
+            let left = if k == end { self.left(k, col) } else { 0..0 };
+            let middle = if left.is_empty() { cols.start } else { left.end };
+            let mut tasks = Vec::new();
+            if middle > cols.start {
+                tasks.push(Task::RsWait { panel: k, part: Part::Left });
+                tasks.push(update(k, Part::Left, cols.start..middle, Part::Left, Vec::new()));
+            }
+            if middle < cols.end {
+                tasks.extend(self.exchange(k, Part::Rest, middle..cols.end));
+                tasks.push(update(k, Part::Rest, middle..cols.end, Part::Rest, Vec::new()));
+            }
+            tasks
+        };
+        panels.flat_map(one).collect()
+    }
+
     /// First local column that panel `k` has not updated when its step begins: those before it were looked ahead to.
     fn fresh(&self, k: usize, col: usize) -> usize {
         let cols = &self.layout.cols;

@@ -7,7 +7,7 @@ use crate::comm::{Comm, PeerGone};
 use crate::grid::Grid;
 use crate::kernels::vector;
 use crate::layout::Layout;
-use crate::mat::MatMut;
+use crate::mat::{Mat, MatMut};
 use crate::matgen;
 use crate::reduce;
 use crate::team::Team;
@@ -65,6 +65,51 @@ pub(crate) fn check<C: Comm>(
     let place = (grid.row, grid.col);
     let partials = team.map(parts, |cols| partial(layout, place, cols, x))?;
     Ok(combine(layout, grid, comm, partials, x)?)
+}
+
+/// Checks that A'·1 = b' for the rows from `corner.0` and the columns from `corner.1` on, as they are in `a`; column N
+/// is b'. Returns ‖A'·1 − b'‖∞ / (ε (‖A'‖∞ + ‖b'‖∞) `order`).
+///
+/// # Errors
+/// When a rank or thread fails.
+pub(crate) fn check_ones<C: Comm>(
+    layout: &Layout,
+    grid: &Grid<C>,
+    comm: &C,
+    team: &mut Team<'_>,
+    a: Mat<'_>,
+    corner: (usize, usize),
+    order: usize,
+) -> Result<f64, Error> {
+    let (row, n) = (layout.rows.local_from(grid.row, corner.0), layout.n());
+    let cols = layout.cols.local_from(grid.col, corner.1)..layout.cols.local_from(grid.col, n);
+    let rows = a.rows() - row;
+    let share = cols.len().div_ceil(team.threads()).max(1);
+    let parts = cols.clone().step_by(share).map(|at| at..cols.end.min(at + share)).collect();
+    let partials = team.map(parts, |cols: Range<usize>| {
+        let (mut r, mut row_sums) = (vec![0.0; rows], vec![0.0; rows]);
+        for j in cols {
+            vector::column_check(&a.col(j)[row..], 1.0, &mut r, &mut row_sums);
+        }
+        (r, row_sums)
+    })?;
+    let mut by_row = vec![0.0; 2 * rows];
+    for (r, row_sums) in &partials {
+        by_row.iter_mut().zip(r.iter().chain(row_sums)).for_each(|(sum, value)| *sum += value);
+    }
+    let mut b_norminf = 0.0;
+    if layout.cols.owner(n) == grid.col {
+        for (r, b) in by_row.iter_mut().zip(&a.col(layout.cols.local(n))[row..]) {
+            *r += b;
+            b_norminf = reduce::max(b.abs(), b_norminf);
+        }
+    }
+    reduce::all(&grid.row_comm, &mut by_row, |a, b| a + b)?;
+    let norminf = |values: &[f64]| values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max));
+    let mut norms = [norminf(&by_row[..rows]), norminf(&by_row[rows..]), b_norminf];
+    reduce::all(comm, &mut norms, reduce::max)?;
+    let [r_norminf, a_norminf, b_norminf] = norms;
+    Ok(r_norminf / (EPSILON * (a_norminf + b_norminf) * order as f64))
 }
 
 /// Generates local columns strip by strip and takes their sums.

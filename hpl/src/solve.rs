@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use space::Candidate;
 use space::result::PhaseTime;
-use space::{Candidate, HplParams};
 
 use crate::Error;
 use crate::comm::Comm;
@@ -21,6 +21,7 @@ use crate::team::{Team, TeamParams, with_team};
 use crate::trace::{Span, Trace};
 use crate::trsv;
 use crate::watch::Watch;
+use crate::windows::{Window, WindowsReport};
 
 /// What one rank knows at the end of a run; all but `phases` is the same on all ranks.
 #[derive(Debug, Clone)]
@@ -61,12 +62,43 @@ pub fn solve<C: Comm, K: Kernels>(
     kernels: &K,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
+    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.run(team))
+}
+
+/// Measures windows of the run that `candidate` describes, as one of its P·Q ranks; all else as in [`solve`].
+///
+/// # Errors
+/// A rank that fails poisons `comm`, so that all ranks return an error.
+pub fn measure_windows<C: Comm, K: Kernels>(
+    candidate: &Candidate,
+    windows: &[Window],
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+) -> Result<WindowsReport, Error> {
+    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.windows(team, windows))
+}
+
+/// Finds the place in the grid, starts the threads and does `work`.
+fn as_rank<C: Comm, K: Kernels, R>(
+    candidate: &Candidate,
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+    watch: &dyn Watch,
+    work: impl FnOnce(&Run<'_, C, K>, &mut Team<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
     let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
-    check_parameters(hpl, comm.size())?;
+    if hpl.ranks() != comm.size() {
+        return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: comm.size() });
+    }
     let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
+    let layout = Layout::of(hpl, &candidate.engine.weights);
+    let depth = hpl.depth.min(layout.rows.blocks());
+    let plan = Plan { layout, depth, split: candidate.engine.split.get() };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
-    let run = Run { candidate, comm, grid, kernels, watch };
-    let outcome = with_team(team, |team| run.run(team)).unwrap_or_else(|refused| {
+    let run = Run { candidate, comm, grid, kernels, watch, plan };
+    let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {
         Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
     });
     if let Err(error) = &outcome {
@@ -76,14 +108,6 @@ pub fn solve<C: Comm, K: Kernels>(
     outcome
 }
 
-/// Refuses what this engine does not do.
-fn check_parameters(hpl: &HplParams, ranks: usize) -> Result<(), Error> {
-    if hpl.ranks() != ranks {
-        return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: ranks });
-    }
-    Ok(())
-}
-
 /// Everything that a run is made of.
 struct Run<'a, C, K> {
     candidate: &'a Candidate,
@@ -91,37 +115,44 @@ struct Run<'a, C, K> {
     grid: &'a Grid<C>,
     kernels: &'a K,
     watch: &'a dyn Watch,
+    plan: Plan,
+}
+
+/// The memory of the local part of `[A | b]`.
+struct Local {
+    data: Buffer,
+    rows: usize,
+    cols: usize,
+    ld: usize,
+}
+
+impl Local {
+    fn view(&mut self) -> MatMut<'_> {
+        MatMut::new(&mut self.data, self.rows, self.cols, self.ld)
+    }
 }
 
 impl<C: Comm, K: Kernels> Run<'_, C, K> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
-        let (hpl, grid) = (&self.candidate.hpl, self.grid);
-        let layout = Layout::of(hpl, &self.candidate.engine.weights);
-        let depth = hpl.depth.min(layout.rows.blocks());
-        let plan = Plan { layout, depth, split: self.candidate.engine.split.get() };
-        let layout = &plan.layout;
-        let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
-        let ld = leading_dimension(rows, hpl.align);
-        let mut memory = self.memory(ld * cols)?;
+        let (plan, grid) = (&self.plan, self.grid);
+        let mut local = self.local()?;
 
         // [A | b]
         let start = self.start()?;
-        self.generate(team, layout, grid, MatMut::new(&mut memory, rows, cols, ld))?;
+        self.generate(team, local.view())?;
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
-        let mut lu = Lu::new(&plan, grid, self.kernels, hpl, self.comm.rank(), &trace);
+        let mut lu = self.lu(&trace);
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
         let started = self.start()?;
-        let a = MatMut::new(&mut memory, rows, cols, ld);
         let watch = (self.comm.rank() == 0).then_some(self.watch);
-        let info = lu.factor(0..plan.steps(), team, a, watch)?;
+        let info = lu.factor(0..plan.steps(), team, local.view(), watch)?;
         // U x = y
         let mut x = Vec::new();
         if info == 0 {
             let clock = Instant::now();
-            let a = MatMut::new(&mut memory, rows, cols, ld);
-            x = trsv::solve(&plan, grid, team, a.as_ref())?;
+            x = trsv::solve(plan, 0, grid, team, local.view().as_ref())?;
             let end = lu.phases.add(plan.steps(), Phase::Trsv, clock);
             trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
         }
@@ -133,7 +164,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let start = self.start()?;
         // Each process column has its blocks of x and zeros elsewhere.
         reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
-        let check = || residual::check(layout, grid, self.comm, team, &x);
+        let check = || residual::check(&plan.layout, grid, self.comm, team, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
         Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
@@ -154,9 +185,22 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
+    /// The local matrix, its pages not yet touched.
+    fn local(&self) -> Result<Local, Error> {
+        let (grid, layout) = (self.grid, &self.plan.layout);
+        let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
+        let ld = leading_dimension(rows, self.candidate.hpl.align);
+        Ok(Local { data: self.memory(ld * cols)?, rows, cols, ld })
+    }
+
+    /// The factorization, nothing done yet.
+    fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C, K> {
+        Lu::new(&self.plan, self.grid, self.kernels, &self.candidate.hpl, self.comm.rank(), trace)
+    }
+
     /// Fills the local matrix by all threads.
-    fn generate(&self, team: &mut Team<'_>, layout: &Layout, grid: &Grid<C>, a: MatMut<'_>) -> Result<(), Error> {
-        let place = (grid.row, grid.col);
+    fn generate(&self, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
+        let (layout, place) = (&self.plan.layout, (self.grid.row, self.grid.col));
         let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
         Ok(team.columns([a], fill)?)
     }
@@ -172,6 +216,8 @@ fn leading_dimension(rows: usize, align: usize) -> usize {
     }
     ld
 }
+
+mod windows;
 
 #[cfg(test)]
 mod tests;

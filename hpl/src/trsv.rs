@@ -21,6 +21,8 @@ use crate::team::{HelperPanicked, Team};
 /// One rank's part in the substitution.
 struct Trsv<'a, C> {
     plan: &'a Plan,
+    /// The last block to be solved.
+    first: usize,
     grid: &'a Grid<C>,
     /// The factored local matrix.
     a: Mat<'a>,
@@ -28,27 +30,33 @@ struct Trsv<'a, C> {
     y: Vec<f64>,
 }
 
-/// Solves for x after the factorization of the local matrix `a`, whose last column has become y. Returns all of
-/// x, with zeros in the blocks of other process columns.
+/// Solves for x from block `first` on after the factorization of the local matrix `a`, whose last column has become
+/// y. Returns all of x, with zeros before block `first` and in the blocks of other process columns.
 ///
 /// # Errors
 /// When a rank or thread fails.
-pub(crate) fn solve<C: Comm>(plan: &Plan, grid: &Grid<C>, team: &mut Team<'_>, a: Mat<'_>) -> Result<Vec<f64>, Error> {
+pub(crate) fn solve<C: Comm>(
+    plan: &Plan,
+    first: usize,
+    grid: &Grid<C>,
+    team: &mut Team<'_>,
+    a: Mat<'_>,
+) -> Result<Vec<f64>, Error> {
     let cols = &plan.layout.cols;
     let n = plan.layout.n();
     let y = if cols.owner(n) == grid.col { a.col(cols.local(n)).to_vec() } else { vec![0.0; a.rows()] };
-    let mut trsv = Trsv { plan, grid, a, y };
+    let mut trsv = Trsv { plan, first, grid, a, y };
     let mut x = vec![0.0; n];
     let mut sends = Vec::new();
     // b's process column comes before all others, as if it owned a block after the last.
     sends.extend(trsv.pass_on(plan.steps(), cols.owner(n)));
-    for k in (0..plan.steps()).rev().filter(|&k| cols.block_owner(k) == grid.col) {
+    for k in (first..plan.steps()).rev().filter(|&k| cols.block_owner(k) == grid.col) {
         trsv.take_over(k)?;
         let xk = trsv.block(k)?;
-        let urgent = trsv.rows_between(cols.block_before(grid.col, k), k);
+        let urgent = trsv.rows_before(k, grid.col);
         trsv.subtract(k, &xk, urgent.clone(), team)?;
         sends.extend(trsv.pass_on(k, grid.col));
-        trsv.subtract(k, &xk, 0..urgent.start, team)?;
+        trsv.subtract(k, &xk, trsv.start()..urgent.start, team)?;
         x[plan.layout.rows.block(k)].copy_from_slice(&xk);
     }
     sends.into_iter().try_for_each(Request::wait)?;
@@ -56,10 +64,17 @@ pub(crate) fn solve<C: Comm>(plan: &Plan, grid: &Grid<C>, team: &mut Team<'_>, a
 }
 
 impl<C: Comm> Trsv<'_, C> {
-    /// Local rows of the blocks after `previous` and before `k`.
-    fn rows_between(&self, previous: Option<usize>, k: usize) -> Range<usize> {
+    /// First local row.
+    fn start(&self) -> usize {
         let rows = &self.plan.layout.rows;
-        let from = previous.map_or(0, |block| rows.block(block).end);
+        rows.local_from(self.grid.row, self.first * rows.nb())
+    }
+
+    /// Local rows of the blocks before `k` and after the last one of process column `col` before it.
+    fn rows_before(&self, k: usize, col: usize) -> Range<usize> {
+        let rows = &self.plan.layout.rows;
+        let previous = self.plan.layout.cols.block_before(col, k).filter(|&block| block >= self.first);
+        let from = previous.map_or(self.first * rows.nb(), |block| rows.block(block).end);
         let to = if k < rows.blocks() { rows.block(k).start } else { rows.len() };
         rows.local_from(self.grid.row, from)..rows.local_from(self.grid.row, to)
     }
@@ -72,8 +87,8 @@ impl<C: Comm> Trsv<'_, C> {
 
     /// Sends the rows that process column `from`, done with block `k`, owes to that of block k − 1.
     fn pass_on(&self, k: usize, from: usize) -> Option<C::Send> {
-        let to = self.column_of(k.checked_sub(1)?);
-        let rows = self.rows_between(self.plan.layout.cols.block_before(from, k), k);
+        let to = self.column_of((k > self.first).then(|| k - 1)?);
+        let rows = self.rows_before(k, from);
         (from == self.grid.col && to != from && !rows.is_empty()).then(|| {
             let len = rows.len();
             self.grid.row_comm.isend(to, tag::TRSV_Y, Arc::from(&self.y[rows]), 0..len)
@@ -83,7 +98,7 @@ impl<C: Comm> Trsv<'_, C> {
     /// Adds what the process column of block k + 1 has passed on.
     fn take_over(&mut self, k: usize) -> Result<(), PeerGone> {
         let from = self.column_of(k + 1);
-        let rows = self.rows_between(self.plan.layout.cols.block_before(from, k + 1), k + 1);
+        let rows = self.rows_before(k + 1, from);
         if from == self.grid.col || rows.is_empty() {
             return Ok(());
         }

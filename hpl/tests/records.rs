@@ -55,7 +55,7 @@ fn phases_agree_with_json() {
     let out = succeeds(&xhpl(folder.path(), &["--json", "--phases", "p.csv"]));
     let csv = fs::read_to_string(folder.path().join("p.csv")).unwrap();
     let mut lines = csv.lines();
-    assert_eq!(lines.next(), Some("run,n,nb,p,q,step,rank,fact_s,lbcast_s,rs_s,update_s,trsv_s"));
+    assert_eq!(lines.next(), Some("run,n,nb,p,q,step,rank,fact_s,lbcast_s,rs_s,update_s,trsv_s,end_s"));
     for (run, json) in out.lines().enumerate() {
         let result: RunResult = serde_json::from_str(json).unwrap();
         for phase in &result.phases {
@@ -63,7 +63,7 @@ fn phases_agree_with_json() {
             let n = result.candidate.hpl.n as f64;
             let expected = [(run + 1) as f64, n, 32.0, 2.0, 2.0, f64::from(phase.step), f64::from(phase.rank)];
             assert_eq!(row[..7], expected);
-            assert_eq!(row[7..], [phase.fact_s, phase.lbcast_s, phase.rs_s, phase.update_s, phase.trsv_s]);
+            assert_eq!(row[7..], [phase.fact_s, phase.lbcast_s, phase.rs_s, phase.update_s, phase.trsv_s, phase.end_s]);
         }
     }
     assert_eq!(lines.next(), None);

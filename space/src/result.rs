@@ -64,4 +64,8 @@ pub struct PhaseTime {
     pub update_s: f64,
     /// Back substitution.
     pub trsv_s: f64,
+    /// End of the step, since the start of the factorization; 0 where it was not recorded, and for the back
+    /// substitution.
+    #[serde(default)]
+    pub end_s: f64,
 }

@@ -107,6 +107,7 @@ impl Table for PhaseTime {
         ("rs_s", Float),
         ("update_s", Float),
         ("trsv_s", Float),
+        ("end_s", Float),
     ];
 }
 

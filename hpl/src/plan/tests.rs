@@ -83,6 +83,13 @@ fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
         );
     }
     let last = plan.steps().min(window.end + plan.depth);
+    if plan.depth > 1 && window.end < plan.steps() {
+        rank.run(&plan.drain(window.end, col));
+        let beyond = cols.local_from(col, (last * cols.nb()).min(plan.layout.n()));
+        let seen = plan.steps().min(window.end + plan.depth - 1) - first;
+        assert!(rank.updates[beyond..].iter().all(|&updates| updates == seen), "one matrix is left");
+        rank.updates[beyond..].fill(window.end - first);
+    }
     assert!(rank.sent.iter().copied().eq(first..last), "each panel sets out once, in order");
     assert!(rank.factored.into_iter().eq((first..last).filter(|&k| cols.block_owner(k) == rank.col)));
     for (c, &seen) in rank.updates.iter().enumerate() {

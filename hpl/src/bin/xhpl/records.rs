@@ -60,7 +60,7 @@ impl Records {
         let mut records =
             Self { phases: open("phases", &args.phases)?, timeline: open("timeline", &args.timeline)?, steps, runs: 0 };
         if let Some(phases) = &mut records.phases {
-            phases.write("run,n,nb,p,q,step,rank,fact_s,lbcast_s,rs_s,update_s,trsv_s\n")?;
+            phases.write("run,n,nb,p,q,step,rank,fact_s,lbcast_s,rs_s,update_s,trsv_s,end_s\n")?;
         }
         Ok(records)
     }
@@ -113,9 +113,12 @@ fn csv(run: usize, result: &RunResult) -> String {
     let HplParams { n, nb, p, q, .. } = result.candidate.hpl;
     let mut text = String::new();
     for phase in &result.phases {
-        let space::result::PhaseTime { step, rank, fact_s, lbcast_s, rs_s, update_s, trsv_s } = phase;
+        let space::result::PhaseTime { step, rank, fact_s, lbcast_s, rs_s, update_s, trsv_s, end_s } = phase;
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{run},{n},{nb},{p},{q},{step},{rank},{fact_s},{lbcast_s},{rs_s},{update_s},{trsv_s}");
+        let _ = writeln!(
+            text,
+            "{run},{n},{nb},{p},{q},{step},{rank},{fact_s},{lbcast_s},{rs_s},{update_s},{trsv_s},{end_s}"
+        );
     }
     text
 }

@@ -1,0 +1,97 @@
+//! Windows: some steps of the target-size problem, without the steps before them.
+//!
+//! A window of steps k₀ … k₀ + n − 1 runs on the trailing matrix that step k₀ would meet, filled with fresh random
+//! numbers where it lies: the same shapes, leading dimension, pages, messages and schedule as in the whole run. With
+//! b = A·1 of the trailing matrix the solution stays the vector of ones, so that what is left after the window can be
+//! checked in O(n²).
+
+use std::str::FromStr;
+
+use space::result::PhaseTime;
+
+/// Some consecutive steps of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Index of the first step, from 0.
+    pub first: usize,
+    /// Number of steps, at least 1.
+    pub steps: usize,
+}
+
+/// A window that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// The text has another form.
+    #[error("'{0}' is no window; write FIRST:STEPS with STEPS at least 1, as in 12:3")]
+    Malformed(String),
+    /// The window reaches beyond the run.
+    #[error("window {first}:{steps} ends beyond the last of {of} steps (N/NB rounded up); the steps count from 0")]
+    Beyond {
+        /// First step.
+        first: usize,
+        /// Steps asked for.
+        steps: usize,
+        /// Steps of the run.
+        of: usize,
+    },
+}
+
+impl FromStr for Window {
+    type Err = WindowError;
+
+    /// Reads `FIRST:STEPS`.
+    fn from_str(text: &str) -> Result<Self, WindowError> {
+        let numbers = text.trim().split_once(':').map(|(first, steps)| (first.parse(), steps.parse()));
+        match numbers {
+            Some((Ok(first), Ok(steps @ 1..))) => Ok(Self { first, steps }),
+            _ => Err(WindowError::Malformed(text.to_owned())),
+        }
+    }
+}
+
+impl Window {
+    /// Whether the window lies in a run of `of` steps.
+    ///
+    /// # Errors
+    /// [`WindowError::Beyond`].
+    pub fn check(&self, of: usize) -> Result<(), WindowError> {
+        let &Self { first, steps } = self;
+        if first.checked_add(steps).is_some_and(|end| end <= of) {
+            Ok(())
+        } else {
+            Err(WindowError::Beyond { first, steps, of })
+        }
+    }
+}
+
+/// What was measured in one window; the same on all ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowTimes {
+    /// Which steps.
+    pub window: Window,
+    /// Time of what precedes the first step when a run begins there, in seconds: the panels in flight, not hidden by
+    /// anything. Only for the first step of a whole run is it part of the time.
+    pub prologue_s: f64,
+    /// Time of each step in seconds: from the moment when the last rank has ended the step before to that when the
+    /// last rank has ended this one.
+    pub step_s: Vec<f64>,
+    /// Scaled residual of what is left after the window, as [`crate::Residual::scaled`] with x = 1; `None` when
+    /// nothing is left.
+    pub residual: Option<f64>,
+}
+
+/// What the windows of one run have shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowsReport {
+    /// The windows in the order in which they ran.
+    pub windows: Vec<WindowTimes>,
+    /// Time of the back substitution of the whole run in seconds: that of the trailing matrix of the largest window,
+    /// scaled by the square of the order.
+    pub trsv_s: f64,
+    /// Time to generate the trailing matrices, in seconds.
+    pub generate_s: f64,
+    /// Time of the checks, in seconds.
+    pub check_s: f64,
+    /// Time of this rank's first thread in each phase of the steps that were run.
+    pub phases: Vec<PhaseTime>,
+}
