@@ -6,6 +6,7 @@ mod cli;
 mod hostile;
 mod kill;
 mod needs_hpcc;
+mod needs_mpi;
 mod needs_readers;
 mod program;
 mod run;
