@@ -5,7 +5,9 @@
 //! time of DGEMM, DTRSM, panel and row swap at the step's real local shape on the fullest process; what needs
 //! no message costs none; and DEPTH decides whether the panel hides behind the update ([`Terms::hidden_s`]).
 //! Like MCL, the prediction is blind to PFACT, RFACT, NBMIN, NDIV, BCAST, SWAP, L1, U, EQUIL, ALIGN and PMAP:
-//! candidates that differ only there get the same time.
+//! candidates that differ only there get the same time. So it is to what it has no measured overlap for: every
+//! DEPTH above 1 counts as 1, and the split update as none. It knows equal shares only: a run with weights gets
+//! the time of the run without, and a warning.
 
 mod rates;
 mod steps;
@@ -177,6 +179,9 @@ impl Predictor {
                 "{ranks} ranks × {} threads share {} cores; kernels are taken as that much slower",
                 key.threads, self.cores
             ));
+        }
+        if !c.engine.weights.is_empty() {
+            warnings.push("weights are not modelled: this is the time with equal shares".to_owned());
         }
         warnings
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bcast, EngineParams, HplParams, Swap};
+use crate::{Bcast, EngineParams, HplParams, Share, Swap, Weights};
 
 /// HPL's parameters with our engine's: what flows through the program and comes back as a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,19 +16,47 @@ pub struct Candidate {
 /// Whose rules say what cannot matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineProfile {
-    /// Our engine: L1, U and EQUIL have no effect; DEPTH is look-ahead by threads as well.
+    /// Our engine: DEPTH is look-ahead by threads as well, and at P = 1 nothing is exchanged.
     Ours,
-    /// Netlib's program: DEPTH means nothing at Q = 1.
+    /// Netlib's program: DEPTH means nothing at Q = 1, and neither does what only our engine has.
     Netlib,
 }
 
 impl Candidate {
     /// The candidate with one value for everything that cannot matter, so that equal runs are equal.
     /// Idempotent. The values taken are those of [`HplParams::baseline`], and DEPTH 0 where there is nothing
-    /// to look ahead with.
+    /// to look ahead with. Threads, kernels and huge pages stay as they are.
     pub fn canonical(&self, profile: EngineProfile) -> Self {
-        Self { hpl: canonical_hpl(&self.hpl, self.engine.threads, profile), engine: self.engine.clone() }
+        let EngineParams { threads, split, weights, .. } = &self.engine;
+        let hpl = canonical_hpl(&self.hpl, *threads, profile);
+        let (split, weights) = match profile {
+            EngineProfile::Ours => {
+                let weights = canonical_weights(weights);
+                (canonical_split(&hpl, *split, &weights), weights)
+            }
+            EngineProfile::Netlib => (Share::ZERO, Weights::default()),
+        };
+        Self { hpl, engine: EngineParams { split, weights, ..self.engine.clone() } }
     }
+}
+
+/// Split of a canonical run: 0 where no process ever has two blocks of columns behind a panel.
+pub(crate) fn canonical_split(hpl: &HplParams, split: Share, weights: &Weights) -> Share {
+    // Column N is b.
+    let blocks = hpl.n / hpl.nb.max(1) + 1;
+    // The first panel is process column 0's; column 1, if there is one, has blocks 1 and Q + 1. With weights
+    // both may be anybody's.
+    let needed = if weights.columns.is_empty() { hpl.q + 2 } else { 3 };
+    if hpl.p == 1 || blocks < needed { Share::ZERO } else { split }
+}
+
+/// Equal speeds are none.
+fn canonical_weights(weights: &Weights) -> Weights {
+    let unequal = |speeds: &[Share]| {
+        let equal = speeds.windows(2).all(|pair| pair[0] == pair[1]);
+        if equal { Vec::new() } else { speeds.to_vec() }
+    };
+    Weights { rows: unequal(&weights.rows), columns: unequal(&weights.columns) }
 }
 
 /// [`Candidate::canonical`] of the parameters, run with `threads` threads per rank.
@@ -45,29 +73,34 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
     hpl.swap = canonical_swap(&hpl);
     match profile {
         EngineProfile::Ours => {
-            (hpl.l1, hpl.u, hpl.equil) = (usual.l1, usual.u, usual.equil);
-            // Up to four process columns two rings, with or without M, have 1ringM's senders and receivers.
+            // A panel of one column has nothing to transpose.
+            if hpl.nb <= 1 {
+                hpl.l1 = usual.l1;
+            }
+            // Up to four process columns two rings, with or without M, have 1ringM's senders and receivers. The
+            // long ones cut the panel in pieces wherever three share it.
             if hpl.q <= 4 && matches!(hpl.bcast, Bcast::TwoRing | Bcast::TwoRingM) {
                 hpl.bcast = Bcast::OneRingM;
             }
-            // One thread in all: nobody is there to factor ahead.
-            if hpl.p == 1 && hpl.q == 1 && threads <= 1 {
-                hpl.depth = 0;
-            }
+            // One thread in all, or one panel: there is nobody, or nothing, to look ahead. All panels in flight are
+            // the most there can be.
+            let panels = hpl.n.div_ceil(hpl.nb.max(1));
+            let alone = hpl.ranks() == 1 && threads <= 1;
+            hpl.depth = if alone || panels <= 1 { 0 } else { hpl.depth.min(panels) };
         }
         EngineProfile::Netlib => {
             if hpl.q == 1 {
                 hpl.depth = 0;
             }
-            // At P = 1 the rows are swapped in place: no U is stored.
-            if hpl.p == 1 {
-                hpl.u = usual.u;
-            }
-            // Only spread-roll has lengths to balance.
-            if hpl.p == 1 || hpl.swap == Swap::BinExch {
-                hpl.equil = usual.equil;
-            }
         }
+    }
+    // At P = 1 the rows are swapped in place: no U is stored.
+    if hpl.p == 1 {
+        hpl.u = usual.u;
+    }
+    // Only spread-roll has lengths to balance.
+    if hpl.p == 1 || hpl.swap == Swap::BinExch {
+        hpl.equil = usual.equil;
     }
     hpl
 }

@@ -4,13 +4,13 @@
 //! (log2) and `grid`, the aspect P:Q in lowest terms (log2 P/Q), so that 1×2 and 2×4 are alike and any number
 //! of cores fits; a pair that makes no whole P and Q does not exist.
 
-use crate::candidate::{EngineProfile, canonical_hpl};
+use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Kind, Level, Point, Space};
 use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::params::Coded;
 use crate::rules::{MAX_THREADS, RuleError};
-use crate::{Bcast, Candidate, EngineParams, HplParams, KernelChoice, Looking, Swap};
+use crate::{Bcast, Candidate, EngineParams, HplParams, KernelChoice, Looking, Share, Swap, Weights};
 
 /// What a domain is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +72,62 @@ const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 3
 /// PFACT, RFACT, BCAST and SWAP with the baseline's value first: it stands where none can matter.
 const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
 const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
-const BCAST: [Bcast; 4] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM];
+const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
 const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
 
+const DEPTH: [usize; 3] = [0, 1, 2];
+/// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
+const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
+
 /// One level of each dimension, in the order of [`Values::dims`].
-type Levels = [u16; 10];
+type Levels = [u16; 11];
+
+/// What a point says of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Chosen {
+    hpl: HplParams,
+    threads: usize,
+    split: Share,
+}
+
+impl Chosen {
+    fn canonical(self) -> Self {
+        let hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
+        Self { hpl, split: canonical_split(&hpl, self.split, &Weights::default()), ..self }
+    }
+}
+
+/// How finely a domain looks at the dimensions that matter least.
+struct Detail {
+    nb: &'static [usize],
+    nbmin: &'static [usize],
+    ndiv: &'static [usize],
+    pfact: &'static [Looking],
+    rfact: &'static [Looking],
+    bcast: &'static [Bcast],
+    depth: &'static [usize],
+    split: &'static [f64],
+}
+
+/// From fine to coarse.
+const DETAILS: [Detail; 6] = {
+    let finest = Detail {
+        nb: &NB,
+        nbmin: &[1, 2, 4, 8, 16, 32],
+        ndiv: &[2, 3, 4],
+        pfact: &PFACT,
+        rfact: &RFACT,
+        bcast: &BCAST,
+        depth: &DEPTH,
+        split: &SPLIT,
+    };
+    let small_recursion = Detail { nbmin: &[2, 4, 8, 16], ndiv: &[2], ..finest };
+    let no_rfact = Detail { rfact: RFACT.split_at(1).0, ..small_recursion };
+    let coarse = Detail { nb: &NB_COARSE, ..no_rfact };
+    let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
+    let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
+    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest]
+};
 
 /// The values of every dimension.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,8 +141,10 @@ struct Values {
     ndiv: Vec<usize>,
     pfact: &'static [Looking],
     rfact: &'static [Looking],
-    depth: [usize; 2],
+    bcast: &'static [Bcast],
+    depth: &'static [usize],
     swap: &'static [Swap],
+    split: &'static [f64],
 }
 
 /// All canonical candidates of our engine at one N; see the [module](self).
@@ -105,34 +158,31 @@ pub struct HplDomain {
 
 impl HplDomain {
     /// The domain of `spec`. Where there are many grids it has fewer values of what matters least: first
-    /// NDIV, NBMIN and RFACT, then NB, then PFACT.
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, last DEPTH and split. L1, U and EQUIL are the baseline's
+    /// everywhere: they would multiply the points by up to eight for what differs within noise.
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
     pub fn new(spec: &DomainSpec) -> Result<Self, DomainError> {
         let splits = splits(spec)?;
         default_candidate(spec).check()?;
-        let details = [
-            (&NB[..], &[1, 2, 4, 8, 16, 32][..], &[2, 3, 4][..], &PFACT[..], &RFACT[..]),
-            (&NB, &[2, 4, 8, 16], &[2], &PFACT, &RFACT),
-            (&NB, &[2, 4, 8, 16], &[2], &PFACT, &RFACT[..1]),
-            (&NB_COARSE, &[2, 4, 8, 16], &[2], &PFACT, &RFACT[..1]),
-            (&NB_COARSE, &[4, 8], &[2], &PFACT[..1], &RFACT[..1]),
-        ];
-        let limits = [MAX_POINTS, MAX_POINTS, MAX_POINTS, MAX_POINTS, usize::MAX];
-        let domain = details.into_iter().zip(limits).find_map(|((nb, nbmin, ndiv, pfact, rfact), limit)| {
+        let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { MAX_POINTS };
+        let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
+            let limit = limit(index);
             let values = Values {
                 splits: splits.clone(),
                 aspects: aspects(&splits),
                 // NB above N is NB = N; NBMIN above NB likewise.
-                nb: up_to(nb, spec.n),
-                nbmin: up_to(nbmin, spec.n),
-                ndiv: ndiv.to_vec(),
-                pfact,
-                rfact,
-                depth: [0, 1],
+                nb: up_to(detail.nb, spec.n),
+                nbmin: up_to(detail.nbmin, spec.n),
+                ndiv: detail.ndiv.to_vec(),
+                pfact: detail.pfact,
+                rfact: detail.rfact,
+                bcast: detail.bcast,
+                depth: detail.depth,
                 // Mix is binary exchange alone where N is below its threshold.
                 swap: if spec.n < SWAP[0].threshold() { &SWAP[1..] } else { &SWAP },
+                split: detail.split,
             };
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
             domain.points = domain.enumerate(limit)?;
@@ -165,23 +215,22 @@ impl HplDomain {
     /// When `point` is no point of this domain.
     pub fn candidate(&self, point: &Point) -> Candidate {
         let levels = point.0.as_slice().try_into().expect("a level per dimension");
-        let (hpl, threads) = self.params(&levels).expect("a point of this domain");
-        Candidate { hpl, engine: engine(&self.spec, threads) }
+        let chosen = self.chosen(&levels).expect("a point of this domain");
+        Candidate { hpl: chosen.hpl, engine: engine(&self.spec, chosen.threads, chosen.split) }
     }
 
     /// The point of a candidate, `None` where the domain does not have it.
     pub fn point(&self, candidate: &Candidate) -> Option<Point> {
-        let threads = candidate.engine.threads;
-        let levels = self.levels(&candidate.hpl, threads)?;
+        let EngineParams { threads, split, .. } = candidate.engine;
+        let levels = self.levels(Chosen { hpl: candidate.hpl, threads, split })?;
         // What has a level each may still not fit the memory.
-        let exists = self.canonical_levels(&levels).is_some() && candidate.engine == engine(&self.spec, threads);
+        let exists = self.canonical_levels(&levels).is_some() && candidate.engine == engine(&self.spec, threads, split);
         exists.then(|| Point(levels.to_vec()))
     }
 
-    /// Parameters and threads at these levels, `None` where there are no such levels, or its ranks have no such
-    /// grid.
-    fn params(&self, levels: &Levels) -> Option<(HplParams, usize)> {
-        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap] = levels.map(usize::from);
+    /// The run at these levels, `None` where there are no such levels, or its ranks have no such grid.
+    fn chosen(&self, levels: &Levels) -> Option<Chosen> {
+        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap, split] = levels.map(usize::from);
         let values = &self.values;
         let &(ranks, threads) = values.splits.get(ranks)?;
         let (p, q) = grid_of(ranks, *values.aspects.get(grid)?)?;
@@ -191,18 +240,18 @@ impl HplDomain {
             ndiv: *values.ndiv.get(ndiv)?,
             pfact: *values.pfact.get(pfact)?,
             rfact: *values.rfact.get(rfact)?,
-            bcast: *BCAST.get(bcast)?,
+            bcast: *values.bcast.get(bcast)?,
             depth: *values.depth.get(depth)?,
             swap: *values.swap.get(swap)?,
             ..HplParams::baseline(self.spec.n, p, q)
         };
-        Some((hpl, threads))
+        Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
     }
 
-    /// The levels of the canonical form of `hpl`; fields that are no dimension must have their one value.
-    fn levels(&self, hpl: &HplParams, threads: usize) -> Option<Levels> {
-        let hpl = canonical_hpl(hpl, threads, EngineProfile::Ours);
-        let values = &self.values;
+    /// The levels of the canonical form of a run; fields that are no dimension must have their one value.
+    fn levels(&self, run: Chosen) -> Option<Levels> {
+        let run = run.canonical();
+        let (Chosen { hpl, threads, split }, values) = (run, &self.values);
         let levels = [
             level(&values.splits, &(hpl.ranks(), threads))?,
             level(&values.aspects, &aspect(hpl.p, hpl.q))?,
@@ -211,25 +260,27 @@ impl HplDomain {
             level(&values.ndiv, &hpl.ndiv)?,
             level(values.pfact, &hpl.pfact)?,
             level(values.rfact, &hpl.rfact)?,
-            level(&BCAST, &hpl.bcast)?,
-            level(&values.depth, &hpl.depth)?,
+            level(values.bcast, &hpl.bcast)?,
+            level(values.depth, &hpl.depth)?,
             level(values.swap, &hpl.swap)?,
+            level(values.split, &split.get())?,
         ];
-        (self.params(&levels)? == (hpl, threads)).then_some(levels)
+        (self.chosen(&levels)? == run).then_some(levels)
     }
 
     /// [`Space::canonical`] on levels.
     fn canonical_levels(&self, levels: &Levels) -> Option<Levels> {
-        let (hpl, threads) = self.params(levels)?;
+        let run = self.chosen(levels)?;
+        let hpl = &run.hpl;
         let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
         let valid = hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes;
-        valid.then(|| self.levels(&hpl, threads)).flatten()
+        valid.then(|| self.levels(run)).flatten()
     }
 
     /// All canonical points in lexicographic order, `None` when there are more than `limit`.
     fn enumerate(&self, limit: usize) -> Option<Vec<Point>> {
         let mut points = Vec::new();
-        self.extend(&mut [0; 10], 0, limit, &mut points).then_some(points)
+        self.extend(&mut [0; 11], 0, limit, &mut points).then_some(points)
     }
 
     /// Adds the canonical points with the first `d` of `levels`; false when there are more than `limit`.
@@ -280,9 +331,10 @@ impl Values {
             sizes("ndiv", &self.ndiv),
             categorical("pfact", self.pfact.iter().map(|value| value.name())),
             categorical("rfact", self.rfact.iter().map(|value| value.name())),
-            categorical("bcast", BCAST.iter().map(|value| value.name())),
+            categorical("bcast", self.bcast.iter().map(|value| value.name())),
             ordered("depth", self.depth.iter().map(|&value| (value.to_string(), value as f64))),
             categorical("swap", self.swap.iter().map(|value| value.name())),
+            ordered("split", self.split.iter().map(|&value| (value.to_string(), value))),
         ]
     }
 }
@@ -298,11 +350,16 @@ pub fn squarest(ranks: usize) -> (usize, usize) {
 pub fn default_candidate(spec: &DomainSpec) -> Candidate {
     let threads = spec.threads.unwrap_or(spec.ranks.map_or(1, |ranks| (spec.cores / ranks.max(1)).max(1)));
     let (p, q) = squarest(spec.ranks.unwrap_or(spec.cores / threads.max(1)).max(1));
-    Candidate { hpl: HplParams::baseline(spec.n, p, q), engine: engine(spec, threads) }
+    Candidate { hpl: HplParams::baseline(spec.n, p, q), engine: engine(spec, threads, Share::ZERO) }
 }
 
-fn engine(spec: &DomainSpec, threads: usize) -> EngineParams {
-    EngineParams { threads, kernels: spec.kernels.clone(), ..EngineParams::default() }
+fn engine(spec: &DomainSpec, threads: usize, split: Share) -> EngineParams {
+    EngineParams { threads, kernels: spec.kernels.clone(), split, ..EngineParams::default() }
+}
+
+/// One of [`SPLIT`].
+fn share(split: f64) -> Share {
+    Share::new(split).unwrap_or_default()
 }
 
 /// All (ranks, threads), by rising ranks.

@@ -97,8 +97,7 @@ impl Candidate {
         if total.is_none_or(|total| total > MAX_THREADS) {
             return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
         }
-        self.check_shares()?;
-        Ok(())
+        self.check_shares()
     }
 
     /// The rules of split and weights.

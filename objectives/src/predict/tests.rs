@@ -106,7 +106,12 @@ fn blind_parameters_share_one_prediction() {
     other.hpl.nbmin = 16;
     other.hpl.pfact = space::Looking::Left;
     other.hpl.bcast = space::Bcast::LongM;
+    other.hpl.depth = 3;
+    other.engine.split = space::Share::new(0.5).unwrap();
     assert_eq!(predictor.time_s(&c), predictor.time_s(&other));
+    assert_eq!(predictor.warnings(&other), Vec::<String>::new());
+    other.engine.weights.rows = vec![space::Share::ZERO, space::Share::new(1.0).unwrap()];
+    assert!(predictor.warnings(&other)[0].contains("weights"));
     assert_eq!(predictor.cache.lock().unwrap().len(), 1);
 }
 
@@ -145,7 +150,7 @@ fn useless_descriptions_are_named() {
 
 proptest! {
     #[test]
-    fn any_shape_has_a_positive_time(n in 0usize..3000, nb in 1usize..400, shape in 0usize..6, depth in 0usize..2) {
+    fn any_shape_has_a_positive_time(n in 0usize..3000, nb in 1usize..400, shape in 0usize..6, depth in 0usize..4) {
         let (grid, threads) = SHAPES[shape];
         let time_s = Predictor::new(&machine()).unwrap().time_s(&candidate(n, nb, grid, threads, depth));
         prop_assert!(time_s.is_finite() && (time_s > 0.0 || n == 0), "{time_s}");

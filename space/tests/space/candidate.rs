@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use space::candidate::EngineProfile;
 use space::rules::RuleError;
-use space::{Bcast, Candidate, EngineParams, Form, HplParams, Looking, Swap};
+use space::{Bcast, Candidate, EngineParams, Form, HplParams, Looking, Share, Swap, Weights};
 
 use crate::strategies::candidate;
 
@@ -38,8 +38,16 @@ proptest! {
     fn canonical_keeps_what_matters(candidate in candidate()) {
         for profile in [EngineProfile::Ours, EngineProfile::Netlib] {
             let (old, new) = (candidate.hpl, candidate.canonical(profile));
-            prop_assert_eq!(&new.engine, &candidate.engine);
+            let engine = EngineParams { split: Share::ZERO, weights: Weights::default(), ..candidate.engine.clone() };
+            let kept = EngineParams { split: Share::ZERO, weights: Weights::default(), ..new.engine.clone() };
+            prop_assert_eq!(kept, engine);
+            let ours = profile == EngineProfile::Ours;
+            let (split, few) = (candidate.engine.split, old.n / new.hpl.nb.max(1) < 2.max(old.q + 1));
+            prop_assert!(!ours || new.engine.split == split || old.p == 1 || few);
             let new = new.hpl;
+            prop_assert!(!ours || new.l1 == old.l1 || new.nb <= 1);
+            prop_assert!(new.u == old.u || old.p == 1);
+            prop_assert!(new.equil == old.equil || old.p == 1 || !is_long(new.swap, old.n + 1));
             prop_assert_eq!((new.n, new.p, new.q, new.align), (old.n, old.p, old.q, old.align));
             // Panels start at the same columns and are split alike.
             prop_assert!(new.nb == old.nb || old.nb > old.n.max(1));
@@ -54,7 +62,7 @@ proptest! {
             prop_assert!(new.rfact == old.rfact || old.nbmin >= new.nb);
             prop_assert!(new.pfact == old.pfact || new.nbmin == 1);
             prop_assert!(new.pmap == old.pmap || old.p == 1 || old.q == 1);
-            prop_assert!(new.depth == old.depth || old.q == 1);
+            prop_assert!(new.depth == old.depth || old.q == 1 || new.depth >= old.n.div_ceil(new.nb.max(1)) || old.n <= new.nb);
             for columns in 1..=old.n + 1 {
                 prop_assert!(old.p == 1 || is_long(new.swap, columns) == is_long(old.swap, columns));
             }
@@ -87,11 +95,56 @@ fn depth_at_one_column_is_for_threads() {
 }
 
 #[test]
-fn forms_matter_to_netlib_only() {
+fn u_and_equil_need_an_exchange_to_matter() {
     let odd =
         HplParams { l1: Form::NotTransposed, u: Form::NotTransposed, equil: false, ..HplParams::baseline(1000, 2, 2) };
-    assert_eq!(of(odd, 1).canonical(EngineProfile::Ours).hpl, HplParams::baseline(1000, 2, 2));
-    assert_eq!(of(odd, 1).canonical(EngineProfile::Netlib).hpl, odd);
+    for profile in [EngineProfile::Ours, EngineProfile::Netlib] {
+        let canonical = |hpl| of(hpl, 1).canonical(profile).hpl;
+        assert_eq!(canonical(odd), odd);
+        let flat = HplParams { p: 1, ..odd };
+        assert_eq!(canonical(flat), HplParams { l1: Form::NotTransposed, ..HplParams::baseline(1000, 1, 2) });
+        // Binary exchange, be it called mix, has no lengths to balance.
+        for swap in [Swap::BinExch, Swap::Mix { threshold: 1001 }] {
+            let exchanged = canonical(HplParams { swap, ..odd });
+            assert!(exchanged.equil && exchanged.u == Form::NotTransposed);
+        }
+        assert!(!canonical(HplParams { swap: Swap::Mix { threshold: 1000 }, ..odd }).equil);
+    }
+}
+
+#[test]
+fn no_more_than_all_panels_are_in_flight() {
+    for (n, nb, depth, expected) in
+        [(1000, 128, 9, 8), (1000, 128, 7, 7), (128, 128, 3, 0), (129, 128, 3, 2), (0, 8, 2, 0)]
+    {
+        let deep = HplParams { nb, depth, ..HplParams::baseline(n, 2, 2) };
+        assert_eq!(of(deep, 1).canonical(EngineProfile::Ours).hpl.depth, expected);
+    }
+}
+
+/// Split and weights of a canonical run with two process rows of equal speed.
+fn canonical_engine(n: usize, split: f64, columns: &[f64]) -> (f64, usize) {
+    let speeds = |list: &[f64]| list.iter().map(|&speed| Share::new(speed).unwrap()).collect();
+    let mut candidate = of(HplParams { nb: 100, ..HplParams::baseline(n, 2, columns.len()) }, 1);
+    candidate.engine.split = Share::new(split).unwrap();
+    candidate.engine.weights = Weights { rows: speeds(&[3.0, 3.0]), columns: speeds(columns) };
+    let engine = candidate.canonical(EngineProfile::Ours).engine;
+    assert!(engine.weights.rows.is_empty());
+    (engine.split.get(), engine.weights.columns.len())
+}
+
+#[test]
+fn a_split_needs_two_blocks_and_equal_weights_are_none() {
+    // Behind the first panel, process column 1 of 2 has blocks 1 and 3, the latter with b.
+    assert_eq!(canonical_engine(300, 0.5, &[2.0, 2.0]), (0.5, 0));
+    assert_eq!(canonical_engine(299, 0.5, &[2.0, 2.0]), (0.0, 0));
+    assert_eq!(canonical_engine(299, 0.5, &[2.0, 1.0]), (0.5, 2));
+    assert_eq!(canonical_engine(199, 0.5, &[2.0, 1.0]), (0.0, 2));
+    let mut flat = of(HplParams::baseline(1000, 1, 2), 1);
+    flat.engine.split = Share::new(0.5).unwrap();
+    assert_eq!(flat.canonical(EngineProfile::Ours).engine.split, Share::ZERO);
+    flat.hpl.p = 2;
+    assert_eq!(flat.canonical(EngineProfile::Netlib).engine.split, Share::ZERO);
 }
 
 /// The senders of the panel to positions 1, 2, … behind the root (engine.md, section 4).
@@ -119,6 +172,10 @@ fn rings_are_one_exactly_when_their_messages_are() {
                 "{one:?} {other:?} {q}"
             );
             assert_eq!(senders(canonical(one).hpl.bcast, q), senders(one, q));
+        }
+        // The long ones cut the panel in as many pieces as members, Q or without position 1 one less.
+        for bcast in [Bcast::Long, Bcast::LongM] {
+            assert_eq!(canonical(bcast).hpl.bcast, if q <= 2 { Bcast::OneRingM } else { bcast });
         }
     }
 }

@@ -65,8 +65,18 @@ fn no_canonical_point_is_missing() {
 }
 
 #[test]
+fn a_sample_of_core_counts_has_bounded_domains() {
+    check_counts(&[1, 2, 7, 16, 120]);
+}
+
+#[test]
+#[ignore = "half a minute"]
 fn every_core_count_has_a_bounded_domain() {
-    for cores in [1, 2, 3, 4, 6, 7, 8, 16, 24, 32, 48, 60, 64, 96, 120, 128, 192, 240, 256] {
+    check_counts(&[1, 2, 3, 4, 6, 7, 8, 16, 24, 32, 48, 60, 64, 96, 120, 128, 192, 240, 256]);
+}
+
+fn check_counts(counts: &[usize]) {
+    for &cores in counts {
         let domain = HplDomain::new(&spec(50_000, cores)).unwrap();
         let count = domain.points().len();
         assert!((500..=MAX_POINTS).contains(&count), "{cores} cores: {count} points");
@@ -136,18 +146,20 @@ fn ranks_and_threads_can_be_fixed() {
 fn other_runs_are_no_points() {
     let domain = HplDomain::new(&spec(8000, 4)).unwrap();
     let known = default_candidate(domain.spec());
-    let mut others = vec![known.clone(); 5];
+    let mut others = vec![known.clone(); 7];
     others[0].hpl.n = 4000;
     others[1].hpl.nb = 129;
     others[2].engine.threads = 2;
     others[3].engine.kernels = KernelChoice::Auto;
     others[4].hpl.align = 16;
+    others[5].hpl.l1 = space::Form::NotTransposed;
+    others[6].engine.weights.rows = vec![space::Share::ZERO, space::Share::new(1.0).unwrap()];
     for other in others {
         assert_eq!(domain.point(&other), None);
     }
-    // L1 has no effect: this is the same run.
+    // With two process columns any broadcast is one message: this is the same run.
     let mut same = known.clone();
-    same.hpl.l1 = space::Form::NotTransposed;
+    same.hpl.bcast = space::Bcast::LongM;
     assert_eq!(domain.point(&same), domain.point(&known));
 }
 
@@ -170,7 +182,7 @@ fn twice_the_ranks_of_one_are_neighbours() {
 
 #[test]
 fn neighbours_connect_the_whole_domain() {
-    for domain in domains().iter().take(5) {
+    for domain in domains().iter().take(4) {
         let mut seen = HashSet::from([domain.points()[0].clone()]);
         let mut open = vec![domain.points()[0].clone()];
         while let Some(point) = open.pop() {
@@ -195,7 +207,7 @@ fn draws_are_points_and_cover_the_domain() {
 
 proptest! {
     #[test]
-    fn canonical_is_idempotent_on_any_levels(i in 0..7usize, seed in proptest::collection::vec(any::<u16>(), 10)) {
+    fn canonical_is_idempotent_on_any_levels(i in 0..7usize, seed in proptest::collection::vec(any::<u16>(), 11)) {
         let domain = &domains()[i];
         let levels = seed.iter().zip(domain.dims()).map(|(level, dim)| level % dim.levels.len() as u16);
         if let Some(once) = domain.canonical(&Point(levels.collect())) {
