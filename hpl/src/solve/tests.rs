@@ -1,3 +1,6 @@
+mod cover;
+mod matrix;
+
 use std::sync::Mutex;
 use std::thread;
 
@@ -110,6 +113,7 @@ fn any_owner_table_passes() {
             for n in [1, 15, 16, 300, 317] {
                 let mut candidate = candidate(n, 16, p, q, draw.from(&[1, 2]));
                 candidate.engine.weights = Weights { rows: speeds(rows, p), columns: speeds(columns, q) };
+                candidate.engine.split = Share::new(draw.from(&[0.0, 0.3, 0.7])).unwrap();
                 let hpl = &mut candidate.hpl;
                 (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 2]));
                 (hpl.pfact, hpl.rfact, hpl.pmap) =
