@@ -1,9 +1,9 @@
 //! HPL.dat: the 31 lines that tell HPL what to run.
 //!
 //! Read strictly: what Netlib's reader silently turns into something else (PFACT 7 into right, BCAST 9 into
-//! 1ringM, a missing value into a repeated one) is an error that names its line. Blanks between values may
-//! repeat, lines may end in CRLF, text after the values and after line 31 is comment, as in HPCC's input. Where
-//! blanks repeat, Netlib's reader can take other values than those that stand there; this one takes those.
+//! 1ringM, a missing value into a repeated one, the end of a value into the next where blanks repeat, the end of a
+//! long line into the next line) is an error that names its line. Lines may end in CRLF, text after the values and
+//! after line 31 is comment, as in HPCC's input.
 //!
 //! Written so that Netlib's reader agrees: it advances by the length of a value plus one, so values are
 //! separated by exactly one blank with none in front, and it cuts lines at 254 characters.
@@ -120,6 +120,21 @@ pub enum DatError {
         found: usize,
         /// What stands in the place of the next value, shortened.
         next: String,
+    },
+    /// Blanks repeat so that Netlib's reader takes another value.
+    #[error(
+        "HPL.dat line {line}: HPL would take {taken} for the {name} {word}, because blanks repeat; write one blank \
+         between values and none in front"
+    )]
+    Blanks {
+        /// Line of the list.
+        line: usize,
+        /// HPL's name of the values.
+        name: &'static str,
+        /// The value as it stands there, shortened.
+        word: String,
+        /// What Netlib's reader takes, shortened.
+        taken: String,
     },
     /// The lists multiply to more runs than anyone waits for.
     #[error("HPL.dat asks for {runs:e} runs, at most {MAX_RUNS} are accepted; shorten its lists")]

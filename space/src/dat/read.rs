@@ -139,11 +139,29 @@ impl<'a> Line<'a> {
         let words: Vec<_> = self.text.split_ascii_whitespace().take(count).collect();
         // Where a comment begins too early, the count is wrong, not the value.
         let found = words.iter().position(|word| !looks_numeric(word)).unwrap_or(words.len());
-        if found == count || (found == 0 && !words.is_empty()) {
+        if found == count {
+            return self.as_netlib(name, &words).map(|()| words);
+        }
+        if found == 0 && !words.is_empty() {
             return Ok(words);
         }
         let next = words.get(found).map_or_else(|| "the end of the line".to_owned(), |word| shorten(word));
         Err(DatError::TooFew { line: self.number, name, announced: count, found, next })
+    }
+
+    /// Refuses values that stand where Netlib's reader looks for others: after each it goes on by the length of the
+    /// value plus one, so that repeated blanks make it lag and take the end of a value for the next.
+    fn as_netlib(self, name: &'static str, words: &[&str]) -> Result<(), DatError> {
+        let mut at = 0;
+        for &word in words {
+            let taken = self.text.get(at..).and_then(|rest| rest.split_ascii_whitespace().next()).unwrap_or_default();
+            if taken != word {
+                let (word, taken) = (shorten(word), shorten(taken));
+                return Err(DatError::Blanks { line: self.number, name, word, taken });
+            }
+            at += word.len() + 1;
+        }
+        Ok(())
     }
 
     fn sizes(self, name: &'static str, count: usize, min: i64) -> Result<Vec<usize>, DatError> {

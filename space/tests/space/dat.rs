@@ -84,9 +84,9 @@ fn runs_come_in_netlibs_order() {
 }
 
 #[test]
-fn other_line_ends_blanks_and_trailing_lines_are_accepted() {
+fn other_line_ends_tabs_and_trailing_lines_are_accepted() {
     let plain = HplDat::parse(NETLIB).unwrap();
-    let tabs = NETLIB.replace("29 30 34 35  Ns", "\t29\t 30  34\t35");
+    let tabs = NETLIB.replace("29 30 34 35  Ns", "\t29\t30 34\t35");
     let hpcc = format!("{NETLIB}##### This line (no. 32) is ignored (it serves as a separator). ######\n0  PTRANS\n");
     for text in [NETLIB.replace('\n', "\r\n"), tabs, hpcc, NETLIB.trim_end().to_owned() + "\r"] {
         assert_eq!(HplDat::parse(&text).as_ref(), Ok(&plain));
@@ -161,6 +161,19 @@ fn lines_that_netlib_cuts_are_refused() {
     assert_eq!(HplDat::parse(&format!("{NETLIB}{}", "x".repeat(9000))).as_ref(), Ok(&whole));
     // Bytes that are no UTF-8 count once.
     assert_eq!(HplDat::parse(&with_line(6, &format!("29 30 34 35 {}", "\u{fffd}".repeat(240)))).as_ref(), Ok(&whole));
+}
+
+/// As the reader in Debian's hpcc does: of `8   10 32` it says 'Value of NB less than 1'.
+#[test]
+fn blanks_that_mislead_netlib_are_refused() {
+    let expected = "HPL.dat line 6: HPL would take 0 for the N 34, because blanks repeat; write one blank between values \
+                    and none in front";
+    assert_eq!(message(&with_line(6, "29   30 34 35")), expected);
+    assert!(message(&with_line(6, "  29 30 34 35")).contains("HPL would take 9 for the N 30"));
+    // One blank more is made up for by the one that separates.
+    for line in [" 29 30 34 35", "29  30 34 35", "29 30 34   35", "29 30 34 35     Ns"] {
+        assert_eq!(HplDat::parse(&with_line(6, line)).unwrap().ns, [29, 30, 34, 35]);
+    }
 }
 
 #[test]

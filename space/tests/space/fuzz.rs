@@ -78,9 +78,7 @@ fn accepted(text: &str, dat: &HplDat) {
         }
         Err(error) => assert!(matches!(error, DatError::Value { line: 3, .. }), "{error}"),
     }
-    if let Some((numbers, threshold)) = netlib(text) {
-        assert_eq!((numbers, threshold), (numbers_of(dat), dat.threshold));
-    }
+    assert_eq!(netlib(text), (numbers_of(dat), dat.threshold));
 }
 
 /// All numbers of a file in its order but for the device and the thresholds.
@@ -109,46 +107,39 @@ fn numbers_of(dat: &HplDat) -> Vec<i64> {
     all
 }
 
-/// What Netlib's reader takes from a file ([HPL] `HPL_pdinfo.c`): a word of each line, of a list as many as its
-/// count, each time on by the length of the word plus one. `None` where blanks repeat or come first in a list: it
-/// then takes parts of words.
-fn netlib(text: &str) -> Option<(Vec<i64>, f64)> {
+/// What Netlib's reader takes from a file (\[HPL\] `HPL_pdinfo.c`): a word of each line, of a list as many as its
+/// count, each time on by the length of the word plus one.
+fn netlib(text: &str) -> (Vec<i64>, f64) {
     let mut lines = text.lines().skip(4);
     let mut all = Vec::new();
-    let first = |line: Option<&str>| line.unwrap().split_ascii_whitespace().next().unwrap().to_owned();
+    let word_of = |line: &str| line.split_ascii_whitespace().next().expect("no blank line is accepted").to_owned();
     let atoi = |word: &str| word.parse::<i64>().expect("no other words are accepted");
     let list = |all: &mut Vec<i64>, lines: &mut dyn Iterator<Item = &str>, rows: usize| {
-        let count = atoi(&first(lines.next()));
+        let count = atoi(&word_of(lines.next().unwrap()));
         assert!((1..=20).contains(&count));
         all.push(count);
         for _ in 0..rows {
-            let line = lines.next().unwrap();
-            let mut at = 0;
+            let (line, mut at) = (lines.next().unwrap(), 0);
             for _ in 0..count {
-                let word = line.get(at..)?.split_ascii_whitespace().next()?;
-                if !line[at..].starts_with(word) {
-                    return None;
-                }
-                all.push(atoi(word));
+                let word = word_of(&line[at..]);
+                all.push(atoi(&word));
                 at += word.len() + 1;
             }
         }
-        Some(())
     };
-    list(&mut all, &mut lines, 1)?;
-    list(&mut all, &mut lines, 1)?;
-    all.push(atoi(&first(lines.next())));
-    list(&mut all, &mut lines, 2)?;
-    let threshold = first(lines.next()).parse().unwrap();
+    list(&mut all, &mut lines, 1);
+    list(&mut all, &mut lines, 1);
+    all.push(atoi(&word_of(lines.next().unwrap())));
+    list(&mut all, &mut lines, 2);
+    let threshold = word_of(lines.next().unwrap()).parse().unwrap();
     for _ in 0..6 {
-        list(&mut all, &mut lines, 1)?;
+        list(&mut all, &mut lines, 1);
     }
-    let swap = atoi(&first(lines.next()));
-    let swap_threshold = atoi(&first(lines.next()));
-    all.push(swap);
-    all.extend((0..4).map(|_| atoi(&first(lines.next()))));
+    let tail: Vec<i64> = lines.take(6).map(|line| atoi(&word_of(line))).collect();
+    let [swap, swap_threshold, l1, u, equil, align] = tail.try_into().unwrap();
+    all.extend([swap, l1, u, equil, align]);
     all.extend((swap == 2).then_some(swap_threshold));
-    Some((all, threshold))
+    (all, threshold)
 }
 
 #[test]
