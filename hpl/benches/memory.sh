@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Memory of xhpl beyond the matrix, in-process ranks, beside the bound ((DEPTH + 2) Q + P) NB/N + 1 % of the matrix.
+#
+#   hpl/benches/memory.sh [N [NBS [DEPTHS [GRIDS]]]]      defaults 8000 "128 256" "0 1 2 3" "1x1 1x2 2x1 2x2"
+#
+# Peak resident memory of the whole process (VmHWM, read until it ends), program and stacks included, minus the
+# N (N + 1) doubles of [A | b]. Exit code 1 when a run is over its bound or was not made, 3 when a residual FAILED.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+n=${1:-8000} nbs=${2:-128 256} depths=${3:-0 1 2 3} grids=${4:-1x1 1x2 2x1 2x2}
+cargo build --release --quiet -p hpl
+xhpl=$PWD/target/release/xhpl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+dat() { # dat NB DEPTH P Q
+    printf '%s\n' "HPLinpack benchmark input file" "hpl/benches/memory.sh" "HPL.out output file name" "6 device out" \
+        "1 # of problems sizes (N)" "$n Ns" "1 # of NBs" "$1 NBs" "0 PMAP process mapping" "1 # of process grids" "$3 Ps" \
+        "$4 Qs" "16.0 threshold" "1 # of panel fact" "2 PFACTs" "1 # of recursive stopping criterium" "8 NBMINs" \
+        "1 # of panels in recursion" "2 NDIVs" "1 # of recursive panel fact." "2 RFACTs" "1 # of broadcast" "1 BCASTs" \
+        "1 # of lookahead depth" "$2 DEPTHs" "2 SWAP" "64 swapping threshold" "0 L1 in (0=transposed,1=no-transposed) form" \
+        "0 U  in (0=transposed,1=no-transposed) form" "1 Equilibration" "8 memory alignment in double"
+}
+peak_kib() { # of one run of xhpl; its output in `out`
+    "$xhpl" >out 2>err &
+    local pid=$! peak=0 now
+    while now=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do
+        peak=$now
+        sleep 0.02
+    done
+    wait "$pid" || return
+    echo "$peak"
+}
+
+over=0
+printf '%-5s %5s %6s %9s %7s\n' grid NB DEPTH beyond_% bound_%
+for grid in $grids; do
+    for nb in $nbs; do
+        for depth in $depths; do
+            p=${grid%x*} q=${grid#*x}
+            dat "$nb" "$depth" "$p" "$q" >HPL.dat
+            if ! peak=$(peak_kib); then
+                printf '%-5s %5d %6d   not run: %s\n' "$grid" "$nb" "$depth" "$(tail -n 1 err)"
+                over=1
+                continue
+            fi
+            grep -q PASSED out || { echo "memory.sh: a residual FAILED" >&2; exit 3; }
+            awk -v grid="$grid" -v p="$p" -v q="$q" -v nb="$nb" -v depth="$depth" -v n="$n" -v peak="$peak" 'BEGIN {
+                matrix = n * (n + 1) * 8; beyond = 100 * (peak * 1024 - matrix) / matrix
+                bound = 100 * ((depth + 2) * q + p) * nb / n + 1
+                printf "%-5s %5d %6d %9.2f %7.2f  %s\n", grid, nb, depth, beyond, bound, beyond <= bound ? "ok" : "over"
+                exit beyond > bound }' || over=1
+        done
+    done
+done
+exit "$over"
