@@ -6,52 +6,9 @@
 
 use std::ops::Range;
 
-use crate::layout::{Axis, Layout};
+use crate::kernels::random::{self, Jump};
+use crate::layout::Layout;
 use crate::mat::MatMut;
-
-/// Columns advance in this many independent sequences, which hides the latency of the multiplication.
-const LANES: usize = 8;
-
-/// X ↦ mul·X + add mod 2⁶⁴: some number of generator steps in one.
-#[derive(Debug, Clone, Copy)]
-struct Jump {
-    mul: u64,
-    add: u64,
-}
-
-impl Jump {
-    const ONE: Self = Self { mul: 6_364_136_223_846_793_005, add: 1 };
-
-    /// `steps` generator steps.
-    const fn by(mut steps: u64) -> Self {
-        let (mut done, mut power) = (Self { mul: 1, add: 0 }, Self::ONE);
-        while steps > 0 {
-            if steps & 1 == 1 {
-                done = done.then(power);
-            }
-            power = power.then(power);
-            steps >>= 1;
-        }
-        done
-    }
-
-    /// This jump, then `next`.
-    const fn then(self, next: Self) -> Self {
-        Self { mul: next.mul.wrapping_mul(self.mul), add: next.apply(self.add) }
-    }
-
-    #[inline(always)]
-    const fn apply(self, x: u64) -> u64 {
-        self.mul.wrapping_mul(x).wrapping_add(self.add)
-    }
-}
-
-/// The value that generator state `x` stands for. X·2⁻⁶⁴ is rounded before the difference, as there.
-#[inline(always)]
-fn value(x: u64) -> f64 {
-    const SCALE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
-    0.5 - x as f64 * SCALE
-}
 
 /// Fills the local columns `cols` of process (`row`, `col`): `out` has the process's local rows and one
 /// column for each of `cols`. Threads of a process may share the work by column ranges.
@@ -59,12 +16,10 @@ fn value(x: u64) -> f64 {
 /// # Panics
 /// When `out` has another shape or `cols` are not all there.
 pub fn generate(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, mut out: MatMut<'_>) {
-    let rows = layout.rows.local_len(row);
-    assert!(out.rows() == rows && out.cols() == cols.len(), "one column of local rows each");
-    let pieces = pieces(&layout.rows, row);
-    for run in layout.cols.runs(col, cols.clone()) {
-        let first = run.local - cols.start;
-        fill(layout.n(), &pieces, run.global.start, out.reborrow().sub(0, first, rows, run.global.len()));
+    let rows = LocalRows::all(layout, row);
+    assert!(out.rows() == rows.len && out.cols() == cols.len(), "one column of local rows each");
+    for (j, local) in cols.enumerate() {
+        rows.fill(layout.cols.global(col, local), out.col_mut(j));
     }
 }
 
@@ -91,58 +46,73 @@ pub fn generate_trailing(
 ///
 /// # Panics
 /// When the block reaches beyond the matrix.
-pub fn generate_block(n: usize, row: usize, col: usize, out: MatMut<'_>) {
+pub fn generate_block(n: usize, row: usize, col: usize, mut out: MatMut<'_>) {
     assert!(row + out.rows() <= n && col + out.cols() <= n + 1, "block exceeds the matrix");
-    fill(n, &[Piece { jump: Jump::by(row as u64), rows: 0..out.rows() }], col, out);
+    let piece = Piece { jump: Jump::by(row as u64), rows: 0..out.rows() };
+    let rows = LocalRows { n, len: out.rows(), pieces: vec![piece] };
+    for j in 0..out.cols() {
+        rows.fill(col + j, out.col_mut(j));
+    }
+}
+
+/// The rows of a process, from which any column of them can be generated.
+pub(crate) struct LocalRows {
+    n: usize,
+    /// Number of rows.
+    len: usize,
+    pieces: Vec<Piece>,
 }
 
 /// Consecutive elements of each column: `jump` leads to the first of them from the top of the column.
 struct Piece {
     jump: Jump,
-    /// Rows of the output.
     rows: Range<usize>,
 }
 
-/// The pieces of every local column of process row `row`.
-fn pieces(axis: &Axis, row: usize) -> Vec<Piece> {
-    let runs = axis.runs(row, 0..axis.local_len(row));
-    let piece = |run: crate::layout::Run| Piece {
-        jump: Jump::by(run.global.start as u64),
-        rows: run.local..run.local + run.global.len(),
-    };
-    runs.into_iter().map(piece).collect()
-}
-
-/// Fills the pieces of consecutive global columns from `col` on.
-fn fill(n: usize, pieces: &[Piece], col: usize, mut out: MatMut<'_>) {
-    let next_column = Jump::by(n as u64);
-    // X of element (0, col); products of indices wrap like the sequence itself, whose period is 2⁶⁴.
-    let mut top = Jump::by((col as u64).wrapping_mul(n as u64).wrapping_add(1)).apply(100);
-    for j in 0..out.cols() {
-        let column = out.col_mut(j);
-        for piece in pieces {
-            fill_run(piece.jump.apply(top), &mut column[piece.rows.clone()]);
-        }
-        top = next_column.apply(top);
+impl LocalRows {
+    /// All rows of process row `row`.
+    pub(crate) fn all(layout: &Layout, row: usize) -> Self {
+        let len = layout.rows.local_len(row);
+        let piece = |run: crate::layout::Run| Piece {
+            jump: Jump::by(run.global.start as u64),
+            rows: run.local..run.local + run.global.len(),
+        };
+        Self { n: layout.n(), len, pieces: layout.rows.runs(row, 0..len).into_iter().map(piece).collect() }
     }
-}
 
-/// Writes the values of `x` and its successors.
-fn fill_run(x: u64, out: &mut [f64]) {
-    const STRIDE: Jump = Jump::by(LANES as u64);
-    let mut lanes = [x; LANES];
-    for lane in 1..LANES {
-        lanes[lane] = Jump::ONE.apply(lanes[lane - 1]);
+    /// State of element (0, `col`); products of indices wrap like the sequence itself, whose period is 2⁶⁴.
+    fn top(&self, col: usize) -> u64 {
+        Jump::by((col as u64).wrapping_mul(self.n as u64).wrapping_add(1)).apply(100)
     }
-    let mut chunks = out.chunks_exact_mut(LANES);
-    for chunk in &mut chunks {
-        for (slot, lane) in chunk.iter_mut().zip(&mut lanes) {
-            *slot = value(*lane);
-            *lane = STRIDE.apply(*lane);
+
+    /// Writes these rows of global column `col`.
+    pub(crate) fn fill(&self, col: usize, out: &mut [f64]) {
+        let top = self.top(col);
+        for piece in &self.pieces {
+            random::fill(piece.jump.apply(top), &mut out[piece.rows.clone()]);
         }
     }
-    for (slot, lane) in chunks.into_remainder().iter_mut().zip(&lanes) {
-        *slot = value(*lane);
+
+    /// Takes `x.len()` global columns into the check: r ← r − A·x, s ← s + Σ|a| along each row, and appends
+    /// Σ|a| down each column.
+    pub(crate) fn check(&self, cols: &[usize], x: &[f64], r: &mut [f64], s: &mut [f64], sums: &mut Vec<f64>) {
+        let (groups, singles) = cols.as_chunks::<{ random::COLUMNS }>();
+        let (x_groups, x_singles) = x.as_chunks::<{ random::COLUMNS }>();
+        for (cols, x) in groups.iter().zip(x_groups) {
+            let (tops, mut totals) = (cols.map(|col| self.top(col)), [0.0; random::COLUMNS]);
+            for Piece { jump, rows } in &self.pieces {
+                let starts = tops.map(|top| jump.apply(top));
+                let part = random::check_columns(starts, *x, &mut r[rows.clone()], &mut s[rows.clone()]);
+                totals.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+            }
+            sums.extend(totals);
+        }
+        for (&col, &x) in singles.iter().zip(x_singles) {
+            let part = |Piece { jump, rows }: &Piece| {
+                random::check_column(jump.apply(self.top(col)), x, &mut r[rows.clone()], &mut s[rows.clone()])
+            };
+            sums.push(self.pieces.iter().map(part).sum());
+        }
     }
 }
 

@@ -7,13 +7,10 @@ use crate::comm::{Comm, PeerGone};
 use crate::grid::Grid;
 use crate::kernels::vector;
 use crate::layout::Layout;
-use crate::mat::{Mat, MatMut};
-use crate::matgen;
+use crate::mat::Mat;
+use crate::matgen::LocalRows;
 use crate::reduce;
 use crate::team::Team;
-
-/// Doubles of the columns that a thread generates at a time: they stay in its cache.
-const STRIP: usize = 1 << 15;
 
 /// ε of the check: 2⁻⁵³ [HPL, `testing/ptest/HPL_pdtest.c`].
 const EPSILON: f64 = f64::EPSILON / 2.0;
@@ -112,29 +109,24 @@ pub(crate) fn check_ones<C: Comm>(
     Ok(r_norminf / (EPSILON * (a_norminf + b_norminf) * order as f64))
 }
 
-/// Generates local columns strip by strip and takes their sums.
-fn partial(layout: &Layout, place: (usize, usize), cols: Range<usize>, x: &[f64]) -> Partial {
-    let rows = layout.rows.local_len(place.0);
-    let width = (STRIP / rows.max(1)).max(1);
-    let mut memory = vec![0.0; rows * width.min(cols.len())];
-    let (mut r, mut row_sums) = (vec![0.0; rows], vec![0.0; rows]);
-    let (mut col_sums, mut b_norminf) = (Vec::with_capacity(cols.len()), 0.0);
-    for first in cols.clone().step_by(width) {
-        let strip = first..cols.end.min(first + width);
-        let mut a = MatMut::new(&mut memory, rows, strip.len(), rows.max(1));
-        matgen::generate(layout, place, strip.clone(), a.reborrow());
-        for (j, local) in strip.enumerate() {
-            let column = a.col(j);
-            match x.get(layout.cols.global(place.1, local)) {
-                Some(&x) => col_sums.push(vector::column_check(column, x, &mut r, &mut row_sums)),
-                // Column N is b.
-                None => {
-                    r.iter_mut().zip(column).for_each(|(r, b)| *r += b);
-                    b_norminf = column.iter().fold(0.0, |max, b| reduce::max(b.abs(), max));
-                    col_sums.push(0.0);
-                }
-            }
-        }
+/// Generates local columns and takes their sums.
+fn partial(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, x: &[f64]) -> Partial {
+    let rows = LocalRows::all(layout, row);
+    let local_rows = layout.rows.local_len(row);
+    let (mut r, mut row_sums) = (vec![0.0; local_rows], vec![0.0; local_rows]);
+    let mut globals: Vec<usize> = cols.clone().map(|local| layout.cols.global(col, local)).collect();
+    // Column N is b, the last of all.
+    let b = globals.pop_if(|global| *global == layout.n());
+    let x: Vec<f64> = globals.iter().map(|&global| x[global]).collect();
+    let mut col_sums = Vec::with_capacity(cols.len());
+    rows.check(&globals, &x, &mut r, &mut row_sums, &mut col_sums);
+    let mut b_norminf = 0.0;
+    if let Some(b) = b {
+        let mut column = vec![0.0; local_rows];
+        rows.fill(b, &mut column);
+        vector::add(&column, &mut r);
+        b_norminf = column.iter().fold(0.0, |max, b| reduce::max(b.abs(), max));
+        col_sums.push(0.0);
     }
     Partial { r, row_sums, col_sums, b_norminf }
 }

@@ -5,6 +5,7 @@ mod builtin;
 mod choose;
 mod isa;
 mod product;
+pub(crate) mod random;
 pub(crate) mod rows;
 mod selftest;
 mod simd;

@@ -3,14 +3,11 @@
 //! The passes of a general GEMM over register tiles read long columns in pieces; these stream them once,
 //! unpacked. Each pass is compiled for the vector units of x86 and chosen at run time.
 
-#[cfg(target_arch = "x86_64")]
-use super::isa::Isa;
-use super::isa::PORTABLE_FMA;
 use crate::mat::{Mat, MatMut};
 
 /// a·b + c, fused where the processor can, never by a library call.
 #[inline(always)]
-fn fma<const F: bool>(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn fma<const F: bool>(a: f64, b: f64, c: f64) -> f64 {
     if F { a.mul_add(b, c) } else { a * b + c }
 }
 
@@ -29,6 +26,7 @@ macro_rules! by_processor {
                 fn avx2($($arg: $kind),*) $(-> $out)? {
                     $body::<true>($($arg),*)
                 }
+                use crate::kernels::isa::Isa;
                 match Isa::detect() {
                     // SAFETY: the processor has these features.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
@@ -37,10 +35,12 @@ macro_rules! by_processor {
                     Isa::Portable => {}
                 }
             }
-            $body::<PORTABLE_FMA>($($arg),*)
+            $body::<{ crate::kernels::isa::PORTABLE_FMA }>($($arg),*)
         }
     };
 }
+
+pub(super) use by_processor;
 
 by_processor!(
     /// Index of the first element of largest absolute value, NaNs aside; 0 when there is none.
@@ -135,6 +135,19 @@ fn ger_body<const F: bool>(x: &[f64], y: Mat<'_>, mut c: MatMut<'_>) {
 }
 
 by_processor!(
+    /// y ← y + x.
+    add, add_body, (x: &[f64], y: &mut [f64])
+);
+
+#[inline(always)]
+fn add_body<const F: bool>(x: &[f64], y: &mut [f64]) {
+    assert!(x.len() == y.len(), "shapes agree");
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += x;
+    }
+}
+
+by_processor!(
     /// r ← r − a·x and s ← s + |a|; returns Σ|aᵢ|.
     column_check, column_check_body, (a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64
 );
@@ -210,6 +223,9 @@ mod tests {
                     assert_eq!(s[i], x[i] + view.at(i, j).abs());
                 }
             }
+            let mut sum = x.clone();
+            add(&numbers(m), &mut sum);
+            assert!(sum.iter().zip(&x).all(|(sum, x)| *sum == 2.0 * x));
             let mut scaled = x.clone();
             scale(&mut scaled, 0.5);
             assert!(scaled.iter().zip(&x).all(|(s, x)| *s == 0.5 * x));

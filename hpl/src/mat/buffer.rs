@@ -110,4 +110,22 @@ mod tests {
             assert!(error.to_string().contains("lower N"), "{error}");
         }
     }
+
+    /// What the system alone takes to map a matrix of N = 8000 by two threads, in a new process:
+    /// `cargo test --release -p hpl --lib -- --ignored --nocapture cost_of_first_touch`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn cost_of_first_touch() {
+        for huge_pages in [true, true, false] {
+            let mut buffer = Buffer::zeroed(8000 * 8001, huge_pages).unwrap();
+            let clock = std::time::Instant::now();
+            std::thread::scope(|scope| {
+                for half in buffer.chunks_mut(4000 * 8001) {
+                    // One element of each small page.
+                    scope.spawn(|| half.iter_mut().step_by(512).for_each(|element| *element = 1.0));
+                }
+            });
+            println!("huge pages {huge_pages}: {:.3} s", clock.elapsed().as_secs_f64());
+        }
+    }
 }

@@ -140,3 +140,22 @@ fn the_cause_is_reported_not_its_effects() {
     assert!(named(vec![lost(), own(), own()]).starts_with("rank 1: cannot start thread 1 of 2"));
     assert!(named(vec![lost(), lost()]).starts_with("rank 0: rank 2 is gone"));
 }
+
+/// Beside the run at N = 8000, the first time on memory that is new to the process, then on other memory:
+/// `cargo test --release -p hpl --lib -- --ignored --nocapture cost_of_generator_and_check`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_generator_and_check() {
+    let threads = host::facts().cores_allowed.len();
+    for huge_pages in [true, true, false] {
+        let hpl = HplParams { nb: 256, depth: 1, ..HplParams::baseline(8000, 1, 1) };
+        let engine = space::EngineParams { threads, huge_pages, ..space::EngineParams::default() };
+        let result = run_candidate(&Candidate { hpl, engine }, &OPTIONS).unwrap();
+        assert!(result.passed);
+        let RunResult { generate_s, time_s, check_s, .. } = result;
+        let share = 100.0 * (generate_s + check_s) / time_s;
+        println!(
+            "huge pages {huge_pages}: generator {generate_s:.3} s, run {time_s:.3} s, check {check_s:.3} s: {share:.1} %"
+        );
+    }
+}
