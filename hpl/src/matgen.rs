@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use crate::kernels::random::{self, Jump};
-use crate::layout::Layout;
+use crate::kernels::vector;
+use crate::layout::{Axis, Layout};
 use crate::mat::MatMut;
 
 /// Fills the local columns `cols` of process (`row`, `col`): `out` has the process's local rows and one
@@ -23,21 +24,31 @@ pub fn generate(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>,
     }
 }
 
-/// shim
+/// Fills the trailing block in its place, with the sums along its rows: elements (i, j) with global
+/// first ≤ i and first ≤ j < N among the local columns `cols`.
+///
+/// `out` has all local rows, one column for each of `cols`; elements before row or column `first`, and b, are
+/// left alone. `sums` has one element for each local row from `first` on, to which the row's new elements are
+/// added. Threads of a process may share the work by column ranges, each with sums of its own.
+///
+/// # Panics
+/// When `out` or `sums` has another shape or `cols` are not all there.
 pub fn generate_trailing(
     layout: &Layout,
-    place: (usize, usize),
+    (row, col): (usize, usize),
     first: usize,
     cols: Range<usize>,
     mut out: MatMut<'_>,
     sums: &mut [f64],
 ) {
-    let above = layout.rows.local_from(place.0, first);
-    for local in cols.start.max(layout.cols.local_from(place.1, first))..cols.end {
-        if layout.cols.global(place.1, local) < layout.n() {
-            let rows = out.rows();
-            generate(layout, place, local..local + 1, out.reborrow().sub(0, local - cols.start, rows, 1));
-            sums.iter_mut().zip(&out.col(local - cols.start)[above..]).for_each(|(s, a)| *s += a);
+    let (rows, above) = (LocalRows::from(layout, row, first), layout.rows.local_from(row, first));
+    assert!(out.rows() == above + rows.len && out.cols() == cols.len(), "one column of local rows each");
+    for local in cols.start.max(layout.cols.local_from(col, first))..cols.end {
+        let global = layout.cols.global(col, local);
+        if global < layout.n() {
+            let column = &mut out.col_mut(local - cols.start)[above..];
+            rows.fill(global, column);
+            vector::add(column, sums);
         }
     }
 }
@@ -72,12 +83,19 @@ struct Piece {
 impl LocalRows {
     /// All rows of process row `row`.
     pub(crate) fn all(layout: &Layout, row: usize) -> Self {
-        let len = layout.rows.local_len(row);
-        let piece = |run: crate::layout::Run| Piece {
-            jump: Jump::by(run.global.start as u64),
-            rows: run.local..run.local + run.global.len(),
+        Self::from(layout, row, 0)
+    }
+
+    /// Those with a global index of at least `first`.
+    fn from(layout: &Layout, row: usize, first: usize) -> Self {
+        let axis: &Axis = &layout.rows;
+        let local = axis.local_from(row, first)..axis.local_len(row);
+        let piece = |run: crate::layout::Run| {
+            let start = run.local - local.start;
+            Piece { jump: Jump::by(run.global.start as u64), rows: start..start + run.global.len() }
         };
-        Self { n: layout.n(), len, pieces: layout.rows.runs(row, 0..len).into_iter().map(piece).collect() }
+        let pieces = axis.runs(row, local.clone()).into_iter().map(piece).collect();
+        Self { n: layout.n(), len: local.len(), pieces }
     }
 
     /// State of element (0, `col`); products of indices wrap like the sequence itself, whose period is 2⁶⁴.
@@ -182,6 +200,41 @@ mod tests {
         let variance = data.iter().map(|v| v * v).sum::<f64>() / count;
         assert!(mean.abs() < 4.0 * (1.0 / 12.0 / count).sqrt(), "mean {mean}");
         assert!((variance - 1.0 / 12.0).abs() < 1e-3, "variance {variance}");
+    }
+
+    /// Two threads' calls fill what `generate` fills, and nothing else; the sums are those of what they filled.
+    #[test]
+    fn trailing_blocks_agree_with_the_whole() {
+        for (n, nb, p, q) in [(1, 1, 1, 1), (9, 4, 1, 1), (40, 7, 2, 3), (41, 8, 3, 2)] {
+            let layout = Layout::block_cyclic(n, nb, p, q);
+            for (first, row, col) in everywhere(&[0, 1, nb, n / 2, n - 1, n], p, q) {
+                let (mp, nq) = (layout.rows.local_len(row), layout.cols.local_len(col));
+                let (mut whole, mut local) = (vec![0.0; mp * nq], vec![9.0; mp * nq]);
+                generate(&layout, (row, col), 0..nq, MatMut::new(&mut whole, mp, nq, mp));
+                let above = layout.rows.local_from(row, first);
+                let mut sums = vec![0.0; mp - above];
+                let (left, right) = MatMut::new(&mut local, mp, nq, mp).split_cols(nq / 2);
+                generate_trailing(&layout, (row, col), first, 0..nq / 2, left, &mut sums);
+                generate_trailing(&layout, (row, col), first, nq / 2..nq, right, &mut sums);
+                for i in 0..mp {
+                    let inside = |j: &usize| i >= above && (first..n).contains(&layout.cols.global(col, *j));
+                    for j in 0..nq {
+                        let expected = if inside(&j) { whole[i + j * mp] } else { 9.0 };
+                        assert_eq!(local[i + j * mp], expected);
+                    }
+                    if i >= above {
+                        let sum: f64 = (0..nq).filter(inside).map(|j| whole[i + j * mp]).sum();
+                        assert_eq!(sums[i - above], sum, "added from left to right");
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of `firsts` on each process of a P×Q grid.
+    fn everywhere(firsts: &[usize], p: usize, q: usize) -> Vec<(usize, usize, usize)> {
+        let places = |&first| (0..p).flat_map(move |row| (0..q).map(move |col| (first, row, col)));
+        firsts.iter().flat_map(places).collect()
     }
 
     /// Speed of one core: `cargo test --release -p hpl --lib -- --ignored --nocapture rate_of_generation`.
