@@ -95,6 +95,21 @@ pub enum RunError {
         /// Why.
         message: String,
     },
+    /// The matrix fits, its columns rounded up to ALIGN do not.
+    #[error(
+        "ALIGN={align} pads the matrix to {:.2} GiB, {:.2} GiB are available; lower ALIGN, 8 is usual, or insist with \
+         --force",
+        gib(*padded_bytes),
+        gib(*free_bytes)
+    )]
+    Padded {
+        /// ALIGN.
+        align: usize,
+        /// Memory of the padded matrix on all ranks.
+        padded_bytes: u64,
+        /// Memory that can be filled without swapping.
+        free_bytes: u64,
+    },
     /// The system refused a thread.
     #[error("cannot start the thread of rank {rank}: {source}; lower P, Q or the threads")]
     Thread {
@@ -158,15 +173,27 @@ pub fn write_result(path: &Path, result: &RunResult) -> io::Result<()> {
 /// Whether a run fits into `free_bytes`.
 ///
 /// # Errors
-/// [`RunError::TooLarge`].
+/// [`RunError::TooLarge`], [`RunError::Padded`].
 pub fn check_memory(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
-    let &HplParams { n, nb, p, q, depth, .. } = hpl;
+    let &HplParams { n, nb, p, q, depth, align, .. } = hpl;
     let needed_bytes = order::required_bytes(n, p, q, nb, depth);
     if needed_bytes <= free_bytes {
-        return Ok(());
+        let padded_bytes = padded_bytes(hpl);
+        return if padded_bytes <= free_bytes {
+            Ok(())
+        } else {
+            Err(RunError::Padded { align, padded_bytes, free_bytes })
+        };
     }
     let largest_n = order::largest_n(free_bytes, p, q, nb, depth);
     Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
+}
+
+/// Memory of [A | b] on all ranks, the local rows of each column rounded up to ALIGN.
+fn padded_bytes(hpl: &HplParams) -> u64 {
+    let [n, p, align] = [hpl.n, hpl.p, hpl.align].map(|size| size as u128);
+    let rows = n.div_ceil(p.max(1)).next_multiple_of(align.max(1));
+    u64::try_from(p.saturating_mul(rows).saturating_mul(8 * (n + 1))).unwrap_or(u64::MAX)
 }
 
 impl Runner {

@@ -281,6 +281,11 @@ fn memory_too_small() {
     let output = xhpl(&folder(&dat(&[(5, "2"), (6, "100 3000000")])), &[]);
     refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "GiB", "lower N to", "--force"]);
 
+    let output = xhpl(&folder(&dat(&[(31, "2147483647")])), &[]);
+    refuses(&output, 2, &["HPL.dat line 31", "ALIGN=2147483647", "GiB", "lower ALIGN"]);
+    // More look-ahead than panels is no more memory.
+    assert!(succeeds(&xhpl(&folder(&dat(&[(25, "2147483647")])), &[])).contains("PASSED"));
+
     // Whoever insists gets the system's refusal, after the banner.
     let output = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force"]);
     assert_eq!(output.status.code(), Some(1));

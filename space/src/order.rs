@@ -8,8 +8,9 @@ pub const MAX_N: usize = i32::MAX as usize;
 /// Memory that a run of order `n` takes, all ranks together, in bytes.
 ///
 /// The matrix [A | b], of which panels and U add the share ((DEPTH + 2)·Q + P)·NB/N, plus 1 % for what is
-/// small or rounded up. Ranks of one process share panels; otherwise this is still the sum over ranks.
+/// small or rounded up; no DEPTH has more panels than the matrix. Ranks of one process share panels; otherwise this is still the sum over ranks.
 pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> u64 {
+    let depth = depth.min(n.div_ceil(nb.max(1)));
     let [n, p, q, nb, depth] = [n, p, q, nb, depth].map(|size| size as u128);
     let blocks = (depth + 2).saturating_mul(q).saturating_add(p);
     let columns = blocks.saturating_mul(nb.min(n)).saturating_add(n);
@@ -81,6 +82,12 @@ mod tests {
         // √(16 GiB / 8) = 46340 without workspace.
         let n = largest_n(16 << 30, 1, 2, 128, 1);
         assert!((45_400..46_340).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn look_ahead_beyond_the_last_panel_takes_nothing() {
+        assert_eq!(required_bytes(1000, 2, 2, 100, 10), required_bytes(1000, 2, 2, 100, usize::MAX));
+        assert!(required_bytes(1000, 2, 2, 100, 9) < required_bytes(1000, 2, 2, 100, 10));
     }
 
     #[test]

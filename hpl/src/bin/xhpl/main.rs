@@ -164,6 +164,7 @@ fn line_of(error: &RunError) -> Option<usize> {
     match error {
         RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => Some(6),
         RunError::Processes { .. } => Some(11),
+        RunError::Padded { .. } => Some(31),
         _ => None,
     }
 }
@@ -218,7 +219,7 @@ fn run_all(
                 records.add(&run, is_last)?;
             }
             // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
-            Err(error @ RunError::TooLarge { .. }) => {
+            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => {
                 tally.skipped += 1;
                 out.write(&if text { format!("{error}, skip\n") } else { skipped_json(candidate, &error) })?;
             }
