@@ -203,9 +203,9 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>) -> Result<(), PeerGone> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
-        let mut cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
+        let cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
         let msg = self.panel_pool.message(shape.words(), |data| {
-            let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, data);
+            let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, self.params.l1, data);
             for j in 0..shape.jb {
                 local.col_mut(j).copy_from_slice(cols.col(j));
             }
@@ -219,10 +219,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             };
             fact.run()
         })?;
-        let panel = Panel::new(*shape, msg);
+        let panel = Panel::new(*shape, self.params.l1, msg);
         // Only U is read again, by the back substitution.
-        for j in 0..shape.top {
-            cols.col_mut(j)[..=j].copy_from_slice(&panel.l1().col(j)[..=j]);
+        if shape.top > 0 {
+            panel.stored_l1().copy_to(cols.sub(0, 0, shape.jb, shape.jb));
         }
         self.factored = Some(panel.msg().clone());
         self.record(shape.k, Phase::Fact, None, start);
@@ -256,7 +256,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (shape, broadcast) = self.coming.pop_front().expect("the plan sends a panel before what needs it");
         let (msg, sends) = broadcast.finish(&self.grid.row_comm)?;
         self.sends.extend(sends);
-        let panel = Panel::new(shape, msg);
+        let panel = Panel::new(shape, self.params.l1, msg);
         if self.info == 0 {
             self.info = panel.info();
         }

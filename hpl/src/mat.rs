@@ -4,8 +4,10 @@
 //! slices: mutable views are split by rows or columns, and slices are cut from single columns.
 
 mod buffer;
+mod stored;
 
 pub use buffer::{Buffer, NoMemory};
+pub(crate) use stored::{Stored, StoredMut, transpose};
 
 use std::marker::PhantomData;
 

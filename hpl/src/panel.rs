@@ -1,19 +1,24 @@
-//! The panel as a message: L, then L1, the pivots and info, contiguous.
+//! The panel as a message: L, then L1 (as it is or transposed), the pivots and info, contiguous.
 //!
 //! L has the local rows of one process row from the diagonal block on. In the process row that owns the
 //! diagonal block its first `top` rows are that block, whose place L1 takes: they are not read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use space::Form;
 
 use crate::comm::Msg;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Mat, MatMut, Stored, StoredMut};
 use crate::plan::PanelShape;
 
 /// A factored panel, shared by all who hold it.
 #[derive(Clone)]
 pub(crate) struct Panel {
     shape: PanelShape,
+    form: Form,
     msg: Msg,
+    /// L1 as the update wants it, where the message has it transposed and the update has begun.
+    plain: Arc<OnceLock<Vec<f64>>>,
 }
 
 /// The parts of a panel being factored.
@@ -21,7 +26,7 @@ pub(crate) struct PanelMut<'a> {
     /// Local rows from the diagonal block on, mp×jb.
     pub(crate) a: MatMut<'a>,
     /// L1 with U above its diagonal, jb×jb, the same in all process rows.
-    pub(crate) l1: MatMut<'a>,
+    pub(crate) l1: StoredMut<'a>,
     /// Global row that was exchanged with row ia + j.
     pub(crate) pivots: &'a mut [f64],
     /// Column + 1 of the first zero pivot, else 0.
@@ -44,13 +49,13 @@ impl Parts {
 }
 
 impl Panel {
-    /// The panel in a message of [`PanelShape::words`] doubles.
+    /// The panel in a message of [`PanelShape::words`] doubles, with L1 in the form `form`.
     ///
     /// # Panics
     /// When the message has another length.
-    pub(crate) fn new(shape: PanelShape, msg: Msg) -> Self {
+    pub(crate) fn new(shape: PanelShape, form: Form, msg: Msg) -> Self {
         assert_eq!(msg.len(), shape.words(), "the message holds this panel");
-        Self { shape, msg }
+        Self { shape, form, msg, plain: Arc::default() }
     }
 
     /// Its shape.
@@ -70,9 +75,24 @@ impl Panel {
     }
 
     /// L1: unit lower triangular below its diagonal, U on and above it, jb×jb.
+    /// Copied once if the message has it transposed.
     pub(crate) fn l1(&self) -> Mat<'_> {
+        let (stored, jb) = (self.stored_l1(), self.shape.jb);
+        if self.form == Form::NotTransposed {
+            return stored.memory();
+        }
+        let plain = self.plain.get_or_init(|| {
+            let mut plain = vec![0.0; jb * jb];
+            stored.copy_to(MatMut::new(&mut plain, jb, jb, jb));
+            plain
+        });
+        Mat::new(plain, jb, jb, jb)
+    }
+
+    /// L1 where it lies in the message.
+    pub(crate) fn stored_l1(&self) -> Stored<'_> {
         let (parts, jb) = (Parts::of(&self.shape), self.shape.jb);
-        Mat::new(&self.msg[parts.l1..parts.pivots], jb, jb, jb)
+        Stored::new(Mat::new(&self.msg[parts.l1..parts.pivots], jb, jb, jb), self.form)
     }
 
     /// Row ia + j was exchanged with global row `pivots()[j]`, for j = 0, 1, … in this order.
@@ -87,13 +107,14 @@ impl Panel {
     }
 }
 
-/// The parts of the panel that `data` is to become; L1, pivots and info are as they were.
-pub(crate) fn parts_mut<'a>(shape: &PanelShape, data: &'a mut [f64]) -> PanelMut<'a> {
+/// The parts of the panel that `data` is to become, with L1 in the form `form`; L1, pivots and info are as they were.
+pub(crate) fn parts_mut<'a>(shape: &PanelShape, form: Form, data: &'a mut [f64]) -> PanelMut<'a> {
     let (parts, mp, jb) = (Parts::of(shape), shape.mp, shape.jb);
     let (a, tail) = data[..=parts.info].split_at_mut(parts.l1);
     let (l1, tail) = tail.split_at_mut(jb * jb);
     let (pivots, info) = tail.split_at_mut(jb);
-    PanelMut { a: MatMut::new(a, mp, jb, mp.max(1)), l1: MatMut::new(l1, jb, jb, jb), pivots, info: &mut info[0] }
+    let l1 = StoredMut::new(MatMut::new(l1, jb, jb, jb), form);
+    PanelMut { a: MatMut::new(a, mp, jb, mp.max(1)), l1, pivots, info: &mut info[0] }
 }
 
 /// Message buffers that are used again once nobody holds them any more.
@@ -151,15 +172,18 @@ mod tests {
     #[test]
     fn parts_lie_where_they_are_read() {
         let shape = PanelShape { k: 0, ia: 0, jb: 2, row: 0, col: 0, ii: 0, mp: 5, top: 2 };
-        let mut data = vec![0.0; shape.words()];
-        let mut parts = parts_mut(&shape, &mut data);
-        parts.a.set(4, 1, 3.0);
-        parts.l1.set(1, 0, 0.5);
-        parts.pivots.copy_from_slice(&[4.0, 1.0]);
-        *parts.info = 2.0;
-        let panel = Panel::new(shape, Msg::new(data.into(), 0..shape.words()));
-        assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
-        assert_eq!((panel.pivots(), panel.info()), (vec![4, 1], 2));
+        for (form, place) in [(Form::NotTransposed, 11), (Form::Transposed, 12)] {
+            let mut data = vec![0.0; shape.words()];
+            let mut parts = parts_mut(&shape, form, &mut data);
+            parts.a.set(4, 1, 3.0);
+            parts.l1.set(1, 0, 0.5);
+            parts.pivots.copy_from_slice(&[4.0, 1.0]);
+            *parts.info = 2.0;
+            assert_eq!(data[place], 0.5);
+            let panel = Panel::new(shape, form, Msg::new(data.into(), 0..shape.words()));
+            assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
+            assert_eq!((panel.pivots(), panel.info()), (vec![4, 1], 2));
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! One [`sweep`](Fact::sweep) serves both levels: with blocks of one column it is PFACT, with blocks of jb
 //! columns it is RFACT. At each block the columns are `done | blk | rest`, and the variants differ in when
 //! they apply which product [HPL, `src/pfact/HPL_pdrpan*.c`, `HPL_pdpan*.c`]. L1 is held by every process
-//! row, so that the triangular solves need no message.
+//! row, so that the triangular solves need no message. It lies in the panel as L1 of HPL.dat says, as it is or
+//! transposed; the sweep does not see which.
 
 mod pivot;
 
@@ -12,7 +13,7 @@ use std::ops::Range;
 use space::{HplParams, Looking};
 
 use crate::comm::{Comm, PeerGone};
-use crate::kernels::{Kernels, vector};
+use crate::kernels::{Kernels, stored};
 use crate::layout::Axis;
 use crate::panel::PanelMut;
 use crate::plan::PanelShape;
@@ -123,17 +124,7 @@ impl<C: Comm, K: Kernels> Fact<'_, C, K> {
         // Both orders occur: U right of its triangle, never left of it.
         let (left, right) = self.panel.l1.reborrow().split_cols(cols.start);
         let triangle = left.as_ref().sub(k.start, k.start, k.len(), k.len());
-        let mut u = right.sub(k.start, 0, k.len(), cols.len());
-        if cols.len() > 1 {
-            return self.kernels.trsm(triangle, u);
-        }
-        let u = u.col_mut(0);
-        for i in 0..k.len() {
-            let (head, tail) = u.split_at_mut(i + 1);
-            for (value, l) in tail.iter_mut().zip(&triangle.col(i)[i + 1..]) {
-                *value -= l * head[i];
-            }
-        }
+        stored::trsm(self.kernels, triangle, right.sub(k.start, 0, k.len(), cols.len()));
     }
 
     /// A(below k, cols) ← A(below k, cols) − A(below k, k) · U(k, cols)
@@ -144,13 +135,9 @@ impl<C: Comm, K: Kernels> Fact<'_, C, K> {
         let (top, m) = (self.active(k.end), self.shape.mp - self.active(k.end));
         let (left, right) = self.panel.a.reborrow().split_cols(cols.start);
         let l = left.as_ref().sub(top, k.start, m, k.len());
-        let mut c = right.sub(top, 0, m, cols.len());
+        let c = right.sub(top, 0, m, cols.len());
         let u = self.panel.l1.as_ref().sub(k.start, cols.start, k.len(), cols.len());
-        match (k.len(), cols.len()) {
-            (1, _) => vector::ger(l.col(0), u, c),
-            (_, 1) => vector::gemv(l, u.col(0), c.col_mut(0)),
-            _ => self.kernels.gemm(l, u, c),
-        }
+        stored::gemm(self.kernels, l, u, c);
     }
 
     /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest)
@@ -161,7 +148,7 @@ impl<C: Comm, K: Kernels> Fact<'_, C, K> {
         let (left, right) = self.panel.l1.reborrow().split_cols(rest.start);
         let l = left.as_ref().sub(blk.start, done.start, blk.len(), done.len());
         let (above, below) = right.sub(done.start, 0, blk.end - done.start, rest.len()).split_rows(done.len());
-        self.kernels.gemm(l, above.as_ref(), below);
+        stored::gemm_within(self.kernels, l, above.as_ref(), below);
     }
 }
 

@@ -1,6 +1,6 @@
 use std::thread;
 
-use space::{Bcast, Looking, Pmap, Swap};
+use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};
@@ -81,6 +81,7 @@ fn upper_triangle_and_y_are_the_textbooks() {
         ] {
             let mut params = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
             (params.pfact, params.rfact) = (looking[(turn + nb) % 3], looking[(turn + depth) % 3]);
+            params.l1 = [Form::Transposed, Form::NotTransposed][(turn + nb) % 2];
             (params.swap, params.bcast) = (swaps[(turn + nb + depth) % 3], Bcast::OneRing);
             let layout = Layout::block_cyclic(n, nb, p, q);
             for (rank, (local, info)) in factor(&whole, &params, split, 1 + nb % 3).into_iter().enumerate() {

@@ -148,39 +148,62 @@ fn ld(ld: usize) -> i64 {
     int(ld.max(1))
 }
 
+impl Blas {
+    /// C ← C − A·B or, with `form` T, C − A·Bᵀ; the shape of B fits.
+    fn product(&self, a: Mat<'_>, form: &CStr, b: Mat<'_>, mut c: MatMut<'_>) {
+        let (m, n, k) = (int(c.rows()), int(c.cols()), int(a.cols()));
+        assert!(a.rows() == c.rows());
+        if m == 0 || n == 0 || k == 0 {
+            return;
+        }
+        let (lda, ldb, ldc) = (ld(a.ld()), ld(b.ld()), ld(c.ld()));
+        let (no, form, minus, one) = (c"N".as_ptr(), form.as_ptr(), -1.0, 1.0);
+        // SAFETY: the views hold m×k, k×n (or n×k) and m×n elements at these leading dimensions; C is exclusive.
+        unsafe {
+            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+            (self.dgemm)(no, form, &m, &n, &k, &minus, a, &lda, b, &ldb, &one, c, &ldc, 1, 1);
+        }
+    }
+
+    /// B ← T⁻¹·B (`side` L) or B·T⁻¹ (R) with T unit triangular, `part` L or U; the shape of T fits.
+    fn solve(&self, side: &CStr, part: &CStr, t: Mat<'_>, mut b: MatMut<'_>) {
+        let (m, n) = (int(b.rows()), int(b.cols()));
+        if m == 0 || n == 0 {
+            return;
+        }
+        let (ldt, ldb, one) = (ld(t.ld()), ld(b.ld()), 1.0);
+        let (side, part, no, unit) = (side.as_ptr(), part.as_ptr(), c"N".as_ptr(), c"U".as_ptr());
+        // SAFETY: the views hold the triangle and m×n elements at these leading dimensions; B is exclusive.
+        unsafe {
+            let (t, b) = (t.as_ptr(), b.as_mut_ptr());
+            (self.dtrsm)(side, part, no, unit, &m, &n, &one, t, &ldt, b, &ldb, 1, 1, 1, 1);
+        }
+    }
+}
+
 impl Kernels for Blas {
     fn name(&self) -> String {
         self.name.clone()
     }
 
-    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
-        let (m, n, k) = (int(c.rows()), int(c.cols()), int(a.cols()));
-        assert!(a.rows() == c.rows() && b.cols() == c.cols() && b.rows() == a.cols());
-        if m == 0 || n == 0 || k == 0 {
-            return;
-        }
-        let (lda, ldb, ldc) = (ld(a.ld()), ld(b.ld()), ld(c.ld()));
-        let (no, minus, one) = (c"N".as_ptr(), -1.0, 1.0);
-        // SAFETY: the views hold m×k, k×n and m×n elements at these leading dimensions; C is exclusive.
-        unsafe {
-            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-            (self.dgemm)(no, no, &m, &n, &k, &minus, a, &lda, b, &ldb, &one, c, &ldc, 1, 1);
-        }
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        assert!(b.cols() == c.cols() && b.rows() == a.cols());
+        self.product(a, c"N", b, c);
     }
 
-    fn trsm(&self, l: Mat<'_>, mut b: MatMut<'_>) {
-        let (k, n) = (int(b.rows()), int(b.cols()));
+    fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        assert!(b.rows() == c.cols() && b.cols() == a.cols());
+        self.product(a, c"T", b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
         assert!(l.rows() == b.rows() && l.cols() == b.rows());
-        if k == 0 || n == 0 {
-            return;
-        }
-        let (ldl, ldb, one) = (ld(l.ld()), ld(b.ld()), 1.0);
-        let (left, lower, no, unit) = (c"L".as_ptr(), c"L".as_ptr(), c"N".as_ptr(), c"U".as_ptr());
-        // SAFETY: the views hold k×k and k×n elements at these leading dimensions; B is exclusive.
-        unsafe {
-            let (l, b) = (l.as_ptr(), b.as_mut_ptr());
-            (self.dtrsm)(left, lower, no, unit, &k, &n, &one, l, &ldl, b, &ldb, 1, 1, 1, 1);
-        }
+        self.solve(c"L", c"L", l, b);
+    }
+
+    fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
+        assert!(u.rows() == b.cols() && u.cols() == b.cols());
+        self.solve(c"R", c"U", u, b);
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod random;
 pub(crate) mod rows;
 mod selftest;
 mod simd;
+pub(crate) mod stored;
 mod triangle;
 pub(crate) mod vector;
 
@@ -16,7 +17,7 @@ pub use blas::Blas;
 pub use builtin::Builtin;
 pub use choose::{KernelError, load, resolve};
 
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Mat, MatMut, transpose};
 
 /// Dense kernels, sequential inside. Implementations agree within rounding, not bit for bit.
 pub trait Kernels: Send + Sync {
@@ -28,6 +29,22 @@ pub trait Kernels: Send + Sync {
 
     /// B ← L⁻¹·B with L k×k unit lower triangular (its upper part and diagonal are not read), B k×n.
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>);
+
+    /// C ← C − A·Bᵀ with A m×k, B n×k, C m×n; any of m, n, k may be 0.
+    ///
+    /// B is small here, a part of L1. A copy costs less than to read it where it lies, one row of B from another by a
+    /// multiple of 2^k bytes, so that few sets of the first-level cache hold them all.
+    fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        let (n, k) = (b.rows(), b.cols());
+        let mut copy = vec![0.0; k * n];
+        transpose(b, MatMut::new(&mut copy, k, n, k));
+        self.gemm(a, Mat::new(&copy, k, n, k), c);
+    }
+
+    /// B ← B·U⁻¹ with U k×k unit upper triangular (its lower part and diagonal are not read), B n×k.
+    fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
+        stored::solve_right(self, u, b);
+    }
 
     /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update. Threads share this work
     /// by blocks of rows.
@@ -53,6 +70,14 @@ impl Kernels for Box<dyn Kernels> {
 
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
         (**self).trsm(l, b);
+    }
+
+    fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        (**self).gemm_transposed(a, b, c);
+    }
+
+    fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
+        (**self).trsm_right(u, b);
     }
 
     fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {

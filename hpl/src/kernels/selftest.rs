@@ -3,8 +3,10 @@
 //! Faulty BLAS builds exist (wrong AVX-512 kernels, 64-bit integers behind 32-bit names); they would
 //! otherwise show only as a failed residual at the end of a long run.
 
+use space::Form;
+
 use super::Kernels;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Mat, MatMut, Stored};
 use crate::matgen;
 
 /// Shapes m, n, k of the products: around register tiles and blocks, thin and empty ones.
@@ -44,15 +46,21 @@ pub(crate) struct Mismatch {
 /// Runs every shape.
 pub(crate) fn check(kernels: &dyn Kernels) -> Result<(), Mismatch> {
     for (seed, (m, n, k)) in GEMM_SHAPES.into_iter().enumerate() {
-        let error = gemm_error(kernels, m, n, k, seed);
-        if error > TOLERANCE {
-            return Err(Mismatch { operation: format!("gemm m={m} n={n} k={k}"), error });
+        for (name, form) in [("gemm", Form::NotTransposed), ("gemm_transposed", Form::Transposed)] {
+            let error = gemm_error(kernels, form, m, n, k, seed);
+            if error > TOLERANCE {
+                return Err(Mismatch { operation: format!("{name} m={m} n={n} k={k}"), error });
+            }
         }
     }
     for (seed, (k, n)) in TRSM_SHAPES.into_iter().enumerate() {
         let error = trsm_error(kernels, k, n, seed);
         if error > TOLERANCE {
             return Err(Mismatch { operation: format!("trsm k={k} n={n}"), error });
+        }
+        let error = trsm_right_error(kernels, k, n, seed);
+        if error > TOLERANCE {
+            return Err(Mismatch { operation: format!("trsm_right k={k} n={n}"), error });
         }
     }
     Ok(())
@@ -73,6 +81,14 @@ impl Random {
         Self { data, ld }
     }
 
+    /// A square matrix of order k: with a triangle of it, X = T⁻¹·B is of the size of B at any order, so that the
+    /// residual is a fair measure.
+    fn small(k: usize, seed: usize) -> Self {
+        let mut matrix = Self::new(k, k, 4, seed + 300);
+        matrix.data.iter_mut().for_each(|value| *value /= (k as f64).sqrt());
+        matrix
+    }
+
     fn view(&self, rows: usize, cols: usize) -> Mat<'_> {
         Mat::new(&self.data, rows, cols, self.ld)
     }
@@ -82,15 +98,21 @@ impl Random {
     }
 }
 
-/// Largest relative error of C − A·B; infinite when anything outside C has changed.
-fn gemm_error(kernels: &dyn Kernels, m: usize, n: usize, k: usize, seed: usize) -> f64 {
+/// Largest relative error of C − A·B with B stored in a form; infinite when anything outside C has changed.
+fn gemm_error(kernels: &dyn Kernels, form: Form, m: usize, n: usize, k: usize, seed: usize) -> f64 {
     let a = Random::new(m, k, 3, seed);
-    let b = Random::new(k, n, 5, seed + 100);
+    let (b_rows, b_cols) = if form == Form::Transposed { (n, k) } else { (k, n) };
+    let b = Random::new(b_rows, b_cols, 5, seed + 100);
+    let stored = Stored::new(b.view(b_rows, b_cols), form);
     let before = Random::new(m, n, 2, seed + 200);
     let mut after = before.data.clone();
-    kernels.gemm(a.view(m, k), b.view(k, n), MatMut::new(&mut after, m, n, before.ld));
+    let c = MatMut::new(&mut after, m, n, before.ld);
+    match form {
+        Form::NotTransposed => kernels.gemm(a.view(m, k), stored.memory(), c),
+        Form::Transposed => kernels.gemm_transposed(a.view(m, k), stored.memory(), c),
+    }
     compare(&before, &after, m, n, |i, j| {
-        let terms = (0..k).map(|p| -a.at(i, p) * b.at(p, j));
+        let terms = (0..k).map(|p| -a.at(i, p) * stored.at(p, j));
         let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), t| (sum + t, size + t.abs()));
         (before.at(i, j) + sum, before.at(i, j).abs() + size)
     })
@@ -98,11 +120,7 @@ fn gemm_error(kernels: &dyn Kernels, m: usize, n: usize, k: usize, seed: usize) 
 
 /// Largest relative error of L·X against B; infinite when anything outside X has changed.
 fn trsm_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
-    let mut l = Random::new(k, k, 4, seed + 300);
-    for value in &mut l.data {
-        // Keeps X of the size of B at any order, so that the residual below is a fair measure.
-        *value /= (k as f64).sqrt();
-    }
+    let mut l = Random::small(k, seed);
     for j in 0..k {
         // Diagonal and upper part must not be read.
         l.data[j * l.ld..=j + j * l.ld].fill(f64::NAN);
@@ -118,6 +136,26 @@ fn trsm_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
         (before.at(i, j) - sum, before.at(i, j).abs() + size)
     };
     compare(&before, &after, k, n, product)
+}
+
+/// Largest relative error of X·U against B; infinite when anything outside X has changed.
+fn trsm_right_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
+    let mut u = Random::small(k, seed);
+    for j in 0..k {
+        // Diagonal and lower part must not be read.
+        u.data[j + j * u.ld..(j + 1) * u.ld].fill(f64::NAN);
+    }
+    let before = Random::new(n, k, 3, seed + 500);
+    let mut after = before.data.clone();
+    kernels.trsm_right(u.view(k, k), MatMut::new(&mut after, n, k, before.ld));
+    let x = after.clone();
+    let product = |i: usize, j: usize| {
+        let terms = (0..j).map(|p| x[i + p * before.ld] * u.at(p, j));
+        let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), t: f64| (sum + t, size + t.abs()));
+        // X = B − X·(strictly upper part), column by column.
+        (before.at(i, j) - sum, before.at(i, j).abs() + size)
+    };
+    compare(&before, &after, n, k, product)
 }
 
 /// Largest |after − wanted| / size over the m×n block, where `wanted` yields the value and its size.
@@ -157,6 +195,8 @@ mod tests {
         GemmTouchesPadding,
         TrsmReadsDiagonal,
         TrsmDoesNothing,
+        GemmTransposedDoesNothing,
+        TrsmRightDoesNothing,
     }
 
     impl Kernels for Faulty {
@@ -189,6 +229,18 @@ mod tests {
                 _ => Builtin.trsm(l, b),
             }
         }
+
+        fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+            if !matches!(self, Self::GemmTransposedDoesNothing) {
+                Builtin.gemm_transposed(a, b, c);
+            }
+        }
+
+        fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
+            if !matches!(self, Self::TrsmRightDoesNothing) {
+                Builtin.trsm_right(u, b);
+            }
+        }
     }
 
     #[test]
@@ -198,6 +250,8 @@ mod tests {
         assert!(first(Faulty::GemmForgetsLastRow).starts_with("gemm"));
         assert!(first(Faulty::GemmTouchesPadding).starts_with("gemm"));
         assert!(first(Faulty::TrsmReadsDiagonal).starts_with("trsm"));
-        assert!(first(Faulty::TrsmDoesNothing).starts_with("trsm"));
+        assert!(first(Faulty::TrsmDoesNothing).starts_with("trsm "));
+        assert!(first(Faulty::GemmTransposedDoesNothing).starts_with("gemm_transposed"));
+        assert!(first(Faulty::TrsmRightDoesNothing).starts_with("trsm_right"));
     }
 }

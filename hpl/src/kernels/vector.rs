@@ -3,7 +3,7 @@
 //! The passes of a general GEMM over register tiles read long columns in pieces; these stream them once,
 //! unpacked. Each pass is compiled for the vector units of x86 and chosen at run time.
 
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Mat, MatMut, Stored};
 
 /// a·b + c, fused where the processor can, never by a library call.
 #[inline(always)]
@@ -104,11 +104,11 @@ fn gemv_body<const F: bool>(a: Mat<'_>, x: &[f64], y: &mut [f64]) {
 
 by_processor!(
     /// C ← C − x·yᵀ with C m×n; element j of y is `y.at(0, j)`.
-    ger, ger_body, (x: &[f64], y: Mat<'_>, c: MatMut<'_>)
+    ger, ger_body, (x: &[f64], y: Stored<'_>, c: MatMut<'_>)
 );
 
 #[inline(always)]
-fn ger_body<const F: bool>(x: &[f64], y: Mat<'_>, mut c: MatMut<'_>) {
+fn ger_body<const F: bool>(x: &[f64], y: Stored<'_>, mut c: MatMut<'_>) {
     let (m, n) = (c.rows(), c.cols());
     assert!(x.len() == m && y.cols() == n, "shapes agree");
     let mut j = 0;
@@ -210,7 +210,8 @@ mod tests {
                 assert!((out[i] - exact).abs() < 1e-14 * n as f64);
             }
             let mut c = a.clone();
-            ger(&x, Mat::new(&y, 1, n, 1), MatMut::new(&mut c, m, n, m));
+            let row = Stored::new(Mat::new(&y, 1, n, 1), space::Form::NotTransposed);
+            ger(&x, row, MatMut::new(&mut c, m, n, m));
             for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
                 assert!((c[i + j * m] - (view.at(i, j) - x[i] * y[j])).abs() < 1e-15 * 4.0);
             }

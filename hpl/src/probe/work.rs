@@ -154,10 +154,11 @@ fn factor<C: Comm, K: Kernels>(
 ) -> Time {
     let source = stage.place(core).panel.read().unwrap_or_else(PoisonError::into_inner);
     let mut target = lock(&stage.place(core).trailing);
-    let recipe = Recipe::new(&HplParams::baseline(rows.len(), 1, 1));
+    let params = HplParams::baseline(rows.len(), 1, 1);
+    let recipe = Recipe::new(&params);
     clock.time(|| {
         let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
-        let mut panel = panel::parts_mut(&shape, &mut target[..shape.words()]);
+        let mut panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
         for j in 0..shape.jb {
             panel.a.col_mut(j).copy_from_slice(source.col(j));
         }

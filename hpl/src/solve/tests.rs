@@ -4,7 +4,7 @@ mod matrix;
 use std::sync::Mutex;
 use std::thread;
 
-use space::{Bcast, EngineParams, HplParams, Looking, Pmap, Share, Swap, Weights};
+use space::{Bcast, EngineParams, Form, HplParams, Looking, Pmap, Share, Swap, Weights};
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};
@@ -70,6 +70,7 @@ fn a_sample_of_all_shapes_passes() {
         (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
         (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 1, 2, 5]));
         (hpl.pmap, hpl.align) = (draw.from(&[Pmap::Row, Pmap::Column]), draw.from(&[1, 4, 8, 512]));
+        hpl.l1 = draw.from(&[Form::Transposed, Form::NotTransposed]);
         candidate.engine.split = space::Share::new(draw.from(&[0.0, 0.3, 0.6])).unwrap();
         passes(&candidate);
     }
