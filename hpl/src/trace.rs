@@ -1,6 +1,6 @@
 //! When each thread did what: time stamps recorded during a run, for the timeline picture.
 //!
-//! Each thread appends to a list of its own: a [`Recorder`] holds that of its thread for the length of one
+//! Each thread appends to a list of its own: a `Recorder` holds that of its thread for the length of one
 //! fork, so that the update loop takes no lock. Off, nothing is recorded and no clock is read.
 
 mod kind;

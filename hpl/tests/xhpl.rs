@@ -190,13 +190,6 @@ fn all_six_broadcasts() {
 }
 
 #[test]
-fn values_without_effect_are_named_once() {
-    let output = xhpl(&folder(&dat(&[(5, "2"), (6, "10 20"), (28, "1"), (29, "1"), (30, "0")])), &[]);
-    assert!(succeeds(&output).contains("PASSED"));
-    assert_eq!(text(&output.stderr).matches("U and EQUIL have no effect").count(), 1);
-}
-
-#[test]
 fn wrong_flags() {
     let folder = folder(DAT);
     refuses(&xhpl(&folder, &["--thread"]), 2, &["--thread"]);

@@ -176,7 +176,6 @@ fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, asked:
     if *asked == KernelChoice::Auto {
         note(why);
     }
-    note("U and EQUIL have no effect in this version");
     for candidate in candidates {
         let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
         if available.crowded(ranks, threads) {
