@@ -1,6 +1,7 @@
 //! Every variant against every other: residuals of the whole matrix, and of a sample that covers its pairs.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cover::{LENGTHS, covering, pairwise, variant};
 use super::*;
@@ -18,25 +19,60 @@ fn a_covering_sample_of_the_matrix_passes() {
     runs.iter().for_each(|candidate| drop(passes(candidate)));
 }
 
-/// Everything: `cargo test --release -p hpl --lib -- --ignored --nocapture the_whole_matrix`.
-#[test]
-#[ignore = "a hundred thousand runs"]
-fn the_whole_matrix_passes() {
-    let (start, mut count) = (Instant::now(), 0);
-    for ((p, q), n) in GRIDS.into_iter().flat_map(|grid| ORDERS.map(|n| (grid, n))) {
-        let base = HplParams { nb: NB, ..HplParams::baseline(n, p, q) };
-        for index in 0..LENGTHS.iter().product() {
-            let mut rest: usize = index;
+/// Everything on one grid, as many runs at a time as there are cores:
+/// `cargo test --release -p hpl --lib -- --ignored --nocapture --test-threads 1 the_whole_matrix`.
+fn whole(p: usize, q: usize) {
+    let start = Instant::now();
+    let (next, total) = (AtomicUsize::new(0), LENGTHS.iter().product::<usize>());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&n) = ORDERS.get(index / total) else { return };
+            let mut rest = index % total;
             let values = LENGTHS.map(|length| {
                 let value = rest % length;
                 rest /= length;
                 value
             });
-            passes(&variant(base, values));
-            count += 1;
+            passes(&variant(HplParams { nb: NB, ..HplParams::baseline(n, p, q) }, values));
         }
-        println!("P×Q {p}×{q} N {n}: {count} runs passed after {:.0} s", start.elapsed().as_secs_f64());
-    }
+    };
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, |cores| cores.get());
+        (0..workers).for_each(|_| drop(scope.spawn(work)));
+    });
+    let count = ORDERS.len() * total;
+    println!("P×Q {p}×{q}: {count} runs passed in {:.0} s", start.elapsed().as_secs_f64());
+}
+
+#[test]
+#[ignore = "twenty thousand runs"]
+fn the_whole_matrix_on_1x1_passes() {
+    whole(1, 1);
+}
+
+#[test]
+#[ignore = "twenty thousand runs"]
+fn the_whole_matrix_on_1x4_passes() {
+    whole(1, 4);
+}
+
+#[test]
+#[ignore = "twenty thousand runs"]
+fn the_whole_matrix_on_4x1_passes() {
+    whole(4, 1);
+}
+
+#[test]
+#[ignore = "twenty thousand runs"]
+fn the_whole_matrix_on_2x3_passes() {
+    whole(2, 3);
+}
+
+#[test]
+#[ignore = "twenty thousand runs"]
+fn the_whole_matrix_on_3x2_passes() {
+    whole(3, 2);
 }
 
 /// Counted from the candidates themselves: every value of every parameter with every one of every other.
