@@ -39,9 +39,9 @@ impl Kind {
     /// As the legend says it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Fact => "FACT (panel number inside)",
-            Self::Lbcast => "LBCAST, waiting included",
-            Self::Rs => "row swap, waiting included",
+            Self::Fact => "FACT (number: panel)",
+            Self::Lbcast => "LBCAST, with waiting",
+            Self::Rs => "row swap, with waiting",
             Self::Pack => "packing of L",
             Self::LookAhead => "UPDATE look-ahead",
             Self::Left => "UPDATE left",

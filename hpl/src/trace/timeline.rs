@@ -157,9 +157,9 @@ fn tops(lanes: &BTreeMap<(u32, u32), Vec<Span>>, top: f64) -> Vec<f64> {
 /// The legend with its number of rows.
 fn legend(kinds: &[Kind]) -> (String, usize) {
     let (mut svg, mut x, mut row) = (String::new(), LEFT, 0);
-    let items = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "waiting or no work")]);
+    let items = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "idle")]);
     for (class, name) in items {
-        let width = 20.0 + name.chars().count() as f64 * CHAR + 16.0;
+        let width = 20.0 + name.chars().count() as f64 * CHAR + 20.0;
         if x + width > WIDTH - 16.0 {
             (x, row) = (LEFT, row + 1);
         }
