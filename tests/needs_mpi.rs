@@ -131,6 +131,18 @@ fn every_comm_case_on_processes() {
 
 #[test]
 #[ignore = "needs MPI: tests/run --install"]
+fn windows_are_measured_on_processes() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let text = passes(mpi, 2, &Dat { n: "600", ..SMALL }, &["--json", "--windows", "3:4,20:3"]);
+        let result: space::WindowsResult = serde_json::from_str(&text).unwrap();
+        assert!(result.passed && result.predicted_time_s > 0.0);
+        assert!(result.windows.iter().all(|window| window.residual.is_some()));
+        assert_eq!(result.phases.len(), 7 * 2, "each step on each rank");
+    }
+}
+
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
 fn a_failing_rank_ends_the_job() {
     let failures = [
         ("panic", "rank 2 ends the job: it panicked"),

@@ -44,3 +44,34 @@ fn a_run_under_mpirun_refuses() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("MPI"), "{}", err(&output));
 }
+
+#[test]
+fn windows_leave_a_result_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 500, 16, 1, 2);
+    let json = folder.path().join("windows.json");
+    let (dat, json) = (dat.to_str().unwrap(), json.to_str().unwrap());
+    let output = tune(["run", "--dat", dat, "--windows", "2:3,10:2", "--result", json]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("predicted, not measured"));
+    assert_eq!(space::out::parse(&out(&output)), []);
+    let text = std::fs::read(json).unwrap();
+    let result: space::WindowsResult = serde_json::from_slice(&text).unwrap();
+    assert!(result.passed && result.windows.len() == 2 && result.predicted_time_s > 0.0);
+    serde_json::from_slice::<space::RunResult>(&text).expect_err("nobody has run the whole");
+    let output = tune(["run", "--dat", dat, "--windows", "31:2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("beyond the last of 32 steps"), "{}", err(&output));
+}
+
+#[test]
+fn a_window_whose_check_fails_says_so_by_exit_code_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 200, 16, 1, 1);
+    let text = std::fs::read_to_string(&dat).unwrap();
+    let strict = HplDat { threshold: 1e-300, ..HplDat::parse(&text).unwrap() };
+    std::fs::write(&dat, strict.write().unwrap()).unwrap();
+    let output = tune(["run", "--dat", dat.to_str().unwrap(), "--windows", "1:2"]);
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(out(&output).contains("FAILED"));
+}

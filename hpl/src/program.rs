@@ -12,6 +12,7 @@ mod progress;
 mod ranks;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 use std::any::Any;
 use std::path::Path;
@@ -26,10 +27,12 @@ use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
-use crate::comm::threads;
+pub use self::windows::{measure_candidate, write_windows};
+use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::{self, KernelError, Kernels};
 use crate::trace::Span;
-use crate::{Error, Report, Residual, Watch, affinity, files, host, solve};
+use crate::windows::WindowError;
+use crate::{Error, Report, Residual, Watch, affinity, files, host};
 
 /// How a run is made, beside what is run.
 #[derive(Clone, Copy)]
@@ -87,6 +90,9 @@ pub enum RunError {
         /// Processes of the job.
         found: usize,
     },
+    /// A window that the run does not have.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// Another process of the job cannot take part in the run.
     #[error("rank {rank}: {message}")]
     Unready {
@@ -224,13 +230,7 @@ impl Runner {
     /// # Errors
     /// [`RunError`]; a failed residual is no error.
     pub fn run_on(&self, ranks: &Ranks, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
-        candidate.check()?;
-        ranks.check_grid(&candidate.hpl)?;
-        if !options.force {
-            check_memory(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
-        }
-        let mut candidate = candidate.clone();
-        candidate.engine.kernels = self.choice.clone();
+        let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let reports = ranks.run(&candidate, &self.kernels, options.watch)?;
 
@@ -258,6 +258,18 @@ impl Runner {
         };
         Ok(Run { result, residual, spans: on_one_clock(&reports) })
     }
+
+    /// The candidate with its kernels resolved, if it can be run.
+    fn accept(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Candidate, RunError> {
+        candidate.check()?;
+        ranks.check_grid(&candidate.hpl)?;
+        if !force {
+            check_memory(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
+        }
+        let mut candidate = candidate.clone();
+        candidate.engine.kernels = self.choice.clone();
+        Ok(candidate)
+    }
 }
 
 /// FNV-1a over the bits.
@@ -280,23 +292,24 @@ fn on_one_clock(reports: &[Report]) -> Vec<Span> {
     reports.iter().flat_map(shifted).collect()
 }
 
-/// Starts the ranks as threads and waits for all of them; the report of each, in order.
-fn run_threads<K: Kernels>(
+/// Starts the ranks as threads, each of which does `work` on its cores, and waits for all of them; the report of each,
+/// in order.
+fn run_threads<R: Send>(
     candidate: &Candidate,
     cores: &[usize],
-    kernels: &K,
-    watch: &dyn Watch,
-) -> Result<Vec<Report>, RunError> {
+    work: impl Fn(&ThreadComm, &[usize]) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, RunError> {
     let ranks = candidate.hpl.ranks();
     let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
     // Threads that share cores are not pinned, and do not spin.
     let world = threads::world(ranks, sets.is_some());
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
+    let work = &work;
     thread::scope(|scope| {
         let mut handles = Vec::with_capacity(ranks);
         for (rank, (comm, cores)) in world.into_iter().zip(&sets).enumerate() {
             // Dropped in a panic, `comm` tells the others.
-            let life = move || solve(candidate, &comm, cores, kernels, watch);
+            let life = move || work(&comm, cores);
             // Where a thread cannot be started, its `comm` and those after it are dropped: the ranks that are
             // running notice.
             let handle = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, life);
@@ -307,7 +320,7 @@ fn run_threads<K: Kernels>(
 }
 
 /// All reports, or the error that caused the others.
-fn conclude(ends: Vec<thread::Result<Result<Report, Error>>>) -> Result<Vec<Report>, RunError> {
+fn conclude<R>(ends: Vec<thread::Result<Result<R, Error>>>) -> Result<Vec<R>, RunError> {
     let mut reports = Vec::with_capacity(ends.len());
     let mut first: Option<RunError> = None;
     for (rank, end) in ends.into_iter().enumerate() {

@@ -5,12 +5,19 @@
 //! b = A·1 of the trailing matrix the solution stays the vector of ones, so that what is left after the window can be
 //! checked in O(n²).
 
+mod choose;
+mod predict;
+
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use space::result::PhaseTime;
 
+pub use self::choose::Windows;
+pub use self::predict::{Prediction, predict};
+
 /// Some consecutive steps of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Index of the first step, from 0.
     pub first: usize,
@@ -22,10 +29,10 @@ pub struct Window {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The text has another form.
-    #[error("'{0}' is no window; write FIRST:STEPS with STEPS at least 1, as in 12:3")]
+    #[error("'{0}' is no window; write FIRST:STEPS with STEPS at least 1, as in 12:3, or auto for all windows")]
     Malformed(String),
     /// The window reaches beyond the run.
-    #[error("window {first}:{steps} ends beyond the last of {of} steps (N/NB rounded up); the steps count from 0")]
+    #[error("window {first}:{steps} ends beyond the last of {of} steps (N/NB rounded up, counted from 0)")]
     Beyond {
         /// First step.
         first: usize,

@@ -21,9 +21,11 @@ pub mod params;
 pub mod result;
 pub mod rules;
 pub mod share;
+pub mod windows;
 
 pub use candidate::Candidate;
 pub use engine::{EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
 pub use share::{Share, Weights};
+pub use windows::WindowsResult;

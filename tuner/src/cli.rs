@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
+use hpl::windows::Windows;
 use space::KernelChoice;
 
 use crate::strategy::NAMES;
@@ -94,6 +95,12 @@ pub struct RunArgs {
     /// Run even when memory looks too small
     #[arg(long)]
     pub force: bool,
+    /// Measure only these steps of the run and predict the time of the whole: FIRST:STEPS,... or auto
+    ///
+    /// Steps count from 0, one per panel. What each window leaves is checked; the result says of every number whether it
+    /// was measured or predicted, and cannot be read as that of a whole run.
+    #[arg(long, value_name = "WINDOWS", conflicts_with = "progress")]
+    pub windows: Option<Windows>,
 }
 
 /// Flags of `calibrate`.

@@ -16,7 +16,8 @@ use crate::comm::mpi::{self, MpiComm};
 use crate::comm::{Comm, Request, Tag};
 use crate::kernels::{self, Kernels};
 use crate::trace::Span;
-use crate::{Report, Watch, host, solve};
+use crate::windows::{Window, WindowsReport};
+use crate::{Error, Report, Watch, host, measure_windows, solve};
 
 /// Tags of the length of a text and of the text.
 const TEXT: [Tag; 2] = [1, 2];
@@ -56,7 +57,16 @@ struct Part {
     candidate: Candidate,
     /// Cores of its threads; none when they are not pinned.
     cores: Vec<usize>,
-    wants_spans: bool,
+    work: Work,
+}
+
+/// What is to be done with a candidate.
+#[derive(Clone, Serialize, Deserialize)]
+enum Work {
+    /// The whole run.
+    Run { wants_spans: bool },
+    /// These windows of it.
+    Windows(Vec<Window>),
 }
 
 /// What a rank has to report beside what all know.
@@ -111,11 +121,40 @@ impl Processes {
         kernels: &K,
         watch: &dyn Watch,
     ) -> Result<Vec<Report>, RunError> {
+        let work = Work::Run { wants_spans: watch.wants_spans() };
+        let solve = |comm: &MpiComm, cores: &[usize]| solve(candidate, comm, cores, kernels, watch);
+        let (mine, others) = self.together(candidate, work, solve)?;
+        let blank = Report { phases: Vec::new(), spans: Vec::new(), x: Vec::new(), ..mine.clone() };
+        // All began at one barrier: with rank 0, to a few message times.
+        let others = others.into_iter().map(|Own { phases, spans }| Report { phases, spans, ..blank.clone() });
+        Ok(std::iter::once(mine).chain(others).collect())
+    }
+
+    pub(super) fn windows<K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        windows: &[Window],
+        kernels: &K,
+    ) -> Result<Vec<WindowsReport>, RunError> {
+        let measure = |comm: &MpiComm, cores: &[usize]| measure_windows(candidate, windows, comm, cores, kernels);
+        let (mine, others) = self.together(candidate, Work::Windows(windows.to_vec()), measure)?;
+        let blank = WindowsReport { phases: Vec::new(), ..mine.clone() };
+        let others = others.into_iter().map(|Own { phases, .. }| WindowsReport { phases, ..blank.clone() });
+        Ok(std::iter::once(mine).chain(others).collect())
+    }
+
+    /// Does `work` on the ranks of the grid, as rank 0 by `mine`; its outcome, and what the other ranks have to report.
+    fn together<R>(
+        &self,
+        candidate: &Candidate,
+        work: Work,
+        mine: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
+    ) -> Result<(R, Vec<Own>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
             candidate: candidate.clone(),
             cores: if rank < ranks { self.nodes.cores_of(rank, ranks, candidate.engine.threads) } else { Vec::new() },
-            wants_spans: watch.wants_spans(),
+            work: work.clone(),
         };
         let others = 1..world.size();
         others.clone().for_each(|rank| tell(world, rank, &Order::Run(Box::new(part(rank)))));
@@ -125,14 +164,8 @@ impl Processes {
         if let Some((rank, message)) = refused {
             return Err(RunError::Unready { rank, message });
         }
-        let mine = take_part(world, &part(0), kernels, watch).expect("rank 0 is in every grid");
-        let blank = Report { phases: Vec::new(), spans: Vec::new(), x: Vec::new(), ..mine.clone() };
-        let others = (1..ranks).map(|rank| {
-            let Own { phases, spans } = hear(world, rank);
-            // All began at one barrier: with rank 0, to a few message times.
-            Report { phases, spans, ..blank.clone() }
-        });
-        Ok(std::iter::once(mine).chain(others.collect::<Vec<_>>()).collect())
+        let mine = take_part(world, &part(0), mine).expect("rank 0 is in every grid");
+        Ok((mine, (1..ranks).map(|rank| hear(world, rank)).collect()))
     }
 
     /// Tells the others that the program ends with exit code `code`.
@@ -159,10 +192,9 @@ fn serve(world: &MpiComm) -> u8 {
                 tell(world, 0, &ready.map_err(|error| error.to_string()));
                 let go: bool = hear(world, 0);
                 if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
-                    && let Some(Report { phases, spans, .. }) =
-                        take_part(world, &part, kernels, &Wants(part.wants_spans))
+                    && let Some(own) = take_part(world, &part, |comm, cores| work(&part, comm, cores, kernels))
                 {
-                    tell(world, 0, &Own { phases, spans });
+                    tell(world, 0, &own);
                 }
             }
             Order::End(code) => return code,
@@ -170,8 +202,19 @@ fn serve(world: &MpiComm) -> u8 {
     }
 }
 
-/// Solves as a rank of the grid; `None` for a rank beyond it. Called by all ranks of the job.
-fn take_part<K: Kernels>(world: &MpiComm, part: &Part, kernels: &K, watch: &dyn Watch) -> Option<Report> {
+/// What a rank other than 0 does, and has to report.
+fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -> Result<Own, Error> {
+    let candidate = &part.candidate;
+    match &part.work {
+        Work::Run { wants_spans } => solve(candidate, comm, cores, kernels, &Wants(*wants_spans))
+            .map(|Report { phases, spans, .. }| Own { phases, spans }),
+        Work::Windows(windows) => measure_windows(candidate, windows, comm, cores, kernels)
+            .map(|WindowsReport { phases, .. }| Own { phases, spans: Vec::new() }),
+    }
+}
+
+/// Does `work` as a rank of the grid; `None` for a rank beyond it. Called by all ranks of the job.
+fn take_part<R>(world: &MpiComm, part: &Part, work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>) -> Option<R> {
     let Part { candidate, cores, .. } = part;
     let in_grid = world.rank() < candidate.hpl.ranks();
     let comm = world.split(usize::from(!in_grid), world.rank()).expect(TOGETHER);
@@ -180,7 +223,7 @@ fn take_part<K: Kernels>(world: &MpiComm, part: &Part, kernels: &K, watch: &dyn 
     }
     comm.set_spin(cores.len() >= candidate.engine.threads);
     let before = Mask::of_this_thread();
-    let outcome = solve(candidate, &comm, cores, kernels, watch);
+    let outcome = work(&comm, cores);
     // The next run may use other cores.
     before.restore();
     comm.set_spin(false);

@@ -6,7 +6,8 @@ use space::{Candidate, HplParams};
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
 use crate::kernels::Kernels;
-use crate::{Report, Watch, host};
+use crate::windows::{Window, WindowsReport};
+use crate::{Report, Watch, host, measure_windows, solve};
 
 /// The ranks at a program's disposal.
 pub struct Ranks(Kind);
@@ -104,9 +105,27 @@ impl Ranks {
         watch: &dyn Watch,
     ) -> Result<Vec<Report>, RunError> {
         match &self.0 {
-            Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, kernels, watch),
+            Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
+                solve(candidate, comm, cores, kernels, watch)
+            }),
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.run(candidate, kernels, watch),
+        }
+    }
+
+    /// Measures windows of a run that has been checked; the report of each rank, in order.
+    pub(super) fn windows<K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        windows: &[Window],
+        kernels: &K,
+    ) -> Result<Vec<WindowsReport>, RunError> {
+        match &self.0 {
+            Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
+                measure_windows(candidate, windows, comm, cores, kernels)
+            }),
+            #[cfg(feature = "mpi")]
+            Kind::Processes(processes) => processes.windows(candidate, windows, kernels),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::comm::PeerGone;
 use crate::kernels::Builtin;
 use crate::mat::{Mat, MatMut};
 use crate::phases::Phase;
+use crate::solve;
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
     let hpl = HplParams { nb: 16, ..HplParams::baseline(n, p, q) };
@@ -123,7 +124,10 @@ fn a_panic_ends_all_ranks_and_is_named() {
             let faulty = Faulty { products_left: AtomicUsize::new(products) };
             let mut candidate = candidate(200, 2, 3);
             candidate.engine.threads = threads;
-            let Err(error) = run_threads(&candidate, &[0], &faulty, &()) else { panic!("it must fail") };
+            let Err(error) = run_threads(&candidate, &[0], |comm, cores| solve(&candidate, comm, cores, &faulty, &()))
+            else {
+                panic!("it must fail")
+            };
             let text = error.to_string();
             assert!(text.contains("rank") && text.contains("panicked"), "{text}");
         }
@@ -133,7 +137,7 @@ fn a_panic_ends_all_ranks_and_is_named() {
 #[test]
 fn the_cause_is_reported_not_its_effects() {
     let lost = || Ok(Err(Error::Peer(PeerGone { rank: 2, reason: "it panicked".into() })));
-    let own = || Ok(Err(Error::Thread { index: 1, threads: 2, reason: "full".into() }));
+    let own = || Ok(Err::<(), _>(Error::Thread { index: 1, threads: 2, reason: "full".into() }));
     let named = |ends| conclude(ends).err().unwrap().to_string();
     assert_eq!(named(vec![lost(), lost(), Err(Box::new("boom"))]), "rank 2 panicked: boom");
     assert_eq!(named(vec![own(), lost(), Err(Box::new(format!("{}", 7)))]), "rank 2 panicked: 7");

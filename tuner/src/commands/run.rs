@@ -4,7 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use hpl::program::{ProgressLines, RunError, RunOptions, refuse_mpi, run_candidate, write_result};
+use hpl::program::{
+    ProgressLines, RunError, RunOptions, measure_candidate, refuse_mpi, run_candidate, write_result, write_windows,
+};
+use hpl::windows::Windows;
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, KernelChoice, RunResult};
 
@@ -23,16 +26,36 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let lines = ProgressLines::new(std::io::stderr());
     let options =
         RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
-    let result = run_candidate(&candidate, &options).map_err(|error| match error {
-        RunError::Panicked { .. } | RunError::Engine { .. } => anyhow::Error::new(error),
-        error => bad_input(error),
-    })?;
+    if let Some(windows) = &args.windows {
+        return sample(args, &candidate, windows, &options);
+    }
+    let result = run_candidate(&candidate, &options).map_err(broken)?;
     if let Some(path) = &args.result {
         write_result(path, &result).map_err(RecordError::write(path))?;
     }
     print(&dat, &result)?;
     let checked = dat.threshold > 0.0;
     Ok(if checked && !result.passed { exit::RESIDUAL } else { exit::DONE })
+}
+
+/// Measures windows of the run in place of the whole.
+fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &RunOptions<'_>) -> anyhow::Result<u8> {
+    let result = measure_candidate(candidate, windows, options).map_err(broken)?;
+    if let Some(path) = &args.result {
+        write_windows(path, &result).map_err(RecordError::write(path))?;
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(space::out::windows(&result).as_bytes())?;
+    out.flush()?;
+    Ok(if result.passed { exit::DONE } else { exit::RESIDUAL })
+}
+
+/// Why there is no result: the run broke off, or the input is bad.
+fn broken(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Panicked { .. } | RunError::Engine { .. } => anyhow::Error::new(error),
+        error => bad_input(error),
+    }
 }
 
 fn read_dat(path: &Path) -> anyhow::Result<HplDat> {

@@ -2,6 +2,7 @@
 
 mod engine;
 mod records;
+mod sample;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,11 +10,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use hpl::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
+use hpl::windows::{WindowError, Windows};
 use hpl::{Residual, Watch};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
-use space::{Candidate, KernelChoice, RunResult};
+use space::{Candidate, HplParams, KernelChoice, RunResult};
 
 use crate::engine::{EngineArgs, EngineError};
 use crate::records::{RecordArgs, RecordError, Records, Watching};
@@ -44,6 +46,13 @@ struct Args {
     /// skipped for lack of memory has a line with its candidate and the reason. Lines 3 and 4 of HPL.dat do not matter.
     #[arg(long)]
     json: bool,
+    /// Measure only these steps of each run and predict the time of the whole: FIRST:STEPS,... or auto
+    ///
+    /// Steps count from 0, one per panel. Each window starts on a fresh trailing matrix and what it leaves is checked.
+    /// The text is not Netlib's: nothing in it is a score. With --json, a line per run that `hpl-tune run --windows
+    /// --result` would write.
+    #[arg(long, value_name = "WINDOWS", conflicts_with_all = ["progress", "phases", "timeline"])]
+    windows: Option<Windows>,
     #[command(flatten)]
     records: RecordArgs,
 }
@@ -73,6 +82,8 @@ enum Failure {
     Unwritten { name: String, source: io::Error },
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
+    Window(WindowError, HplParams),
 }
 
 impl Failure {
@@ -119,10 +130,16 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
     let engine = args.engine.read()?;
     let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, ranks)).collect();
     check(&candidates, ranks, args.force)?;
+    if let Some(windows) = &args.windows {
+        sample::check(windows, &candidates)?;
+    }
     let runner = Runner::new(engine.kernels())?;
     let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
     let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
     describe(&runner, &candidates, ranks, engine.kernels());
+    if let Some(windows) = &args.windows {
+        return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
+    }
     run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
 }
 
@@ -305,7 +322,7 @@ impl Out {
 
 #[cfg(test)]
 mod tests {
-    use space::{EngineParams, HplParams};
+    use space::EngineParams;
 
     use super::*;
 

@@ -1,0 +1,45 @@
+//! `--windows`: some steps of each run in place of the whole.
+
+use hpl::program::{Ranks, RunError, RunOptions, Runner};
+use hpl::windows::Windows;
+use space::dat::HplDat;
+use space::windows::WindowsResult;
+use space::{Candidate, out};
+
+use crate::{Args, Failure, Out, skipped_json};
+
+/// Refuses windows that one of the runs does not have.
+pub(crate) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
+    let refused = candidates.iter().find_map(|Candidate { hpl, .. }| Some((windows.of(hpl).err()?, *hpl)));
+    refused.map_or(Ok(()), |(error, hpl)| Err(Failure::Window(error, hpl)))
+}
+
+/// Measures the windows of all runs.
+pub(crate) fn run_all(
+    windows: &Windows,
+    dat: &HplDat,
+    candidates: &[Candidate],
+    ranks: &Ranks,
+    runner: &Runner,
+    args: &Args,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    for candidate in candidates {
+        let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
+        let text = match runner.measure_windows_on(ranks, candidate, windows, &options) {
+            Ok(result) if args.json => json(&result),
+            Ok(result) => out::windows(&result),
+            // It fitted at the start: others have taken the memory since.
+            Err(error @ RunError::TooLarge { .. }) if args.json => skipped_json(candidate, &error),
+            Err(error @ RunError::TooLarge { .. }) => format!("{error}, skip\n"),
+            Err(error) => return Err(error.into()),
+        };
+        out.write(&text)?;
+    }
+    Ok(())
+}
+
+/// The windows of one run as a line of JSON.
+fn json(result: &WindowsResult) -> String {
+    serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
+}

@@ -1,0 +1,94 @@
+//! Windows of a run in place of the whole run.
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
+use space::{Candidate, flops};
+
+use super::{Ranks, RunError, RunOptions, Runner};
+use crate::windows::{WindowTimes, Windows, WindowsReport, predict};
+use crate::{files, host};
+
+/// Measures windows of one candidate on threads of this process.
+///
+/// # Errors
+/// [`RunError`]; a failed check is no error.
+pub fn measure_candidate(
+    candidate: &Candidate,
+    windows: &Windows,
+    options: &RunOptions<'_>,
+) -> Result<WindowsResult, RunError> {
+    Runner::new(&candidate.engine.kernels)?.measure_windows_on(&Ranks::threads(), candidate, windows, options)
+}
+
+/// Writes the result of windows as JSON, complete or not at all.
+///
+/// # Errors
+/// As of [`files::write_atomically`].
+pub fn write_windows(path: &Path, result: &WindowsResult) -> io::Result<()> {
+    files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+impl Runner {
+    /// Measures windows of one candidate with the loaded kernels, and predicts the time of its whole run.
+    ///
+    /// # Errors
+    /// [`RunError`]; a failed check is no error.
+    pub fn measure_windows_on(
+        &self,
+        ranks: &Ranks,
+        candidate: &Candidate,
+        windows: &Windows,
+        options: &RunOptions<'_>,
+    ) -> Result<WindowsResult, RunError> {
+        let clock = Instant::now();
+        let candidate = self.accept(ranks, candidate, options.force)?;
+        let windows = windows.of(&candidate.hpl)?;
+        let started_utc = jiff::Timestamp::now().to_string();
+        let reports = ranks.windows(&candidate, &windows, &self.kernels)?;
+
+        // All but the phases is the same on all ranks.
+        let mut phases: Vec<_> = reports.iter().flat_map(|report| report.phases.iter().copied()).collect();
+        phases.sort_by_key(|phase| (phase.step, phase.rank));
+        let report = &reports[0];
+        let prediction = predict(&candidate.hpl, report);
+        let n = candidate.hpl.n;
+        let &WindowsReport { trsv_s, generate_s, check_s, .. } = report;
+        let windows: Vec<_> = report.windows.iter().map(|times| window(times, options.threshold)).collect();
+        Ok(WindowsResult {
+            windows_schema_version: WINDOWS_SCHEMA,
+            passed: windows.iter().all(|window| window.passed != Some(false)),
+            windows,
+            generate_s,
+            check_s,
+            phases,
+            predicted_time_s: prediction.time_s,
+            // No step takes no time.
+            predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
+            predicted_spread_s: prediction.spread_s,
+            predicted_trsv_s: trsv_s,
+            started_utc,
+            host: host::facts().hostname,
+            kernel: self.kernels.name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            candidate,
+            wall_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// One window, checked against a threshold; at or below 0 nothing is.
+fn window(times: &WindowTimes, threshold: f64) -> WindowResult {
+    let WindowTimes { window, prologue_s, step_s, residual } = times;
+    let residual = residual.filter(|_| threshold > 0.0);
+    WindowResult {
+        first: window.first,
+        steps: window.steps,
+        prologue_s: *prologue_s,
+        step_s: step_s.clone(),
+        residual,
+        passed: residual.map(|residual| residual < threshold),
+    }
+}

@@ -1,0 +1,50 @@
+//! The text of windows of a run: not HPL's, so that nobody takes a prediction for a score.
+
+use std::fmt::Write as _;
+
+use super::{SINGLE, tv_code};
+use crate::HplParams;
+use crate::windows::{WindowResult, WindowsResult};
+
+/// Step times on one line.
+const PER_LINE: usize = 8;
+
+/// What was measured in each window, then what it predicts of the whole run.
+pub fn windows(result: &WindowsResult) -> String {
+    let HplParams { n, nb, p, q, .. } = result.candidate.hpl;
+    let mut out = format!(
+        "{SINGLE}\nWindows of the run {}, N={n} NB={nb} P={p} Q={q}: some of its {} steps.\n",
+        tv_code(&result.candidate.hpl),
+        n.div_ceil(nb),
+    );
+    result.windows.iter().for_each(|window| push(&mut out, window));
+    let WindowsResult { predicted_time_s, predicted_rate_gflops, predicted_spread_s, .. } = *result;
+    let spread_gflops = predicted_rate_gflops * predicted_spread_s / predicted_time_s.max(f64::MIN_POSITIVE);
+    let measured: usize = result.windows.iter().map(|window| window.steps).sum();
+    let lines = format!(
+        "measured in {:.2} s of which {:.2} s are generation and {:.2} s checks\n\
+         predicted, not measured, for the whole run: {predicted_time_s:.3} s +- {predicted_spread_s:.3}, \
+         {predicted_rate_gflops:.2} GFLOP/s +- {spread_gflops:.2} from {measured} steps\n",
+        result.wall_s, result.generate_s, result.check_s
+    );
+    out + &lines
+}
+
+/// One window. Writing to a String cannot fail.
+fn push(out: &mut String, window: &WindowResult) {
+    let &WindowResult { first, steps, prologue_s, ref step_s, residual, passed } = window;
+    let _ =
+        writeln!(out, "steps {first} to {}: {prologue_s:.6} s before the first, then in seconds", first + steps - 1);
+    for times in step_s.chunks(PER_LINE) {
+        let times: String = times.iter().map(|step_s| format!(" {step_s:.6}")).collect();
+        let _ = writeln!(out, "   {times}");
+    }
+    let _ = match passed {
+        None => writeln!(out, "    what is left is not checked"),
+        Some(passed) => {
+            let verdict = if passed { "PASSED" } else { "FAILED" };
+            let residual = residual.unwrap_or(f64::NAN);
+            writeln!(out, "    ||A'1-b'||_oo/(eps*(||A'||_oo+||b'||_oo)*n)= {residual:.4e} ...... {verdict}")
+        }
+    };
+}
