@@ -7,6 +7,7 @@
 # N (N + 1) doubles of [A | b]. Exit code 1 when a run is over its bound or was not made, 3 when a residual FAILED.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. hpl/benches/lib.sh
 n=${1:-8000} nbs=${2:-128 256} depths=${3:-0 1 2 3} grids=${4:-1x1 1x2 2x1 2x2}
 cargo build --release --quiet -p hpl
 xhpl=$PWD/target/release/xhpl
@@ -14,14 +15,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-dat() { # dat NB DEPTH P Q
-    printf '%s\n' "HPLinpack benchmark input file" "hpl/benches/memory.sh" "HPL.out output file name" "6 device out" \
-        "1 # of problems sizes (N)" "$n Ns" "1 # of NBs" "$1 NBs" "0 PMAP process mapping" "1 # of process grids" "$3 Ps" \
-        "$4 Qs" "16.0 threshold" "1 # of panel fact" "2 PFACTs" "1 # of recursive stopping criterium" "8 NBMINs" \
-        "1 # of panels in recursion" "2 NDIVs" "1 # of recursive panel fact." "2 RFACTs" "1 # of broadcast" "1 BCASTs" \
-        "1 # of lookahead depth" "$2 DEPTHs" "2 SWAP" "64 swapping threshold" "0 L1 in (0=transposed,1=no-transposed) form" \
-        "0 U  in (0=transposed,1=no-transposed) form" "1 Equilibration" "8 memory alignment in double"
-}
 peak_kib() { # of one run of xhpl; its output in `out`
     "$xhpl" >out 2>err &
     local pid=$! peak=0 now
@@ -39,7 +32,7 @@ for grid in $grids; do
     for nb in $nbs; do
         for depth in $depths; do
             p=${grid%x*} q=${grid#*x}
-            dat "$nb" "$depth" "$p" "$q" >HPL.dat
+            dat 1 N="$n" NB="$nb" DEPTH="$depth" P="$p" Q="$q" RFACT=2 >HPL.dat
             if ! peak=$(peak_kib); then
                 printf '%-5s %5d %6d   not run: %s\n' "$grid" "$nb" "$depth" "$(tail -n 1 err)"
                 over=1
