@@ -5,6 +5,7 @@
 mod cli;
 mod hostile;
 mod kill;
+mod matrix_mpi;
 mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;

@@ -11,7 +11,7 @@ use crate::program::{err, out};
 
 /// An MPI library that `tests/run` builds for, by the name of its folder below `target`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Mpi {
+pub(crate) enum Mpi {
     Open,
     Mpich,
 }
@@ -25,12 +25,12 @@ impl Mpi {
     }
 
     /// A program built for it.
-    fn built(self, name: &str) -> PathBuf {
+    pub(crate) fn built(self, name: &str) -> PathBuf {
         root().join("target").join(self.folder()).join("release").join(name)
     }
 
     /// `program` on `ranks` processes.
-    fn run(self, ranks: usize, program: &Path) -> Command {
+    pub(crate) fn run(self, ranks: usize, program: &Path) -> Command {
         let mut command = match self {
             Self::Open => Command::new("mpirun.openmpi"),
             Self::Mpich => Command::new("mpirun.mpich"),
