@@ -44,27 +44,53 @@ impl Windows {
     }
 }
 
-/// Orders of the trailing matrices at which steps are measured, as parts of N.
-const ORDERS: [f64; 4] = [0.7, 0.45, 0.25, 0.1];
+/// Steps of which `auto` may take at most, as part of the time of a run of order [`COST_ORDER`]. Larger runs have
+/// more, but cheaper steps: the part falls with the order, by [`COST_FALL`].
+const COST: f64 = 0.075;
+const COST_ORDER: f64 = 16_000.0;
+const COST_FALL: f64 = 0.75;
 
+/// Generation and check aside, what a window costs beside its steps, as part of one of them: the panels before it,
+/// the check.
+const EXTRA: f64 = 0.16;
+
+/// The largest trailing matrix of `auto`, as part of N, and the ratio of each to the one before: far apart when time
+/// is short, so that the largest is large and little is extrapolated.
+const LARGEST: f64 = 0.9;
+const RATIO: f64 = 0.6;
+
+/// The smallest trailing matrix of `auto`, as part of N. What follows takes less than a thousandth of the time.
+const SMALLEST: f64 = 0.06;
+
+/// Windows of one turn each, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
+/// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size.
 fn auto(hpl: &HplParams) -> Vec<Window> {
-    let steps = hpl.n.div_ceil(hpl.nb);
-    let len = 1 + period(hpl.p, hpl.q);
-    if steps < 4 * len * ORDERS.len() {
-        // Of so few steps all are measured.
-        return if steps == 0 { Vec::new() } else { vec![Window { first: 0, steps }] };
+    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
+    let (n, len) = (hpl.n as f64, turn as f64);
+    // A step on the part f of N takes 3·NB/N·f² of the run.
+    let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * (len + EXTRA));
+    let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
+    let ratio = (1.0 - largest * largest / squares).max(0.0).sqrt();
+    let mut windows: Vec<Window> = Vec::new();
+    let mut part = largest;
+    while part > SMALLEST {
+        let first = ((1.0 - part) * steps as f64).round() as usize;
+        let free = windows.last().map_or(1, |last| last.first + last.steps);
+        if first >= free && first + turn < steps {
+            windows.push(Window { first, steps: turn });
+        }
+        part *= ratio;
     }
-    let first = |part: f64| ((1.0 - part) * steps as f64) as usize;
-    ORDERS.iter().map(|&part| Window { first: first(part), steps: len }).collect()
+    // Of so few steps all are measured.
+    let all = Window { first: 0, steps };
+    if windows.len() >= 3 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
 }
 
-/// Steps after which the owners of the panels repeat.
-fn period(p: usize, q: usize) -> usize {
-    let gcd = |mut a: usize, mut b: usize| {
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    p / gcd(p, q) * q
+/// Steps after which the owners of the panels repeat, if dealt in turns.
+pub(super) fn turn(hpl: &HplParams) -> usize {
+    let (mut a, mut b) = (hpl.p, hpl.q);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    hpl.p / a * hpl.q
 }

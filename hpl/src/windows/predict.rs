@@ -1,7 +1,12 @@
 //! From the steps of some windows to the time of the whole run.
+//!
+//! A step takes about a·m² + b·m + c at the trailing order m: the product, the panel with what goes along rows and
+//! columns, and what is paid once. Panels change their owners from step to step and one rank is ahead of the others now
+//! and then, so that only whole turns of the owners compare: the times of a turn are averaged.
 
 use space::HplParams;
 
+use super::choose::turn;
 use super::{WindowTimes, WindowsReport};
 
 /// What the windows predict of the whole run.
@@ -9,40 +14,47 @@ use super::{WindowTimes, WindowsReport};
 pub struct Prediction {
     /// Time of factorization and back substitution, in seconds.
     pub time_s: f64,
-    /// One standard error of it, in seconds, from what remains when the measured steps are left out in turn.
+    /// One standard error of it, in seconds, from what remains when the measured turns are left out one by one.
     pub spread_s: f64,
 }
 
-/// One measured step.
+/// The mean of some consecutive steps.
 #[derive(Debug, Clone, Copy)]
 struct Point {
-    /// Order of the trailing matrix.
-    order: f64,
-    /// Time in seconds.
+    /// Means of m², m and 1 with m the order of the trailing matrix, as part of N.
+    terms: [f64; 3],
+    /// Mean time in seconds.
     step_s: f64,
 }
 
 /// Predicts the time of the run that was sampled: what was measured as it was measured, the other steps from a
 /// quadratic in the order of the trailing matrix.
 pub fn predict(hpl: &HplParams, report: &WindowsReport) -> Prediction {
-    let order = |k: usize| (hpl.n - hpl.n.min(k * hpl.nb)) as f64;
+    let part = |k: usize| 1.0 - hpl.n.min(k * hpl.nb) as f64 / hpl.n as f64;
     let steps = hpl.n.div_ceil(hpl.nb);
+    let turn = turn(hpl);
     let mut points = Vec::new();
     let mut known = vec![None; steps];
     for WindowTimes { window, step_s, .. } in &report.windows {
-        // The first step of a window meets caches that no steps before it have filled; that of a run does, too.
-        let cold = usize::from(window.first > 0 && window.steps > 1);
-        for (at, &step_s) in step_s.iter().enumerate().skip(cold) {
-            known[window.first + at] = Some(step_s);
-            points.push(Point { order: order(window.first + at), step_s });
+        // Steps beyond whole turns are those at the start, which meet caches that nobody has filled.
+        let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
+        for (at, times) in step_s[spare..].chunks(turn).enumerate() {
+            let first = window.first + spare + at * turn;
+            let count = times.len() as f64;
+            let mean = |term: fn(f64) -> f64| (first..first + times.len()).map(|k| term(part(k))).sum::<f64>() / count;
+            let step_s = times.iter().sum::<f64>() / count;
+            points.push(Point { terms: [mean(|m| m * m), mean(|m| m), 1.0], step_s });
+            known[first..].iter_mut().zip(times).for_each(|(known, &time)| *known = Some(time));
         }
     }
-    let rest: Vec<f64> = (0..steps).filter(|&k| known[k].is_none()).map(order).collect();
+    let rest: Vec<f64> = (0..steps).filter(|&k| known[k].is_none()).map(part).collect();
     let of_rest = |points: &[Point]| {
-        let fit = fit(points);
-        rest.iter().map(|&m| fit[0] * m * m + fit[1] * m + fit[2]).sum::<f64>()
+        let [a, b, c] = fit(points);
+        rest.iter().map(|m| a * m * m + b * m + c).sum::<f64>()
     };
-    let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, |times| times.prologue_s);
+    // Its length is that of a panel.
+    let prologue = |times: &WindowTimes| times.prologue_s / part(times.window.first);
+    let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
     let time_s = known.iter().flatten().sum::<f64>() + of_rest(&points) + prologue_s + report.trsv_s;
     Prediction { time_s, spread_s: jackknife(&points, of_rest) }
 }
@@ -59,48 +71,42 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
     ((count - 1.0) / count * estimates.iter().map(|one| (one - mean).powi(2)).sum::<f64>()).sqrt()
 }
 
-/// a, b, c ≥ 0 of step times a·m² + b·m + c that minimise the squares of the relative errors: of all subsets of the
-/// terms that which fits best, so that there is nothing to converge.
+/// a, b, c ≥ 0 of step times a·m² + b·m + c: of all subsets of the terms that which fits best, so that there is nothing
+/// to converge.
+///
+/// Squares of errors are weighted by 1/√time: with relative errors small steps, which matter little and follow the
+/// quadratic worst, would tilt the large ones; with absolute errors one large step would decide.
 fn fit(points: &[Point]) -> [f64; 3] {
-    // One unit for all terms: orders from 0 to 1.
-    let unit = points.iter().map(|point| point.order).fold(1.0, f64::max);
-    let rows: Vec<[f64; 3]> = points
-        .iter()
-        .map(|&Point { order, step_s }| {
-            let m = order / unit;
-            [m * m / step_s, m / step_s, 1.0 / step_s]
-        })
-        .collect();
+    let row = |&Point { terms: [a, b, c], step_s }: &Point| {
+        let scale = step_s.max(f64::MIN_POSITIVE).powf(0.25);
+        [a / scale, b / scale, c / scale, step_s / scale]
+    };
+    let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
     let mut best = (f64::INFINITY, [0.0; 3]);
     for subset in 1..8_usize {
         let terms: Vec<usize> = (0..3).filter(|term| subset >> term & 1 == 1).collect();
-        let Some(found) = least_squares(&rows, &terms) else { continue };
-        if found.iter().all(|&value| value >= 0.0) {
-            let error = rows.iter().map(|row| (row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>() - 1.0).powi(2));
-            let error = error.sum::<f64>();
-            if error < best.0 {
-                best = (error, found);
-            }
+        let Some(found) = least_squares(&rows, &terms).filter(|found| found.iter().all(|&value| value >= 0.0)) else {
+            continue;
+        };
+        let miss = |row: &[f64; 4]| row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>() - row[3];
+        let error = rows.iter().map(|row| miss(row).powi(2)).sum::<f64>();
+        if error < best.0 {
+            best = (error, found);
         }
     }
-    let [a, b, c] = best.1;
-    [a / unit / unit, b / unit, c]
+    best.1
 }
 
-/// The coefficients of some terms with rows·c nearest to 1, the others 0; `None` where the rows do not determine them.
-fn least_squares(rows: &[[f64; 3]], terms: &[usize]) -> Option<[f64; 3]> {
-    let mut system: Vec<Vec<f64>> = terms
-        .iter()
-        .map(|&i| {
-            let products = terms.iter().map(|&j| rows.iter().map(|row| row[i] * row[j]).sum());
-            products.chain([rows.iter().map(|row| row[i]).sum()]).collect()
-        })
-        .collect();
+/// The coefficients of some terms with row[..3]·c nearest to row[3], the others 0; `None` where the rows do not
+/// determine them.
+fn least_squares(rows: &[[f64; 4]], terms: &[usize]) -> Option<[f64; 3]> {
     let size = terms.len();
+    let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
+    let mut system: Vec<Vec<f64>> =
+        terms.iter().map(|&i| terms.iter().chain(&[3]).map(|&j| product(i, j)).collect()).collect();
     for i in 0..size {
-        let scale = rows.iter().map(|row| row[terms[i]].powi(2)).sum::<f64>();
         // The square of the sine of an angle: what is left of this term beside the terms before it.
-        if system[i][i] <= 1e-9 * scale {
+        if system[i][i] <= 1e-9 * product(terms[i], terms[i]) {
             return None;
         }
         let pivot = system[i].clone();
@@ -116,3 +122,6 @@ fn least_squares(rows: &[[f64; 3]], terms: &[usize]) -> Option<[f64; 3]> {
     }
     Some(found)
 }
+
+#[cfg(test)]
+mod tests;
