@@ -12,6 +12,7 @@
 # Each rank has its own cores. Prints every pair, the median ratio (first side / second) and its bootstrap 95 % interval.
 # OPENBLAS_CORETYPE is passed on: OpenBLAS 0.3.21 takes AVX2 kernels on processors newer than itself.
 set -euo pipefail
+. "$(dirname "$0")/lib.sh"
 usage() { sed -n '2,/^set/{/^set/!s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 fail() { echo "two_hosts.sh: $*" >&2; exit 2; }
 
@@ -30,7 +31,7 @@ fi
 [ "$(id -u)" = 0 ] || fail "needs root: it makes network namespaces"
 for tool in ip tc mpirun.openmpi taskset; do command -v $tool >/dev/null || fail "$tool is missing: apt-get install iproute2 openmpi-bin util-linux"; done
 [ "$(nproc)" -ge $((2 * threads)) ] || fail "two ranks with $threads threads each need $((2 * threads)) cores, there are $(nproc)"
-mpi_xhpl=$(cd "$(dirname "$0")/../.." && pwd)/target/openmpi/release/xhpl
+mpi_xhpl=${XHPL:-$(cd "$(dirname "$0")/../.." && pwd)/target/openmpi/release/xhpl}
 
 # Names of this run's own: two runs do not disturb each other.
 a=hA$$ b=hB$$ net=10.99.$(($$ % 256))
@@ -100,30 +101,16 @@ if [ "$mode" = run ]; then
     exit
 fi
 
-dat() { # dat: HPL.dat of the settings in force
-    printf '%s\n' "HPLinpack benchmark input file" "hpl/benches/two_hosts.sh" "HPL.out output file name" "6 device out" \
-        "$runs # of problems sizes (N)" "$(yes "$N" | head -n "$runs" | tr '\n' ' ')Ns" "1 # of NBs" "$NB NBs" "0 PMAP process mapping" \
-        "1 # of process grids" "$P Ps" "$Q Qs" "16.0 threshold" "1 # of panel fact" "$PFACT PFACTs" \
-        "1 # of recursive stopping criterium" "$NBMIN NBMINs" "1 # of panels in recursion" "$NDIV NDIVs" \
-        "1 # of recursive panel fact." "$RFACT RFACTs" "1 # of broadcast" "$BCAST BCASTs" \
-        "1 # of lookahead depth" "$DEPTH DEPTHs" "$SWAP SWAP" "64 swapping threshold" \
-        "$L1 L1 in (0=transposed,1=no-transposed) form" "$U U  in (0=transposed,1=no-transposed) form" \
-        "$EQUIL Equilibration" "8 memory alignment in double"
-}
-
 side() { # side NAME WORDS...: one run, its rate appended to the file NAME
     local name=$1 status=0
     shift
-    local N=4000 NB=128 P=1 Q=2 PFACT=2 NBMIN=4 NDIV=2 RFACT=1 BCAST=1 DEPTH=1 SWAP=2 L1=0 U=0 EQUIL=1
-    while [[ ${1:-} == *=* ]]; do
-        [[ ${1%%=*} =~ ^(N|NB|P|Q|PFACT|NBMIN|NDIV|RFACT|BCAST|DEPTH|SWAP|L1|U|EQUIL)$ ]] || fail "unknown setting $1"
-        local "$1"
-        shift
-    done
+    local given=(N=4000 Q=2 NBMIN=4)
+    while [[ ${1:-} == *=* && ${1:-} != -* ]]; do given+=("$1"); shift; done
     rm -rf "$work/run"
     mkdir "$work/run"
     cd "$work/run"
-    dat | tee HPL.dat >hpccinf.txt
+    dat "$runs" "${given[@]}" >HPL.dat
+    cp HPL.dat hpccinf.txt
     case ${1:-} in
         xhpl) both "$mpi_xhpl" --threads "$threads" "${@:2}" >out 2>log || status=$? ;;
         hpcc) both hpcc >log 2>&1 || status=$?; mv hpccoutf.txt out || status=1 ;;
@@ -134,7 +121,7 @@ side() { # side NAME WORDS...: one run, its rate appended to the file NAME
         echo "two_hosts.sh: no residual that PASSED (exit code $status): $*" >&2
         exit 3
     fi
-    awk '/^W[RC][0-9]/ { print $7 + 0 }' out >>"$work/$name"
+    rates out >>"$work/$name"
 }
 
 read -ra one <<<"$1"
@@ -145,15 +132,4 @@ for block in $(seq "$blocks"); do
     echo "block $block of $blocks done" >&2
 done
 echo "two hosts, link $rate, 1 rank × $threads threads each; first: $1; second: $2; OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-(not set)}"
-paste "$work/one" "$work/two" | awk '
-    function median(v, n,   i, j, t) {
-        for (i = 2; i <= n; i++) { t = v[i]; for (j = i - 1; j > 0 && v[j] > t; j--) v[j + 1] = v[j]; v[j + 1] = t }
-        return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-    }
-    { a[NR] = $1; b[NR] = $2; r[NR] = $1 / $2; printf "pair %2d   first %8.2f   second %8.2f   ratio %.3f\n", NR, $1, $2, $1 / $2 }
-    END {
-        srand(1)
-        for (s = 1; s <= 2000; s++) { for (i = 1; i <= NR; i++) x[i] = r[int(rand() * NR) + 1]; m[s] = median(x, NR) }
-        median(m, 2000)
-        printf "median: first %.2f, second %.2f GFLOP/s; ratio %.3f, 95 %%: %.3f ... %.3f, %d pairs\n", median(a, NR), median(b, NR), median(r, NR), m[50], m[1950], NR
-    }'
+ratio first second "$work/one" "$work/two"

@@ -21,7 +21,7 @@ use crate::plan::{PanelShape, Part, Plan, Section, Task};
 use crate::swap::{Exchange, Exchanged, Exchanging, Hands, Moves, RowTags};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
-use crate::update::{self, Queue, Rows, Scratch, Slab, Update};
+use crate::update::{self, BETWEEN_LOOKS, Queue, Rows, Scratch, Slab, Update};
 use crate::watch::Watch;
 
 /// Time between two reports of progress.
@@ -272,7 +272,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         while self.coming.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
             self.arrived()?;
         }
-        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll(&mut self.row_pool))
+        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll(&mut self.row_pool))?;
+        self.sends.retain_mut(|send| !send.ready());
+        Ok(())
+    }
+
+    /// Whether there are messages that this rank waits for or sends.
+    fn under_way(&self) -> bool {
+        !(self.sends.is_empty() && self.coming.is_empty() && self.moving.is_empty())
     }
 
     /// The rows of a section set out; `a` has at least its columns.
@@ -353,13 +360,22 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 while let Some(task) = beside.next_if(|task| self.can_start(task)) {
                     self.beside(task, before.reborrow())?;
                 }
-                let Some(slab) = queue.next() else { break };
-                let clock = Instant::now();
-                let ready = update.place_rows(slab, &rows);
-                let clock = self.record(k, Phase::Rs, Some(part), clock);
-                update.multiply(ready);
-                self.record(k, Phase::Update, Some(part), clock);
-                self.poll()?;
+                let mut slab = queue.next();
+                if slab.is_none() {
+                    break;
+                }
+                loop {
+                    let looks = !C::MOVES_ALONE && self.under_way();
+                    let Some(piece) = Slab::cut(&mut slab, if looks { BETWEEN_LOOKS } else { usize::MAX }) else {
+                        break;
+                    };
+                    let clock = Instant::now();
+                    let ready = update.place_rows(piece, &rows);
+                    let clock = self.record(k, Phase::Rs, Some(part), clock);
+                    update.multiply(ready);
+                    self.record(k, Phase::Update, Some(part), clock);
+                    self.poll()?;
+                }
             }
             beside.try_for_each(|task| self.beside(task, before.reborrow()))?;
             Ok(Instant::now())

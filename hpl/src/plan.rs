@@ -18,8 +18,8 @@ use crate::layout::Layout;
 ///
 /// **Split update**: the last `split` of a rank's columns are its right section, a fixed width; the left section is
 /// what the trailing matrix has before it, and vanishes first. While one section is updated, the rows of the other
-/// travel: those of the right section during the update of the left, those of the left section for the *next* panel
-/// during the update of the right [rocHPL, section III.C].
+/// travel: those of the right section during the update of the left; the next panel is factored, and the rows of the
+/// left section that *it* moves travel, during the update of the right [rocHPL, section III.C].
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Who owns what.
@@ -187,10 +187,12 @@ impl Plan {
             if self.depth > 0 {
                 tasks.extend(self.rows(k, Part::Rest, late.clone()));
             }
-            tasks.push(update(k, Part::Left, left, Part::Left, arrival));
+            tasks.push(update(k, Part::Left, left, Part::Left, Vec::new()));
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
-            let beside = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
-            tasks.push(update(k, Part::Rest, late, Part::Rest, beside.into_iter().collect()));
+            // The factorization has the link to itself: its small messages would queue up behind rows.
+            let early = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
+            let beside = arrival.into_iter().chain(early).collect();
+            tasks.push(update(k, Part::Rest, late, Part::Rest, beside));
         } else if late.is_empty() {
             tasks.extend(arrival);
         } else {

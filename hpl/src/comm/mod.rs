@@ -80,6 +80,10 @@ pub trait Comm: Sized + Send {
     /// A receive under way.
     type Recv: Request<Done = Msg>;
 
+    /// Whether messages move on while their ranks make no call. Where they do not, a rank with messages under way had
+    /// better look often.
+    const MOVES_ALONE: bool;
+
     /// This rank, 0 ≤ rank < size.
     fn rank(&self) -> usize;
 

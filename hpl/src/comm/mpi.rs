@@ -155,6 +155,7 @@ impl MpiComm {
 impl Comm for MpiComm {
     type Send = MpiSend;
     type Recv = MpiRecv;
+    const MOVES_ALONE: bool = false;
 
     fn rank(&self) -> usize {
         self.group.rank

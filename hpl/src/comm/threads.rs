@@ -231,6 +231,7 @@ impl ThreadComm {
 impl Comm for ThreadComm {
     type Send = ThreadSend;
     type Recv = ThreadRecv;
+    const MOVES_ALONE: bool = true;
 
     fn rank(&self) -> usize {
         self.place.rank

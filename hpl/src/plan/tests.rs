@@ -168,10 +168,10 @@ fn split_update_hides_the_rows_of_one_section_behind_the_other() {
             "update LookAhead 0 10..20",
             "start Rest 0 40..81",
             "update Left 0 20..40",
-            "fact 1",
-            "lbcast 1",
             "wait Rest 0",
             "update Rest 0 40..81",
+            "fact 1",
+            "lbcast 1",
             "start Left 1 20..40",
         ]
     );

@@ -15,6 +15,10 @@ use crate::team::{HelperPanicked, Team};
 /// Columns of the widest slab: wide enough for the kernels, narrow enough to deal evenly.
 const WIDEST: usize = 256;
 
+/// Columns that are updated between two looks at messages that do not move on alone: a fraction of a millisecond up to
+/// thousands of rows, in which a fast link moves no more than it buffers.
+pub(crate) const BETWEEN_LOOKS: usize = 32;
+
 /// Slabs are multiples of this many columns, which suits the register tiles of the kernels.
 const TILE: usize = 16;
 
@@ -26,6 +30,24 @@ pub(crate) struct Slab<'a> {
     pub(crate) top: MatMut<'a>,
     /// The local rows below the diagonal block.
     pub(crate) c: MatMut<'a>,
+}
+
+impl<'a> Slab<'a> {
+    /// The first `width` columns, and the others.
+    fn split(self, width: usize) -> (Self, Self) {
+        let (top, top_rest) = self.top.split_cols(width);
+        let (c, c_rest) = self.c.split_cols(width);
+        (Self { first: self.first, top, c }, Self { first: self.first + width, top: top_rest, c: c_rest })
+    }
+
+    /// Cuts off at most `width` columns, at least 1; `None` when there are none.
+    pub(crate) fn cut(slab: &mut Option<Self>, width: usize) -> Option<Self> {
+        let whole = slab.take().filter(|slab| slab.c.cols() > 0)?;
+        let width = width.min(whole.c.cols());
+        let (first, rest) = whole.split(width);
+        *slab = Some(rest);
+        Some(first)
+    }
 }
 
 /// A slab whose rows are at their places.
@@ -104,10 +126,9 @@ impl<'a> Queue<'a> {
         let mut slabs = Vec::new();
         let mut left = all;
         for width in widths(left.c.cols(), threads) {
-            let (top, top_left) = left.top.split_cols(width);
-            let (c, c_left) = left.c.split_cols(width);
-            slabs.push(Slab { first: left.first, top, c });
-            left = Slab { first: left.first + width, top: top_left, c: c_left };
+            let (slab, rest) = left.split(width);
+            slabs.push(slab);
+            left = rest;
         }
         Self(Mutex::new(slabs.into_iter()))
     }
