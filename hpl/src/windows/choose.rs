@@ -44,10 +44,10 @@ impl Windows {
     }
 }
 
-/// Steps of which `auto` may take at most, as part of the time of a run of order [`COST_ORDER`]. Larger runs have
-/// more, but cheaper steps: the part falls with the order, by [`COST_FALL`].
-const COST: f64 = 0.075;
+/// What the windows of `auto` may take of the time of a run of order [`COST_ORDER`].
+const COST: f64 = 0.07;
 const COST_ORDER: f64 = 16_000.0;
+/// Larger runs have more, but cheaper steps: the part falls with this power of the order.
 const COST_FALL: f64 = 0.75;
 
 /// Generation and check aside, what a window costs beside its steps, as part of one of them: the panels before it,
@@ -83,7 +83,7 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
     }
     // Of so few steps all are measured.
     let all = Window { first: 0, steps };
-    if windows.len() >= 3 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
+    if windows.len() >= 2 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
 }
 
 /// Steps after which the owners of the panels repeat, if dealt in turns.

@@ -74,11 +74,11 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
 /// a, b, c ≥ 0 of step times a·m² + b·m + c: of all subsets of the terms that which fits best, so that there is nothing
 /// to converge.
 ///
-/// Squares of errors are weighted by 1/√time: with relative errors small steps, which matter little and follow the
+/// Squares of errors are weighted by 1/time: with relative errors small steps, which matter little and follow the
 /// quadratic worst, would tilt the large ones; with absolute errors one large step would decide.
 fn fit(points: &[Point]) -> [f64; 3] {
     let row = |&Point { terms: [a, b, c], step_s }: &Point| {
-        let scale = step_s.max(f64::MIN_POSITIVE).powf(0.25);
+        let scale = step_s.max(f64::MIN_POSITIVE).sqrt();
         [a / scale, b / scale, c / scale, step_s / scale]
     };
     let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
