@@ -85,12 +85,13 @@ exec taskset -c \$first-\$((first + $threads - 1)) "\$@"
 END
 chmod +x "$work/agent" "$work/on_its_cores"
 
-# both COMMAND...: one rank on each host. In the background, so that a signal ends it at once.
+# both COMMAND...: one rank on each host. In the background, so that a signal ends it at once. Without rtc hwloc: two
+# daemons of Open MPI 4.1 on one machine now and then end in it with a segmentation fault.
 exports=(-x OPENBLAS_NUM_THREADS=$threads -x OMP_NUM_THREADS=$threads)
 [ -z "${OPENBLAS_CORETYPE:-}" ] || exports+=(-x OPENBLAS_CORETYPE)
 both() {
     ip netns exec $a mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -np 2 --host $a:1,$b:1 --map-by node \
-        --mca plm_rsh_agent "$work/agent" --mca btl tcp,self --mca btl_tcp_if_include $net.0/24 \
+        --mca plm_rsh_agent "$work/agent" --mca rtc ^hwloc --mca btl tcp,self --mca btl_tcp_if_include $net.0/24 \
         --mca oob_tcp_if_include $net.0/24 --mca mpi_yield_when_idle 1 \
         "${exports[@]}" "$work/on_its_cores" "$@" &
     wait $!
