@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use space::HplParams;
 
+use self::travel::{Travel, take_rows};
 use crate::Error;
 use crate::bcast::Broadcast;
 use crate::comm::{Comm, Msg, PeerGone, Request};
@@ -18,7 +19,7 @@ use crate::mat::{Mat, MatMut};
 use crate::panel::{self, Panel, PanelMut, Pool};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
-use crate::swap::{Exchange, Exchanged, Exchanging, Hands, Moves, RowTags};
+use crate::swap::{Exchanged, Exchanging, Hands};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
 use crate::update::{self, BETWEEN_LOOKS, Queue, Rows, Scratch, Slab, Update};
@@ -26,19 +27,6 @@ use crate::watch::Watch;
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
-
-/// The rows of a section that a panel moves.
-struct Travel<T> {
-    panel: usize,
-    section: Section,
-    rows: T,
-}
-
-/// Takes the rows of section `part` that panel `panel` moves.
-fn take_rows<T>(list: &mut Vec<Travel<T>>, panel: usize, part: Part) -> Option<Travel<T>> {
-    let at = list.iter().position(|rows| rows.panel == panel && rows.section.part == part);
-    at.map(|at| list.swap_remove(at))
-}
 
 /// One rank's view of a factorization.
 pub(crate) struct Lu<'a, C: Comm, K> {
@@ -137,6 +125,19 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         }
         self.sends.drain(..).try_for_each(Request::wait)?;
         Ok(self.info)
+    }
+
+    /// Takes and gives back the memory of a step that begins at `first`, so that the step finds it mapped, as it would
+    /// after others.
+    ///
+    /// # Errors
+    /// When a thread fails.
+    pub(crate) fn warm_up(&self, first: usize, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), HelperPanicked> {
+        let shape = self.plan.panel(first, self.grid.row);
+        let jj = self.plan.layout.cols.local_from(self.grid.col, shape.ia);
+        let like_a_panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
+        // Twice: the allocator keeps what it has seen come back.
+        (0..2).try_for_each(|_| update::pack(self.kernels, team, like_a_panel).map(drop))
     }
 
     /// After the steps before `end`: nothing stays under way. The panels in flight but the last update all columns
@@ -282,32 +283,6 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         !(self.sends.is_empty() && self.coming.is_empty() && self.moving.is_empty())
     }
 
-    /// The rows of a section set out; `a` has at least its columns.
-    fn start_rows(&mut self, k: usize, section: &Section, hands: Hands<'_, '_>, a: Mat<'_>) -> Result<(), Error> {
-        let panel = self.panel(k)?.clone();
-        let start = Instant::now();
-        let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
-        let moves = Arc::new(Moves::new(rows, panel.shape().ia, &panel.pivots()));
-        let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
-        let column = &self.grid.col_comm;
-        let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };
-        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands, &mut self.row_pool)?;
-        self.record(k, Phase::Rs, Some(section.part), start);
-        self.moving.push(Travel { panel: k, section, rows });
-        Ok(())
-    }
-
-    /// Waits for the rows of a section.
-    fn wait_rows(&mut self, k: usize, part: Part, team: &mut Team<'_>) -> Result<(), Error> {
-        let travel = take_rows(&mut self.moving, k, part).expect("the plan starts what it waits for");
-        let start = Instant::now();
-        let (rows, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
-        self.sends.extend(sends);
-        self.moved.push(Travel { panel: k, section: travel.section, rows });
-        self.record(k, Phase::Rs, Some(part), start);
-        Ok(())
-    }
-
     /// What all sections of a step share: L2 is packed once.
     fn prepare<'p>(&mut self, panel: &'p Panel, team: &mut Team<'_>) -> Result<Update<'p, K>, HelperPanicked>
     where
@@ -413,6 +388,8 @@ fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
     let cube = |n: usize| (n as f64).powi(3);
     2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
 }
+
+mod travel;
 
 #[cfg(test)]
 mod tests;

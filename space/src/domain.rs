@@ -4,13 +4,15 @@
 //! (log2) and `grid`, the aspect P:Q in lowest terms (log2 P/Q), so that 1×2 and 2×4 are alike and any number
 //! of cores fits; a pair that makes no whole P and Q does not exist.
 
+mod values;
+
+use self::values::{DETAILS, SWAP, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
-use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::dims::{Dim, Point, Space};
 use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
-use crate::params::Coded;
 use crate::rules::{MAX_THREADS, RuleError};
-use crate::{Bcast, Candidate, EngineParams, HplParams, KernelChoice, Looking, Share, Swap, Weights};
+use crate::{Candidate, EngineParams, HplParams, KernelChoice, Share, Weights};
 
 /// What a domain is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,23 +64,6 @@ pub enum DomainError {
 /// Points that a domain may have; a suggestion looks at all of them.
 pub const MAX_POINTS: usize = 200_000;
 
-/// Values of NB: dense where small changes matter, with the vendors' 192, 240 and 384.
-const NB: [usize; 26] = [
-    16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 448,
-    512,
-];
-/// Values of NB where there are many grids.
-const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 384, 512];
-/// PFACT, RFACT, BCAST and SWAP with the baseline's value first: it stands where none can matter.
-const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
-const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
-const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
-const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
-
-const DEPTH: [usize; 3] = [0, 1, 2];
-/// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
-const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
-
 /// One level of each dimension, in the order of [`Values::dims`].
 type Levels = [u16; 11];
 
@@ -95,56 +80,6 @@ impl Chosen {
         let hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
         Self { hpl, split: canonical_split(&hpl, self.split, &Weights::default()), ..self }
     }
-}
-
-/// How finely a domain looks at the dimensions that matter least.
-struct Detail {
-    nb: &'static [usize],
-    nbmin: &'static [usize],
-    ndiv: &'static [usize],
-    pfact: &'static [Looking],
-    rfact: &'static [Looking],
-    bcast: &'static [Bcast],
-    depth: &'static [usize],
-    split: &'static [f64],
-}
-
-/// From fine to coarse.
-const DETAILS: [Detail; 6] = {
-    let finest = Detail {
-        nb: &NB,
-        nbmin: &[1, 2, 4, 8, 16, 32],
-        ndiv: &[2, 3, 4],
-        pfact: &PFACT,
-        rfact: &RFACT,
-        bcast: &BCAST,
-        depth: &DEPTH,
-        split: &SPLIT,
-    };
-    let small_recursion = Detail { nbmin: &[2, 4, 8, 16], ndiv: &[2], ..finest };
-    let no_rfact = Detail { rfact: RFACT.split_at(1).0, ..small_recursion };
-    let coarse = Detail { nb: &NB_COARSE, ..no_rfact };
-    let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
-    let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
-    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest]
-};
-
-/// The values of every dimension.
-#[derive(Debug, Clone, PartialEq)]
-struct Values {
-    /// (ranks, threads), by rising ranks.
-    splits: Vec<(usize, usize)>,
-    /// P:Q in lowest terms, by rising P/Q.
-    aspects: Vec<(usize, usize)>,
-    nb: Vec<usize>,
-    nbmin: Vec<usize>,
-    ndiv: Vec<usize>,
-    pfact: &'static [Looking],
-    rfact: &'static [Looking],
-    bcast: &'static [Bcast],
-    depth: &'static [usize],
-    swap: &'static [Swap],
-    split: &'static [f64],
 }
 
 /// All canonical candidates of our engine at one N; see the [module](self).
@@ -317,28 +252,6 @@ impl Space for HplDomain {
     }
 }
 
-impl Values {
-    fn dims(&self) -> Vec<Dim> {
-        let log2 = |value: usize| (value as f64).log2();
-        let sizes =
-            |name, values: &[usize]| ordered(name, values.iter().map(|&value| (value.to_string(), log2(value))));
-        let aspects = self.aspects.iter().map(|&(p, q)| (format!("{p}:{q}"), log2(p) - log2(q)));
-        vec![
-            ordered("ranks", self.splits.iter().map(|&(ranks, _)| (ranks.to_string(), log2(ranks)))),
-            ordered("grid", aspects),
-            sizes("nb", &self.nb),
-            sizes("nbmin", &self.nbmin),
-            sizes("ndiv", &self.ndiv),
-            categorical("pfact", self.pfact.iter().map(|value| value.name())),
-            categorical("rfact", self.rfact.iter().map(|value| value.name())),
-            categorical("bcast", self.bcast.iter().map(|value| value.name())),
-            ordered("depth", self.depth.iter().map(|&value| (value.to_string(), value as f64))),
-            categorical("swap", self.swap.iter().map(|value| value.name())),
-            ordered("split", self.split.iter().map(|&value| (value.to_string(), value))),
-        ]
-    }
-}
-
 /// The grid of `ranks` ranks that is as square as possible with P ≤ Q.
 pub fn squarest(ranks: usize) -> (usize, usize) {
     let p = (1..=ranks.isqrt()).rev().find(|p| ranks.is_multiple_of(*p)).unwrap_or(1);
@@ -411,23 +324,6 @@ fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
 }
 
-/// `values` with `max` in the place of all above it.
-fn up_to(values: &[usize], max: usize) -> Vec<usize> {
-    let mut values: Vec<_> = values.iter().map(|&value| value.min(max)).collect();
-    values.dedup();
-    values
-}
-
 fn level<T: PartialEq>(values: &[T], value: &T) -> Option<u16> {
     values.iter().position(|known| known == value).and_then(|level| u16::try_from(level).ok())
-}
-
-fn ordered(name: &str, levels: impl Iterator<Item = (String, f64)>) -> Dim {
-    let levels = levels.map(|(label, feature)| Level { label, feature }).collect();
-    Dim { name: name.to_owned(), kind: Kind::Ordered, levels }
-}
-
-fn categorical(name: &str, labels: impl Iterator<Item = &'static str>) -> Dim {
-    let levels = labels.enumerate().map(|(i, label)| Level { label: label.to_owned(), feature: i as f64 }).collect();
-    Dim { name: name.to_owned(), kind: Kind::Categorical, levels }
 }

@@ -25,6 +25,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
             let start = self.start()?;
             self.generate_trailing(team, &mut local, window.first)?;
             report.generate_s += self.seconds_since(start)?;
+            lu.warm_up(window.first, team, local.view().as_ref())?;
 
             // [A' | b'] with A'·1 = b' → what is left after the window
             let end = window.first + window.steps;

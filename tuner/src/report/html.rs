@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hpl::picture::escape;
+
 use super::svg::{Plot, Point};
 use super::{Exports, Score, Summary, certainty, digits, failures, limit_of_n, spread, telling_columns, words};
 use crate::record::Row;
@@ -23,22 +25,6 @@ pub fn page(summary: &Summary, rows: &[Row], exports: Option<&Exports>) -> Strin
          <style>\n{STYLE}</style></head><body><main>\n{}</main></body></html>\n",
         parts.concat()
     )
-}
-
-/// `text` so that HTML shows it as it is, in text and in attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            _ => safe.push(c),
-        }
-    }
-    safe
 }
 
 fn head(summary: &Summary) -> String {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hpl::picture::{escape, label, round_step};
+
 /// A picture with two linear axes.
 pub(super) struct Plot<'a> {
     pub(super) x_name: &'a str,
@@ -55,7 +57,7 @@ impl Plot<'_> {
                 "<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" \
                 y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 bottom + 17.0,
-                x_axis.label(tick)
+                label(tick, x_axis.step)
             );
         }
         for tick in y_axis.ticks() {
@@ -66,7 +68,7 @@ impl Plot<'_> {
                 y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 7.0,
                 at + 4.0,
-                y_axis.label(tick)
+                label(tick, y_axis.step)
             );
         }
         let (x_middle, y_middle) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
@@ -91,7 +93,7 @@ impl Plot<'_> {
                 point.class,
                 x(point.x),
                 y(point.y),
-                super::html::escape(&point.title)
+                escape(&point.title)
             );
         }
         svg.push_str("</svg>\n");
@@ -112,9 +114,7 @@ impl Axis {
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         // Equal values get a span of their own.
         let span = if high > low { high - low } else { low.abs().max(1.0) };
-        let power = 10f64.powf((span / MOST_STEPS).log10().floor());
-        let step = power
-            * [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power * MOST_STEPS >= span).unwrap_or(10.0);
+        let step = round_step(span, MOST_STEPS);
         let round = |value: f64, to: fn(f64) -> f64| to(value / step) * step;
         let (low, high) = (round(low, f64::floor), round(high, f64::ceil));
         Self { low, high: if high > low { high } else { low + step }, step }
@@ -127,12 +127,6 @@ impl Axis {
     fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
         let count = ((self.high - self.low) / self.step).round() as usize;
         (0..=count).map(|index| self.low + index as f64 * self.step)
-    }
-
-    /// The tick with as many decimals as the step has.
-    fn label(&self, tick: f64) -> String {
-        let decimals = (-self.step.log10().floor()).max(0.0) as usize;
-        format!("{tick:.decimals$}")
     }
 }
 

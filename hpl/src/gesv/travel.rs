@@ -1,0 +1,61 @@
+//! Rows under way along the process column while something else is done.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Lu;
+use crate::Error;
+use crate::comm::Comm;
+use crate::kernels::Kernels;
+use crate::mat::Mat;
+use crate::phases::Phase;
+use crate::plan::{Part, Section};
+use crate::swap::{Exchange, Hands, Moves, RowTags};
+use crate::team::Team;
+
+/// The rows of a section that a panel moves.
+pub(super) struct Travel<T> {
+    pub(super) panel: usize,
+    pub(super) section: Section,
+    pub(super) rows: T,
+}
+
+/// Takes the rows of section `part` that panel `panel` moves.
+pub(super) fn take_rows<T>(list: &mut Vec<Travel<T>>, panel: usize, part: Part) -> Option<Travel<T>> {
+    let at = list.iter().position(|rows| rows.panel == panel && rows.section.part == part);
+    at.map(|at| list.swap_remove(at))
+}
+
+impl<C: Comm, K: Kernels> Lu<'_, C, K> {
+    /// The rows of a section set out; `a` has at least its columns.
+    pub(super) fn start_rows(
+        &mut self,
+        k: usize,
+        section: &Section,
+        hands: Hands<'_, '_>,
+        a: Mat<'_>,
+    ) -> Result<(), Error> {
+        let panel = self.panel(k)?.clone();
+        let start = Instant::now();
+        let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
+        let moves = Arc::new(Moves::new(rows, panel.shape().ia, &panel.pivots()));
+        let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
+        let column = &self.grid.col_comm;
+        let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };
+        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands, &mut self.row_pool)?;
+        self.record(k, Phase::Rs, Some(section.part), start);
+        self.moving.push(Travel { panel: k, section, rows });
+        Ok(())
+    }
+
+    /// Waits for the rows of a section.
+    pub(super) fn wait_rows(&mut self, k: usize, part: Part, team: &mut Team<'_>) -> Result<(), Error> {
+        let travel = take_rows(&mut self.moving, k, part).expect("the plan starts what it waits for");
+        let start = Instant::now();
+        let (rows, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
+        self.sends.extend(sends);
+        self.moved.push(Travel { panel: k, section: travel.section, rows });
+        self.record(k, Phase::Rs, Some(part), start);
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! The values of each dimension of the HPL space, from fine to coarse.
+
+use crate::dims::{Dim, Kind, Level};
+use crate::params::Coded;
+use crate::{Bcast, Looking, Swap};
+
+/// Values of NB: dense where small changes matter, with the vendors' 192, 240 and 384.
+const NB: [usize; 26] = [
+    16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 448,
+    512,
+];
+/// Values of NB where there are many grids.
+const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 384, 512];
+/// PFACT, RFACT, BCAST and SWAP with the baseline's value first: it stands where none can matter.
+const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
+const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
+const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
+pub(super) const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
+
+const DEPTH: [usize; 3] = [0, 1, 2];
+/// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
+const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
+
+/// How finely a domain looks at the dimensions that matter least.
+pub(super) struct Detail {
+    pub(super) nb: &'static [usize],
+    pub(super) nbmin: &'static [usize],
+    pub(super) ndiv: &'static [usize],
+    pub(super) pfact: &'static [Looking],
+    pub(super) rfact: &'static [Looking],
+    pub(super) bcast: &'static [Bcast],
+    pub(super) depth: &'static [usize],
+    pub(super) split: &'static [f64],
+}
+
+/// From fine to coarse.
+pub(super) const DETAILS: [Detail; 6] = {
+    let finest = Detail {
+        nb: &NB,
+        nbmin: &[1, 2, 4, 8, 16, 32],
+        ndiv: &[2, 3, 4],
+        pfact: &PFACT,
+        rfact: &RFACT,
+        bcast: &BCAST,
+        depth: &DEPTH,
+        split: &SPLIT,
+    };
+    let small_recursion = Detail { nbmin: &[2, 4, 8, 16], ndiv: &[2], ..finest };
+    let no_rfact = Detail { rfact: RFACT.split_at(1).0, ..small_recursion };
+    let coarse = Detail { nb: &NB_COARSE, ..no_rfact };
+    let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
+    let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
+    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest]
+};
+
+/// The values of every dimension.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    /// (ranks, threads), by rising ranks.
+    pub(super) splits: Vec<(usize, usize)>,
+    /// P:Q in lowest terms, by rising P/Q.
+    pub(super) aspects: Vec<(usize, usize)>,
+    pub(super) nb: Vec<usize>,
+    pub(super) nbmin: Vec<usize>,
+    pub(super) ndiv: Vec<usize>,
+    pub(super) pfact: &'static [Looking],
+    pub(super) rfact: &'static [Looking],
+    pub(super) bcast: &'static [Bcast],
+    pub(super) depth: &'static [usize],
+    pub(super) swap: &'static [Swap],
+    pub(super) split: &'static [f64],
+}
+
+impl Values {
+    pub(super) fn dims(&self) -> Vec<Dim> {
+        let log2 = |value: usize| (value as f64).log2();
+        let sizes =
+            |name, values: &[usize]| ordered(name, values.iter().map(|&value| (value.to_string(), log2(value))));
+        let aspects = self.aspects.iter().map(|&(p, q)| (format!("{p}:{q}"), log2(p) - log2(q)));
+        vec![
+            ordered("ranks", self.splits.iter().map(|&(ranks, _)| (ranks.to_string(), log2(ranks)))),
+            ordered("grid", aspects),
+            sizes("nb", &self.nb),
+            sizes("nbmin", &self.nbmin),
+            sizes("ndiv", &self.ndiv),
+            categorical("pfact", self.pfact.iter().map(|value| value.name())),
+            categorical("rfact", self.rfact.iter().map(|value| value.name())),
+            categorical("bcast", self.bcast.iter().map(|value| value.name())),
+            ordered("depth", self.depth.iter().map(|&value| (value.to_string(), value as f64))),
+            categorical("swap", self.swap.iter().map(|value| value.name())),
+            ordered("split", self.split.iter().map(|&value| (value.to_string(), value))),
+        ]
+    }
+}
+
+/// `values` with `max` in the place of all above it.
+pub(super) fn up_to(values: &[usize], max: usize) -> Vec<usize> {
+    let mut values: Vec<_> = values.iter().map(|&value| value.min(max)).collect();
+    values.dedup();
+    values
+}
+
+fn ordered(name: &str, levels: impl Iterator<Item = (String, f64)>) -> Dim {
+    let levels = levels.map(|(label, feature)| Level { label, feature }).collect();
+    Dim { name: name.to_owned(), kind: Kind::Ordered, levels }
+}
+
+fn categorical(name: &str, labels: impl Iterator<Item = &'static str>) -> Dim {
+    let levels = labels.enumerate().map(|(i, label)| Level { label: label.to_owned(), feature: i as f64 }).collect();
+    Dim { name: name.to_owned(), kind: Kind::Categorical, levels }
+}
