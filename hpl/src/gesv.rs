@@ -335,15 +335,12 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 while let Some(task) = beside.next_if(|task| self.can_start(task)) {
                     self.beside(task, before.reborrow())?;
                 }
-                let mut slab = queue.next();
-                if slab.is_none() {
-                    break;
-                }
-                loop {
+                let Some(slab) = queue.next() else { break };
+                let mut left = Some(slab);
+                while let Some(slab) = left {
                     let looks = !C::MOVES_ALONE && self.under_way();
-                    let Some(piece) = Slab::cut(&mut slab, if looks { BETWEEN_LOOKS } else { usize::MAX }) else {
-                        break;
-                    };
+                    let (piece, rest) = slab.cut(if looks { BETWEEN_LOOKS } else { usize::MAX });
+                    left = rest;
                     let clock = Instant::now();
                     let ready = update.place_rows(piece, &rows);
                     let clock = self.record(k, Phase::Rs, Some(part), clock);

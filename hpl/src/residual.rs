@@ -102,7 +102,6 @@ pub(crate) fn check_ones<C: Comm>(
         }
     }
     reduce::all(&grid.row_comm, &mut by_row, |a, b| a + b)?;
-    let norminf = |values: &[f64]| values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max));
     let mut norms = [norminf(&by_row[..rows]), norminf(&by_row[rows..]), b_norminf];
     reduce::all(comm, &mut norms, reduce::max)?;
     let [r_norminf, a_norminf, b_norminf] = norms;
@@ -131,6 +130,11 @@ fn partial(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, x: &
     Partial { r, row_sums, col_sums, b_norminf }
 }
 
+/// The largest absolute value; NaN if there is one.
+fn norminf(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max))
+}
+
 /// Sums over the columns of each row and over the rows of each column, and the norms.
 fn combine<C: Comm>(
     layout: &Layout,
@@ -151,7 +155,6 @@ fn combine<C: Comm>(
     }
     reduce::all(&grid.row_comm, &mut by_row, |a, b| a + b)?;
     reduce::all(&grid.col_comm, &mut by_col, |a, b| a + b)?;
-    let norminf = |values: &[f64]| values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max));
     let (r, row_sums) = by_row.split_at(rows);
     let mut norms = [norminf(r), norminf(row_sums), norminf(&by_col), b_norminf];
     reduce::all(comm, &mut norms, reduce::max)?;

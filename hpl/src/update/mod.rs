@@ -40,13 +40,13 @@ impl<'a> Slab<'a> {
         (Self { first: self.first, top, c }, Self { first: self.first + width, top: top_rest, c: c_rest })
     }
 
-    /// Cuts off at most `width` columns, at least 1; `None` when there are none.
-    pub(crate) fn cut(slab: &mut Option<Self>, width: usize) -> Option<Self> {
-        let whole = slab.take().filter(|slab| slab.c.cols() > 0)?;
-        let width = width.min(whole.c.cols());
-        let (first, rest) = whole.split(width);
-        *slab = Some(rest);
-        Some(first)
+    /// At most `width` columns, and the others if there are any.
+    pub(crate) fn cut(self, width: usize) -> (Self, Option<Self>) {
+        if width >= self.c.cols() {
+            return (self, None);
+        }
+        let (first, rest) = self.split(width);
+        (first, Some(rest))
     }
 }
 

@@ -15,7 +15,7 @@ use hpl::{Residual, Watch};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
-use space::{Candidate, HplParams, KernelChoice, RunResult};
+use space::{Candidate, HplParams, KernelChoice};
 
 use crate::engine::{EngineArgs, EngineError};
 use crate::records::{RecordArgs, RecordError, Records, Watching};
@@ -245,8 +245,8 @@ fn run_all(
     if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
 }
 
-/// One finished test as a line of JSON.
-fn json(result: &RunResult) -> String {
+/// What a finished test has left, as a line of JSON.
+fn json(result: &impl serde::Serialize) -> String {
     serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
 }
 
@@ -359,6 +359,6 @@ mod tests {
         assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
         let line = json(&run(0, Some(f64::NAN)).result);
         assert!(line.contains("\"residual\":null,\"passed\":false"), "{line}");
-        serde_json::from_str::<RunResult>(&line).unwrap();
+        serde_json::from_str::<space::RunResult>(&line).unwrap();
     }
 }

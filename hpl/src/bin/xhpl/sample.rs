@@ -3,10 +3,9 @@
 use hpl::program::{Ranks, RunError, RunOptions, Runner};
 use hpl::windows::Windows;
 use space::dat::HplDat;
-use space::windows::WindowsResult;
 use space::{Candidate, out};
 
-use crate::{Args, Failure, Out, skipped_json};
+use crate::{Args, Failure, Out, json, skipped_json};
 
 /// Refuses windows that one of the runs does not have.
 pub(crate) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
@@ -37,9 +36,4 @@ pub(crate) fn run_all(
         out.write(&text)?;
     }
     Ok(())
-}
-
-/// The windows of one run as a line of JSON.
-fn json(result: &WindowsResult) -> String {
-    serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
 }
