@@ -1,7 +1,8 @@
 //! What a run *costs*: models, calibration, guarded real runs.
 //!
 //! Start at [`Objective`]: a candidate goes in, a [`Measurement`] or a typed [`Failure`] comes out. Both are
-//! data for the record. [`real`] runs the engine as another process; [`mcl`] and [`netlib`] predict.
+//! data for the record. [`real`] runs the engine as another process; [`mcl`], [`netlib`] and [`timeline`]
+//! predict.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod measurement;
 pub mod netlib;
 pub mod predict;
 pub mod real;
+pub mod timeline;
 
 pub use failure::{Exit, Failure};
 pub use measurement::{Measurement, Objective};

@@ -1,0 +1,75 @@
+//! The timeline: a run step by step, each process at its own pace.
+//!
+//! The closed forms of [`crate::mcl`] see N, NB, P and Q; a timeline also sees what lies between: who waits for
+//! whom, what look-ahead hides, and which messages meet on a node's link. All of it is predicted, nothing measured.
+
+mod platform;
+
+pub use platform::{Cached, GemmTerms, Link, Platform, PlatformError};
+
+/// Whose schedule is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// The engine of this project: broadcasts are forwarded without blocking, look-ahead acts on every grid.
+    Ours,
+    /// Netlib's program: a rank forwards the panel with a send that blocks, in the middle of what it is doing;
+    /// look-ahead of any depth above 1 is taken as 1, and is idle at Q = 1.
+    Netlib,
+}
+
+impl Profile {
+    /// Whether a rank that passes a panel on waits until it has left.
+    pub fn forwards_block(self) -> bool {
+        self == Self::Netlib
+    }
+
+    /// The look-ahead that acts on `q` process columns when HPL.dat says `depth`.
+    pub fn depth(self, depth: usize, q: usize) -> usize {
+        match self {
+            Self::Ours => depth,
+            Self::Netlib if q == 1 => 0,
+            Self::Netlib => depth.min(1),
+        }
+    }
+}
+
+/// A predicted run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Timeline {
+    /// Factorization and back substitution in seconds, until the last process ends: what HPL times.
+    pub total_s: f64,
+    /// One entry per panel, in their order.
+    pub steps: Vec<Step>,
+    /// Back substitution in seconds.
+    pub trsv_s: f64,
+}
+
+/// One step of a predicted run, in seconds; phases as in [`space::result::PhaseTime`].
+///
+/// Phases are means over all processes; what look-ahead hides is in the phase that hides it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// Panel factorization.
+    pub fact_s: f64,
+    /// Panel broadcast, waiting included.
+    pub lbcast_s: f64,
+    /// Row exchange, waiting included.
+    pub rs_s: f64,
+    /// Triangular solve and DGEMM.
+    pub update_s: f64,
+    /// Moment at which the last process has ended this step.
+    pub end_s: f64,
+}
+
+impl Timeline {
+    /// Phases summed over the steps; `end_s` is that of the last step.
+    pub fn sums(&self) -> Step {
+        self.steps.iter().fold(Step::default(), |sum, step| Step {
+            fact_s: sum.fact_s + step.fact_s,
+            lbcast_s: sum.lbcast_s + step.lbcast_s,
+            rs_s: sum.rs_s + step.rs_s,
+            update_s: sum.update_s + step.update_s,
+            end_s: step.end_s,
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! What the costs of a timeline are made of.
+
+/// Why a platform cannot be computed with.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlatformError {
+    /// A number that cannot be.
+    #[error("platform: {key} must be {wanted}, found {found}")]
+    Value {
+        /// The number's name.
+        key: &'static str,
+        /// What is accepted.
+        wanted: &'static str,
+        /// What is there.
+        found: f64,
+    },
+    /// No speed of any rank.
+    #[error("platform: no seconds per multiply–add; give one value for all ranks or one per CPU")]
+    NoSpeed,
+}
+
+/// A machine as a timeline sees it: seconds and bytes, nothing of grids or blocks.
+///
+/// Ranks are numbered as MPI numbers them, node after node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Platform {
+    /// Ranks on one node, at least 1.
+    pub ranks_per_node: usize,
+    /// Consecutive ranks with the same speed, at least 1: those of one CPU.
+    pub ranks_per_cpu: usize,
+    /// Seconds per multiply–add in a large DGEMM under full load, one entry per CPU; used again from the first
+    /// when there are more CPUs, so that one entry serves equal ranks.
+    pub multiply_add_s: Vec<f64>,
+    /// What DGEMM costs beyond its multiply–adds.
+    pub gemm: GemmTerms,
+    /// Cache that a panel of one rank may fill, in bytes.
+    pub cache_bytes: f64,
+    /// Panel factorization in seconds per m·k² (two flops at right-looking's full count, half of which are
+    /// saved), without messages.
+    pub panel_s: Cached,
+    /// Copy of rows within a rank, in seconds per byte.
+    pub copy_s: Cached,
+    /// Messages within a node.
+    pub inside: Link,
+    /// Messages between nodes; its rate is that of a node's link, which all ranks of the node share.
+    pub between: Link,
+    /// One pivot exchange with one partner: latency in seconds.
+    pub pivot_s: f64,
+    /// Its rate, in seconds per byte of a row of the panel.
+    pub pivot_s_per_byte: f64,
+    /// A panel sent between nodes by many ranks at once, in seconds per byte.
+    pub concurrent_s_per_byte: f64,
+}
+
+/// A cost that depends on whether the data is in cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cached {
+    /// From cache.
+    pub near: f64,
+    /// From memory.
+    pub far: f64,
+}
+
+/// A way between two ranks: `latency_s` + bytes × `s_per_byte`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// Seconds per message.
+    pub latency_s: f64,
+    /// Seconds per byte, from cache where the way goes through memory.
+    pub s_per_byte: Cached,
+}
+
+/// DGEMM C(m×n) −= A(m×k)·B(k×n) beyond its m·n·k multiply–adds, in seconds.
+///
+/// The m·n term may be negative: fitted to wide products it takes back what they gain at small k.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GemmTerms {
+    /// Per element of C.
+    pub mn_s: f64,
+    /// Per element of A.
+    pub mk_s: f64,
+    /// Per element of B.
+    pub nk_s: f64,
+    /// Per call.
+    pub call_s: f64,
+}
+
+impl Platform {
+    /// Seconds per multiply–add of rank `rank`.
+    ///
+    /// # Panics
+    /// When there is no speed; [`check`](Self::check) says so before.
+    pub fn rank_s(&self, rank: usize) -> f64 {
+        self.multiply_add_s[rank / self.ranks_per_cpu % self.multiply_add_s.len()]
+    }
+
+    /// Node of rank `rank`.
+    pub fn node(&self, rank: usize) -> usize {
+        rank / self.ranks_per_node
+    }
+
+    /// Checks that every number is possible.
+    ///
+    /// # Errors
+    /// [`PlatformError`] naming the first that is not.
+    pub fn check(&self) -> Result<(), PlatformError> {
+        if self.multiply_add_s.is_empty() {
+            return Err(PlatformError::NoSpeed);
+        }
+        let value = |key, wanted, found| Err(PlatformError::Value { key, wanted, found });
+        for (key, count) in [("ranks_per_node", self.ranks_per_node), ("ranks_per_cpu", self.ranks_per_cpu)] {
+            if count == 0 {
+                return value(key, "at least 1", 0.0);
+            }
+        }
+        if let Some(&slow) = self.multiply_add_s.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
+            return value("multiply_add_s", "a number above 0", slow);
+        }
+        if !self.gemm.mn_s.is_finite() {
+            return value("gemm.mn_s", "a number", self.gemm.mn_s);
+        }
+        self.costs().try_for_each(|(key, cost)| {
+            if cost.is_finite() && cost >= 0.0 { Ok(()) } else { value(key, "a number from 0", cost) }
+        })
+    }
+
+    /// All that is no count and never negative, with its name.
+    fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        [
+            ("gemm.mk_s", self.gemm.mk_s),
+            ("gemm.nk_s", self.gemm.nk_s),
+            ("gemm.call_s", self.gemm.call_s),
+            ("cache_bytes", self.cache_bytes),
+            ("panel_s.near", self.panel_s.near),
+            ("panel_s.far", self.panel_s.far),
+            ("copy_s.near", self.copy_s.near),
+            ("copy_s.far", self.copy_s.far),
+            ("inside.latency_s", self.inside.latency_s),
+            ("inside.s_per_byte.near", self.inside.s_per_byte.near),
+            ("inside.s_per_byte.far", self.inside.s_per_byte.far),
+            ("between.latency_s", self.between.latency_s),
+            ("between.s_per_byte.near", self.between.s_per_byte.near),
+            ("between.s_per_byte.far", self.between.s_per_byte.far),
+            ("pivot_s", self.pivot_s),
+            ("pivot_s_per_byte", self.pivot_s_per_byte),
+            ("concurrent_s_per_byte", self.concurrent_s_per_byte),
+        ]
+        .into_iter()
+    }
+}
