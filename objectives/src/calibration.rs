@@ -112,10 +112,11 @@ pub fn calibrate(
             memory_bytes: before.memory_available_bytes,
             reserved_bytes: (before.memory_available_bytes / 20).max(RESERVED),
             peak_gflops: peak_gflops(&samples, options.cores.len()),
+            ..Node::default()
         }],
         rates,
         layers: layers(&samples, options.cores.len())?,
-        accelerator: None,
+        ..Machine::default()
     };
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }

@@ -44,10 +44,11 @@ fn machine() -> Machine {
             memory_bytes: 1 << 34,
             reserved_bytes: 0,
             peak_gflops: 0.0,
+            ..Node::default()
         }],
         rates,
         layers: vec![layer("memory", 1, 0.0, 1e-9), layer("threads", 4, 1e-6, 2e-9)],
-        accelerator: None,
+        ..Machine::default()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-use super::{Accelerator, Layer, Machine, MachineError, Node, Rate};
+use super::{Accelerator, Layer, Link, Machine, MachineError, Node, Rate};
 
 /// Longest latency and time per word, in seconds.
 const MAX_S: f64 = 10.0;
@@ -16,6 +16,8 @@ const MIN_BYTES: u64 = 1 << 20;
 const MAX_COUNT: usize = 100_000_000;
 /// Fastest node in GFLOP/s: an exaflop.
 const MAX_GFLOPS: f64 = 1e9;
+/// Fastest link in GB/s.
+const MAX_GBYTES_PER_S: f64 = 1e6;
 
 impl Machine {
     /// Checks that every value is possible: finite, none negative, counts at least 1, lists as long as the
@@ -31,6 +33,7 @@ impl Machine {
         self.nodes.iter().enumerate().try_for_each(|(i, node)| check_node(node, &numbered("node", i)))?;
         self.rates.iter().enumerate().try_for_each(|(i, rate)| check_rate(rate, &numbered("rate", i)))?;
         self.layers.iter().enumerate().try_for_each(|(i, layer)| check_layer(layer, &numbered("layer", i)))?;
+        self.links.iter().enumerate().try_for_each(|(i, link)| check_link(link, &self.nodes, &numbered("link", i)))?;
         self.accelerator.as_ref().map_or(Ok(()), check_accelerator)
     }
 }
@@ -48,7 +51,16 @@ fn check_node(node: &Node, table: &Table) -> Result<(), MachineError> {
         format!("below memory_bytes = {}", node.memory_bytes),
         node.reserved_bytes,
     )?;
-    table.real("peak_gflops", node.peak_gflops, MAX_GFLOPS)
+    table.real("peak_gflops", node.peak_gflops, MAX_GFLOPS)?;
+    table.real("rate_gflops", node.rate_gflops, MAX_GFLOPS)?;
+    table.real("link_gbytes_per_s", node.link_gbytes_per_s, MAX_GBYTES_PER_S)
+}
+
+fn check_link(link: &Link, nodes: &[Node], table: &Table) -> Result<(), MachineError> {
+    let known = |name: &&String| nodes.iter().any(|node| node.name == **name);
+    let stranger = link.nodes.iter().find(|name| !known(name));
+    table.require(stranger.is_none(), "nodes", "names of two [[node]]", format_args!("{:?}", link.nodes))?;
+    table.real("gbytes_per_s", link.gbytes_per_s, MAX_GBYTES_PER_S)
 }
 
 fn check_rate(rate: &Rate, table: &Table) -> Result<(), MachineError> {

@@ -52,7 +52,7 @@ impl Machine {
 }
 
 /// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The host that the description was made on or for.
@@ -66,13 +66,16 @@ pub struct Machine {
     /// Communication layers, innermost first.
     #[serde(rename = "layer", default)]
     pub layers: Vec<Layer>,
+    /// Links between nodes, where they differ.
+    #[serde(rename = "link", default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// Accelerator of each rank, for the equivalent-memory layer of MCL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<Accelerator>,
 }
 
 /// `[host]`: where the numbers come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Host or system name.
@@ -87,7 +90,7 @@ pub struct Host {
 }
 
 /// `[[node]]`: a group of equal nodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Name of the group.
@@ -104,6 +107,22 @@ pub struct Node {
     /// Theoretical or measured peak of one node in GFLOP/s; 0 when unknown.
     #[serde(default)]
     pub peak_gflops: f64,
+    /// Rate that one node sustains while all nodes work, of DGEMM or of a short HPL run, in GFLOP/s; 0 when unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rate_gflops: f64,
+    /// Bandwidth of one node's network link in one direction, in GB/s (10⁹ bytes a second); 0 when unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub link_gbytes_per_s: f64,
+}
+
+/// `[[link]]`: bandwidth between the nodes of two groups, or between two nodes of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Names of the two groups; the same name twice for the links inside a group.
+    pub nodes: [String; 2],
+    /// Bandwidth from the first to the second in GB/s (10⁹ bytes a second); 0 where there is no link.
+    pub gbytes_per_s: f64,
 }
 
 /// `[[rate]]`: the fitted time of a kernel as a linear form of its sizes.
@@ -200,4 +219,9 @@ pub struct Accelerator {
 
 fn one() -> usize {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use space::machine::{Accelerator, Host, Layer, Machine, MachineError, Node, Rate, RateKernel};
+use space::machine::{Accelerator, Host, Layer, Link, Machine, MachineError, Node, Rate, RateKernel};
 
 const EXAMPLE: &str = r#"
 [host]
@@ -76,6 +76,16 @@ fn impossible_values_are_named() {
         ("[[64, 8000], ", "[", "[[rate]] 1: valid must be 3 values for this kernel, found 2"),
         ("[16, 512]", "[512, 16]", "[[rate]] 1: valid must be pairs 0 ≤ smallest ≤ largest, found [512, 16]"),
         ("alpha_s = 1e-6", "alpha_s = -1", "[[layer]] 1: alpha_s must be a number from 0 to 1e1, found -1"),
+        (
+            "[[layer]]",
+            "[[link]]\nnodes = [\"desk\", \"disk\"]\ngbytes_per_s = 1\n[[layer]]",
+            "[[link]] 1: nodes must be names of two [[node]], found [\"desk\", \"disk\"]",
+        ),
+        (
+            "[[layer]]",
+            "[[link]]\nnodes = [\"desk\", \"desk\"]\ngbytes_per_s = -1\n[[layer]]",
+            "[[link]] 1: gbytes_per_s must be a number from 0 to 1e6, found -1",
+        ),
         ("ranks = 2", "ranks = 2\nshared_by = 0", "[[layer]] 1: shared_by must be from 1 to 100000000, found 0"),
     ];
     for (old, new, expected) in cases {
@@ -115,14 +125,17 @@ fn rate() -> impl Strategy<Value = Rate> {
 }
 
 fn node() -> impl Strategy<Value = Node> {
-    let sizes = (1..9usize, 1..300usize, 1u64 << 30..1 << 50, 0..1u64 << 29, 0.0..1e6f64);
-    (text(), sizes).prop_map(|(name, (count, cores, memory_bytes, reserved_bytes, peak_gflops))| Node {
+    let sizes = (1..9usize, 1..300usize, 1u64 << 30..1 << 50, 0..1u64 << 29);
+    let rates = (0.0..1e6f64, 0.0..1e6f64, 0.0..1e3f64);
+    (text(), sizes, rates).prop_map(|(name, (count, cores, memory_bytes, reserved_bytes), rates)| Node {
         name,
         count,
         cores,
         memory_bytes,
         reserved_bytes,
-        peak_gflops,
+        peak_gflops: rates.0,
+        rate_gflops: rates.1,
+        link_gbytes_per_s: rates.2,
     })
 }
 
@@ -142,10 +155,14 @@ fn machine() -> impl Strategy<Value = Machine> {
         clock_hz: value,
         latency_s: 1.0 / value,
     }));
-    (vec(text(), 4), vec(node(), 1..4), vec(rate(), 0..4), vec(layer(), 0..4), accelerator).prop_map(
-        |(texts, nodes, rates, layers, accelerator)| {
+    let links = vec((0..4usize, 0..4usize, 0.0..1e3f64), 0..4);
+    (vec(text(), 4), vec(node(), 1..4), vec(rate(), 0..4), vec(layer(), 0..4), links, accelerator).prop_map(
+        |(texts, nodes, rates, layers, links, accelerator)| {
+            let name = |at: usize| nodes[at % nodes.len()].name.clone();
+            let link = |(a, b, gbytes_per_s)| Link { nodes: [name(a), name(b)], gbytes_per_s };
+            let links = links.into_iter().map(link).collect();
             let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
-            Machine { host: Host { name, cpu, origin, kernels }, nodes, rates, layers, accelerator }
+            Machine { host: Host { name, cpu, origin, kernels }, nodes, rates, layers, links, accelerator }
         },
     )
 }

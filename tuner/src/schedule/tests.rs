@@ -31,9 +31,17 @@ fn predictor() -> Predictor {
     });
     let [name, cpu, origin, kernels] = ["host", "cpu", "made up", "builtin"].map(str::to_owned);
     let (memory_bytes, reserved_bytes) = (8 << 30, 0);
-    let node = Node { name: "host".into(), count: 1, cores: 2, memory_bytes, reserved_bytes, peak_gflops: 40.0 };
+    let node = Node {
+        name: "host".into(),
+        count: 1,
+        cores: 2,
+        memory_bytes,
+        reserved_bytes,
+        peak_gflops: 40.0,
+        ..Node::default()
+    };
     let host = Host { name, cpu, origin, kernels };
-    let machine = Machine { host, nodes: vec![node], rates: rates.collect(), layers: Vec::new(), accelerator: None };
+    let machine = Machine { host, nodes: vec![node], rates: rates.collect(), ..Machine::default() };
     Predictor::new(&machine).unwrap()
 }
 
