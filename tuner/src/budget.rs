@@ -5,6 +5,9 @@ use std::time::Instant;
 /// Smallest budget that allows a calibration, a baseline, a few trials and a verified final run, in seconds.
 pub const SMALLEST_BUDGET_S: f64 = 30.0;
 
+/// Seconds at the end in which the record is closed and the report written.
+pub const CLOSING_S: f64 = 0.3;
+
 /// Share of the budget that calibration may take.
 const CALIBRATION_SHARE: f64 = 0.1;
 

@@ -8,7 +8,7 @@ use objectives::{Failure, Measurement};
 use space::Candidate;
 use space::domain::HplDomain;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, CLOSING_S};
 use crate::cost::CostEstimate;
 use crate::error::RecordError;
 use crate::history::History;
@@ -28,8 +28,9 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
 
-/// Seconds by which the final run may pass the deadline before it is ended.
-const GRACE_S: f64 = 2.0;
+/// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
+/// the session less than three.
+const GRACE_S: f64 = 1.2;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Drive<'a> {
     pub baseline: &'a Candidate,
     /// The clock.
     pub budget: Budget,
-    /// Orders of the final run, from the target to the largest safe one; the target alone when the user chose it.
+    /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
     pub final_n: std::ops::RangeInclusive<usize>,
     /// Starts runs.
     pub runs: &'a RealRuns,
@@ -122,21 +123,22 @@ impl Drive<'_> {
     fn final_plan(&self) -> Option<Plan> {
         self.consider(|view| {
             let mut plan = view.final_plan()?;
-            plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, view.cost, self.budget.left_s())?;
+            plan.candidate.hpl.n =
+                self.order_that_fits(&plan.candidate, view.cost, self.budget.left_s() - CLOSING_S)?;
             plan.expected_s = view.cost.of(&plan.candidate);
             Some(plan)
         })
     }
 
-    /// The largest order in `final_n` whose run surely ends within `left_s`, in whole blocks; the smallest one is
-    /// tried when it probably does, the grace time included.
+    /// The largest order in `final_n` whose run hardly exceeds `left_s`, in whole blocks; the smallest one is
+    /// tried when it is expected to fit.
     fn order_that_fits(&self, candidate: &Candidate, cost: &CostEstimate, left_s: f64) -> Option<usize> {
         let (smallest, largest) = (*self.final_n.start(), *self.final_n.end());
         let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
         let nb = candidate.hpl.nb;
         let blocks = (smallest / nb + 1)..=(largest / nb);
-        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n)) <= left_s * 0.99).last();
-        larger.or_else(|| (cost.of(&at(smallest)) <= left_s + GRACE_S / 2.0).then_some(smallest))
+        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n)) <= left_s).last();
+        larger.or_else(|| (cost.of(&at(smallest)) <= left_s).then_some(smallest))
     }
 
     /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.

@@ -14,6 +14,7 @@ pub mod drive;
 pub mod error;
 pub mod exit;
 pub mod folder;
+pub mod forecast;
 pub mod history;
 pub mod interrupt;
 pub mod journal;

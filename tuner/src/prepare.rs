@@ -10,7 +10,7 @@ use crate::cost;
 const ROUND_TO: usize = 64;
 
 /// Smallest N that is chosen; below it a run measures its own overhead.
-const SMALLEST_N: usize = 256;
+pub const SMALLEST_N: usize = 256;
 
 /// Largest NB of the domain, whose workspace a safe N has to leave room for.
 const LARGEST_NB: usize = 512;

@@ -1,6 +1,7 @@
 //! The calibrated model as the prior of a search.
 
 use objectives::predict::Predictor;
+use space::Candidate;
 use space::dims::{Point, Space};
 use space::domain::HplDomain;
 use space::flops::rate_gflops;
@@ -37,4 +38,11 @@ pub fn distinct(domain: &HplDomain, prior: &dyn Prior) -> usize {
     rates.sort_unstable();
     rates.dedup();
     rates.len()
+}
+
+/// The candidate that the model expects most of.
+pub fn fastest(domain: &HplDomain, prior: &dyn Prior) -> Candidate {
+    let rates = prior.log_rates(domain.points());
+    let best = domain.points().iter().zip(rates).max_by(|a, b| a.1.total_cmp(&b.1));
+    domain.candidate(best.expect("a domain has a point").0)
 }

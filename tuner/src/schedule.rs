@@ -5,30 +5,28 @@
 //! session goes on where it stopped.
 
 use space::Candidate;
-use space::dims::{Point, Space};
 use space::domain::HplDomain;
 
+use crate::budget::CLOSING_S;
 use crate::challenge;
 use crate::cost::CostEstimate;
 use crate::history::History;
+use crate::prior;
 use crate::record::{Identity, Row};
 use crate::strategy::nelder_mead::NelderMead;
 use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes};
 
 /// Share of the budget after which no new points are explored.
-const EXPLORE_UNTIL: f64 = 0.55;
+pub const EXPLORE_UNTIL: f64 = 0.55;
 
 /// Share of the budget after which leaders are compared with the baseline.
-const RACE_UNTIL: f64 = 0.67;
+pub const RACE_UNTIL: f64 = 0.67;
 
 /// Trials before every third proposal comes from Nelder–Mead.
 const TRIALS_BEFORE_REFINING: usize = 6;
 
 /// Leaders that take part in the race.
 const LEADERS: usize = 3;
-
-/// Expected costs that are kept for the final run at least: it may take a little longer than expected.
-const RESERVE: f64 = 1.05;
 
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,16 +92,16 @@ impl View<'_> {
         if earlier.clone().any(|row| row.passed) || earlier.nth(1).is_some() {
             return None;
         }
-        let unseen = || self.rows.is_empty().then(|| self.best_by_model()).flatten();
+        let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
         Some(self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run"))
     }
 
-    /// Seconds to keep for the final run: what the fastest candidate so far would take, by its slowest run.
+    /// Seconds to keep for the final run: what the fastest candidate so far hardly exceeds, and the closing of the session.
     pub fn final_reserve_s(&self) -> f64 {
         let rate = |row: &&Row| row.score_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
         let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
-        self.cost.at_most(&candidate).max(self.cost.of(&candidate) * RESERVE)
+        self.cost.at_most(&candidate) + CLOSING_S
     }
 
     /// The best candidate: who won the pairs with the baseline; before there are any, the best by posterior mean.
@@ -117,12 +115,6 @@ impl View<'_> {
     fn leaders(&self, count: usize) -> Vec<(Candidate, Prediction)> {
         let leaders = bayes::leaders(&self.ctx(), count).into_iter();
         leaders.map(|(point, predicted)| (self.domain.candidate(&point), predicted)).collect()
-    }
-
-    fn best_by_model(&self) -> Option<Candidate> {
-        let rate = |point: &&Point| self.prior.log_rate(point);
-        let best = self.domain.points().iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
-        best.map(|point| self.domain.candidate(point))
     }
 
     fn fits(&self, cost_s: f64) -> bool {
@@ -206,4 +198,4 @@ impl View<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

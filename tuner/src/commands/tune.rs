@@ -10,12 +10,14 @@ use space::KernelChoice;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 use space::machine::Machine;
 
-use crate::budget::{Budget, SMALLEST_BUDGET_S};
+use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
 use crate::commands::report::publish;
+use crate::cost::CostEstimate;
 use crate::drive::{Drive, Ended};
 use crate::exit::{self, bad_input};
 use crate::folder::{Lock, RunFolder, replace_file};
+use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
 use crate::prepare::{self, Target};
 use crate::progress::{Progress, human};
@@ -94,7 +96,11 @@ fn search(
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
-    let final_n = if store.session().n_fixed { spec.n..=spec.n } else { spec.n..=prepare::largest_safe_n(&spec) };
+    let final_n = if store.session().n_fixed {
+        spec.n..=spec.n
+    } else {
+        prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec)
+    };
     let mut drive = Drive {
         domain: &domain,
         prior: &prior,
@@ -303,12 +309,13 @@ fn plan(
     };
     progress.line(&format!("N = {n} ({limit}), kernels {}", session.kernels));
     progress.line(&format!(
-        "{} candidates, {} distinct predictions; a run takes about {run_s:.1} s, so about {} fit in {}; \
-         the last is the verified final run",
+        "{} candidates, {} distinct predictions",
         domain.points().len(),
-        prior::distinct(domain, prior),
-        (budget.left_s() / run_s) as u64,
-        human(budget.left_s())
+        prior::distinct(domain, prior)
     ));
+    let fastest = prior::fastest(domain, prior);
+    let reserve_s = CostEstimate::new(store.rows(), predictor).at_most(&fastest) + CLOSING_S;
+    let forecast = Forecast { total_s: budget.total_s(), spent_s: budget.spent_s(), reserve_s, trial_s: run_s };
+    progress.line(&forecast.sentence());
     Ok(())
 }

@@ -14,7 +14,7 @@ const N: usize = 4000;
 const TOTAL_S: f64 = 60.0;
 
 /// Two cores of 20 GFLOP/s.
-fn predictor() -> Predictor {
+pub(crate) fn predictor() -> Predictor {
     let rate = |kernel: RateKernel, sizes: usize| {
         let mut coefficients = vec![0.0; kernel.coefficient_count()];
         coefficients[0] = 1e-10;
