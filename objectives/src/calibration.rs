@@ -176,7 +176,7 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
     if let Some(copy) = samples.iter().find(|s| s.quantity == Quantity::Copy) {
         // A copied word is read once and written once.
         let beta_s_per_word = copy.time_s / (2 * copy.sizes[0]) as f64;
-        layers.push(Layer { name: "memory".into(), ranks: 1, alpha_s: 0.0, beta_s_per_word, shared_by: 1 });
+        layers.push(Layer { name: "memory".into(), ranks: 1, alpha_s: Some(0.0), beta_s_per_word, shared_by: 1 });
     }
     // Pivot exchanges tell the latency as the engine meets it, at 2NB + 4 words; long messages the bandwidth.
     let words = |s: &Sample| match s.quantity {
@@ -188,7 +188,13 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
         samples.iter().filter_map(|s| words(s).map(|words| (words as f64, s.time_s))).collect();
     if !messages.is_empty() {
         let [alpha_s, beta_s_per_word] = fit::message(&messages)?;
-        layers.push(Layer { name: "threads".into(), ranks: cores, alpha_s, beta_s_per_word, shared_by: 1 });
+        layers.push(Layer {
+            name: "threads".into(),
+            ranks: cores,
+            alpha_s: Some(alpha_s),
+            beta_s_per_word,
+            shared_by: 1,
+        });
     }
     Ok(layers)
 }

@@ -34,13 +34,14 @@ pub struct McLayer {
     pub beta_s: f64,
 }
 
-impl From<&Layer> for McLayer {
-    /// β grows by the ranks that share the layer's bandwidth.
-    fn from(layer: &Layer) -> Self {
+impl McLayer {
+    /// A layer of a description with the latency that it states or lacks. β grows by the ranks that share the
+    /// layer's bandwidth.
+    pub fn of(layer: &Layer, alpha_s: f64) -> Self {
         Self {
             name: layer.name.clone(),
             ranks: layer.ranks,
-            alpha_s: layer.alpha_s,
+            alpha_s,
             beta_s: layer.beta_s_per_word * layer.shared_by as f64,
         }
     }

@@ -54,6 +54,12 @@ pub enum ModelError {
         /// Its threads.
         threads: usize,
     },
+    /// A layer without its latency.
+    #[error("[[layer]] {layer}: alpha_s is unknown; state it, in seconds per message")]
+    MissingLatency {
+        /// Name of the layer.
+        layer: String,
+    },
     /// There is no core to run on.
     #[error("the machine description has no [[node]] with cores")]
     NoCores,
@@ -125,14 +131,18 @@ impl Predictor {
     /// the backward substitution, as the kernels' measured times hold their own memory traffic.
     ///
     /// # Errors
-    /// [`ModelError`] when a kernel has no rate, a rate is malformed, or there is no core.
+    /// [`ModelError`] when a kernel has no rate, a rate is malformed, a layer has no latency, or there is no core.
     pub fn new(machine: &Machine) -> Result<Self, ModelError> {
         let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum();
         if cores == 0 {
             return Err(ModelError::NoCores);
         }
-        let (memory, layers): (Vec<McLayer>, Vec<McLayer>) =
-            machine.layers.iter().map(McLayer::from).partition(|layer| layer.ranks <= 1);
+        let layers = machine.layers.iter().map(|layer| match layer.alpha_s {
+            Some(alpha_s) => Ok(McLayer::of(layer, alpha_s)),
+            None => Err(ModelError::MissingLatency { layer: layer.name.clone() }),
+        });
+        let layers: Vec<McLayer> = layers.collect::<Result<_, _>>()?;
+        let (memory, layers): (Vec<McLayer>, Vec<McLayer>) = layers.into_iter().partition(|layer| layer.ranks <= 1);
         Ok(Self {
             rates: RateTable::new(&machine.rates)?,
             layers,

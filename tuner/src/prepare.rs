@@ -2,7 +2,7 @@
 
 use objectives::predict::Predictor;
 use space::domain::{DomainError, DomainSpec, HplDomain, largest_n, squarest};
-use space::machine::Machine;
+use space::machine::{Machine, Node};
 
 use crate::cost;
 
@@ -26,9 +26,11 @@ pub struct Target {
     pub limited_by_budget: bool,
 }
 
-/// Memory that runs may fill: what is available less what is kept for the system, in bytes.
+/// Memory that runs may fill: what is available less what is kept for the system, in bytes; none where the
+/// description does not say.
 pub fn usable_bytes(machine: &Machine) -> u64 {
-    machine.nodes.iter().map(|node| node.memory_bytes.saturating_sub(node.reserved_bytes)).sum()
+    let usable = |node: &Node| node.memory_bytes.saturating_sub(node.reserved_bytes);
+    machine.nodes.iter().map(usable).sum()
 }
 
 /// The largest order whose matrix and workspace fit for any candidate.

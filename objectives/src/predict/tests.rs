@@ -31,7 +31,7 @@ fn machine() -> Machine {
     let layer = |name: &str, ranks, alpha_s, beta_s_per_word| Layer {
         name: name.into(),
         ranks,
-        alpha_s,
+        alpha_s: Some(alpha_s),
         beta_s_per_word,
         shared_by: 1,
     };

@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-use super::{Accelerator, Layer, Link, Machine, MachineError, Node, Rate};
+use super::{Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, Rate, RateKernel};
 
 /// Longest latency and time per word, in seconds.
 const MAX_S: f64 = 10.0;
@@ -18,6 +18,12 @@ const MAX_COUNT: usize = 100_000_000;
 const MAX_GFLOPS: f64 = 1e9;
 /// Fastest link in GB/s.
 const MAX_GBYTES_PER_S: f64 = 1e6;
+/// Fastest run in GFLOP/s: a thousand exaflops.
+const MAX_RUN_GFLOPS: f64 = 1e12;
+/// Shortest time per flop of one rank, and per word of a layer, in seconds.
+const MIN_S: f64 = 1e-18;
+/// Largest order of a run.
+const MAX_N: usize = 1_000_000_000;
 
 impl Machine {
     /// Checks that every value is possible: finite, none negative, counts at least 1, lists as long as the
@@ -26,31 +32,40 @@ impl Machine {
     /// # Errors
     /// [`MachineError`] naming the first key whose value is not.
     pub fn check(&self) -> Result<(), MachineError> {
-        if self.nodes.is_empty() {
+        if self.nodes.is_empty() && self.measured.is_empty() {
             return Err(MachineError::NoNode);
         }
-        let numbered = |name, i| Table(format!("[[{name}]] {}", i + 1));
-        self.nodes.iter().enumerate().try_for_each(|(i, node)| check_node(node, &numbered("node", i)))?;
-        self.rates.iter().enumerate().try_for_each(|(i, rate)| check_rate(rate, &numbered("rate", i)))?;
-        self.layers.iter().enumerate().try_for_each(|(i, layer)| check_layer(layer, &numbered("layer", i)))?;
-        self.links.iter().enumerate().try_for_each(|(i, link)| check_link(link, &self.nodes, &numbered("link", i)))?;
-        self.accelerator.as_ref().map_or(Ok(()), check_accelerator)
+        each("node", &self.nodes, check_node)?;
+        each("rate", &self.rates, check_rate)?;
+        each("layer", &self.layers, check_layer)?;
+        check_nesting(&self.layers)?;
+        each("link", &self.links, |link, table| check_link(link, &self.nodes, table))?;
+        each("measured", &self.measured, check_measured)?;
+        self.accelerator.as_ref().map_or(Ok(()), check_accelerator)?;
+        self.offload.as_ref().map_or(Ok(()), check_offload)
     }
+}
+
+/// Checks every table of a list under its number.
+fn each<T>(name: &str, list: &[T], check: impl Fn(&T, &Table) -> Result<(), MachineError>) -> Result<(), MachineError> {
+    list.iter().enumerate().try_for_each(|(i, entry)| check(entry, &Table(format!("[[{name}]] {}", i + 1))))
 }
 
 fn check_node(node: &Node, table: &Table) -> Result<(), MachineError> {
     table.count("count", node.count)?;
     table.count("cores", node.cores)?;
-    let memory = MIN_BYTES..=MAX_BYTES;
-    let wanted = "between 1 MiB (1048576) and 1 EiB, in bytes";
-    table.require(memory.contains(&node.memory_bytes), "memory_bytes", wanted, node.memory_bytes)?;
-    let free = node.reserved_bytes < node.memory_bytes;
-    table.require(
-        free,
-        "reserved_bytes",
-        format!("below memory_bytes = {}", node.memory_bytes),
-        node.reserved_bytes,
-    )?;
+    if node.memory_bytes > 0 {
+        let wanted = "between 1 MiB (1048576) and 1 EiB, in bytes";
+        table.require(
+            (MIN_BYTES..=MAX_BYTES).contains(&node.memory_bytes),
+            "memory_bytes",
+            wanted,
+            node.memory_bytes,
+        )?;
+        let wanted = format_args!("below memory_bytes = {}", node.memory_bytes);
+        table.require(node.reserved_bytes < node.memory_bytes, "reserved_bytes", wanted, node.reserved_bytes)?;
+    }
+    node.accelerators.map_or(Ok(()), |count| table.count("accelerators", count))?;
     table.real("peak_gflops", node.peak_gflops, MAX_GFLOPS)?;
     table.real("rate_gflops", node.rate_gflops, MAX_GFLOPS)?;
     table.real("link_gbytes_per_s", node.link_gbytes_per_s, MAX_GBYTES_PER_S)
@@ -70,6 +85,10 @@ fn check_rate(rate: &Rate, table: &Table) -> Result<(), MachineError> {
     values.iter().try_for_each(|&value| table.real("coefficients", value, MAX_S))?;
     let some = values.iter().any(|&value| value > 0.0);
     table.require(some, "coefficients", "greater than 0 in one place at least", "zeros alone")?;
+    if kernel == RateKernel::Dgemm {
+        let wanted = format_args!("0 or at least {MIN_S:e} s per multiply-add in the first place");
+        table.require(values[0] == 0.0 || values[0] >= MIN_S, "coefficients", wanted, values[0])?;
+    }
     table.length("valid", rate.valid.len(), kernel.size_count())?;
     for &[low, high] in &rate.valid {
         let rising = low.is_finite() && high.is_finite() && 0.0 <= low && low <= high;
@@ -81,9 +100,46 @@ fn check_rate(rate: &Rate, table: &Table) -> Result<(), MachineError> {
 
 fn check_layer(layer: &Layer, table: &Table) -> Result<(), MachineError> {
     table.count("ranks", layer.ranks)?;
-    table.real("alpha_s", layer.alpha_s, MAX_S)?;
-    table.real("beta_s_per_word", layer.beta_s_per_word, MAX_S)?;
+    layer.alpha_s.map_or(Ok(()), |alpha_s| table.real("alpha_s", alpha_s, MAX_S))?;
+    let beta_s = layer.beta_s_per_word;
+    table.real("beta_s_per_word", beta_s, MAX_S)?;
+    let wanted = format_args!("0 or at least {MIN_S:e} s per word of 8 bytes");
+    table.require(beta_s == 0.0 || beta_s >= MIN_S, "beta_s_per_word", wanted, beta_s)?;
     table.count("shared_by", layer.shared_by)
+}
+
+/// Layers multiply: each joins whole units of the one inside it.
+fn check_nesting(layers: &[Layer]) -> Result<(), MachineError> {
+    for (i, pair) in layers.windows(2).enumerate() {
+        let table = Table(format!("[[layer]] {} ({})", i + 2, pair[1].name));
+        let inner = pair[0].ranks;
+        let wanted = format_args!("a multiple of the {inner} that [[layer]] {} ({}) joins", i + 1, pair[0].name);
+        table.require(pair[1].ranks.is_multiple_of(inner), "ranks", wanted, pair[1].ranks)?;
+    }
+    Ok(())
+}
+
+fn check_measured(run: &Measured, table: &Table) -> Result<(), MachineError> {
+    table.above("rate_gflops", run.rate_gflops, MAX_RUN_GFLOPS)?;
+    let reals = [
+        ("time_s", run.time_s),
+        ("peak_gflops", run.peak_gflops),
+        ("published_model_gflops", run.published_model_gflops),
+    ];
+    reals.iter().try_for_each(|&(key, value)| value.map_or(Ok(()), |value| table.above(key, value, MAX_RUN_GFLOPS)))?;
+    let counts = [("nb", run.nb), ("p", run.p), ("q", run.q), ("nodes", run.nodes), ("ranks", run.ranks)];
+    counts.iter().try_for_each(|&(key, value)| value.map_or(Ok(()), |value| table.count(key, value)))?;
+    let n = run.n.unwrap_or(1);
+    table.require((1..=MAX_N).contains(&n), "n", format_args!("from 1 to {MAX_N}"), n)?;
+    let (Some(p), Some(q), Some(ranks)) = (run.p, run.q, run.ranks) else { return Ok(()) };
+    table.require(p.checked_mul(q) == Some(ranks), "ranks", format_args!("p·q = {p}·{q}"), ranks)
+}
+
+fn check_offload(offload: &Offload) -> Result<(), MachineError> {
+    let table = Table("[offload]".to_owned());
+    table.above("steady_gflops", offload.steady_gflops, MAX_GFLOPS)?;
+    let share = offload.hidden_steps;
+    table.require(share > 0.0 && share < 1.0, "hidden_steps", "a share above 0 and below 1", share)
 }
 
 fn check_accelerator(accelerator: &Accelerator) -> Result<(), MachineError> {
@@ -99,6 +155,9 @@ fn check_accelerator(accelerator: &Accelerator) -> Result<(), MachineError> {
     for (key, value) in values {
         table.require(value.is_finite() && value > 0.0, key, "a number greater than 0", value)?;
     }
+    let gflops = accelerator.cores * accelerator.flops_per_cycle * accelerator.clock_hz * 1e-9;
+    let wanted = format_args!("such that cores · flops_per_cycle · clock_hz is at most {MAX_GFLOPS:e} GFLOP/s");
+    table.require(gflops <= MAX_GFLOPS, "clock_hz", wanted, accelerator.clock_hz)?;
     table.real("latency_s", accelerator.latency_s, MAX_S)
 }
 
@@ -126,6 +185,11 @@ impl Table {
 
     fn real(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
         self.require((0.0..=max).contains(&value), key, format_args!("a number from 0 to {max:e}"), value)
+    }
+
+    fn above(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
+        let wanted = format_args!("a number above 0, at most {max:e}");
+        self.require(value > 0.0 && value <= max, key, wanted, value)
     }
 
     fn length(&self, key: &'static str, found: usize, wanted: usize) -> Result<(), MachineError> {

@@ -1,15 +1,24 @@
 //! `machine.toml`: what is known of a machine, each number with its origin.
 
 mod check;
+mod measured;
+pub mod published;
+mod unit;
 
 use serde::{Deserialize, Serialize};
+
+pub use measured::Measured;
 
 /// Why a text is no machine description, or a description is none to work with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MachineError {
     /// No TOML, a key that is missing or unknown, or a value of the wrong type; the text says where.
-    #[error("{0}")]
-    Syntax(#[from] toml::de::Error),
+    #[error("{cause}{}", unit::hint(cause.message()))]
+    Syntax {
+        /// What the reader found, with line and column.
+        #[from]
+        cause: toml::de::Error,
+    },
     /// A value that cannot be.
     #[error("{table}: {key} must be {wanted}, found {found}")]
     Value {
@@ -23,7 +32,7 @@ pub enum MachineError {
         found: String,
     },
     /// A description without nodes.
-    #[error("no [[node]]: describe at least one, with name, count, cores and memory_bytes")]
+    #[error("neither [[node]] nor [[measured]]: describe one node at least, with name, count and cores")]
     NoNode,
     /// A description that TOML cannot hold.
     #[error("cannot write the machine description: {0}")]
@@ -52,18 +61,20 @@ impl Machine {
 }
 
 /// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.
+///
+/// What is not known of a machine is left out; a model that needs it says so.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The host that the description was made on or for.
     pub host: Host,
-    /// Groups of equal nodes; at least one.
-    #[serde(rename = "node")]
+    /// Groups of equal nodes; at least one, unless runs are all that is known.
+    #[serde(rename = "node", default)]
     pub nodes: Vec<Node>,
     /// Measured rates of kernels.
     #[serde(rename = "rate", default)]
     pub rates: Vec<Rate>,
-    /// Communication layers, innermost first.
+    /// Communication layers, innermost first, each joining a multiple of the ranks that the one inside it joins.
     #[serde(rename = "layer", default)]
     pub layers: Vec<Layer>,
     /// Links between nodes, where they differ.
@@ -72,6 +83,12 @@ pub struct Machine {
     /// Accelerator of each rank, for the equivalent-memory layer of MCL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<Accelerator>,
+    /// How far the host's work hides behind the accelerators', for the overlap model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<Offload>,
+    /// Runs of HPL that were measured there.
+    #[serde(rename = "measured", default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Measured>,
 }
 
 /// `[host]`: where the numbers come from.
@@ -80,7 +97,8 @@ pub struct Machine {
 pub struct Host {
     /// Host or system name.
     pub name: String,
-    /// Processor model.
+    /// Processor model; empty when unknown.
+    #[serde(default)]
     pub cpu: String,
     /// Origin of the description: a calibration with its date, or a publication.
     pub origin: String,
@@ -99,7 +117,9 @@ pub struct Node {
     pub count: usize,
     /// Cores usable for HPL on one node, at least 1.
     pub cores: usize,
-    /// Memory that HPL may count on, in bytes: available memory, or the cgroup limit if lower.
+    /// Memory that HPL may count on, in bytes: available memory, or the cgroup limit if lower; that of the
+    /// accelerators where they hold the matrix. 0 when unknown.
+    #[serde(default)]
     pub memory_bytes: u64,
     /// Memory kept free of the matrix, in bytes.
     #[serde(default)]
@@ -113,6 +133,16 @@ pub struct Node {
     /// Bandwidth of one node's network link in one direction, in GB/s (10⁹ bytes a second); 0 when unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub link_gbytes_per_s: f64,
+    /// Accelerators of one node, one rank each; without it a rank takes a core, or as many as it has threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerators: Option<usize>,
+}
+
+impl Node {
+    /// Ranks of `threads` threads that a full node runs, at least 1.
+    pub fn ranks(&self, threads: usize) -> usize {
+        self.accelerators.unwrap_or(self.cores / threads.max(1)).max(1)
+    }
 }
 
 /// `[[link]]`: bandwidth between the nodes of two groups, or between two nodes of one.
@@ -186,10 +216,11 @@ impl RateKernel {
 pub struct Layer {
     /// Name: `threads`, `node`, `network`, ….
     pub name: String,
-    /// Ranks that this layer joins, counted inside the next outer layer's unit.
+    /// Ranks that one unit of this layer joins on the full machine: a multiple of those of the layer inside it.
     pub ranks: usize,
     /// Latency of a message in seconds.
-    pub alpha_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha_s: Option<f64>,
     /// Time per 8-byte word in seconds.
     pub beta_s_per_word: f64,
     /// Ranks that share the layer's bandwidth at the same time, at least 1.
@@ -215,6 +246,16 @@ pub struct Accelerator {
     pub clock_hz: f64,
     /// Memory latency in seconds.
     pub latency_s: f64,
+}
+
+/// `[offload]`: a run whose update is the accelerators' and all else the host's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offload {
+    /// Rate of one node in GFLOP/s while the update hides all else.
+    pub steady_gflops: f64,
+    /// Share of the steps of the fitted run, from 0 to 1, after which the update no longer hides the rest.
+    pub hidden_steps: f64,
 }
 
 fn one() -> usize {

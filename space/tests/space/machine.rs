@@ -1,8 +1,11 @@
 //! `machine.toml`: round trip, and every impossible value named.
 
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
-use space::machine::{Accelerator, Host, Layer, Link, Machine, MachineError, Node, Rate, RateKernel};
+use space::machine::{
+    Accelerator, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, Rate, RateKernel, published,
+};
 
 const EXAMPLE: &str = r#"
 [host]
@@ -86,6 +89,17 @@ fn impossible_values_are_named() {
             "[[link]]\nnodes = [\"desk\", \"desk\"]\ngbytes_per_s = -1\n[[layer]]",
             "[[link]] 1: gbytes_per_s must be a number from 0 to 1e6, found -1",
         ),
+        (
+            "beta_s_per_word = 1e-9",
+            "beta_s_per_word = 1e-20",
+            "[[layer]] 1: beta_s_per_word must be 0 or at least 1e-18 s per word of 8 bytes, found 0.00000000000000000001",
+        ),
+        (
+            "[3.6e-11",
+            "[3.6e-21",
+            "[[rate]] 1: coefficients must be 0 or at least 1e-18 s per multiply-add in the first place, found 0.0000000000000000000036",
+        ),
+        ("cores = 2", "cores = 2\naccelerators = 0", "[[node]] 1: accelerators must be from 1 to 100000000, found 0"),
         ("ranks = 2", "ranks = 2\nshared_by = 0", "[[layer]] 1: shared_by must be from 1 to 100000000, found 0"),
     ];
     for (old, new, expected) in cases {
@@ -100,11 +114,68 @@ fn unknown_and_missing_keys_are_named() {
     assert!(message(&EXAMPLE.replace("name = \"threads\"\n", "")).contains("name"));
     assert!(message(&EXAMPLE.replace("dgemm", "sgemm")).contains("sgemm"));
     assert!(message(&EXAMPLE.replace("count = 1", "count = -1")).contains("count"));
+    for (old, new, way_out) in [
+        ("alpha_s = 1e-6", "alpha_us = 1", "units are part of the key: write alpha_s, in seconds"),
+        ("memory_bytes = 16_000_000_000", "memory_gib = 16", "write memory_bytes, in bytes"),
+        ("beta_s_per_word = 1e-9", "beta_gb_per_s = 8", "write beta_s_per_word, in seconds per 8-byte word"),
+    ] {
+        let text = message(&EXAMPLE.replace(old, new));
+        assert!(text.contains(way_out) && text.contains("line "), "{text}");
+    }
+    assert!(!message(&EXAMPLE.replace("cores =", "corse =")).contains("units"));
     assert!(message("").contains("host"));
     assert!(message("[host").contains("line 1"));
     let node = EXAMPLE.find("[[node]]").unwrap()..EXAMPLE.find("[[rate]]").unwrap();
     let without = format!("node = []\n{}{}", &EXAMPLE[..node.start], &EXAMPLE[node.end..]);
     assert_eq!(Machine::parse(&without), Err(MachineError::NoNode));
+}
+
+#[test]
+fn layers_multiply() {
+    let three = format!("{EXAMPLE}\n[[layer]]\nname = \"net\"\nranks = 3\nbeta_s_per_word = 1e-9\n");
+    let expected = "[[layer]] 2 (net): ranks must be a multiple of the 2 that [[layer]] 1 (threads) joins, found 3";
+    assert_eq!(message(&three), expected);
+    assert_eq!(Machine::parse(&three.replace("ranks = 3", "ranks = 6")).unwrap().layers[1].alpha_s, None);
+}
+
+#[test]
+fn impossible_runs_are_named() {
+    let run = "\n[[measured]]\nn = 1000\np = 2\nq = 3\nranks = 6\nrate_gflops = 5.0\n";
+    let machine = Machine::parse(&format!("{EXAMPLE}{run}")).unwrap();
+    assert_eq!((machine.measured[0].ranks(), machine.measured[0].grid()), (Some(6), Some((2, 3))));
+    for (old, new, expected) in [
+        ("ranks = 6", "ranks = 5", "[[measured]] 1: ranks must be p·q = 2·3, found 5"),
+        (
+            "rate_gflops = 5.0",
+            "rate_gflops = -5",
+            "[[measured]] 1: rate_gflops must be a number above 0, at most 1e12, found -5",
+        ),
+        ("n = 1000", "n = 0", "[[measured]] 1: n must be from 1 to 1000000000, found 0"),
+    ] {
+        assert_eq!(message(&format!("{EXAMPLE}{}", run.replace(old, new))), expected);
+    }
+    let offload = "\n[offload]\nsteady_gflops = 5.0\nhidden_steps = 1.0\n";
+    assert_eq!(
+        message(&format!("{EXAMPLE}{offload}")),
+        "[offload]: hidden_steps must be a share above 0 and below 1, found 1"
+    );
+}
+
+#[test]
+fn every_published_description_is_read_and_names_its_source() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/machines");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap().trim_end_matches(".toml").to_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, published::ALL.iter().map(|published| published.name).collect::<Vec<_>>());
+    for published in published::ALL {
+        let machine = published.machine().unwrap_or_else(|error| panic!("{}: {error}", published.name));
+        assert!(published.text.contains("# Source") && !machine.host.origin.is_empty(), "{}", published.name);
+        assert_eq!(published::find(published.name), Some(*published));
+    }
+    assert_eq!(published::find("no-such"), None);
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -125,28 +196,58 @@ fn rate() -> impl Strategy<Value = Rate> {
 }
 
 fn node() -> impl Strategy<Value = Node> {
-    let sizes = (1..9usize, 1..300usize, 1u64 << 30..1 << 50, 0..1u64 << 29);
+    let sizes = (1..9usize, 1..300usize, 1u64 << 30..1 << 50, 0..1u64 << 29, option::of(1..9usize));
     let rates = (0.0..1e6f64, 0.0..1e6f64, 0.0..1e3f64);
-    (text(), sizes, rates).prop_map(|(name, (count, cores, memory_bytes, reserved_bytes), rates)| Node {
-        name,
-        count,
-        cores,
-        memory_bytes,
-        reserved_bytes,
-        peak_gflops: rates.0,
-        rate_gflops: rates.1,
-        link_gbytes_per_s: rates.2,
+    (text(), sizes, rates).prop_map(|(name, sizes, rates)| {
+        let (count, cores, memory_bytes, reserved_bytes, accelerators) = sizes;
+        let (peak_gflops, rate_gflops, link_gbytes_per_s) = rates;
+        Node {
+            name,
+            count,
+            cores,
+            memory_bytes,
+            reserved_bytes,
+            peak_gflops,
+            rate_gflops,
+            link_gbytes_per_s,
+            accelerators,
+        }
     })
 }
 
-fn layer() -> impl Strategy<Value = Layer> {
-    (text(), 1..99usize, 0.0..1e-3f64, 0.0..1e-6f64, 1..9usize).prop_map(
-        |(name, ranks, alpha_s, beta_s_per_word, shared_by)| Layer { name, ranks, alpha_s, beta_s_per_word, shared_by },
-    )
+fn layers() -> impl Strategy<Value = Vec<Layer>> {
+    let layer = (text(), 1..9usize, option::of(0.0..1e-3f64), 1e-12..1e-6f64, 1..9usize);
+    vec(layer, 0..4).prop_map(|layers| {
+        let mut ranks = 1;
+        let nested = layers.into_iter().map(|(name, factor, alpha_s, beta_s_per_word, shared_by)| {
+            ranks *= factor;
+            Layer { name, ranks, alpha_s, beta_s_per_word, shared_by }
+        });
+        nested.collect()
+    })
+}
+
+fn measured() -> impl Strategy<Value = Measured> {
+    let sizes = (option::of(1..1_000_000usize), option::of(1..999usize), option::of((1..99usize, 1..99usize)));
+    (sizes, option::of(1..99usize), 1e-3..1e9f64, text()).prop_map(|((n, nb, grid), nodes, rate_gflops, note)| {
+        Measured {
+            n,
+            nb,
+            p: grid.map(|(p, _)| p),
+            q: grid.map(|(_, q)| q),
+            nodes,
+            ranks: grid.map(|(p, q)| p * q),
+            rate_gflops,
+            time_s: n.map(|n| n as f64),
+            peak_gflops: nodes.map(|_| 2.0 * rate_gflops),
+            published_model_gflops: nodes.map(|_| rate_gflops),
+            note,
+        }
+    })
 }
 
 fn machine() -> impl Strategy<Value = Machine> {
-    let accelerator = proptest::option::of((1.0..9e9f64).prop_map(|value| Accelerator {
+    let accelerator = option::of((1.0..1e5f64).prop_map(|value| Accelerator {
         memory_controllers: value,
         words_per_controller: value,
         memory_rate_hz: value,
@@ -155,14 +256,18 @@ fn machine() -> impl Strategy<Value = Machine> {
         clock_hz: value,
         latency_s: 1.0 / value,
     }));
+    let offload = option::of((1e-3..1e9f64, 0.01..0.99f64))
+        .prop_map(|known| known.map(|(steady_gflops, hidden_steps)| Offload { steady_gflops, hidden_steps }));
     let links = vec((0..4usize, 0..4usize, 0.0..1e3f64), 0..4);
-    (vec(text(), 4), vec(node(), 1..4), vec(rate(), 0..4), vec(layer(), 0..4), links, accelerator).prop_map(
-        |(texts, nodes, rates, layers, links, accelerator)| {
+    let lists = (vec(node(), 1..4), vec(rate(), 0..4), layers(), links, vec(measured(), 0..3));
+    (vec(text(), 4), lists, accelerator, offload).prop_map(
+        |(texts, (nodes, rates, layers, links, measured), accelerator, offload)| {
             let name = |at: usize| nodes[at % nodes.len()].name.clone();
             let link = |(a, b, gbytes_per_s)| Link { nodes: [name(a), name(b)], gbytes_per_s };
             let links = links.into_iter().map(link).collect();
             let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
-            Machine { host: Host { name, cpu, origin, kernels }, nodes, rates, layers, links, accelerator }
+            let host = Host { name, cpu, origin, kernels };
+            Machine { host, nodes, rates, layers, links, accelerator, offload, measured }
         },
     )
 }
