@@ -110,7 +110,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// c ≥ 0 that minimises ‖rows·c − 1‖₂.
-fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
+pub(crate) fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
     let width = rows[0].len();
     // Columns differ by twelve orders of magnitude; scaled to length one, they compare.
     let scale: Vec<f64> = (0..width).map(|j| rows.iter().map(|row| row[j] * row[j]).sum::<f64>().sqrt()).collect();

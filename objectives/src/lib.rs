@@ -1,8 +1,8 @@
 //! What a run *costs*: models, calibration, guarded real runs.
 //!
 //! Start at [`Objective`]: a candidate goes in, a [`Measurement`] or a typed [`Failure`] comes out. Both are
-//! data for the record. [`real`] runs the engine as another process; [`mcl`], [`netlib`] and [`timeline`]
-//! predict.
+//! data for the record. [`real`] runs the engine as another process; [`mcl`], [`netlib`], [`overlap`] and
+//! [`timeline`] predict, [`scenario`] tells the closed forms what a machine description and a run are to them.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +12,11 @@ pub mod fit;
 pub mod mcl;
 mod measurement;
 pub mod netlib;
+pub mod overlap;
 pub mod predict;
 pub mod real;
+pub mod runs;
+pub mod scenario;
 pub mod timeline;
 
 pub use failure::{Exit, Failure};

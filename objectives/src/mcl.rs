@@ -9,6 +9,7 @@
 use space::machine::{Accelerator, Layer};
 
 use crate::netlib::Problem;
+use crate::timeline::{Step, Timeline};
 
 /// What a layer is charged for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,6 +20,26 @@ pub enum Reading {
     /// For its own full extent. This reproduces the paper's numbers.
     #[default]
     Cumulative,
+}
+
+/// How the ranks inside a layer lie in the grid; (17)–(21) are missing from the text we hold, both are inferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InnerGrid {
+    /// p_x × q_x as square as possible with p_x ≤ q_x.
+    #[default]
+    Square,
+    /// The same, but row after row of the run's own grid where p_x or q_x would be prime.
+    PrimesKeepGrid,
+}
+
+/// Bandwidth of the accelerator's memory, from which β₁ comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Memory {
+    /// BW_eq = BW_core·M·W, equation (7).
+    #[default]
+    Equivalent,
+    /// All memory controllers at once, the paper's "simple sum".
+    SimpleSum,
 }
 
 /// One layer with the costs of its messages.
@@ -61,6 +82,8 @@ pub struct Mcl {
     /// Paper reproduction only: round N up to a multiple of NB·lcm(P, Q), equation (17). It would inflate
     /// the time of a 1×960 grid 3.2 times and ruin any ranking of grids.
     pub round_n: bool,
+    /// How the ranks of an inner layer lie in the grid.
+    pub inner: InnerGrid,
 }
 
 /// Time of one layer, term by term, in seconds.
@@ -76,6 +99,13 @@ pub struct LayerTime {
     pub update_s: f64,
 }
 
+impl LayerTime {
+    /// All terms of the layer, in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.pivot_s + self.broadcast_s + self.update_s
+    }
+}
+
 /// Predicted time of a run, term by term.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breakdown {
@@ -88,29 +118,28 @@ pub struct Breakdown {
 impl Breakdown {
     /// Time of the run in seconds.
     pub fn total_s(&self) -> f64 {
-        let layers = self.layers.iter().map(|layer| layer.pivot_s + layer.broadcast_s + layer.update_s);
-        self.calc_s + layers.sum::<f64>()
+        self.calc_s + self.layers.iter().map(LayerTime::total_s).sum::<f64>()
     }
 }
 
 /// γ of an accelerator in seconds per flop, R_peak = C·F·S (10), and its memory as the first layer:
 /// BW_core = 8·M·W·H/C bytes/s (6), BW_eq = BW_core·M·W, α₁ the latency and β₁ = 8/BW_eq (7)–(9).
-pub fn accelerator(a: &Accelerator) -> (f64, McLayer) {
+pub fn accelerator(a: &Accelerator, memory: Memory) -> (f64, McLayer) {
     let words = a.memory_controllers * a.words_per_controller;
     let core_bytes_per_s = 8.0 * words * a.memory_rate_hz / a.cores;
-    let memory = McLayer {
-        name: "device memory".into(),
-        ranks: 1,
-        alpha_s: a.latency_s,
-        beta_s: 8.0 / (core_bytes_per_s * words),
+    let bytes_per_s = match memory {
+        Memory::Equivalent => core_bytes_per_s * words,
+        Memory::SimpleSum => core_bytes_per_s * a.cores,
     };
+    let memory = McLayer { name: "device memory".into(), ranks: 1, alpha_s: a.latency_s, beta_s: 8.0 / bytes_per_s };
     (1.0 / (a.cores * a.flops_per_cycle * a.clock_hz), memory)
 }
 
 impl Mcl {
     /// The model with our defaults: cumulative layers, update coefficient 2, N as it is.
     pub fn new(gamma_s: f64, layers: Vec<McLayer>) -> Self {
-        Self { gamma_s, layers, reading: Reading::default(), update_coefficient: 2.0, round_n: false }
+        let (reading, inner) = (Reading::default(), InnerGrid::default());
+        Self { gamma_s, layers, reading, update_coefficient: 2.0, round_n: false, inner }
     }
 
     /// Time of a run in seconds.
@@ -140,6 +169,36 @@ impl Mcl {
         Breakdown { calc_s: calc_s(self.gamma_s, &problem), layers }
     }
 
+    /// The breakdown spread over the panels: every term keeps its total. Pivot exchanges are alike in all panels; broadcast
+    /// and row exchange go with the rows left; computing goes as (1) and (2) say, never below 0.
+    pub fn timeline(&self, problem: &Problem) -> Timeline {
+        let g = self.sized(problem);
+        let total = self.breakdown(problem);
+        let sum = |term: fn(&LayerTime) -> f64| total.layers.iter().map(term).sum::<f64>();
+        let [pivot_s, broadcast_s, exchange_s] =
+            [sum(|layer| layer.pivot_s), sum(|layer| layer.broadcast_s), sum(|layer| layer.update_s)];
+        let panels = (g.n / g.nb).ceil();
+        let silent = McLayer { name: String::new(), ranks: 1, alpha_s: 0.0, beta_s: 0.0 };
+        let flops = |step: usize| {
+            let rows = g.n - step as f64 * g.nb;
+            let panel = rows.max(g.nb / 3.0 * g.p) / g.p - g.nb / 3.0;
+            [panel * g.nb * g.nb, update_step_s(1.0, &silent, &g, step + 1, 0.0)]
+        };
+        let all: f64 = (0..panels as usize).flat_map(flops).sum();
+        let mut end_s = 0.0;
+        let steps = (0..panels as usize).map(|step| {
+            let [fact, update] = flops(step).map(|flops| flops / all * total.calc_s);
+            // Rows left of step 0, 1, …, the last: panels, panels − 1, …, 1.
+            let left = (panels - step as f64) / (panels * (panels + 1.0) / 2.0);
+            let (fact_s, lbcast_s) = (fact + pivot_s / panels, broadcast_s * left);
+            let (rs_s, update_s) = (exchange_s * left, update);
+            end_s += fact_s + lbcast_s + rs_s + update_s;
+            Step { fact_s, lbcast_s, rs_s, update_s, end_s }
+        });
+        let steps: Vec<Step> = steps.collect();
+        Timeline { total_s: end_s, steps, trsv_s: 0.0 }
+    }
+
     /// The problem with N or N_new.
     fn sized(&self, problem: &Problem) -> Problem {
         if self.round_n { Problem { n: rounded_n(problem), ..*problem } } else { *problem }
@@ -150,7 +209,11 @@ impl Mcl {
         let (mut inner_m, mut inner_n) = (0.0, 0.0);
         for (index, layer) in self.layers.iter().enumerate() {
             let outermost = index + 1 == self.layers.len();
-            let (p, q) = if outermost { (problem.p, problem.q) } else { inner_grid(layer.ranks, problem) };
+            let (p, q) = match self.inner {
+                _ if outermost => (problem.p, problem.q),
+                InnerGrid::Square => inner_grid(layer.ranks, problem),
+                InnerGrid::PrimesKeepGrid => prime_keeps_grid(layer.ranks, problem),
+            };
             let (m, n) = (p * problem.n / problem.p, q * problem.n / problem.q);
             charge(layer, m - inner_m, n - inner_n);
             if self.reading == Reading::Printed {
@@ -182,14 +245,26 @@ pub(crate) fn inner_grid(ranks: usize, g: &Problem) -> (f64, f64) {
     let ranks = ranks.clamp(1, p_max * q_max);
     let largest = ranks.isqrt();
     let fits = |p: &usize| ranks.is_multiple_of(*p) && *p <= p_max && ranks / p <= q_max;
-    let (p, q) = match (1..=largest).rev().find(fits) {
-        Some(p) => (p, ranks / p),
-        None => {
-            let q = ranks.min(q_max);
-            (ranks.div_ceil(q), q)
-        }
-    };
-    (p as f64, q as f64)
+    match (1..=largest).rev().find(fits) {
+        Some(p) => (p as f64, (ranks / p) as f64),
+        None => row_after_row(ranks, q_max),
+    }
+}
+
+/// The same, but row after row where p_x or q_x would be prime, [`InnerGrid::PrimesKeepGrid`].
+fn prime_keeps_grid(ranks: usize, g: &Problem) -> (f64, f64) {
+    let (p, q) = inner_grid(ranks, g);
+    if is_prime(p as usize) || is_prime(q as usize) { row_after_row((p * q) as usize, g.q as usize) } else { (p, q) }
+}
+
+/// Rows and columns that the first `ranks` ranks of a row-major grid of `q` columns touch.
+fn row_after_row(ranks: usize, q: usize) -> (f64, f64) {
+    let columns = ranks.min(q);
+    (ranks.div_ceil(columns) as f64, columns as f64)
+}
+
+fn is_prime(x: usize) -> bool {
+    x > 1 && (2..=x.isqrt()).all(|divisor| !x.is_multiple_of(divisor))
 }
 
 /// Time of panel `i` ≥ 1 with its factorization and broadcast, equation (1), over one layer.

@@ -4,6 +4,8 @@
 //! columns or ranks. `log` is base 2. Nothing here is measured: see [`crate::predict`] for the model that
 //! takes its rates from this machine.
 
+use crate::timeline::{Step, Timeline};
+
 /// Order, blocking and grid of a run, as the models want them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
@@ -82,6 +84,25 @@ pub fn sum_s(c: &Costs, g: &Problem) -> f64 {
     steps.sum::<f64>() + backs_s(c, g)
 }
 
+/// The panels of [`sum_s`] one by one: FACT with its pivot exchanges, LBCAST, RS and the update's flops. Where the flop
+/// term of a last panel is negative, so is its FACT.
+pub fn timeline(c: &Costs, g: &Problem) -> Timeline {
+    let panels = (g.n / g.nb).ceil() as usize;
+    let mut end_s = 0.0;
+    let steps = (0..panels).map(|step| {
+        let rows = g.n - step as f64 * g.nb;
+        let jb = g.nb.min(rows);
+        let lbcast_s = c.alpha_s + c.beta_s * rows * jb / g.p;
+        let rs_s = c.alpha_s * (g.log_p() + g.p - 1.0) + c.update_coefficient * c.beta_s * (rows - jb) * jb / g.q;
+        let (pfact_s, update_s) = (pfact_s(c, g, rows, jb), update_s(c, g, rows - jb, jb));
+        end_s += pfact_s + update_s;
+        Step { fact_s: pfact_s - lbcast_s, lbcast_s, rs_s, update_s: update_s - rs_s, end_s }
+    });
+    let steps: Vec<Step> = steps.collect();
+    let trsv_s = backs_s(c, g);
+    Timeline { total_s: end_s + trsv_s, steps, trsv_s }
+}
+
 /// Leading terms of [`sum_s`] in seconds, the closed form of \[HPL\]'s page:
 /// 2N³γ/(3PQ) + βN²(κP + Q)/(2PQ) + αN((NB+1) log P + P)/NB with κ the update coefficient.
 pub fn closed_s(c: &Costs, g: &Problem) -> f64 {
@@ -119,6 +140,18 @@ mod tests {
         let errors: Vec<f64> = [8_000, 64_000, 512_000, 4_096_000].map(off).to_vec();
         assert!(errors.windows(2).all(|pair| pair[1] < pair[0]), "{errors:?}");
         assert!(errors[3] < 2e-3, "{errors:?}");
+    }
+
+    #[test]
+    fn the_panels_add_up_to_the_sum() {
+        let g = Problem::new(10_007, 128, 4, 6);
+        let run = timeline(&costs(), &g);
+        let sums = run.sums();
+        let phases = sums.fact_s + sums.lbcast_s + sums.rs_s + sums.update_s + run.trsv_s;
+        for total_s in [run.total_s, phases] {
+            assert!((total_s / sum_s(&costs(), &g) - 1.0).abs() < 1e-12, "{total_s}");
+        }
+        assert_eq!(run.steps.len(), 79);
     }
 
     proptest! {

@@ -1,0 +1,136 @@
+//! Which nodes a run takes, and what memory it fills there.
+
+use space::machine::{Machine, Node};
+
+use super::{Run, ScenarioError};
+
+/// Nodes of one group that a run takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group<'a> {
+    /// The group.
+    pub node: &'a Node,
+    /// How many of its nodes.
+    pub nodes: usize,
+    /// Ranks on the fullest of them.
+    pub ranks: usize,
+}
+
+/// Where the ranks of a run are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placement<'a> {
+    /// Groups in the order of the description; none where it has no nodes.
+    pub groups: Vec<Group<'a>>,
+    /// Nodes of the run; one per rank where the description has none.
+    pub nodes: usize,
+    /// Ranks on the fullest node.
+    pub ranks_per_node: usize,
+    /// Ranks of one thread on the fullest node of the description when full.
+    full: usize,
+}
+
+impl<'a> Placement<'a> {
+    /// Fills nodes in the order of the description, or spreads the ranks evenly over as many as asked.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] when a size is 0, ranks or nodes are too many, do not spread evenly, or the matrix does not
+    /// fit where the memory is known.
+    pub fn new(machine: &'a Machine, run: &Run) -> Result<Self, ScenarioError> {
+        let sizes = [("N", run.n), ("NB", run.nb), ("P", run.p), ("Q", run.q), ("threads", run.threads)];
+        let sizes = sizes.into_iter().chain(run.nodes.map(|nodes| ("nodes", nodes)));
+        if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(ScenarioError::Zero { name });
+        }
+        let placement = if machine.nodes.is_empty() { Self::unknown(run)? } else { Self::on(machine, run)? };
+        placement.check_memory(run)?;
+        Ok(placement)
+    }
+
+    fn unknown(run: &Run) -> Result<Self, ScenarioError> {
+        let nodes = run.nodes.unwrap_or(run.ranks());
+        if !run.ranks().is_multiple_of(nodes) {
+            return Err(ScenarioError::Uneven { ranks: run.ranks(), nodes, full: run.ranks() });
+        }
+        let ranks_per_node = run.ranks() / nodes;
+        Ok(Self { groups: Vec::new(), nodes, ranks_per_node, full: ranks_per_node })
+    }
+
+    fn on(machine: &'a Machine, run: &Run) -> Result<Self, ScenarioError> {
+        let mut left = run.ranks();
+        let mut nodes_left = run.nodes.unwrap_or(usize::MAX);
+        let each = match run.nodes {
+            Some(nodes) if !left.is_multiple_of(nodes) && machine.nodes.len() == 1 => {
+                return Err(ScenarioError::Uneven { ranks: left, nodes, full: machine.nodes[0].ranks(run.threads) });
+            }
+            Some(nodes) => left.div_ceil(nodes),
+            None => usize::MAX,
+        };
+        let mut groups = Vec::new();
+        for node in &machine.nodes {
+            let full = node.ranks(run.threads);
+            // Of unequal nodes the larger ones take more; equal ones take the same.
+            let most = if machine.nodes.len() == 1 { full.min(each) } else { full };
+            let ranks = most.min(left);
+            let nodes = left.div_ceil(ranks.max(1)).min(node.count).min(nodes_left);
+            if ranks == 0 || nodes == 0 {
+                break;
+            }
+            groups.push(Group { node, nodes, ranks });
+            left -= (ranks * nodes).min(left);
+            nodes_left -= nodes;
+        }
+        let total = machine.nodes.iter().map(|node| node.count).sum();
+        let nodes = groups.iter().map(|group| group.nodes).sum();
+        if left > 0 || run.nodes.is_some_and(|asked| asked > total) {
+            let Run { p, q, threads, .. } = *run;
+            let full = machine.nodes.iter().map(|node| node.ranks(threads)).max().unwrap_or(1);
+            let fits = run.nodes.is_some_and(|asked| asked <= total);
+            return Err(match run.nodes {
+                Some(nodes) if fits => ScenarioError::Uneven { ranks: run.ranks(), nodes, full },
+                asked => ScenarioError::Nodes {
+                    p,
+                    q,
+                    threads,
+                    needed: asked.unwrap_or(nodes + left.div_ceil(full)),
+                    nodes: total,
+                },
+            });
+        }
+        let ranks_per_node = groups.iter().map(|group| group.ranks).max().unwrap_or(1);
+        let full = machine.nodes.iter().map(|node| node.ranks(1)).max().unwrap_or(1);
+        Ok(Self { groups, nodes, ranks_per_node, full })
+    }
+
+    fn check_memory(&self, run: &Run) -> Result<(), ScenarioError> {
+        let per_rank = 8.0 * (run.n as f64).powi(2) / run.ranks() as f64;
+        let free = |group: &Group| group.node.memory_bytes.saturating_sub(group.node.reserved_bytes);
+        let largest_n =
+            |group: &Group| (free(group) as f64 / 8.0 / group.ranks as f64 * run.ranks() as f64).sqrt() as usize;
+        let known = || self.groups.iter().filter(|group| group.node.memory_bytes > 0);
+        let Some(tightest) = known().min_by_key(|group| largest_n(group)) else { return Ok(()) };
+        if run.n <= largest_n(tightest) {
+            return Ok(());
+        }
+        Err(ScenarioError::Memory {
+            n: run.n,
+            node: tightest.node.name.clone(),
+            needed_bytes: (per_rank * tightest.ranks as f64) as u64,
+            free_bytes: free(tightest),
+            largest_n: largest_n(tightest),
+        })
+    }
+
+    /// Largest N whose matrix fits with this placement of P·Q ranks; `None` where no memory is known.
+    pub fn largest_n(&self, ranks: usize) -> Option<usize> {
+        let free = |group: &Group| group.node.memory_bytes.saturating_sub(group.node.reserved_bytes) as f64;
+        let known = self.groups.iter().filter(|group| group.node.memory_bytes > 0);
+        known.map(|group| (free(group) / 8.0 / group.ranks as f64 * ranks as f64).sqrt() as usize).min()
+    }
+
+    /// Ranks of this run that a layer joins which joins `ranks` on the full machine.
+    pub(super) fn joined(&self, ranks: usize) -> usize {
+        if ranks <= self.full {
+            return ranks.min(self.ranks_per_node);
+        }
+        (ranks as f64 * self.ranks_per_node as f64 / self.full as f64).ceil() as usize
+    }
+}

@@ -1,0 +1,71 @@
+//! γ: where a rank's speed is from.
+
+use space::machine::{Machine, Node, RateKernel};
+
+use super::{Choices, Group, Placement, Run, ScenarioError};
+use crate::mcl;
+
+/// Seconds per flop of a rank in matrix products, with its origin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gamma {
+    /// γ in seconds per flop.
+    pub s_per_flop: f64,
+    /// Where it is from, in words.
+    pub origin: String,
+}
+
+impl Gamma {
+    /// The speed of the slowest rank from the best source there is: the user's word, an accelerator's equation (10) of
+    /// \[MCL\], a measured rate of the node, the fitted DGEMM at this NB, a measured run of one rank, the peak.
+    pub(super) fn new(
+        model: &'static str,
+        machine: &Machine,
+        run: &Run,
+        placement: &Placement,
+        choices: &Choices,
+    ) -> Result<Self, ScenarioError> {
+        let of = |gflops: f64, origin: String| Self { s_per_flop: 1e-9 / gflops, origin };
+        if let Some(gflops) = choices.rank_gflops {
+            return Ok(of(gflops, "--rank-gflops".to_owned()));
+        }
+        if let Some(accelerator) = &machine.accelerator {
+            let origin = "[accelerator]: cores · flops_per_cycle · clock_hz".to_owned();
+            return Ok(Self { s_per_flop: mcl::accelerator(accelerator, choices.memory).0, origin });
+        }
+        let slowest = |key: fn(&Node) -> f64| slowest_rank(&placement.groups, run.threads, key);
+        if let Some(gflops) = slowest(|node| node.rate_gflops) {
+            return Ok(of(gflops, "[[node]] rate_gflops, per rank of the slowest node".to_owned()));
+        }
+        if let Some(s_per_flop) = fitted(machine, run) {
+            return Ok(Self { s_per_flop, origin: format!("[[rate]] dgemm at k = {}", run.nb) });
+        }
+        let alone = machine.measured.iter().filter(|measured| measured.ranks() == Some(1));
+        if let Some(measured) = alone.max_by_key(|measured| measured.n) {
+            return Ok(of(measured.rate_gflops, "[[measured]] run of one rank".to_owned()));
+        }
+        if let Some(gflops) = slowest(|node| node.peak_gflops) {
+            return Ok(of(gflops, "[[node]] peak_gflops: no run reaches it".to_owned()));
+        }
+        let what = "the speed of a rank ([[node]] rate_gflops or peak_gflops)".to_owned();
+        Err(ScenarioError::Missing { model, what, way_out: "give --rank-gflops" })
+    }
+}
+
+/// GFLOP/s of the slowest rank by a figure of whole nodes; `None` where one of the nodes lacks it.
+///
+/// A rank of `threads` threads has that part of its node's cores, also where the node is not full.
+fn slowest_rank(groups: &[Group], threads: usize, key: fn(&Node) -> f64) -> Option<f64> {
+    let rates = groups.iter().map(|group| key(group.node) / group.node.ranks(threads) as f64);
+    let slowest = rates.fold(f64::INFINITY, f64::min);
+    (slowest > 0.0 && slowest.is_finite()).then_some(slowest)
+}
+
+/// DGEMM of a large product at k = NB with as many threads, by its fitted rate.
+fn fitted(machine: &Machine, run: &Run) -> Option<f64> {
+    let nb = run.nb as f64;
+    let distance = |[low, high]: [f64; 2]| (low - nb).max(nb - high).max(0.0);
+    let rates = machine.rates.iter().filter(|rate| rate.kernel == RateKernel::Dgemm && rate.threads == run.threads);
+    let rate = rates.min_by(|a, b| distance(a.valid[2]).total_cmp(&distance(b.valid[2])))?;
+    // c₀ mnk + c₁ mn per 2mnk flops.
+    Some((rate.coefficients[0] + rate.coefficients[1] / nb) / 2.0)
+}

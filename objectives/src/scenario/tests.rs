@@ -1,0 +1,128 @@
+use space::domain::squarest;
+use space::machine::{Measured, published};
+
+use super::*;
+
+/// NB of the reconstruction; the paper does not give its own.
+const NB: usize = 1024;
+
+fn machine(name: &str) -> Machine {
+    published::find(name).unwrap().machine().unwrap()
+}
+
+fn run(n: usize, nb: usize, (p, q): (usize, usize), nodes: usize) -> Run {
+    Run { n, nb, p, q, nodes: Some(nodes), threads: 1 }
+}
+
+fn of(measured: &Measured) -> Run {
+    run(measured.n.unwrap(), NB, squarest(measured.ranks.unwrap()), measured.nodes.unwrap())
+}
+
+fn gflops(machine: &Machine, run: &Run, choices: &Choices) -> f64 {
+    let (model, _) = mcl(machine, run, choices).unwrap();
+    space::flops::rate_gflops(run.n, model.time_s(&run.problem()))
+}
+
+#[test]
+fn equivalent_memory_of_the_p100() {
+    let accelerator = machine("p100-cluster").accelerator.unwrap();
+    let (gamma_s, memory) = mcl::accelerator(&accelerator, Memory::Equivalent);
+    assert!((1e-12 / gamma_s - 4.67).abs() < 0.005);
+    assert!((8e-9 / memory.beta_s - 13.07).abs() < 0.01);
+    let (_, sum) = mcl::accelerator(&accelerator, Memory::SimpleSum);
+    assert!((8e-9 / sum.beta_s - 732.2).abs() < 0.1);
+}
+
+#[test]
+fn p100_as_published() {
+    let machine = machine("p100-cluster");
+    for (memory, paper) in [(Memory::Equivalent, 3840.0), (Memory::SimpleSum, 4347.0)] {
+        let ours = gflops(&machine, &run(44_000, NB, (1, 1), 1), &Choices { memory, ..Choices::default() });
+        println!("P100 N 44000 {memory:?}: ours {ours:.0}, paper {paper} GF, {:+.2} %", 100.0 * (ours / paper - 1.0));
+        assert!((ours / paper - 1.0).abs() < 0.005, "{ours} against {paper}");
+    }
+}
+
+/// Mean absolute difference to the paper's estimates over Table 5, in percent.
+fn table5_difference(choices: &Choices) -> f64 {
+    let machine = machine("p100-cluster");
+    let rows = &machine.measured;
+    assert_eq!(rows.len(), 15);
+    let off = |row: &Measured| (gflops(&machine, &of(row), choices) / row.published_model_gflops.unwrap() - 1.0).abs();
+    100.0 * rows.iter().map(off).sum::<f64>() / 15.0
+}
+
+#[test]
+fn table_5_with_the_stated_choices() {
+    let mean = table5_difference(&Choices { layering: Layering::Ends, ..Choices::default() });
+    println!("stated choices: mean difference {mean:.2} %");
+    assert!(mean <= 5.2, "{mean}");
+}
+
+#[test]
+fn table_5_with_all_three_layers() {
+    let of =
+        |update_coefficient, inner| table5_difference(&Choices { update_coefficient, inner, ..Choices::default() });
+    for inner in [InnerGrid::Square, InnerGrid::PrimesKeepGrid] {
+        let (two, three) = (of(2.0, inner), of(3.0, inner));
+        println!("three layers, {inner:?}: {two:.2} %, with the printed coefficient 3 {three:.2} %");
+        assert!(two <= 6.8 && three <= 10.4, "{two} {three}");
+    }
+}
+
+#[test]
+fn a_run_uses_the_layers_that_join_its_ranks() {
+    let machine = machine("p100-cluster");
+    let names = |run: Run, layering| {
+        let (model, _) = mcl(&machine, &run, &Choices { layering, ..Choices::default() }).unwrap();
+        model.layers.iter().map(|layer| format!("{} {}", layer.name, layer.ranks)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(run(1000, 10, (1, 1), 1), Layering::All), ["device memory 1"]);
+    assert_eq!(names(run(1000, 10, (1, 4), 1), Layering::All), ["device memory 1", "PCIe 4"]);
+    assert_eq!(names(run(1000, 10, (2, 2), 4), Layering::All), ["device memory 1", "InfiniBand 4"]);
+    assert_eq!(names(run(1000, 10, (2, 3), 2), Layering::All), ["device memory 1", "PCIe 3", "InfiniBand 6"]);
+    assert_eq!(names(run(1000, 10, (2, 3), 2), Layering::Ends), ["device memory 1", "InfiniBand 6"]);
+}
+
+#[test]
+fn what_does_not_fit_is_named_with_the_way_out() {
+    let p100 = machine("p100-cluster");
+    let refused = |machine: &Machine, run: Run| mcl(machine, &run, &Choices::default()).unwrap_err().to_string();
+    for (run, words) in [
+        (run(1000, 0, (1, 1), 1), "NB must be at least 1"),
+        (run(1000, 10, (5, 4), 5), "need 5 nodes, there are 4"),
+        (Run { nodes: None, ..run(1000, 10, (5, 4), 1) }, "need 5 nodes, there are 4"),
+        (run(1000, 10, (1, 3), 2), "do not spread evenly over 2 nodes"),
+        (run(1000, 10, (2, 4), 1), "do not spread evenly over 1 nodes of at most 4 ranks"),
+    ] {
+        assert!(refused(&p100, run).contains(words), "{}", refused(&p100, run));
+    }
+    let mut narrow = p100.clone();
+    narrow.layers.pop();
+    let text = refused(&narrow, run(1000, 10, (2, 4), 2));
+    assert!(text.contains("multiply to 4 ranks, P×Q = 8"), "{text}");
+    narrow.layers.clear();
+    assert!(refused(&narrow, run(1000, 10, (2, 2), 1)).contains("a [[layer]] that joins 4 ranks"));
+    let text = refused(&machine("ibm-x440"), run(32_768, 128, (4, 4), 4));
+    assert!(text.contains("lower N to at most 307") || text.contains("lower N to at most 308"), "{text}");
+    let theta = refused(&machine("theta"), run(1000, 336, (32, 101), 3232));
+    assert!(theta.contains("rate_gflops") && theta.contains("--rank-gflops"), "{theta}");
+    let latency = refused(&machine("isabella-hpc1"), Run { nodes: None, ..run(20_000, 128, (20, 40), 1) });
+    assert!(latency.contains("alpha_s of [[layer]] 1 (InfiniBand SDR)") && latency.contains("--alpha"), "{latency}");
+}
+
+#[test]
+fn unequal_nodes_go_at_the_pace_of_the_slowest_rank() {
+    let choices = Choices { alpha_s: Some(0.0), ..Choices::default() };
+    let whole = Run { nodes: None, ..run(20_000, 128, (20, 40), 1) };
+    let (model, gamma) = mcl(&machine("isabella-hpc1"), &whole, &choices).unwrap();
+    // Opteron 875: 35.2 GF on 8 cores.
+    assert!((1e-9 / model.gamma_s - 4.4).abs() < 1e-9 && gamma.origin.contains("peak"), "{gamma:?}");
+}
+
+#[test]
+fn one_rank_alone_costs_no_message() {
+    let (costs, _) = netlib(&machine("ibm-x440"), &run(4000, 128, (1, 1), 1), &Choices::default()).unwrap();
+    assert_eq!((costs.alpha_s, costs.beta_s), (0.0, 0.0));
+    assert!((1e-9 / costs.gamma_s - 1.24).abs() < 1e-9);
+}
