@@ -17,7 +17,9 @@ pub mod predict;
 pub mod real;
 pub mod runs;
 pub mod scenario;
+pub mod slem;
 pub mod timeline;
+pub mod weights;
 
 pub use failure::{Exit, Failure};
 pub use measurement::{Measurement, Objective};

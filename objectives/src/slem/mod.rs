@@ -1,0 +1,172 @@
+//! Weights by the second largest eigenvalue modulus: the fastest mixing Markov chain on the graph of the nodes.
+//!
+//! The way of \[SLEM-HPL\], equations (4)–(13). Work and messages of an equal distribution, weighed by how fast each
+//! node and link deals with them, make a data-flow matrix P₀ = Y ∘ A (8); [`scaling`] makes it doubly stochastic (9);
+//! [`fastest`] finds the doubly stochastic matrix Q* on the same graph whose second largest eigenvalue modulus is
+//! smallest (4)(5); Q* scaled back (12) has the weights on its diagonal, its trace that of A (13).
+//!
+//! What it assumes of units decides its result. On a complete graph Q* is 11ᵀ/n whatever the links, and with physical
+//! units the flops of a node outweigh its words by so much that the weights are the proportional ones to 1e-4. They
+//! leave them only when words count many times, see [`SlemOptions::message_unit`]. So this method is shown beside the
+//! others and never taken silently.
+//!
+//! Equal nodes are one group throughout: 500 nodes of 6 kinds cost as much as 6 nodes.
+
+pub mod fastest;
+mod newton;
+pub mod scaling;
+
+use crate::weights::{Cluster, NodeGroup};
+
+/// A symmetric matrix over nodes, in which the nodes of a group cannot be told apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grouped {
+    /// Nodes of each group, at least 1.
+    pub counts: Vec<usize>,
+    /// Diagonal entry of the nodes of each group.
+    pub diagonal: Vec<f64>,
+    /// Entry between a node of one group and one of another; on the diagonal between two nodes of one group.
+    pub between: Vec<Vec<f64>>,
+}
+
+/// What SLEM takes a word to be worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlemOptions {
+    /// Factor on the words of A; 1 counts a word sent at 1 GB/s like a flop computed at 1 GFLOP/s.
+    pub message_unit: f64,
+}
+
+impl Default for SlemOptions {
+    fn default() -> Self {
+        Self { message_unit: 1.0 }
+    }
+}
+
+/// The result, with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slem {
+    /// Diagonal of A_o, equation (13), of one node of each group: flops that it shall do.
+    pub diagonal: Vec<f64>,
+    /// Second largest eigenvalue modulus of Q*.
+    pub modulus: f64,
+    /// How far the modulus may be from the smallest possible.
+    pub gap: f64,
+    /// Iterations of the scaling (9).
+    pub iterations: usize,
+    /// Largest |row sum − 1| after them.
+    pub row_error: f64,
+    /// Factor by which an iteration shrinks the error in the end: (1 − λ)/2 with the smallest eigenvalue λ of the limit.
+    pub convergence: f64,
+    /// What was assumed of units, in words.
+    pub units: String,
+}
+
+/// Why SLEM has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SlemError {
+    /// No scaling makes the matrix doubly stochastic, or none that is found in time.
+    #[error(
+        "the scaling (9) leaves row sums {row_error:.1e} from 1 after {iterations} iterations; a node without speed or \
+         too slow a link is the cause, leave that node out"
+    )]
+    NotScaled {
+        /// Iterations made.
+        iterations: usize,
+        /// Largest |row sum − 1|.
+        row_error: f64,
+    },
+    /// The unit of words is no number above 0.
+    #[error("the message unit must be a finite number above 0, found {found}")]
+    Unit {
+        /// The unit.
+        found: f64,
+    },
+    /// The semidefinite program was not solved.
+    #[error("the semidefinite program stopped at a gap of {gap:.1e}; the speeds or links are too far apart")]
+    NotSolved {
+        /// Distance from the optimum, as far as known.
+        gap: f64,
+    },
+}
+
+/// Weights of the nodes of `cluster` for order `n`.
+///
+/// # Errors
+/// [`SlemError`].
+pub fn slem(cluster: &Cluster, n: usize, options: &SlemOptions) -> Result<Slem, SlemError> {
+    let found = options.message_unit;
+    if !(found.is_finite() && found > 0.0) {
+        return Err(SlemError::Unit { found });
+    }
+    let (joined, became) = cluster.joined();
+    let flow = data_flow(&joined, n, found);
+    let scaled = scaling::scale(&flow);
+    if scaled.row_error >= scaling::TOLERANCE {
+        return Err(SlemError::NotScaled { iterations: scaled.iterations, row_error: scaled.row_error });
+    }
+    let fastest = fastest::fastest(&scaled.matrix)?;
+    // (12): Q = E Q* E; only the diagonal is wanted.
+    let back: Vec<f64> = fastest.matrix.diagonal.iter().zip(&scaled.e).map(|(q, e)| q * e * e).collect();
+    let trace: f64 = back.iter().zip(&flow.counts).map(|(q, &count)| q * count as f64).sum();
+    let flops = flops(n);
+    Ok(Slem {
+        // (13), with trace(A) = F.
+        diagonal: became.iter().map(|&group| flops / trace * back[group]).collect(),
+        modulus: fastest.modulus,
+        gap: fastest.gap,
+        iterations: scaled.iterations,
+        row_error: scaled.row_error,
+        convergence: scaling::convergence(&scaled.matrix),
+        units: format!(
+            "speeds in GFLOP/s times F/n flops, F = 2N³/3; bandwidths in GB/s times 2N²/n words per pair of nodes (L and \
+             U), a word counted {found} times"
+        ),
+    })
+}
+
+fn flops(n: usize) -> f64 {
+    2.0 / 3.0 * (n as f64).powi(3)
+}
+
+/// P₀ = Y ∘ A, equation (8): Y has the speeds in GFLOP/s on its diagonal and the bandwidths in GB/s beside it; A the
+/// flops of a node with an equal share, F/n, and the words that HPL sends between two nodes. The n − 1 receivers of L
+/// and of U get N²/2 words each; spread over the n(n − 1)/2 pairs that is N²/n of each.
+fn data_flow(cluster: &Cluster, n: usize, message_unit: f64) -> Grouped {
+    let (nodes, groups) = (cluster.nodes() as f64, cluster.groups());
+    let (work, words) = (flops(n) / nodes, message_unit * 2.0 * (n as f64).powi(2) / nodes);
+    let alone = |group: &NodeGroup| group.count == 1;
+    let between = |g: usize, h: usize| if g == h && alone(&groups[g]) { 0.0 } else { words * cluster.link(g, h) };
+    Grouped {
+        counts: groups.iter().map(|group| group.count).collect(),
+        diagonal: groups.iter().map(|group| group.speed_gflops * work).collect(),
+        between: (0..groups.len()).map(|g| (0..groups.len()).map(|h| between(g, h)).collect()).collect(),
+    }
+}
+
+impl Grouped {
+    /// Sum over the row of a node of group `g`.
+    pub fn row_sum(&self, g: usize) -> f64 {
+        let others = |h: usize| (self.counts[h] - usize::from(g == h)) as f64;
+        self.diagonal[g] + (0..self.counts.len()).map(|h| others(h) * self.between[g][h]).sum::<f64>()
+    }
+
+    /// Eigenvalues, ascending: those of the matrix between groups, and of each group with several nodes the one of the
+    /// vectors that differ inside it only.
+    pub fn eigenvalues(&self) -> Vec<f64> {
+        let groups = self.counts.len();
+        let root = |g: usize| (self.counts[g] as f64).sqrt();
+        let quotient = faer::Mat::from_fn(groups, groups, |g, h| {
+            let inside = if g == h { self.diagonal[g] - self.between[g][g] } else { 0.0 };
+            inside + root(g) * root(h) * self.between[g][h]
+        });
+        let mut values =
+            quotient.self_adjoint_eigenvalues(faer::Side::Lower).unwrap_or_else(|_| vec![f64::NAN; groups]);
+        let several = (0..groups).filter(|&g| self.counts[g] > 1);
+        values.extend(several.map(|g| self.diagonal[g] - self.between[g][g]));
+        values.sort_by(f64::total_cmp);
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests;

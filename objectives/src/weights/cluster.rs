@@ -1,0 +1,351 @@
+//! The nodes that share a matrix: groups of equal ones, with the links between them.
+
+use space::machine::{Machine, Node};
+
+use crate::slem::SlemError;
+
+/// Two directions of a link may differ by this much of the faster before somebody must have erred.
+const MAX_ASYMMETRY: f64 = 0.25;
+
+/// Some equal nodes. Each runs one process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeGroup {
+    /// Name of the group.
+    pub name: String,
+    /// Number of nodes, at least 1.
+    pub count: usize,
+    /// Rate of one node in GFLOP/s while all work; 0 for a node that shall get nothing.
+    pub speed_gflops: f64,
+    /// Memory of one node in bytes.
+    pub memory_bytes: u64,
+    /// Part of it that the matrix cannot have.
+    pub reserved_bytes: u64,
+}
+
+/// Groups of nodes and the bandwidths between them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cluster {
+    groups: Vec<NodeGroup>,
+    /// Bandwidth in GB/s from a node of one group to a node of another; on the diagonal to another node of the group.
+    links: Vec<Vec<f64>>,
+}
+
+/// Why there are no weights.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum WeightsError {
+    /// The list of nodes is empty.
+    #[error("no nodes: give at least one [[node]] with count 1 or more")]
+    NoNodes,
+    /// The speed of a node is no speed.
+    #[error("node {node}: its speed must be a finite number of at least 0, found {found}")]
+    Speed {
+        /// The group.
+        node: String,
+        /// Its speed.
+        found: f64,
+    },
+    /// Nothing is known of a node's speed.
+    #[error(
+        "node {node} has neither rate_gflops nor peak_gflops; measure it with hpl-tune survey, or write one of them"
+    )]
+    NoSpeed {
+        /// The group.
+        node: String,
+    },
+    /// Nothing is known of a node's memory.
+    #[error("node {node}: memory_bytes is missing; write it, as it limits the node's share")]
+    NoMemory {
+        /// The group.
+        node: String,
+    },
+    /// No node can do anything.
+    #[error("all speeds are 0; at least one node must be faster than that")]
+    AllZero,
+    /// Nothing is known of a link.
+    #[error(
+        "nothing is known of the link {} – {}; write a [[link]] with gbytes_per_s, link_gbytes_per_s of both nodes, or a \
+         [[layer]]", between[0], between[1]
+    )]
+    NoLink {
+        /// The two groups.
+        between: [String; 2],
+    },
+    /// A bandwidth is none.
+    #[error("link {} – {}: its bandwidth must be a finite number of at least 0, found {found}", between[0], between[1])]
+    Link {
+        /// The two groups.
+        between: [String; 2],
+        /// The bandwidth in GB/s.
+        found: f64,
+    },
+    /// The two directions of a link differ.
+    #[error(
+        "link {} – {} is asymmetric: {there} GB/s one way, {back} GB/s the other; measure it again, or give one [[link]]",
+        between[0], between[1]
+    )]
+    Asymmetric {
+        /// The two groups.
+        between: [String; 2],
+        /// First to second, in GB/s.
+        there: f64,
+        /// Second to first, in GB/s.
+        back: f64,
+    },
+    /// Some nodes cannot be reached from others.
+    #[error("no chain of links joins {} and {}; add a [[link]], or leave one side out", apart[0], apart[1])]
+    Disconnected {
+        /// Two groups that are apart.
+        apart: [String; 2],
+    },
+    /// There are more or fewer numbers than groups of nodes.
+    #[error("{found} {what} for {wanted} groups of nodes; give one of each group, in their order")]
+    Count {
+        /// What there is a wrong number of.
+        what: &'static str,
+        /// Groups of nodes.
+        wanted: usize,
+        /// Numbers found.
+        found: usize,
+    },
+    /// The grid does not take every node once.
+    #[error("P={p} Q={q} takes {} nodes, there are {nodes}; give P and Q with P·Q = {nodes}", p * q)]
+    GridSize {
+        /// Process rows.
+        p: usize,
+        /// Process columns.
+        q: usize,
+        /// Nodes.
+        nodes: usize,
+    },
+    /// A node would have to hold more than it can.
+    #[error(
+        "node {node} holds {:.2} GB, its share at N={n} needs {:.2} GB; lower N to {largest_n}",
+        *has_bytes / 1e9, *needed_bytes / 1e9
+    )]
+    Memory {
+        /// The group.
+        node: String,
+        /// What one node has for the matrix.
+        has_bytes: f64,
+        /// What its share takes.
+        needed_bytes: f64,
+        /// Order.
+        n: usize,
+        /// Largest order with these shares.
+        largest_n: usize,
+    },
+    /// The nodes together cannot hold the matrix.
+    #[error("N={n} needs more memory than all nodes have; lower N to {largest_n}")]
+    NoRoom {
+        /// Order.
+        n: usize,
+        /// Largest order that fits.
+        largest_n: usize,
+    },
+    /// A block of no columns.
+    #[error("NB must be at least 1, found 0")]
+    NoBlock,
+    /// The SLEM method has no answer.
+    #[error("SLEM: {0}")]
+    Slem(#[from] SlemError),
+}
+
+impl Cluster {
+    /// The cluster of these groups; `links[g][h]` in GB/s, of which the smaller of both directions counts.
+    ///
+    /// # Errors
+    /// [`WeightsError`] that names the node or link that cannot be.
+    pub fn new(groups: Vec<NodeGroup>, links: Vec<Vec<f64>>) -> Result<Self, WeightsError> {
+        if groups.iter().map(|group| group.count).sum::<usize>() == 0 {
+            return Err(WeightsError::NoNodes);
+        }
+        let wanted = groups.len();
+        let count =
+            |what, found| if found == wanted { Ok(()) } else { Err(WeightsError::Count { what, wanted, found }) };
+        count("rows of the link matrix", links.len())?;
+        links.iter().try_for_each(|row| count("columns of the link matrix", row.len()))?;
+        if let Some(bad) = groups.iter().find(|group| !(group.speed_gflops.is_finite() && group.speed_gflops >= 0.0)) {
+            return Err(WeightsError::Speed { node: bad.name.clone(), found: bad.speed_gflops });
+        }
+        if groups.iter().all(|group| group.speed_gflops == 0.0) {
+            return Err(WeightsError::AllZero);
+        }
+        let mut cluster = Self { groups, links };
+        cluster.settle_links()?;
+        cluster.check_connected()?;
+        Ok(cluster)
+    }
+
+    /// The cluster of a machine description: the speed of a node is its `rate_gflops`, else its `peak_gflops`; a link is
+    /// its `[[link]]`, else the slower `link_gbytes_per_s` of its nodes, else that of the outermost `[[layer]]`.
+    ///
+    /// # Errors
+    /// [`WeightsError`] that names what is missing.
+    pub fn from_machine(machine: &Machine) -> Result<Self, WeightsError> {
+        let nodes = &machine.nodes;
+        let groups = nodes.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+        let layer = machine.layers.last().map(|layer| 8e-9 / (layer.beta_s_per_word * layer.shared_by as f64));
+        let layer = layer.filter(|bandwidth| bandwidth.is_finite());
+        let given = |g: &Node, h: &Node| {
+            let link = machine.links.iter().find(|link| link.nodes == [g.name.clone(), h.name.clone()]);
+            link.map(|link| link.gbytes_per_s)
+        };
+        let bandwidth = |g: usize, h: usize| {
+            let (from, to) = (&nodes[g], &nodes[h]);
+            let slower = from.link_gbytes_per_s.min(to.link_gbytes_per_s);
+            // A single node has no link to one of its own kind.
+            let nobody = (g == h && from.count == 1).then_some(0.0);
+            let known = given(from, to).or_else(|| given(to, from)).or((slower > 0.0).then_some(slower));
+            known
+                .or(layer)
+                .or(nobody)
+                .ok_or_else(|| WeightsError::NoLink { between: [from.name.clone(), to.name.clone()] })
+        };
+        let row = |g| (0..nodes.len()).map(|h| bandwidth(g, h)).collect();
+        Self::new(groups, (0..nodes.len()).map(row).collect::<Result<_, _>>()?)
+    }
+
+    /// The same with groups joined that nothing distinguishes but their names, and the group that each has become.
+    pub fn joined(&self) -> (Self, Vec<usize>) {
+        let mut first: Vec<usize> = Vec::new();
+        let mut became = Vec::with_capacity(self.groups.len());
+        for g in 0..self.groups.len() {
+            let known = first.iter().position(|&h| self.alike(g, h));
+            became.push(known.unwrap_or(first.len()));
+            if known.is_none() {
+                first.push(g);
+            }
+        }
+        let mut groups: Vec<NodeGroup> =
+            first.iter().map(|&g| NodeGroup { count: 0, ..self.groups[g].clone() }).collect();
+        let mut links: Vec<Vec<f64>> =
+            first.iter().map(|&g| first.iter().map(|&h| self.links[g][h]).collect()).collect();
+        for (g, &to) in became.iter().enumerate() {
+            if g != first[to] {
+                links[to][to] = self.links[g][first[to]];
+            }
+            groups[to].count += self.groups[g].count;
+        }
+        (Self { groups, links }, became)
+    }
+
+    /// The groups, in the order given.
+    pub fn groups(&self) -> &[NodeGroup] {
+        &self.groups
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// Bandwidth between a node of group `g` and another of group `h`, in GB/s; 0 where there is no link.
+    pub fn link(&self, g: usize, h: usize) -> f64 {
+        self.links[g][h]
+    }
+
+    /// Bandwidth between a node of group `g` and the others, in GB/s: the harmonic mean over the nodes that it is linked
+    /// to, so that a word for each of them takes this long on average. Infinite for a node without others.
+    pub fn port(&self, g: usize) -> f64 {
+        let (mut nodes, mut time) = (0.0, 0.0);
+        for (h, group) in self.groups.iter().enumerate() {
+            let (others, bandwidth) = (group.count - usize::from(g == h && group.count > 0), self.links[g][h]);
+            if bandwidth > 0.0 {
+                nodes += others as f64;
+                time += others as f64 / bandwidth;
+            }
+        }
+        if time > 0.0 { nodes / time } else { f64::INFINITY }
+    }
+
+    /// Shares of the nodes that are in proportion to `speeds`, one per group: together 1.
+    ///
+    /// # Errors
+    /// [`WeightsError`] for speeds that are negative, not finite, all 0, or not one per group.
+    pub fn normalised(&self, speeds: &[f64]) -> Result<Vec<f64>, WeightsError> {
+        let (wanted, found) = (self.groups.len(), speeds.len());
+        if wanted != found {
+            return Err(WeightsError::Count { what: "speeds", wanted, found });
+        }
+        let largest = speeds.iter().copied().fold(0.0, f64::max);
+        if let Some((group, &found)) = self.groups.iter().zip(speeds).find(|(_, s)| !(s.is_finite() && **s >= 0.0)) {
+            return Err(WeightsError::Speed { node: group.name.clone(), found });
+        }
+        let sum: f64 =
+            self.groups.iter().zip(speeds).map(|(group, speed)| group.count as f64 * (speed / largest)).sum();
+        if largest == 0.0 || sum == 0.0 {
+            return Err(WeightsError::AllZero);
+        }
+        Ok(speeds.iter().map(|speed| speed / largest / sum).collect())
+    }
+
+    fn names(&self, g: usize, h: usize) -> [String; 2] {
+        [g, h].map(|at| self.groups[at].name.clone())
+    }
+
+    /// Checks each link and takes the smaller of both directions.
+    fn settle_links(&mut self) -> Result<(), WeightsError> {
+        for g in 0..self.groups.len() {
+            for h in 0..=g {
+                let (there, back) = (self.links[h][g], self.links[g][h]);
+                let between = self.names(h, g);
+                if let Some(found) = [there, back].into_iter().find(|b| !(b.is_finite() && *b >= 0.0)) {
+                    return Err(WeightsError::Link { between, found });
+                }
+                if (there - back).abs() > MAX_ASYMMETRY * there.max(back) {
+                    return Err(WeightsError::Asymmetric { between, there, back });
+                }
+                self.links[g][h] = there.min(back);
+                self.links[h][g] = there.min(back);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each node is reached from the first.
+    fn check_connected(&self) -> Result<(), WeightsError> {
+        let filled = |g: &usize| self.groups[*g].count > 0;
+        let all: Vec<usize> = (0..self.groups.len()).filter(filled).collect();
+        let (mut reached, mut new) = (vec![false; self.groups.len()], vec![all[0]]);
+        reached[all[0]] = true;
+        while let Some(g) = new.pop() {
+            for &h in &all {
+                if self.links[g][h] > 0.0 && !reached[h] {
+                    reached[h] = true;
+                    new.push(h);
+                }
+            }
+        }
+        let lost = all.iter().find(|&&g| !reached[g]).map(|&g| self.names(all[0], g));
+        // Nodes of one group without links among them must meet in another.
+        let alone = (all.len() == 1 && self.groups[all[0]].count > 1 && self.links[all[0]][all[0]] == 0.0)
+            .then(|| self.names(all[0], all[0]));
+        lost.or(alone).map_or(Ok(()), |apart| Err(WeightsError::Disconnected { apart }))
+    }
+
+    /// Whether nodes of the two groups could change places.
+    fn alike(&self, g: usize, h: usize) -> bool {
+        let [a, b] = [g, h].map(|at| &self.groups[at]);
+        let inside = |at: usize| self.groups[at].count == 1 || self.links[at][at] == self.links[g][h];
+        let same =
+            (a.speed_gflops, a.memory_bytes, a.reserved_bytes) == (b.speed_gflops, b.memory_bytes, b.reserved_bytes);
+        let others = |at: &usize| *at != g && *at != h;
+        same && inside(g)
+            && inside(h)
+            && (0..self.groups.len()).filter(others).all(|at| self.links[g][at] == self.links[h][at])
+    }
+}
+
+fn group(node: &Node) -> Result<NodeGroup, WeightsError> {
+    if node.memory_bytes == 0 {
+        return Err(WeightsError::NoMemory { node: node.name.clone() });
+    }
+    let known = [node.rate_gflops, node.peak_gflops].into_iter().find(|speed| *speed > 0.0);
+    Ok(NodeGroup {
+        name: node.name.clone(),
+        count: node.count,
+        speed_gflops: known.ok_or_else(|| WeightsError::NoSpeed { node: node.name.clone() })?,
+        memory_bytes: node.memory_bytes,
+        reserved_bytes: node.reserved_bytes,
+    })
+}

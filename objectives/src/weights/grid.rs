@@ -1,0 +1,112 @@
+//! Shares of nodes as weights of process rows and columns.
+
+use space::{Share, Weights};
+
+use super::{Cluster, WeightsError, memory};
+
+/// How the shares of the nodes of a row or column become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Combine {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The smallest, as \[HPL-GPU\] does: the slowest node sets the pace.
+    Minimum,
+}
+
+/// Nodes on a P×Q grid, one process each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Process rows.
+    pub p: usize,
+    /// Process columns.
+    pub q: usize,
+    /// Group of the node at row i and column j: entry i + j·P.
+    pub groups: Vec<usize>,
+    /// Share of each process row, together 1.
+    pub rows: Vec<f64>,
+    /// Share of each process column, together 1.
+    pub columns: Vec<f64>,
+}
+
+impl Grid {
+    /// Places the nodes by falling share, down one process column after the other, so that equal nodes meet in a
+    /// column: a node's part is its row's share times its column's, which fits unequal nodes the better the more equal
+    /// those of a column are.
+    ///
+    /// # Errors
+    /// [`WeightsError::GridSize`] unless P·Q is the number of nodes.
+    pub fn place(
+        cluster: &Cluster,
+        shares: &[f64],
+        p: usize,
+        q: usize,
+        combine: Combine,
+    ) -> Result<Self, WeightsError> {
+        let nodes = cluster.nodes();
+        if p.checked_mul(q) != Some(nodes) {
+            return Err(WeightsError::GridSize { p, q, nodes });
+        }
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        let speed = |g: usize| cluster.groups()[g].speed_gflops;
+        order.sort_by(|&g, &h| shares[h].total_cmp(&shares[g]).then(speed(h).total_cmp(&speed(g))));
+        let groups: Vec<usize> =
+            order.into_iter().flat_map(|g| std::iter::repeat_n(g, cluster.groups()[g].count)).collect();
+        let combined = |of: &mut dyn Iterator<Item = usize>| {
+            let shares: Vec<f64> = of.map(|at| shares[groups[at]]).collect();
+            match combine {
+                Combine::Mean => shares.iter().sum::<f64>() / shares.len() as f64,
+                Combine::Minimum => shares.into_iter().fold(f64::INFINITY, f64::min),
+            }
+        };
+        let rows = (0..p).map(|i| combined(&mut (0..q).map(|j| i + j * p))).collect();
+        let columns = (0..q).map(|j| combined(&mut (0..p).map(|i| i + j * p))).collect();
+        Ok(Self { p, q, rows: normalised(rows)?, columns: normalised(columns)?, groups })
+    }
+
+    /// Part of the matrix of the node at row `i` and column `j`.
+    pub fn part(&self, i: usize, j: usize) -> f64 {
+        self.rows[i] * self.columns[j]
+    }
+
+    /// The weights for the engine; a grid of one row or column has no use for the other's.
+    ///
+    /// # Panics
+    /// When a share is negative or no number, which no grid made by [`place`](Self::place) has.
+    pub fn weights(&self) -> Weights {
+        let share = |share: &f64| Share::new(*share).expect("a share of a grid");
+        let shares = |of: &[f64]| if of.len() == 1 { Vec::new() } else { of.iter().map(share).collect() };
+        Weights { rows: shares(&self.rows), columns: shares(&self.columns) }
+    }
+
+    /// Refuses a grid on which a node has more of the matrix than it can hold.
+    ///
+    /// # Errors
+    /// [`WeightsError::Memory`] of the node that is shortest of memory.
+    pub fn check_memory(&self, cluster: &Cluster, n: usize) -> Result<(), WeightsError> {
+        let caps = memory::caps(cluster, n);
+        let places = (0..self.q).flat_map(|j| (0..self.p).map(move |i| (i, j)));
+        let tight = |&(i, j): &(usize, usize)| self.part(i, j) / caps[self.groups[i + j * self.p]];
+        let Some((i, j)) = places.max_by(|a, b| tight(a).total_cmp(&tight(b))) else { return Ok(()) };
+        let ratio = tight(&(i, j));
+        // Shares that a node can just hold are not refused for their last bit.
+        if ratio <= 1.0 + 1e-9 {
+            return Ok(());
+        }
+        let group = &cluster.groups()[self.groups[i + j * self.p]];
+        let matrix_bytes = 8.0 * (n as f64).powi(2);
+        Err(WeightsError::Memory {
+            node: group.name.clone(),
+            has_bytes: caps[self.groups[i + j * self.p]] * matrix_bytes,
+            needed_bytes: self.part(i, j) * matrix_bytes,
+            n,
+            largest_n: (n as f64 / ratio.sqrt()) as usize,
+        })
+    }
+}
+
+fn normalised(shares: Vec<f64>) -> Result<Vec<f64>, WeightsError> {
+    let sum: f64 = shares.iter().sum();
+    // The minimum over columns that all hold an idle node.
+    if sum > 0.0 { Ok(shares.into_iter().map(|share| share / sum).collect()) } else { Err(WeightsError::AllZero) }
+}

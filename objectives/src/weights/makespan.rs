@@ -1,0 +1,38 @@
+//! What shares promise: the time of a run on unequal nodes, step by step.
+//!
+//! In each step every node updates its part of the trailing matrix, receives its rows of the panel when Q > 1, and
+//! exchanges its part of U when P > 1; the slowest node ends the step. Parts are counted in blocks as the engine deals
+//! them, so that few blocks per node show. Panels, latencies and look-ahead are not in it: what it says of shares
+//! compares them with each other, and is an upper bound of the rate where messages are few.
+
+use hpl::layout::Axis;
+
+use super::{Cluster, Grid};
+
+/// Predicted time of factoring order `n` in blocks of `nb` on the nodes of `grid`, in seconds.
+pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
+    let (rows, columns) = (Axis::weighted(n, nb, &grid.rows), Axis::weighted(n, nb, &grid.columns));
+    // Seconds per flop and per byte of the node at each place.
+    let costs: Vec<(f64, f64)> =
+        grid.groups.iter().map(|&g| (1e-9 / cluster.groups()[g].speed_gflops, 1e-9 / cluster.port(g))).collect();
+    let mut total_s = 0.0;
+    for k in 0..rows.blocks() {
+        let (start, jb) = (rows.block(k).start, rows.block(k).len());
+        let left = |axis: &Axis, at: usize| (axis.local_len(at) - axis.local_from(at, start + jb)) as f64;
+        let mp: Vec<f64> = (0..grid.p).map(|i| left(&rows, i)).collect();
+        let mut slowest_s: f64 = 0.0;
+        for j in 0..grid.q {
+            let nq = left(&columns, j);
+            for (i, mp) in mp.iter().enumerate() {
+                let (flop_s, byte_s) = costs[i + j * grid.p];
+                let jb = jb as f64;
+                let compute_s = if mp * nq > 0.0 { 2.0 * mp * nq * jb * flop_s } else { 0.0 };
+                let panel = if grid.q > 1 && nq > 0.0 { mp * jb } else { 0.0 };
+                let u = if grid.p > 1 { nq * jb } else { 0.0 };
+                slowest_s = slowest_s.max(compute_s + 8.0 * (panel + u) * byte_s);
+            }
+        }
+        total_s += slowest_s;
+    }
+    total_s
+}

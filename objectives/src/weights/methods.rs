@@ -1,0 +1,90 @@
+//! How nodes get their shares.
+
+use super::{Cluster, WeightsError};
+use crate::slem::{self, Slem, SlemOptions};
+
+/// A way from what is known of nodes to their shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Each node the same.
+    Equal,
+    /// In proportion to the speeds.
+    Proportional,
+    /// Fastest mixing of the graph that work and messages make, see [`slem`].
+    Slem,
+    /// Equal times of computing and messages, in closed form.
+    Model,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Equal, Self::Proportional, Self::Slem, Self::Model];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Proportional => "proportional",
+            Self::Slem => "slem",
+            Self::Model => "model",
+        }
+    }
+
+    /// Share of one node of each group at order `n`, all nodes together 1, whatever their memory; with the report of
+    /// [`Method::Slem`].
+    ///
+    /// # Errors
+    /// [`WeightsError`] where the method has no answer.
+    pub fn shares(
+        self,
+        cluster: &Cluster,
+        n: usize,
+        options: &SlemOptions,
+    ) -> Result<(Vec<f64>, Option<Slem>), WeightsError> {
+        let of_speeds = |speed: fn(f64) -> f64| {
+            let speeds: Vec<f64> = cluster.groups().iter().map(|group| speed(group.speed_gflops)).collect();
+            cluster.normalised(&speeds)
+        };
+        match self {
+            Self::Equal => Ok((of_speeds(|_| 1.0)?, None)),
+            Self::Proportional => Ok((of_speeds(|speed| speed)?, None)),
+            Self::Model => Ok((model(cluster, n)?, None)),
+            Self::Slem => {
+                let slem = slem::slem(cluster, n, options)?;
+                Ok((cluster.normalised(&slem.diagonal)?, Some(slem)))
+            }
+        }
+    }
+}
+
+/// The shares at which every node takes the same time T over its flops and words,
+///
+///     w = max(0, (T − V_L/bw) / (F/ε + V_U/bw)),   F = 2N³/3,   V_L = V_U = 4N² bytes,
+///
+/// with T found by bisection: the shares are to be 1 together. V_L is what a node receives of L whatever its share, V_U
+/// what it sends and receives of U in proportion to it. Ours; a node too slow to receive L gets nothing.
+fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
+    let n = n as f64;
+    let (flops, bytes) = (2.0 / 3.0 * n.powi(3), 4.0 * n.powi(2));
+    let costs: Vec<(f64, f64)> = cluster
+        .groups()
+        .iter()
+        .enumerate()
+        .map(|(g, group)| {
+            let message_s = bytes / (cluster.port(g) * 1e9);
+            (message_s, flops / (group.speed_gflops * 1e9) + message_s)
+        })
+        .collect();
+    let shares =
+        |time_s: f64| costs.iter().map(move |(fixed_s, per_share_s)| ((time_s - fixed_s) / per_share_s).max(0.0));
+    let sum = |time_s: f64| shares(time_s).zip(cluster.groups()).map(|(w, group)| w * group.count as f64).sum::<f64>();
+    // The fastest node alone is slow enough.
+    let alone = costs.iter().map(|(fixed_s, per_share_s)| fixed_s + per_share_s).fold(f64::INFINITY, f64::min);
+    let (mut low, mut high) = (0.0, alone);
+    // Until the interval is two neighbouring numbers.
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        if sum(middle) < 1.0 { low = middle } else { high = middle }
+    }
+    cluster.normalised(&shares(high).collect::<Vec<_>>())
+}

@@ -1,0 +1,110 @@
+//! Weights of unequal nodes: how much of the matrix each is dealt.
+//!
+//! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, all shares together 1;
+//! [`memory`] bends them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
+//! [`makespan`] says what to expect. [`advise`] does all of it for one method, N included.
+
+mod cluster;
+mod grid;
+pub mod makespan;
+pub mod memory;
+mod methods;
+mod ranks;
+
+pub use cluster::{Cluster, NodeGroup, WeightsError};
+pub use grid::{Combine, Grid};
+pub use memory::Memory;
+pub use methods::Method;
+pub use ranks::rank_counts;
+
+use crate::slem::{Slem, SlemOptions};
+
+/// What is asked of [`advise`] beside the nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// How nodes get their shares.
+    pub method: Method,
+    /// What their memory does to the shares.
+    pub memory: Memory,
+    /// How the shares of the nodes of a row or column become one.
+    pub combine: Combine,
+    /// Process rows and columns, one process per node.
+    pub grid: (usize, usize),
+    /// Blocking factor, at least 1.
+    pub nb: usize,
+    /// Order; `None` for the one with the best predicted rate.
+    pub n: Option<usize>,
+    /// Units of SLEM.
+    pub slem: SlemOptions,
+}
+
+/// Weights by one method, with what they promise.
+#[derive(Debug, Clone)]
+pub struct Advice {
+    /// How the shares came about.
+    pub method: Method,
+    /// Order that they are for.
+    pub n: usize,
+    /// Share of one node of each group, in the order of the cluster's groups.
+    pub shares: Vec<f64>,
+    /// The shares on the grid.
+    pub grid: Grid,
+    /// Predicted time in seconds, see [`makespan`].
+    pub predicted_time_s: f64,
+    /// GFLOP/s of the predicted time.
+    pub predicted_rate_gflops: f64,
+    /// What the SLEM method has to say of itself.
+    pub slem: Option<Slem>,
+}
+
+/// Parts of the largest order that are tried when N is free.
+const ORDERS: std::ops::RangeInclusive<usize> = 16..=40;
+
+/// Shares by one method, bent to memory, on the grid, with the order that promises most.
+///
+/// With N free, 25 orders from 0.4 to 1 times the largest are tried: a large one has less to send, a smaller one leaves
+/// memory to follow the speeds.
+///
+/// # Errors
+/// [`WeightsError`].
+pub fn advise(cluster: &Cluster, request: &Request) -> Result<Advice, WeightsError> {
+    if request.nb == 0 {
+        return Err(WeightsError::NoBlock);
+    }
+    if let Some(n) = request.n {
+        return advise_at(cluster, request, n);
+    }
+    let largest = memory::largest_n(cluster);
+    let order = |part: usize| (largest * part / ORDERS.end() / request.nb * request.nb).max(1);
+    let mut best: Result<Advice, WeightsError> = Err(WeightsError::NoRoom { n: order(*ORDERS.start()), largest_n: 0 });
+    for advice in ORDERS.map(|part| advise_at(cluster, request, order(part))) {
+        match (&best, advice) {
+            (Ok(best), Ok(advice)) if advice.predicted_rate_gflops <= best.predicted_rate_gflops => (),
+            (Ok(_), Err(_)) => (),
+            (_, advice) => best = advice,
+        }
+    }
+    best
+}
+
+/// The same for one order.
+fn advise_at(cluster: &Cluster, request: &Request, n: usize) -> Result<Advice, WeightsError> {
+    let (wanted, slem) = request.method.shares(cluster, n, &request.slem)?;
+    let shares = request.memory.bend(cluster, &wanted, n)?;
+    let (p, q) = request.grid;
+    let grid = Grid::place(cluster, &shares, p, q, request.combine)?;
+    grid.check_memory(cluster, n)?;
+    let predicted_time_s = makespan::time_s(cluster, &grid, n, request.nb);
+    Ok(Advice {
+        method: request.method,
+        n,
+        shares,
+        grid,
+        predicted_time_s,
+        predicted_rate_gflops: space::flops::rate_gflops(n, predicted_time_s),
+        slem,
+    })
+}
+
+#[cfg(test)]
+mod tests;
