@@ -4,6 +4,7 @@
 //! (the main loop), then the phases it calls.
 
 pub mod affinity;
+pub mod balance;
 pub mod bcast;
 pub mod comm;
 mod error;
@@ -16,6 +17,7 @@ pub mod kernels;
 pub mod layout;
 pub mod mat;
 pub mod matgen;
+pub mod matvec;
 mod panel;
 pub mod phases;
 pub mod picture;

@@ -1,0 +1,93 @@
+//! The six states by which \[Roadrunner\] balances a host and an accelerator.
+
+use super::Times;
+
+/// Where the machine is. `Stop1` and `Stop2` are left no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The first iteration, by the peaks.
+    Init,
+    /// The second, by the rates of the first.
+    Perf,
+    /// One less while that helps.
+    Dec,
+    /// One more while that helps.
+    Inc,
+    /// The host is too slow for any part.
+    Stop1,
+    /// The best ratio is found.
+    Stop2,
+}
+
+/// The host's share is 1/ratio of a whole ratio; ratio 0 leaves it nothing.
+#[derive(Debug, Clone)]
+pub struct SixState {
+    state: State,
+    ratio: u32,
+    last_whole_s: f64,
+    /// The ratio of the last iteration but one.
+    last_ratio: u32,
+}
+
+impl SixState {
+    /// Starts with the ratio of the peaks, accelerator to host, rounded down; at least 1.
+    pub fn new(peak_ratio: f64) -> Self {
+        Self { state: State::Init, ratio: (peak_ratio as u32).max(1), last_whole_s: f64::INFINITY, last_ratio: 0 }
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The ratio of the next iteration; when settled the one to keep.
+    pub fn ratio(&self) -> u32 {
+        self.ratio
+    }
+
+    pub(super) fn share(&self) -> f64 {
+        if self.ratio == 0 { 0.0 } else { 1.0 / f64::from(self.ratio) }
+    }
+
+    pub(super) fn settled(&self) -> bool {
+        matches!(self.state, State::Stop1 | State::Stop2)
+    }
+
+    pub(super) fn observe(&mut self, times: &Times) {
+        let Times { slow_s, fast_s, whole_s } = *times;
+        match self.state {
+            State::Init if slow_s >= fast_s => (self.state, self.ratio) = (State::Stop1, 0),
+            State::Init => {
+                let share = self.share();
+                let ratio = (1.0 - share) / fast_s / (share / slow_s);
+                self.state = State::Perf;
+                self.go_to((ratio as u32).max(1), f64::INFINITY);
+            }
+            State::Perf => {
+                self.state = if slow_s < fast_s { State::Dec } else { State::Inc };
+                self.step(whole_s);
+            }
+            State::Dec | State::Inc if whole_s > self.last_whole_s => self.stop(),
+            State::Dec | State::Inc => self.step(whole_s),
+            State::Stop1 | State::Stop2 => (),
+        }
+    }
+
+    /// One ratio further in the direction of the state.
+    fn step(&mut self, whole_s: f64) {
+        match self.state {
+            // A host that shall get all is as far as it goes.
+            State::Dec if self.ratio == 1 => self.state = State::Stop2,
+            State::Dec => self.go_to(self.ratio - 1, whole_s),
+            _ => self.go_to(self.ratio + 1, whole_s),
+        }
+    }
+
+    fn go_to(&mut self, ratio: u32, whole_s: f64) {
+        (self.last_ratio, self.last_whole_s, self.ratio) = (self.ratio, whole_s, ratio);
+    }
+
+    fn stop(&mut self) {
+        (self.state, self.ratio) = (State::Stop2, self.last_ratio);
+    }
+}

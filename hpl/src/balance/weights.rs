@@ -1,0 +1,98 @@
+//! Weights of many ranks from the times of successive partial runs.
+//!
+//! First w ← w/T, once or twice: the weights at which all would take the same time. Then single blocks move from the
+//! slowest rank to the fastest while that shortens the run. The best seen is kept.
+
+/// Most multiplicative updates.
+const UPDATES: usize = 2;
+/// Blocks that are moved in vain before it is enough.
+const IN_VAIN: usize = 2;
+/// Weight of a rank that was too quick to be timed, as a factor on its last one.
+const LARGEST_FACTOR: f64 = 4.0;
+
+/// The search for the weights of one axis.
+#[derive(Debug, Clone)]
+pub struct WeightSearch {
+    weights: Vec<f64>,
+    /// Blocks to deal: a move is one of them.
+    blocks: f64,
+    updates: usize,
+    in_vain: usize,
+    best: Option<(f64, Vec<f64>)>,
+    /// The times at the best weights.
+    best_times: Vec<f64>,
+}
+
+impl WeightSearch {
+    /// Starts with these weights, together 1, for so many blocks.
+    pub fn new(weights: Vec<f64>, blocks: usize) -> Self {
+        let best_times = vec![0.0; weights.len()];
+        Self { weights, blocks: blocks as f64, updates: 0, in_vain: 0, best: None, best_times }
+    }
+
+    /// The weights to try next; once [`settled`](Self::settled) the best seen.
+    pub fn weights(&self) -> &[f64] {
+        match &self.best {
+            Some((_, best)) if self.settled() => best,
+            _ => &self.weights,
+        }
+    }
+
+    /// Whether nothing more is worth a try.
+    pub fn settled(&self) -> bool {
+        self.in_vain >= IN_VAIN
+    }
+
+    /// What a run with [`weights`](Self::weights) took: computing time of each rank and the time of the whole, in
+    /// seconds.
+    ///
+    /// # Panics
+    /// When there is not one time per weight.
+    pub fn observe(&mut self, compute_s: &[f64], whole_s: f64) {
+        assert_eq!(compute_s.len(), self.weights.len(), "one time per rank");
+        if self.settled() {
+            return;
+        }
+        let better = self.best.as_ref().is_none_or(|(best_s, _)| whole_s < *best_s);
+        if better {
+            self.best = Some((whole_s, self.weights.clone()));
+            self.best_times = compute_s.to_vec();
+        }
+        if self.updates < UPDATES {
+            self.updates += 1;
+            self.weights = updated(&self.weights, compute_s);
+            return;
+        }
+        self.in_vain = if better { 0 } else { self.in_vain + 1 };
+        self.move_block();
+    }
+
+    /// From the best weights, one block from the slowest rank to the one that is the quicker the more moves failed.
+    fn move_block(&mut self) {
+        let Some((_, best)) = &self.best else { return };
+        let mut order: Vec<usize> = (0..best.len()).collect();
+        order.sort_by(|&i, &j| self.best_times[i].total_cmp(&self.best_times[j]));
+        let (Some(&slowest), Some(&quickest)) = (order.last(), order.get(self.in_vain.min(order.len() - 1))) else {
+            return;
+        };
+        let block = (1.0 / self.blocks).min(best[slowest]);
+        self.weights = best.clone();
+        if slowest == quickest {
+            self.in_vain = IN_VAIN;
+            return;
+        }
+        self.weights[slowest] -= block;
+        self.weights[quickest] += block;
+    }
+}
+
+/// w/T, normalised. A rank without work keeps its weight.
+fn updated(weights: &[f64], compute_s: &[f64]) -> Vec<f64> {
+    let busy: Vec<f64> = compute_s.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(t, _)| *t).collect();
+    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    let factor = |time_s: f64| if time_s > 0.0 { (mean / time_s).min(LARGEST_FACTOR) } else { LARGEST_FACTOR };
+    let raw: Vec<f64> =
+        weights.iter().zip(compute_s).map(|(w, &time_s)| if mean > 0.0 { w * factor(time_s) } else { *w }).collect();
+    let sum: f64 = raw.iter().sum();
+    raw.into_iter().map(|w| w / sum).collect()
+}
