@@ -1,6 +1,5 @@
 //! The factorization: [A | b] ← [L\U | L⁻¹ P b], step by step as the plan says.
 
-use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,13 +15,13 @@ use crate::fact::{Fact, Recipe};
 use crate::grid::Grid;
 use crate::kernels::Kernels;
 use crate::mat::{Mat, MatMut};
-use crate::panel::{self, Panel, PanelMut, Pool};
+use crate::panel::{self, Panel, PanelMut};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
 use crate::swap::{Exchanged, Exchanging, Hands};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
-use crate::update::{self, BETWEEN_LOOKS, Queue, Rows, Scratch, Slab, Update};
+use crate::update::{BETWEEN_LOOKS, Memory, Queue, Rows, Scratch, Slab, Update};
 use crate::watch::Watch;
 
 /// Time between two reports of progress.
@@ -44,20 +43,20 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     sends: Vec<C::Send>,
     /// Column + 1 of the first zero pivot, else 0.
     info: usize,
-    panel_pool: Pool,
-    row_pool: Pool,
     /// Rows of sections on their way.
     moving: Vec<Travel<Exchanging<'a, C>>>,
     /// Rows that have come and are not all at their places.
     moved: Vec<Travel<Exchanged>>,
     scratch: Arc<Scratch>,
+    memory: Memory,
     pub(crate) phases: Phases,
     trace: &'a Trace,
     step: usize,
 }
 
 impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
-    /// Takes the memory for the panels that this rank factors.
+    /// Takes the memory for the panels that this rank factors before its first update: one comes free with each update,
+    /// in time for the next panel.
     pub(crate) fn new(
         plan: &'a Plan,
         grid: &'a Grid<C>,
@@ -66,9 +65,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         rank: usize,
         trace: &'a Trace,
     ) -> Self {
-        // Every panel that this process column factors is at most as long as its first.
-        let own = (0..plan.steps()).find(|&k| plan.layout.cols.block_owner(k) == grid.col);
-        let words = own.map_or(0, |k| plan.panel(k, grid.row).words());
+        let first = 0..plan.steps().min(plan.depth.max(1));
+        for k in first.filter(|&k| plan.layout.cols.block_owner(k) == grid.col) {
+            grid.row_comm.buffers().panels.reserve(plan.panel(k, grid.row).words());
+        }
         Self {
             plan,
             grid,
@@ -79,11 +79,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             factored: None,
             sends: Vec::new(),
             info: 0,
-            panel_pool: Pool::new(plan.depth + 1, words),
-            row_pool: Pool::default(),
             moving: Vec::new(),
             moved: Vec::new(),
             scratch: Arc::default(),
+            memory: Memory::default(),
             phases: Phases::new(rank, plan.steps() + 1),
             trace,
             step: 0,
@@ -127,17 +126,18 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         Ok(self.info)
     }
 
-    /// Takes and gives back the memory of a step that begins at `first`, so that the step finds it mapped, as it would
-    /// after others.
+    /// Maps the memory of a step that begins at `first`, so that the step finds it as it would after others.
     ///
     /// # Errors
     /// When a thread fails.
-    pub(crate) fn warm_up(&self, first: usize, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), HelperPanicked> {
+    pub(crate) fn warm_up(&mut self, first: usize, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), HelperPanicked> {
+        if first == self.plan.steps() {
+            return Ok(());
+        }
         let shape = self.plan.panel(first, self.grid.row);
         let jj = self.plan.layout.cols.local_from(self.grid.col, shape.ia);
         let like_a_panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
-        // Twice: the allocator keeps what it has seen come back.
-        (0..2).try_for_each(|_| update::pack(self.kernels, team, like_a_panel).map(drop))
+        self.memory.warm_up(self.kernels, team, like_a_panel)
     }
 
     /// After the steps before `end`: nothing stays under way. The panels in flight but the last update all columns
@@ -153,7 +153,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         }
         // Rows that set out for a step that is not made.
         for travel in std::mem::take(&mut self.moving) {
-            let (_, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
+            let (_, sends) = travel.rows.finish(Hands::All(team))?;
             self.sends.extend(sends);
         }
         self.panels.clear();
@@ -164,8 +164,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
 
     /// Tasks in order. What the sections of one panel share is prepared once.
     fn run(&mut self, tasks: &[Task], team: &mut Team<'_>, mut a: MatMut<'_>) -> Result<(), Error> {
-        let panels: Vec<OnceCell<Panel>> = (0..=self.plan.depth).map(|_| OnceCell::new()).collect();
-        let mut prepared: Vec<Option<Update<'_, K>>> = panels.iter().map(|_| None).collect();
+        let mut current: Option<Update<'_, K>> = None;
         for task in tasks {
             match task {
                 // Panel ← L\U
@@ -177,18 +176,23 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
                 Task::Update { panel: k, section, rows, beside } => {
-                    let at = k - self.step;
-                    if panels[at].get().is_none() {
-                        let _ = panels[at].set(self.panel(*k)?.clone());
+                    if !updates_much(tasks, *k) {
+                        let (kernels, scratch) = (self.kernels, Arc::clone(&self.scratch));
+                        let update = Update::of_few(kernels, self.panel(*k)?, scratch);
+                        self.update(&update, section, *rows, beside, team, a.reborrow())?;
+                        continue;
                     }
-                    let panel = panels[at].get().expect("set above");
-                    let update = match &mut prepared[at] {
-                        Some(update) => update,
-                        none => none.insert(self.prepare(panel, team)?),
+                    let update = match current.take() {
+                        Some(update) if update.panel().shape().k == *k => update,
+                        other => self.prepare(*k, other, team)?,
                     };
-                    self.update(update, panel, section, *rows, beside, team, a.reborrow())?;
+                    self.update(&update, section, *rows, beside, team, a.reborrow())?;
+                    current = Some(update);
                 }
             }
+        }
+        if let Some(update) = current {
+            self.memory = update.into_memory();
         }
         Ok(())
     }
@@ -205,7 +209,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
         let cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
-        let msg = self.panel_pool.message(shape.words(), |data| {
+        let msg = self.grid.row_comm.buffers().panels.message(shape.words(), |data| {
             let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, self.params.l1, data);
             for j in 0..shape.jb {
                 local.col_mut(j).copy_from_slice(cols.col(j));
@@ -220,12 +224,11 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             };
             fact.run()
         })?;
-        let panel = Panel::new(*shape, self.params.l1, msg);
         // Only U is read again, by the back substitution.
         if shape.top > 0 {
-            panel.stored_l1().copy_to(cols.sub(0, 0, shape.jb, shape.jb));
+            Panel::new(*shape, self.params.l1, msg.clone()).l1().copy_to(cols.sub(0, 0, shape.jb, shape.jb));
         }
-        self.factored = Some(panel.msg().clone());
+        self.factored = Some(msg);
         self.record(shape.k, Phase::Fact, None, start);
         Ok(())
     }
@@ -242,14 +245,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// Panel `k`, waited for if need be.
-    fn panel(&mut self, k: usize) -> Result<&Panel, PeerGone> {
+    fn panel(&mut self, k: usize) -> Result<&mut Panel, PeerGone> {
         while self.panels.back().is_none_or(|panel| panel.shape().k < k) {
             let start = Instant::now();
             self.arrived()?;
             self.record(k, Phase::Lbcast, None, start);
         }
         let at = k - self.panels[0].shape().k;
-        Ok(&self.panels[at])
+        Ok(&mut self.panels[at])
     }
 
     /// Waits for the oldest panel on its way.
@@ -273,7 +276,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         while self.coming.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
             self.arrived()?;
         }
-        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll(&mut self.row_pool))?;
+        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll())?;
         self.sends.retain_mut(|send| !send.ready());
         Ok(())
     }
@@ -283,23 +286,26 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         !(self.sends.is_empty() && self.coming.is_empty() && self.moving.is_empty())
     }
 
-    /// What all sections of a step share: L2 is packed once.
-    fn prepare<'p>(&mut self, panel: &'p Panel, team: &mut Team<'_>) -> Result<Update<'p, K>, HelperPanicked>
-    where
-        'a: 'p,
-    {
+    /// What all sections of panel `k` share, in the memory of the panel before: L2 is packed once.
+    fn prepare(
+        &mut self,
+        k: usize,
+        before: Option<Update<'a, K>>,
+        team: &mut Team<'_>,
+    ) -> Result<Update<'a, K>, Error> {
+        let (kernels, scratch) = (self.kernels, Arc::clone(&self.scratch));
+        let memory = before.map_or_else(|| std::mem::take(&mut self.memory), Update::into_memory);
+        let panel = self.panel(k)?;
         let start = Instant::now();
-        let l2 = update::pack(self.kernels, team, panel.l2())?;
-        self.record(panel.shape().k, Phase::Update, None, start);
-        Ok(Update { kernels: self.kernels, l1: panel.l1(), l2, scratch: Arc::clone(&self.scratch) })
+        let update = Update::new(kernels, panel, scratch, memory, team)?;
+        self.record(k, Phase::Update, None, start);
+        Ok(update)
     }
 
     /// Updates a section by all threads, the first of which does the tasks `beside` as soon as it can.
-    #[expect(clippy::too_many_arguments, reason = "what the sections of a panel share, and what they work on")]
     fn update(
         &mut self,
         update: &Update<'_, K>,
-        panel: &Panel,
         section: &Section,
         rows_of: Part,
         beside: &[Task],
@@ -307,7 +313,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         a: MatMut<'_>,
     ) -> Result<(), Error> {
         let (mut before, from) = a.split_cols(section.cols.start);
-        let shape = panel.shape();
+        let (panel, shape) = (update.panel(), update.panel().shape());
         let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.top);
         let moved = take_rows(&mut self.moved, shape.k, rows_of);
         let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
@@ -378,6 +384,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         }
         Ok(())
     }
+}
+
+/// Whether panel `k` updates more than the columns of a panel that is to be factored.
+fn updates_much(tasks: &[Task], k: usize) -> bool {
+    tasks.iter().any(|task| match task {
+        Task::Update { panel, section, .. } => *panel == k && section.part != Part::LookAhead,
+        _ => false,
+    })
 }
 
 /// Mean rate until `done` of `n` columns are factored: flops that the trailing matrix no longer needs.

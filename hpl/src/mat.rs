@@ -6,6 +6,7 @@
 mod buffer;
 mod stored;
 
+pub(crate) use buffer::give_large_blocks_back;
 pub use buffer::{Buffer, NoMemory};
 pub(crate) use stored::{Stored, StoredMut, transpose};
 

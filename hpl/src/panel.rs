@@ -3,7 +3,7 @@
 //! L has the local rows of one process row from the diagonal block on. In the process row that owns the
 //! diagonal block its first `top` rows are that block, whose place L1 takes: they are not read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use space::Form;
 
@@ -16,9 +16,10 @@ use crate::plan::PanelShape;
 pub(crate) struct Panel {
     shape: PanelShape,
     form: Form,
-    msg: Msg,
-    /// L1 as the update wants it, where the message has it transposed and the update has begun.
-    plain: Arc<OnceLock<Vec<f64>>>,
+    pivots: Arc<[usize]>,
+    info: usize,
+    /// `None` once L is forgotten.
+    msg: Option<Msg>,
 }
 
 /// The parts of a panel being factored.
@@ -55,7 +56,9 @@ impl Panel {
     /// When the message has another length.
     pub(crate) fn new(shape: PanelShape, form: Form, msg: Msg) -> Self {
         assert_eq!(msg.len(), shape.words(), "the message holds this panel");
-        Self { shape, form, msg, plain: Arc::default() }
+        let parts = Parts::of(&shape);
+        let pivots = msg[parts.pivots..parts.info].iter().map(|&row| row as usize).collect();
+        Self { shape, form, pivots, info: msg[parts.info] as usize, msg: Some(msg) }
     }
 
     /// Its shape.
@@ -63,47 +66,35 @@ impl Panel {
         &self.shape
     }
 
-    /// The message, for passing it on.
-    pub(crate) fn msg(&self) -> &Msg {
-        &self.msg
-    }
-
     /// L2: the rows below the diagonal block, (mp − top)×jb.
     pub(crate) fn l2(&self) -> Mat<'_> {
         let PanelShape { mp, jb, top, .. } = self.shape;
-        Mat::new(&self.msg[..mp * jb], mp, jb, mp.max(1)).sub(top, 0, mp - top, jb)
+        Mat::new(&self.msg()[..mp * jb], mp, jb, mp.max(1)).sub(top, 0, mp - top, jb)
     }
 
-    /// L1: unit lower triangular below its diagonal, U on and above it, jb×jb.
-    /// Copied once if the message has it transposed.
-    pub(crate) fn l1(&self) -> Mat<'_> {
-        let (stored, jb) = (self.stored_l1(), self.shape.jb);
-        if self.form == Form::NotTransposed {
-            return stored.memory();
-        }
-        let plain = self.plain.get_or_init(|| {
-            let mut plain = vec![0.0; jb * jb];
-            stored.copy_to(MatMut::new(&mut plain, jb, jb, jb));
-            plain
-        });
-        Mat::new(plain, jb, jb, jb)
-    }
-
-    /// L1 where it lies in the message.
-    pub(crate) fn stored_l1(&self) -> Stored<'_> {
+    /// L1 where it lies in the message: unit lower triangular below its diagonal, U on and above it, jb×jb.
+    pub(crate) fn l1(&self) -> Stored<'_> {
         let (parts, jb) = (Parts::of(&self.shape), self.shape.jb);
-        Stored::new(Mat::new(&self.msg[parts.l1..parts.pivots], jb, jb, jb), self.form)
+        Stored::new(Mat::new(&self.msg()[parts.l1..parts.pivots], jb, jb, jb), self.form)
     }
 
     /// Row ia + j was exchanged with global row `pivots()[j]`, for j = 0, 1, … in this order.
-    pub(crate) fn pivots(&self) -> Vec<usize> {
-        let parts = Parts::of(&self.shape);
-        self.msg[parts.pivots..parts.info].iter().map(|&row| row as usize).collect()
+    pub(crate) fn pivots(&self) -> &[usize] {
+        &self.pivots
     }
 
     /// Column + 1 of the first zero pivot of this panel, else 0.
     pub(crate) fn info(&self) -> usize {
-        self.msg[Parts::of(&self.shape).info] as usize
+        self.info
+    }
+
+    /// Lets go of L, which has been copied; shape, pivots and info stay.
+    pub(crate) fn forget_l(&mut self) {
+        self.msg = None;
+    }
+
+    fn msg(&self) -> &Msg {
+        self.msg.as_ref().expect("L is forgotten only when all updates by it have their copy")
     }
 }
 
@@ -115,54 +106,6 @@ pub(crate) fn parts_mut<'a>(shape: &PanelShape, form: Form, data: &'a mut [f64])
     let (pivots, info) = tail.split_at_mut(jb);
     let l1 = StoredMut::new(MatMut::new(l1, jb, jb, jb), form);
     PanelMut { a: MatMut::new(a, mp, jb, mp.max(1)), l1, pivots, info: &mut info[0] }
-}
-
-/// Message buffers that are used again once nobody holds them any more.
-#[derive(Default)]
-pub(crate) struct Pool {
-    buffers: Vec<Arc<[f64]>>,
-}
-
-impl Pool {
-    /// A pool that starts with `count` buffers of `len` doubles.
-    pub(crate) fn new(count: usize, len: usize) -> Self {
-        Self { buffers: (0..count).map(|_| zeros(len)).collect() }
-    }
-
-    /// The smallest buffer of at least `len` doubles that nobody else holds; its content is arbitrary. If there
-    /// is none, a new one takes the place of the largest that nobody holds, with room for lengths that vary.
-    pub(crate) fn take(&mut self, len: usize) -> Arc<[f64]> {
-        let mut free: Vec<(usize, usize)> = Vec::new();
-        for (at, buffer) in self.buffers.iter_mut().enumerate() {
-            if Arc::get_mut(buffer).is_some() {
-                free.push((buffer.len(), at));
-            }
-        }
-        if let Some(&(_, at)) = free.iter().filter(|(size, _)| *size >= len).min() {
-            return self.buffers.swap_remove(at);
-        }
-        if let Some(&(_, at)) = free.iter().max() {
-            self.buffers.swap_remove(at);
-        }
-        zeros(len + len / 8)
-    }
-
-    /// Gives a buffer back; whoever still holds it goes on reading.
-    pub(crate) fn give(&mut self, buffer: Arc<[f64]>) {
-        self.buffers.push(buffer);
-    }
-
-    /// The message that `fill` makes of `len` doubles.
-    pub(crate) fn message<E>(&mut self, len: usize, fill: impl FnOnce(&mut [f64]) -> Result<(), E>) -> Result<Msg, E> {
-        let mut buffer = self.take(len);
-        let outcome = fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
-        self.give(Arc::clone(&buffer));
-        outcome.map(|()| Msg::new(buffer, 0..len))
-    }
-}
-
-fn zeros(len: usize) -> Arc<[f64]> {
-    std::iter::repeat_n(0.0, len).collect()
 }
 
 #[cfg(test)]
@@ -180,29 +123,10 @@ mod tests {
             parts.pivots.copy_from_slice(&[4.0, 1.0]);
             *parts.info = 2.0;
             assert_eq!(data[place], 0.5);
-            let panel = Panel::new(shape, form, Msg::new(data.into(), 0..shape.words()));
+            let mut panel = Panel::new(shape, form, Msg::new(data.into(), 0..shape.words()));
             assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
-            assert_eq!((panel.pivots(), panel.info()), (vec![4, 1], 2));
+            panel.forget_l();
+            assert_eq!((panel.pivots(), panel.info()), (&[4, 1][..], 2));
         }
-    }
-
-    #[test]
-    fn buffers_in_use_are_not_handed_out() {
-        let mut pool = Pool::new(1, 8);
-        let mut fill = |len, value| {
-            let msg = pool.message(len, |data| {
-                data.fill(value);
-                Ok::<_, ()>(())
-            });
-            msg.unwrap()
-        };
-
-        let (first, second) = (fill(8, 1.0), fill(8, 2.0));
-        assert_eq!((first[0], second[0]), (1.0, 2.0));
-        drop(first);
-        fill(4, 3.0);
-        fill(100, 4.0);
-        assert_eq!(second[0], 2.0);
-        assert_eq!(pool.buffers.len(), 2, "what is free is used again or replaced");
     }
 }

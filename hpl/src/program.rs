@@ -30,6 +30,7 @@ pub use self::ranks::{Ranks, enter};
 pub use self::windows::{measure_candidate, write_windows};
 use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::{self, KernelError, Kernels};
+use crate::mat::give_large_blocks_back;
 use crate::trace::Span;
 use crate::windows::WindowError;
 use crate::{Error, Report, Residual, Watch, affinity, files, host};
@@ -208,6 +209,7 @@ impl Runner {
     /// # Errors
     /// [`RunError::Kernels`].
     pub fn new(choice: &KernelChoice) -> Result<Self, RunError> {
+        give_large_blocks_back();
         let (choice, why) = kernels::resolve(choice)?;
         Ok(Self { kernels: kernels::load(&choice)?, choice, why })
     }

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::thread;
 
 use super::*;
+use crate::comm::Buffers;
 use crate::comm::recording::{Recording, Sent};
 use crate::comm::threads::{self, ThreadComm};
 
@@ -22,6 +23,10 @@ impl Comm for Remote {
 
     fn size(&self) -> usize {
         self.0.size()
+    }
+
+    fn buffers(&self) -> &Buffers {
+        self.0.buffers()
     }
 
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self::Send {

@@ -6,6 +6,7 @@
 //! wait of the others returns [`PeerGone`], or the whole job ends; nobody hangs. Waiting for a send may take
 //! until its receive is posted.
 
+pub(crate) mod buffers;
 #[cfg(any(test, feature = "mpi"))]
 #[doc(hidden)]
 pub mod conformance;
@@ -17,6 +18,8 @@ pub mod threads;
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+
+pub use self::buffers::Buffers;
 
 /// Tag of a message, below [`Tag::MAX`]; the engine gives each purpose its own.
 pub type Tag = u32;
@@ -89,6 +92,9 @@ pub trait Comm: Sized + Send {
 
     /// Number of ranks, at least 1.
     fn size(&self) -> usize;
+
+    /// Memory for messages, shared by the ranks of this process.
+    fn buffers(&self) -> &Buffers;
 
     /// Starts sending `range` of `buf` to rank `to` (self allowed).
     ///

@@ -24,8 +24,8 @@ use mpi::ffi;
 
 use self::flight::Flight;
 pub use self::flight::{MpiRecv, MpiSend};
-use super::{Comm, PeerGone, Tag};
-use crate::panel::Pool;
+use super::buffers::Pool;
+use super::{Buffers, Comm, PeerGone, Tag};
 
 /// How long a wait spins before it yields.
 const SPIN: Duration = Duration::from_micros(20);
@@ -55,8 +55,10 @@ struct World {
     thread: ThreadId,
     /// Whether a wait may spin and yield before it sleeps.
     spin: AtomicBool,
-    /// Buffers of received messages, reused so that their pages are mapped once.
-    pool: Mutex<Pool>,
+    /// What this rank makes messages in.
+    buffers: Buffers,
+    /// What it receives messages into.
+    received: Pool,
     /// Unfinished operations whose requests were dropped.
     strays: Mutex<Vec<Flight>>,
 }
@@ -96,7 +98,8 @@ pub fn init() -> MpiComm {
         rank: 0,
         thread: thread::current().id(),
         spin: AtomicBool::new(false),
-        pool: Mutex::new(Pool::default()),
+        buffers: Buffers::default(),
+        received: Pool::default(),
         strays: Mutex::new(Vec::new()),
     };
     world.check(code, "MPI_Init_thread");
@@ -134,6 +137,12 @@ impl MpiComm {
         self.group.world.spin.store(spin, Ordering::Relaxed);
     }
 
+    /// Lets go of the memory for messages, whose lengths the next run does not have.
+    pub(crate) fn forget_buffers(&self) {
+        let World { buffers: Buffers { panels, rows }, received, .. } = &*self.group.world;
+        [panels, rows, received].into_iter().for_each(Pool::clear);
+    }
+
     /// World rank of each rank of this group.
     pub fn members(&self) -> &[usize] {
         &self.group.members
@@ -166,6 +175,10 @@ impl Comm for MpiComm {
 
     fn size(&self) -> usize {
         self.group.members.len()
+    }
+
+    fn buffers(&self) -> &Buffers {
+        &self.group.world.buffers
     }
 
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> MpiSend {

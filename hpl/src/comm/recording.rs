@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Comm, PeerGone, Tag};
+use super::{Buffers, Comm, PeerGone, Tag};
 
 /// One message sent, with the ranks of the group it was sent in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,10 @@ impl<C: Comm> Comm for Recording<C> {
 
     fn size(&self) -> usize {
         self.inner.size()
+    }
+
+    fn buffers(&self) -> &Buffers {
+        self.inner.buffers()
     }
 
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> C::Send {

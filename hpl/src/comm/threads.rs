@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use self::inbox::{Inbox, Key, Slot, lock};
-use super::{Comm, Msg, PeerGone, Request, Tag};
+use super::{Buffers, Comm, Msg, PeerGone, Request, Tag};
 
 /// How long a wait spins before it parks.
 const SPIN: Duration = Duration::from_micros(20);
@@ -52,6 +52,7 @@ pub fn world(size: usize, spin: bool) -> Vec<ThreadComm> {
     assert!(size > 0, "a world has at least one rank");
     let world = Arc::new(World {
         inboxes: (0..size).map(|_| Inbox::default()).collect(),
+        buffers: Buffers::default(),
         next_group: AtomicU32::new(1),
         poisoned: AtomicBool::new(false),
         cause: OnceLock::new(),
@@ -65,6 +66,7 @@ pub fn world(size: usize, spin: bool) -> Vec<ThreadComm> {
 struct World {
     /// One per rank.
     inboxes: Vec<Inbox>,
+    buffers: Buffers,
     next_group: AtomicU32,
     poisoned: AtomicBool,
     cause: OnceLock<PeerGone>,
@@ -239,6 +241,10 @@ impl Comm for ThreadComm {
 
     fn size(&self) -> usize {
         self.place.group.members.len()
+    }
+
+    fn buffers(&self) -> &Buffers {
+        &self.place.world.buffers
     }
 
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> ThreadSend {

@@ -38,11 +38,11 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
         let panel = self.panel(k)?.clone();
         let start = Instant::now();
         let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
-        let moves = Arc::new(Moves::new(rows, panel.shape().ia, &panel.pivots()));
+        let moves = Arc::new(Moves::new(rows, panel.shape().ia, panel.pivots()));
         let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
         let column = &self.grid.col_comm;
         let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };
-        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands, &mut self.row_pool)?;
+        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands)?;
         self.record(k, Phase::Rs, Some(section.part), start);
         self.moving.push(Travel { panel: k, section, rows });
         Ok(())
@@ -52,7 +52,7 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
     pub(super) fn wait_rows(&mut self, k: usize, part: Part, team: &mut Team<'_>) -> Result<(), Error> {
         let travel = take_rows(&mut self.moving, k, part).expect("the plan starts what it waits for");
         let start = Instant::now();
-        let (rows, sends) = travel.rows.finish(Hands::All(team), &mut self.row_pool)?;
+        let (rows, sends) = travel.rows.finish(Hands::All(team))?;
         self.sends.extend(sends);
         self.moved.push(Travel { panel: k, section: travel.section, rows });
         self.record(k, Phase::Rs, Some(part), start);

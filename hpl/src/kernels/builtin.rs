@@ -2,7 +2,7 @@
 
 use super::isa::Isa;
 use super::product::{self, Packed};
-use super::{Kernels, PackedL, by_blocks, triangle};
+use super::{Form, Kernels, PackedL, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 
 /// Products with at most this many columns gain nothing from a copy of A.
@@ -32,17 +32,17 @@ impl Kernels for Builtin {
         trsm(Isa::detect(), l, b);
     }
 
-    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
-        let mut packed = Packed::default();
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+        let mut packed = Packed::from(memory);
         product::pack(Isa::detect(), l2, &mut packed);
-        PackedL { plain: l2, packed: Some(packed) }
+        PackedL(Form::Packed(packed))
     }
 
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
-        by_blocks(l2, c, |l2, c| match &l2.packed {
-            Some(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
-            None => self.gemm(l2.plain, u.as_ref(), c),
+        by_blocks(l2, c, |l2, c| match &l2.0 {
+            Form::Packed(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
+            Form::InPlace(plain) => gemm_as_packed(Isa::detect(), *plain, u.as_ref(), c),
         });
     }
 }
@@ -51,9 +51,18 @@ fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
     if b.cols() <= FEW_COLUMNS || a.rows() * a.cols() <= SMALL_A {
         return product::direct(isa, a, b, c);
     }
-    let mut packed = Packed::default();
-    product::pack(isa, a, &mut packed);
-    product::multiply(isa, &packed, b, c);
+    product::through(isa, a, b, c);
+}
+
+/// As [`gemm`], with the very sums of a product with A packed as a whole.
+fn gemm_as_packed(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
+    if b.cols() > FEW_COLUMNS {
+        return product::through(isa, a, b, c);
+    }
+    for p in (0..a.cols()).step_by(product::KC) {
+        let kc = product::KC.min(a.cols() - p);
+        product::direct(isa, a.sub(0, p, a.rows(), kc), b.sub(p, 0, kc, b.cols()), c.reborrow());
+    }
 }
 
 fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
@@ -131,9 +140,32 @@ mod tests {
         let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
         Builtin.trsm(l1, MatMut::new(&mut u1, k, n, k));
         Builtin.gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
-        let packed = [Builtin.pack_l(l2.sub(0, 0, 100, k)), Builtin.pack_l(l2.sub(100, 0, m - 100, k))];
+        let pack = |first: usize, rows: usize| Builtin.pack_l(l2.sub(first, 0, rows, k), vec![7.0; 100]);
+        let packed = [pack(0, 100), pack(100, m - 100)];
         Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
         assert_eq!(u1, u2);
         assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+
+    /// Which columns are updated early, before L2 is packed, changes no bit.
+    #[test]
+    fn rows_in_place_give_the_bits_of_packed_rows() {
+        use crate::matgen::generate_block;
+        for (m, k, n) in [(1, 1, 1), (700, 128, 65), (721, 300, 64), (400, 129, 130), (373, 256, 33)] {
+            let random = |rows: usize, cols: usize| {
+                let mut data = vec![0.0; rows * cols];
+                generate_block(1 << 20, rows, cols, MatMut::new(&mut data, rows, cols, rows));
+                data
+            };
+            let (l2, u, c) = (random(m, k), random(k, n), random(m, n));
+            let (l2, l1) = (Mat::new(&l2, m, k, m), vec![0.0; k * k]);
+            let update = |l2: PackedL<'_>| {
+                let (mut u, mut c) = (u.clone(), c.clone());
+                let (u, c_view) = (MatMut::new(&mut u, k, n, k), MatMut::new(&mut c, m, n, m));
+                Builtin.update_slab(&[l2], Mat::new(&l1, k, k, k), u, c_view);
+                c
+            };
+            assert_eq!(update(PackedL::in_place(l2)), update(Builtin.pack_l(l2, Vec::new())), "m={m} k={k} n={n}");
+        }
     }
 }

@@ -117,7 +117,7 @@ fn rate_gflops(kernels: &dyn Kernels) -> f64 {
             break;
         }
         let start = Instant::now();
-        let packed = kernels.pack_l(Mat::new(&l2, M, K, M));
+        let packed = kernels.pack_l(Mat::new(&l2, M, K, M), Vec::new());
         let (u, c) = (MatMut::new(&mut u, K, N, K), MatMut::new(&mut c, M, N, M));
         kernels.update_slab(&[packed], Mat::new(&l1, K, K, K), u, c);
         best_s = best_s.min(start.elapsed().as_secs_f64());

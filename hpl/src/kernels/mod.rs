@@ -46,16 +46,17 @@ pub trait Kernels: Send + Sync {
         stored::solve_right(self, u, b);
     }
 
-    /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update. Threads share this work
-    /// by blocks of rows.
-    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
-        PackedL { plain: l2, packed: None }
+    /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update, in `memory` if it is of use.
+    /// Threads share this work by blocks of rows.
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+        drop(memory);
+        PackedL::in_place(l2)
     }
 
     /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n), L2 in blocks from top to bottom.
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
-        by_blocks(l2, c, |l2, c| self.gemm(l2.plain, u.as_ref(), c));
+        by_blocks(l2, c, |l2, c| self.gemm(l2.plain(), u.as_ref(), c));
     }
 }
 
@@ -80,8 +81,8 @@ impl Kernels for Box<dyn Kernels> {
         (**self).trsm_right(u, b);
     }
 
-    fn pack_l<'a>(&self, l2: Mat<'a>) -> PackedL<'a> {
-        (**self).pack_l(l2)
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+        (**self).pack_l(l2, memory)
     }
 
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, u: MatMut<'_>, c: MatMut<'_>) {
@@ -93,7 +94,7 @@ impl Kernels for Box<dyn Kernels> {
 fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatMut<'_>)) {
     let mut below = c;
     for block in l2 {
-        let (rows, rest) = below.split_rows(block.plain.rows());
+        let (rows, rest) = below.split_rows(block.rows());
         work(block, rows);
         below = rest;
     }
@@ -101,7 +102,48 @@ fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatM
 }
 
 /// Rows of L2 as the kernels want them for the update of one step.
-pub struct PackedL<'a> {
-    plain: Mat<'a>,
-    packed: Option<product::Packed>,
+pub struct PackedL<'a>(Form<'a>);
+
+enum Form<'a> {
+    InPlace(Mat<'a>),
+    Packed(product::Packed),
+}
+
+impl<'a> PackedL<'a> {
+    /// The rows where they lie, for an update too small to pay for packing them.
+    pub fn in_place(l2: Mat<'a>) -> Self {
+        Self(Form::InPlace(l2))
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match &self.0 {
+            Form::InPlace(plain) => plain.rows(),
+            Form::Packed(packed) => packed.rows(),
+        }
+    }
+
+    /// The same without the rows that it was made of; `None` when it is no copy.
+    pub fn detach(self) -> Option<PackedL<'static>> {
+        match self.0 {
+            Form::InPlace(_) => None,
+            Form::Packed(packed) => Some(PackedL(Form::Packed(packed))),
+        }
+    }
+
+    /// The memory of a copy, for the next one; empty when it is none.
+    pub fn into_memory(self) -> Vec<f64> {
+        match self.0 {
+            Form::InPlace(_) => Vec::new(),
+            Form::Packed(packed) => packed.into_memory(),
+        }
+    }
+
+    /// The rows for kernels that pack nothing.
+    fn plain(&self) -> Mat<'a> {
+        match &self.0 {
+            Form::InPlace(plain) => *plain,
+            Form::Packed(_) => unreachable!("packed by other kernels"),
+        }
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! B is read where it lies. So is A when the product is thin or small ([`direct`]): copies cost as much as such
 //! a product. Otherwise A is copied into strips as high as a tile ([`pack`]), which one page holds many columns
-//! of, and the strips of a block stay in the second-level cache while all columns of B pass ([`multiply`]).
+//! of, and the strips of a block stay in the second-level cache while all columns of B pass ([`multiply`]): all of A
+//! at once where it is used again, else one block after the other ([`through`]).
 
+use super::isa::Isa;
 use super::simd::{Vector, versions};
 use crate::mat::{Mat, MatMut};
 
@@ -11,7 +13,7 @@ use crate::mat::{Mat, MatMut};
 const MC: usize = 360;
 
 /// Columns of A that are packed together.
-const KC: usize = 128;
+pub(super) const KC: usize = 128;
 
 versions! {
     /// C ← C − A·B without copies; shapes agree.
@@ -31,6 +33,20 @@ versions! {
         avx512 (3, 8) avx2 (2, 6) portable (2, 4)
 }
 
+/// C ← C − A·B, with a copy of no more than a block of A at a time; the very sums of [`multiply`]. Shapes agree.
+pub(super) fn through(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
+    let (m, n, k) = (c.rows(), c.cols(), a.cols());
+    let mut packed = Packed::default();
+    for i in (0..m).step_by(MC) {
+        let mc = MC.min(m - i);
+        for p in (0..k).step_by(KC) {
+            let kc = KC.min(k - p);
+            pack(isa, a.sub(i, p, mc, kc), &mut packed);
+            multiply(isa, &packed, b.sub(p, 0, kc, n), c.reborrow().sub(i, 0, mc, n));
+        }
+    }
+}
+
 /// A in strips of `height` rows, each strip column by column; for every [`KC`] columns all strips from top to
 /// bottom. The last strip is filled up with zeros.
 #[derive(Default)]
@@ -41,12 +57,31 @@ pub(super) struct Packed {
     height: usize,
 }
 
+impl From<Vec<f64>> for Packed {
+    /// Nothing yet, in memory that may be of any content.
+    fn from(data: Vec<f64>) -> Self {
+        Self { data, ..Self::default() }
+    }
+}
+
+impl Packed {
+    /// Rows of A.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The memory, for the next copy.
+    pub(super) fn into_memory(self) -> Vec<f64> {
+        self.data
+    }
+}
+
 #[inline(always)]
 fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut Packed) {
     let (m, k, height) = (a.rows(), a.cols(), R * V::LANES);
     (packed.rows, packed.cols, packed.height) = (m, k, height);
     packed.data.clear();
-    packed.data.reserve(m.next_multiple_of(height) * k);
+    packed.data.reserve_exact(m.next_multiple_of(height) * k);
     for p in (0..k).step_by(KC) {
         for i in (0..m).step_by(height) {
             for column in p..k.min(p + KC) {

@@ -10,6 +10,21 @@ use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, m
 /// A huge page; buffers of at least this size start on such a boundary.
 const HUGE_PAGE: usize = 2 << 20;
 
+/// Blocks of the general allocator from this size on go back to the system when they are freed.
+#[cfg(target_env = "gnu")]
+const LARGE_BLOCK: i32 = 1 << 20;
+
+/// Lets the general allocator give large blocks back as soon as they are freed. On its own the C library of GNU raises
+/// the size from which it does so to that of the largest block freed, and then keeps such blocks for the thread that
+/// had them, where the other ranks of the process cannot use them.
+pub(crate) fn give_large_blocks_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets a parameter of the allocator, under its own lock.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_BLOCK);
+    }
+}
+
 /// The system has not enough memory for a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a buffer of {needed_bytes} bytes; lower N or raise the memory limit")]

@@ -14,7 +14,6 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::grid::{position, rank_at};
 use crate::mat::Mat;
-use crate::panel::Pool;
 use crate::reduce::power_of_two;
 use crate::team::HelperPanicked;
 
@@ -128,12 +127,7 @@ pub(super) struct BinExch<C: Comm> {
 
 impl<C: Comm> BinExch<C> {
     /// Copies what leaves this rank: first what the first round sends, in the message for it.
-    pub(super) fn start(
-        task: &mut Task<'_, C>,
-        a: Mat<'_>,
-        hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
-    ) -> Result<Self, Error> {
+    pub(super) fn start(task: &mut Task<'_, C>, a: Mat<'_>, hands: &mut Hands<'_, '_>) -> Result<Self, Error> {
         let (moves, size, jb) = (&task.moves, task.column.size(), task.moves.sources.len());
         let rounds = Rounds { moves, size }.of(position(task.me(), moves.owner, size));
         let mut first = moves.gathered[task.me()].clone();
@@ -147,10 +141,10 @@ impl<C: Comm> BinExch<C> {
         let mut exchange = Self { held: Vec::new(), awaited: None, coming: Load::new(), rounds: rounds.into_iter() };
         for load in [first, later] {
             let local = |&row: &usize| if row < jb { task.source(row) } else { task.leaving(row - jb) };
-            let piece = task.gather(load.iter().map(local), a, hands, pool)?;
+            let piece = task.gather(load.iter().map(local), a, hands)?;
             exchange.held.extend(piece.map(|piece| Held { piece, rows: (0..).zip(load).collect() }));
         }
-        exchange.advance(task, Patience::None, hands, pool)?;
+        exchange.advance(task, Patience::None, hands)?;
         Ok(exchange)
     }
 
@@ -160,7 +154,6 @@ impl<C: Comm> BinExch<C> {
         task: &mut Task<'_, C>,
         patience: Patience,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<(), Error> {
         loop {
             if self.awaited.is_some() {
@@ -172,7 +165,7 @@ impl<C: Comm> BinExch<C> {
             self.awaited = task.expect(round.peer, task.tags.rows, round.receives.len());
             self.coming = round.receives;
             if !round.sends.is_empty() && task.cols > 0 {
-                let piece = self.assemble(task, round.sends, hands, pool)?;
+                let piece = self.assemble(task, round.sends, hands)?;
                 task.send(round.peer, task.tags.rows, &piece);
             }
         }
@@ -180,24 +173,18 @@ impl<C: Comm> BinExch<C> {
 
     /// The piece with the rows of `load`. It is held in place of those that it is made of, so that the rank reads
     /// what its partner reads.
-    fn assemble(
-        &mut self,
-        task: &Task<'_, C>,
-        load: Load,
-        hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
-    ) -> Result<Piece, HelperPanicked> {
+    fn assemble(&mut self, task: &Task<'_, C>, load: Load, hands: &mut Hands<'_, '_>) -> Result<Piece, HelperPanicked> {
         let same = |held: &&Held| held.rows.len() == held.piece.rows() && held.rows.iter().map(|row| &row.1).eq(&load);
         if let Some(held) = self.held.iter().find(same) {
             return Ok(held.piece.clone());
         }
-        let mut blank = task.blank(load.len(), pool);
+        let mut blank = task.blank(load.len());
         for held in &self.held {
             let at = |&(from, row): &(usize, usize)| load.binary_search(&row).ok().map(|to| (from, to));
             let pairs: Vec<(usize, usize)> = held.rows.iter().filter_map(at).collect();
             blank.write(Source::Piece(&held.piece), &pairs, hands)?;
         }
-        let piece = blank.done(pool);
+        let piece = blank.done(task.pool());
         self.hold(Held { piece: piece.clone(), rows: (0..).zip(load).collect() });
         Ok(piece)
     }

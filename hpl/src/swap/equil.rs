@@ -13,7 +13,6 @@ use super::{Hands, Patience, Task};
 use crate::Error;
 use crate::comm::Comm;
 use crate::mat::Mat;
-use crate::panel::Pool;
 
 /// Where pieces of these lengths begin when they lie one after the other, and where the last ends.
 fn bounds(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -68,7 +67,6 @@ impl<C: Comm> Equil<C> {
         equil: bool,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Self, Error> {
         let (at, gathered) = (order.at, &task.moves.gathered);
         let found = bounds((0..order.size()).map(|at| gathered[order.rank(at)].len()));
@@ -93,7 +91,7 @@ impl<C: Comm> Equil<C> {
         for (rows, to) in parcels.into_iter().filter(|(rows, _)| !rows.is_empty() && task.cols > 0) {
             let here = common(&rows, &(found[at]..found[at + 1]));
             let pairs: Vec<(usize, usize)> = here.clone().map(|row| (own[row - found[at]], row - rows.start)).collect();
-            let mut blank = task.blank(rows.len(), pool);
+            let mut blank = task.blank(rows.len());
             blank.write(Source::Local(a), &pairs, hands)?;
             written.push(Parcel { missing: rows.len() - here.len(), rows, blank, to });
         }
@@ -106,7 +104,6 @@ impl<C: Comm> Equil<C> {
         task: &mut Task<'_, C>,
         patience: Patience,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Option<Piece>, Error> {
         for (rows, recv) in &mut self.awaited {
             let Some(piece) = task.take(recv, rows.len(), patience)? else { continue };
@@ -119,7 +116,7 @@ impl<C: Comm> Equil<C> {
         }
         let mut own = None;
         for parcel in self.parcels.extract_if(.., |parcel| parcel.missing == 0) {
-            let piece = parcel.blank.done(pool);
+            let piece = parcel.blank.done(task.pool());
             match parcel.to {
                 Some(to) => task.send(to, task.tags.equil, &piece),
                 None => own = Some(piece),

@@ -14,7 +14,6 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::grid::rank_at;
 use crate::mat::Mat;
-use crate::panel::Pool;
 
 /// The process rows in the order of an exchange, as one of them sees it.
 pub(super) struct Order {
@@ -75,16 +74,15 @@ impl<C: Comm> Long<C> {
         equil: bool,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Self, Error> {
         let order = Order::new(&task.moves, task.me());
-        let mut equil = Equil::start(task, &order, equil, a, hands, pool)?;
+        let mut equil = Equil::start(task, &order, equil, a, hands)?;
         let mut roll = Roll::expect(task, &order, &equil.pieces);
-        if let Some(own) = equil.advance(task, Patience::None, hands, pool)? {
+        if let Some(own) = equil.advance(task, Patience::None, hands)? {
             roll.own(own);
         }
         roll.advance(task)?;
-        let spread = Spread::start(task, &order, a, hands, pool)?;
+        let spread = Spread::start(task, &order, a, hands)?;
         Ok(Self { order, spread, equil, roll })
     }
 
@@ -96,18 +94,17 @@ impl<C: Comm> Long<C> {
         task: &mut Task<'_, C>,
         patience: Patience,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<(), Error> {
-        self.spread.advance(task, &self.order, Patience::None, hands, pool)?;
-        if let Some(own) = self.equil.advance(task, patience, hands, pool)? {
+        self.spread.advance(task, &self.order, Patience::None, hands)?;
+        if let Some(own) = self.equil.advance(task, patience, hands)? {
             self.roll.own(own);
         }
         self.roll.advance(task)?;
         while patience == Patience::Endless && self.roll.wait(task)? {
             self.roll.advance(task)?;
-            self.spread.advance(task, &self.order, Patience::None, hands, pool)?;
+            self.spread.advance(task, &self.order, Patience::None, hands)?;
         }
-        self.spread.advance(task, &self.order, patience, hands, pool)
+        self.spread.advance(task, &self.order, patience, hands)
     }
 
     /// The rows that stay on this rank.

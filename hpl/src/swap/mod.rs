@@ -29,11 +29,11 @@ use self::bin_exch::BinExch;
 use self::long::Long;
 use self::piece::{Blank, Piece, Source};
 use crate::Error;
+use crate::comm::buffers::Pool;
 use crate::comm::{Comm, Request, Tag};
 use crate::grid::tag;
 use crate::layout::Axis;
 use crate::mat::{Mat, MatMut};
-use crate::panel::Pool;
 use crate::plan::Part;
 use crate::team::{HelperPanicked, Team};
 
@@ -135,7 +135,6 @@ impl<'a, C: Comm> Exchange<'a, C> {
         a: Mat<'_>,
         tags: RowTags,
         mut hands: Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Exchanging<'a, C>, Error> {
         let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
         let mut task = Task { column, rows, moves, cols, form, tags, sends: Vec::new() };
@@ -145,9 +144,9 @@ impl<'a, C: Comm> Exchange<'a, C> {
             Swap::Mix { threshold } => cols > threshold,
         };
         let pattern = if long {
-            Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands, pool)?))
+            Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands)?))
         } else {
-            Pattern::BinExch(BinExch::start(&mut task, a, &mut hands, pool)?)
+            Pattern::BinExch(BinExch::start(&mut task, a, &mut hands)?)
         };
         Ok(Exchanging { task, pattern })
     }
@@ -158,20 +157,16 @@ impl<C: Comm> Exchanging<'_, C> {
     ///
     /// # Errors
     /// When a rank of the process column fails.
-    pub(crate) fn poll(&mut self, pool: &mut Pool) -> Result<(), Error> {
-        self.advance(Patience::None, &mut Hands::Alone, pool)
+    pub(crate) fn poll(&mut self) -> Result<(), Error> {
+        self.advance(Patience::None, &mut Hands::Alone)
     }
 
     /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
-    pub(crate) fn finish(
-        mut self,
-        mut hands: Hands<'_, '_>,
-        pool: &mut Pool,
-    ) -> Result<(Exchanged, Vec<C::Send>), Error> {
-        self.advance(Patience::Endless, &mut hands, pool)?;
+    pub(crate) fn finish(mut self, mut hands: Hands<'_, '_>) -> Result<(Exchanged, Vec<C::Send>), Error> {
+        self.advance(Patience::Endless, &mut hands)?;
         let exchanged = match self.pattern {
             Pattern::BinExch(pattern) => pattern.into_exchanged(&self.task),
             Pattern::Long(pattern) => pattern.into_exchanged(&self.task),
@@ -179,17 +174,22 @@ impl<C: Comm> Exchanging<'_, C> {
         Ok((exchanged, self.task.sends))
     }
 
-    fn advance(&mut self, patience: Patience, hands: &mut Hands<'_, '_>, pool: &mut Pool) -> Result<(), Error> {
+    fn advance(&mut self, patience: Patience, hands: &mut Hands<'_, '_>) -> Result<(), Error> {
         match &mut self.pattern {
-            Pattern::BinExch(pattern) => pattern.advance(&mut self.task, patience, hands, pool),
-            Pattern::Long(pattern) => pattern.advance(&mut self.task, patience, hands, pool),
+            Pattern::BinExch(pattern) => pattern.advance(&mut self.task, patience, hands),
+            Pattern::Long(pattern) => pattern.advance(&mut self.task, patience, hands),
         }
     }
 }
 
-impl<C: Comm> Task<'_, C> {
+impl<'a, C: Comm> Task<'a, C> {
     fn me(&self) -> usize {
         self.column.rank()
+    }
+
+    /// Memory for pieces.
+    fn pool(&self) -> &'a Pool {
+        &self.column.buffers().rows
     }
 
     fn owns_diagonal(&self) -> bool {
@@ -217,8 +217,8 @@ impl<C: Comm> Task<'_, C> {
     }
 
     /// A piece of `rows` rows to be written.
-    fn blank(&self, rows: usize, pool: &mut Pool) -> Blank {
-        Blank::take(rows, self.cols, self.form, pool)
+    fn blank(&self, rows: usize) -> Blank {
+        Blank::take(rows, self.cols, self.form, self.pool())
     }
 
     /// The piece of some local rows; `None` when it is empty.
@@ -227,15 +227,14 @@ impl<C: Comm> Task<'_, C> {
         locals: impl Iterator<Item = usize>,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Option<Piece>, HelperPanicked> {
         let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
         if pairs.len() * self.cols == 0 {
             return Ok(None);
         }
-        let mut blank = self.blank(pairs.len(), pool);
+        let mut blank = self.blank(pairs.len());
         blank.write(Source::Local(a), &pairs, hands)?;
-        Ok(Some(blank.done(pool)))
+        Ok(Some(blank.done(self.pool())))
     }
 
     /// Local row of the source of row `i` of U, which is here.

@@ -10,9 +10,9 @@ use space::Form;
 
 use super::Hands;
 use crate::comm::Msg;
+use crate::comm::buffers::Pool;
 use crate::kernels::rows;
 use crate::mat::{Mat, MatMut};
-use crate::panel::Pool;
 use crate::team::HelperPanicked;
 
 /// Rows in a message; whoever holds one shares it.
@@ -79,7 +79,7 @@ impl Piece {
         &self,
         range: Range<usize>,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
+        pool: &Pool,
     ) -> Result<Piece, HelperPanicked> {
         if range.len() == self.rows {
             return Ok(self.clone());
@@ -103,7 +103,7 @@ impl Piece {
 
 impl Blank {
     /// Room for a piece; its content is arbitrary.
-    pub(super) fn take(rows: usize, cols: usize, form: Form, pool: &mut Pool) -> Self {
+    pub(super) fn take(rows: usize, cols: usize, form: Form, pool: &Pool) -> Self {
         Self { data: pool.take(rows * cols), rows, cols, form }
     }
 
@@ -139,7 +139,7 @@ impl Blank {
     }
 
     /// The piece, once all its rows are written.
-    pub(super) fn done(self, pool: &mut Pool) -> Piece {
+    pub(super) fn done(self, pool: &Pool) -> Piece {
         let Self { data, rows, cols, form } = self;
         pool.give(Arc::clone(&data));
         Piece::new(Msg::new(data, 0..rows * cols), rows, cols, form)

@@ -12,7 +12,6 @@ use super::{Hands, Patience, Task};
 use crate::Error;
 use crate::comm::Comm;
 use crate::mat::Mat;
-use crate::panel::Pool;
 
 /// Positions whose rows come through `at`, its own first.
 fn served(at: usize, size: usize) -> Range<usize> {
@@ -39,7 +38,6 @@ impl<C: Comm> Spread<C> {
         order: &Order,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<Self, Error> {
         let (at, size) = (order.at, order.size());
         if at > 0 {
@@ -48,7 +46,7 @@ impl<C: Comm> Spread<C> {
         }
         for child in children(at, size) {
             let leaving = order.join(&task.moves.scattered, served(child, size)).map(|i| task.leaving(i));
-            if let Some(piece) = task.gather(leaving, a, hands, pool)? {
+            if let Some(piece) = task.gather(leaving, a, hands)? {
                 task.send(order.rank(child), task.tags.spread, &piece);
             }
         }
@@ -62,7 +60,6 @@ impl<C: Comm> Spread<C> {
         order: &Order,
         patience: Patience,
         hands: &mut Hands<'_, '_>,
-        pool: &mut Pool,
     ) -> Result<(), Error> {
         let (at, size) = (order.at, order.size());
         if self.awaited.is_none() {
@@ -73,7 +70,7 @@ impl<C: Comm> Spread<C> {
         for child in children(at, size) {
             let (before, rows) = (Self::rows(task, order, at..child), Self::rows(task, order, served(child, size)));
             if rows > 0 {
-                let part = held.part(before..before + rows, hands, pool)?;
+                let part = held.part(before..before + rows, hands, task.pool())?;
                 task.send(order.rank(child), task.tags.spread, &part);
             }
         }

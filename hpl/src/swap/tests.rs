@@ -104,19 +104,19 @@ impl Case {
 
     /// One rank's part.
     fn rank(&self, column: &ThreadComm) {
-        let (me, mut pool) = (column.rank(), Pool::default());
+        let me = column.rank();
         let data = self.local(me, 0);
         let a = Mat::new(&data, self.rows.local_len(me), self.cols, self.rows.local_len(me).max(1));
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
         let exchanged = with_team(team, |team| {
             let exchange = self.exchange(column);
-            let start = exchange.start(self.moves(), a, RowTags::of(Part::Rest), Hands::All(team), &mut pool);
+            let start = exchange.start(self.moves(), a, RowTags::of(Part::Rest), Hands::All(team));
             let mut exchanging = start.unwrap();
             while self.drive == Drive::Poll && !exchanging.complete() {
-                exchanging.poll(&mut pool).unwrap();
+                exchanging.poll().unwrap();
                 thread::yield_now();
             }
-            exchanging.finish(Hands::All(team), &mut pool).unwrap().0
+            exchanging.finish(Hands::All(team)).unwrap().0
         });
         self.check(me, 0, data, &exchanged.unwrap());
     }
@@ -216,19 +216,19 @@ fn sections_do_not_mix() {
 }
 
 fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
-    let (me, mut pool) = (column.rank(), Pool::default());
+    let me = column.rank();
     let (mine, other) = (left.local(me, 0), right.local(me, 500));
     let mp = left.rows.local_len(me);
     let (exchange, second) = (left.exchange(column), right.exchange(column));
     let (a, b) = (Mat::new(&mine, mp, left.cols, mp.max(1)), Mat::new(&other, mp, right.cols, mp.max(1)));
-    let mut first = exchange.start(left.moves(), a, RowTags::of(Part::Left), Hands::Alone, &mut pool).unwrap();
-    let mut second = second.start(right.moves(), b, RowTags::of(Part::Rest), Hands::Alone, &mut pool).unwrap();
+    let mut first = exchange.start(left.moves(), a, RowTags::of(Part::Left), Hands::Alone).unwrap();
+    let mut second = second.start(right.moves(), b, RowTags::of(Part::Rest), Hands::Alone).unwrap();
     for _ in 0..me {
-        second.poll(&mut pool).unwrap();
-        first.poll(&mut pool).unwrap();
+        second.poll().unwrap();
+        first.poll().unwrap();
     }
-    let second = second.finish(Hands::Alone, &mut pool).unwrap().0;
-    let first = first.finish(Hands::Alone, &mut pool).unwrap().0;
+    let second = second.finish(Hands::Alone).unwrap().0;
+    let first = first.finish(Hands::Alone).unwrap().0;
     left.check(me, 0, mine, &first);
     right.check(me, 500, other, &second);
 }
@@ -242,11 +242,11 @@ fn pieces_are_shared() {
         let case = &case;
         let buffers: Vec<Vec<Arc<[f64]>>> = thread::scope(|scope| {
             let rank = |column: ThreadComm| {
-                let (data, mut pool) = (case.local(column.rank(), 0), Pool::default());
+                let data = case.local(column.rank(), 0);
                 let a = Mat::new(&data, 30, case.cols, 30);
                 let exchange = case.exchange(&column);
-                let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone, &mut pool).unwrap();
-                let exchanged = start.finish(Hands::Alone, &mut pool).unwrap().0;
+                let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+                let exchanged = start.finish(Hands::Alone).unwrap().0;
                 exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
             };
             let ranks: Vec<_> =

@@ -9,6 +9,7 @@ pub(crate) use self::scratch::{Lent, Scratch};
 
 use crate::kernels::{Kernels, PackedL};
 use crate::mat::{Mat, MatMut};
+use crate::panel::Panel;
 use crate::swap::{self, Exchanged};
 use crate::team::{HelperPanicked, Team};
 
@@ -59,13 +60,22 @@ pub(crate) struct Ready<'a> {
 
 /// What one panel does to a slab.
 pub(crate) struct Update<'a, K> {
-    pub(crate) kernels: &'a K,
-    /// L1 of the panel.
-    pub(crate) l1: Mat<'a>,
-    /// L2 of the panel, packed, in blocks from top to bottom.
-    pub(crate) l2: Vec<PackedL<'a>>,
+    kernels: &'a K,
+    panel: Panel,
+    /// L1 not transposed, jb×jb.
+    l1: Vec<f64>,
+    /// L2 in blocks from top to bottom; `None` where it is read as it lies in the panel.
+    packed: Option<Vec<PackedL<'static>>>,
     /// Memory for the columns of U that a thread works on.
-    pub(crate) scratch: Arc<Scratch>,
+    scratch: Arc<Scratch>,
+}
+
+/// Memory of an update that has ended, for the next one.
+#[derive(Default)]
+pub(crate) struct Memory {
+    l1: Vec<f64>,
+    /// Of each thread.
+    packed: Vec<Vec<f64>>,
 }
 
 /// How the rows of a section come to their places.
@@ -76,7 +86,42 @@ pub(crate) enum Rows<'a> {
     Exchanged(&'a Exchanged),
 }
 
-impl<K: Kernels> Update<'_, K> {
+impl<'a, K: Kernels> Update<'a, K> {
+    /// All of what panel `panel` does: L2 is packed for many slabs, each thread some rows. Where the kernels make that a
+    /// copy, the panel lets go of L.
+    pub(crate) fn new(
+        kernels: &'a K,
+        panel: &mut Panel,
+        scratch: Arc<Scratch>,
+        memory: Memory,
+        team: &mut Team<'_>,
+    ) -> Result<Self, HelperPanicked> {
+        let l1 = copy_of_l1(panel, memory.l1);
+        let blocks = pack(kernels, team, panel.l2(), memory.packed)?;
+        let packed: Option<Vec<_>> = blocks.into_iter().map(PackedL::detach).collect();
+        if packed.is_some() {
+            panel.forget_l();
+        }
+        Ok(Self { kernels, panel: panel.clone(), l1, packed, scratch })
+    }
+
+    /// What panel `panel` does to a few columns, too few to pack L2 for them.
+    pub(crate) fn of_few(kernels: &'a K, panel: &Panel, scratch: Arc<Scratch>) -> Self {
+        let l1 = copy_of_l1(panel, Vec::new());
+        Self { kernels, panel: panel.clone(), l1, packed: None, scratch }
+    }
+
+    /// The panel, which may have let go of L.
+    pub(crate) fn panel(&self) -> &Panel {
+        &self.panel
+    }
+
+    /// The memory, for the next update.
+    pub(crate) fn into_memory(self) -> Memory {
+        let packed = self.packed.into_iter().flatten().map(PackedL::into_memory).collect();
+        Memory { l1: self.l1, packed }
+    }
+
     /// [U; C] ← P·[U; C]
     pub(crate) fn place_rows<'s>(&'s self, mut slab: Slab<'s>, rows: &Rows<'_>) -> Ready<'s> {
         let gathered = match rows {
@@ -85,7 +130,7 @@ impl<K: Kernels> Update<'_, K> {
                 None
             }
             Rows::Exchanged(exchanged) => {
-                let mut u = self.scratch.lend(self.l1.rows(), slab.c.cols());
+                let mut u = self.scratch.lend(self.panel.shape().jb, slab.c.cols());
                 exchanged.fill(slab.first, &mut u.mat(), slab.top.as_ref(), &mut slab.c);
                 Some(u)
             }
@@ -96,8 +141,14 @@ impl<K: Kernels> Update<'_, K> {
     /// U ← L1⁻¹ U, C ← C − L2 U
     pub(crate) fn multiply(&self, ready: Ready<'_>) {
         let Ready { gathered, slab: Slab { mut top, c, .. } } = ready;
-        let Some(mut u) = gathered else { return self.kernels.update_slab(&self.l2, self.l1, top, c) };
-        self.kernels.update_slab(&self.l2, self.l1, u.mat(), c);
+        let jb = self.panel.shape().jb;
+        let l1 = Mat::new(&self.l1, jb, jb, jb);
+        let update = |u: MatMut<'_>| match &self.packed {
+            Some(blocks) => self.kernels.update_slab(blocks, l1, u, c),
+            None => self.kernels.update_slab(&[PackedL::in_place(self.panel.l2())], l1, u, c),
+        };
+        let Some(mut u) = gathered else { return update(top) };
+        update(u.mat());
         if top.rows() > 0 {
             for col in 0..top.cols() {
                 top.col_mut(col).copy_from_slice(u.mat().col(col));
@@ -106,15 +157,39 @@ impl<K: Kernels> Update<'_, K> {
     }
 }
 
-/// Packs L2, each thread some rows.
-pub(crate) fn pack<'a, K: Kernels>(
+/// L1 not transposed, in `memory`.
+fn copy_of_l1(panel: &Panel, mut memory: Vec<f64>) -> Vec<f64> {
+    let jb = panel.shape().jb;
+    memory.resize(jb * jb, 0.0);
+    panel.l1().copy_to(MatMut::new(&mut memory, jb, jb, jb));
+    memory
+}
+
+/// Packs L2, each thread some rows, in its own memory.
+fn pack<'a, K: Kernels>(
     kernels: &K,
     team: &mut Team<'_>,
     l2: Mat<'a>,
+    memory: Vec<Vec<f64>>,
 ) -> Result<Vec<PackedL<'a>>, HelperPanicked> {
     let share = team.share(l2.rows(), l2.cols());
     let blocks = (0..l2.rows()).step_by(share).map(|row| l2.sub(row, 0, share.min(l2.rows() - row), l2.cols()));
-    team.map(blocks.collect(), |block| kernels.pack_l(block))
+    let memory = memory.into_iter().chain(std::iter::repeat_with(Vec::new));
+    team.map(blocks.zip(memory).collect(), |(block, memory)| kernels.pack_l(block, memory))
+}
+
+impl Memory {
+    /// Maps what the updates by panels like `l2` will need, by packing it.
+    pub(crate) fn warm_up<K: Kernels>(
+        &mut self,
+        kernels: &K,
+        team: &mut Team<'_>,
+        l2: Mat<'_>,
+    ) -> Result<(), HelperPanicked> {
+        let packed = pack(kernels, team, l2, std::mem::take(&mut self.packed))?;
+        self.packed = packed.into_iter().map(PackedL::into_memory).collect();
+        Ok(())
+    }
 }
 
 /// Slabs not yet taken.

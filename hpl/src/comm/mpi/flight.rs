@@ -6,11 +6,8 @@ use std::sync::Arc;
 
 use mpi::ffi;
 
-use super::{Group, LAST_TAG, World, lock, status};
+use super::{Group, LAST_TAG, World, status};
 use crate::comm::{Msg, PeerGone, Request, Tag};
-
-/// Messages of fewer doubles are received into new buffers.
-const POOL_FROM: usize = 4096;
 
 /// An operation of MPI and the buffer it reads or writes.
 pub(super) struct Flight {
@@ -144,8 +141,7 @@ impl MpiRecv {
         world.assert_thread();
         assert!(from < group.members.len(), "rank {from} of {}", group.members.len());
         let (count, mpi_tag) = envelope(world, len, tag);
-        let pooled = || lock(&world.pool).take(len);
-        let mut flight = Flight::new(if len < POOL_FROM { vec![0.0; len].into() } else { pooled() });
+        let mut flight = Flight::new(world.received.take(len));
         let data = Arc::get_mut(&mut flight.buf).expect("new, or taken from the pool: one holder").as_mut_ptr();
         // SAFETY: `count` ≤ the length of the buffer, which nobody else holds until MPI is done.
         let code = unsafe {
@@ -198,9 +194,7 @@ impl Request for MpiRecv {
         if got as usize != self.len {
             self.wrong_length(format_args!("{got}"));
         }
-        if self.len >= POOL_FROM {
-            lock(&group.world.pool).give(Arc::clone(&buf));
-        }
+        group.world.received.give(Arc::clone(&buf));
         Ok(Msg::new(buf, 0..self.len))
     }
 }

@@ -8,12 +8,12 @@ use crate::grid::{position, rank_at};
 fn sent(case: &Case) -> Vec<Sent> {
     let rank = |column: ThreadComm| {
         let column = Recording::new(column);
-        let (me, mut pool) = (column.rank(), Pool::default());
+        let me = column.rank();
         let (data, mp) = (case.local(me, 0), case.rows.local_len(me));
         let a = Mat::new(&data, mp, case.cols, mp.max(1));
         let exchange = case.exchange(&column);
-        let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone, &mut pool).unwrap();
-        start.finish(Hands::Alone, &mut pool).unwrap();
+        let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+        start.finish(Hands::Alone).unwrap();
         column.sent()
     };
     thread::scope(|scope| {
