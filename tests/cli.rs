@@ -17,7 +17,7 @@ fn help_names_the_verbs_and_hides_the_guard() {
     let output = tune(["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let text = out(&output);
-    for verb in ["tune", "run", "calibrate", "report", "--budget", "--resume"] {
+    for verb in ["tune", "run", "calibrate", "report", "replay", "--budget", "--resume"] {
         assert!(text.contains(verb), "{text}");
     }
     assert!(!text.contains("__guard"));
@@ -73,4 +73,36 @@ fn memory_too_small_is_refused_before_anything_is_allocated() {
     let folder = tempfile::tempdir().unwrap();
     let dat = hpl_dat(folder.path(), 4_000_000, 256, 1, 1);
     refused(["run", "--dat", dat.to_str().unwrap()], 2, &["4000000", "GiB", "--force"]);
+}
+
+#[test]
+fn a_landscape_that_cannot_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/landscapes/");
+    let landscape = format!("{root}xhpl-zen4-n2000.toml");
+    refused(["replay", "/no/such/landscape.toml"], 2, &["/no/such/landscape.toml"]);
+    refused(["replay", &format!("{root}dahu-geometry.toml")], 2, &["geometry.csv", "--table"]);
+    refused(["replay", &landscape, "--prior", "model"], 2, &["xhpl-zen4-n2000.toml", "--model"]);
+    refused(["replay", &landscape, "--strategy", "magic"], 2, &["magic", "bayes"]);
+    refused(["replay", &landscape, "--crash", "2"], 2, &["--crash", "0.9"]);
+    let traces = folder.path().join("traces.jsonl");
+    std::fs::write(&traces, "{}\n").unwrap();
+    let traces = traces.to_str().unwrap();
+    refused(["replay", &landscape, "--seeds", "0", "--traces", traces], 2, &["traces.jsonl line 1", "tool"]);
+}
+
+#[test]
+fn stored_searches_score_as_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let traces = folder.path().join("traces.jsonl");
+    let traces = traces.to_str().unwrap();
+    let landscape = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/landscapes/xhpl-zen4-n2000.toml");
+    let common = ["replay", landscape, "--evals", "20", "--json", "--quiet"];
+    let replay = |more: &[&str]| {
+        let output = tune(common.iter().chain(more));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    };
+    let played = replay(&["--strategy", "random,local", "--seeds", "3", "--store", traces]);
+    assert_eq!(replay(&["--seeds", "0", "--traces", traces]), played);
 }

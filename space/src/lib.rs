@@ -14,6 +14,7 @@ pub mod domain;
 pub mod draw;
 pub mod engine;
 pub mod flops;
+pub mod listed;
 pub mod machine;
 pub mod order;
 pub mod out;

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use hpl::windows::Windows;
 use space::KernelChoice;
 
+use crate::replay::play::PriorChoice;
 use crate::strategy::NAMES;
 
 /// Autotuner for High Performance Linpack.
@@ -36,6 +37,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
+    /// Score search strategies, and the stored searches of other tools, on a recorded landscape
+    Replay(ReplayArgs),
 }
 
 /// Flags of `tune`.
@@ -131,6 +134,56 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
+/// Flags of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// TOML that names the table's dimensions, value, cost and noise; see datasets/landscapes
+    #[arg(value_name = "LANDSCAPE")]
+    pub landscape: PathBuf,
+    /// Table (CSV or Parquet) in place of the one that LANDSCAPE names
+    #[arg(long, value_name = "FILE")]
+    pub table: Option<PathBuf>,
+    /// Table of the model's values in place of the one that LANDSCAPE names
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Strategies to score
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES))]
+    pub strategy: Vec<String>,
+    /// Searches of each strategy; with 0 only stored traces are scored
+    #[arg(long, value_name = "COUNT", default_value_t = 25)]
+    pub seeds: u64,
+    /// Evaluations of one search; by default 200, or all points where there are fewer
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub evals: Option<u64>,
+    /// What strategies are told beforehand: nothing, the model's values, these shuffled among the points, or upside down
+    #[arg(long, value_enum, default_value_t = PriorChoice::None)]
+    pub prior: PriorChoice,
+    /// Relative standard deviation of every run around its point's mean, in place of the recorded runs
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub cv: Option<f64>,
+    /// Share of the points that crash, in boxes of two dimensions, others for each seed
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub crash: f64,
+    /// Share of the speed that is lost from the middle of each search on
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub drift: f64,
+    /// Also score the searches in this file, as --store or another tool wrote them
+    #[arg(long, value_name = "FILE")]
+    pub traces: Vec<PathBuf>,
+    /// Write what was run to this file, a line of JSON for each search
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// Write the landscape with its runs as JSON, for another tool to search
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+    /// Print the measures as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// How results are shown.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct OutputArgs {
@@ -157,6 +210,12 @@ fn duration(text: &str) -> Result<Duration, String> {
     let span: jiff::SignedDuration =
         text.parse().map_err(|_| format!("'{text}' is no time; write it as 90s, 2m, 4h or 1h30m"))?;
     Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))
+}
+
+/// Parses a share of a whole.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..0.9).contains(share));
+    share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to below 0.9"))
 }
 
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.

@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod prior;
 pub mod progress;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod schedule;
 pub mod session;

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Calibrate(args)) => commands::calibrate::calibrate(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
+        Some(Command::Replay(args)) => commands::replay::replay(&args),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -157,6 +157,23 @@ pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
     rows.collect()
 }
 
+/// Names and cells, as text, of any Parquet file; a null is an empty text.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn cells(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)));
+    let frame = decoded.map_err(|_| "a page does not hold what the footer promises".to_owned())?;
+    let frame = frame.map_err(|error| error.to_string())?;
+    let names = frame.get_column_names().iter().map(|name| name.to_string()).collect();
+    let text = |column: &Column, row: usize| {
+        let value = column.get(row).map_err(|error| error.to_string())?;
+        Ok(if value.is_null() { String::new() } else { value.str_value().into_owned() })
+    };
+    let row = |row| frame.columns().iter().map(|column| text(column, row)).collect();
+    Ok((names, (0..frame.height()).map(row).collect::<Result<_, String>>()?))
+}
+
 fn encode<T: Table>(rows: &[T]) -> PolarsResult<Vec<u8>> {
     let values: Vec<Value> = rows
         .iter()

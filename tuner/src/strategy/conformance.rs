@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use space::KernelChoice;
 use space::dims::{Point, Space};
 use space::domain::{DomainSpec, HplDomain};
+use space::listed::Listed;
 
 use super::prior::{Flat, PriorTable};
-use super::testing::{Grid, categorical, noise, ordered, session};
+use super::testing::{categorical, noise, ordered, session};
 use super::{Ctx, NAMES, Prior, Strategy, by_name};
 use crate::history::{History, Outcome, Trial};
 
@@ -16,13 +17,13 @@ fn strategies() -> impl Iterator<Item = Box<dyn Strategy>> {
 }
 
 /// Three dimensions with a hard rule: 30 of 36 points exist.
-fn small() -> Grid {
+fn small() -> Listed {
     let dims = vec![
         ordered("nb", &[5.0, 6.0, 7.0, 8.0]),
         categorical("bcast", &["a", "b", "c"]),
         ordered("depth", &[0.0, 1.0, 2.0]),
     ];
-    Grid::new(dims, |levels| levels[0] < 2 || levels[2] < 2)
+    Listed::product(dims, |levels| levels[0] < 2 || levels[2] < 2)
 }
 
 fn rate(point: &Point, repeat: usize) -> Outcome {
@@ -130,7 +131,7 @@ fn a_repeat_that_fails_is_the_last() {
 
 #[test]
 fn a_space_of_one_point() {
-    let space = Grid::new(vec![ordered("nb", &[7.0]), categorical("bcast", &["a"])], |_| true);
+    let space = Listed::product(vec![ordered("nb", &[7.0]), categorical("bcast", &["a"])], |_| true);
     for strategy in strategies() {
         let run = |_: &Point, _| Outcome::Rate(20.0);
         let history = session(strategy.as_ref(), &space, &PRIOR, 1, &run, |_, _| false, 10);
@@ -140,7 +141,7 @@ fn a_space_of_one_point() {
 
 #[test]
 fn an_empty_space_has_nothing_to_propose() {
-    let space = Grid::new(vec![ordered("nb", &[7.0])], |_| false);
+    let space = Listed::product(vec![ordered("nb", &[7.0])], |_| false);
     for strategy in strategies() {
         assert_eq!(strategy.ask(&ctx(&space, &History::default(), 1)), None, "{}", strategy.name());
     }

@@ -16,8 +16,6 @@ pub mod nelder_mead;
 pub mod prior;
 pub mod random;
 #[cfg(test)]
-mod replay;
-#[cfg(test)]
 mod speed;
 mod surrogate;
 #[cfg(test)]

@@ -161,7 +161,9 @@ impl<F: Fn(&Point) -> Option<f64>> CostFunction for &Replay<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Grid, ordered};
+    use space::listed::Listed;
+
+    use super::super::testing::ordered;
     use super::*;
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
     #[test]
     fn finds_the_top_of_a_hill_beside_a_wall() {
         let axis: Vec<f64> = (0..40).map(f64::from).collect();
-        let space = Grid::new(vec![ordered("nb", &axis), ordered("grid", &axis)], |_| true);
+        let space = Listed::product(vec![ordered("nb", &axis), ordered("grid", &axis)], |_| true);
         let cube = Cube::new(&space, &Point(vec![3, 35]));
         let best = RefCell::new((f64::INFINITY, Point(vec![])));
         let unknown = cube.search(1e-9, |point| {

@@ -6,14 +6,15 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use space::dims::{Point, Space};
+use space::listed::Listed;
 
 use super::prior::PriorTable;
-use super::testing::{Grid, categorical, noise, ordered};
+use super::testing::{categorical, noise, ordered};
 use super::{Ctx, Prior, Strategy, bayes};
 use crate::history::{History, Outcome, Trial};
 
 /// Nine dimensions as in the HPL domain, 103 680 points.
-fn large() -> Grid {
+fn large() -> Listed {
     let range = |count: u16| (0..count).map(f64::from).collect::<Vec<_>>();
     let three = ["a", "b", "c"];
     let dims = vec![
@@ -27,7 +28,7 @@ fn large() -> Grid {
         ordered("depth", &range(2)),
         categorical("swap", &three),
     ];
-    Grid::new(dims, |_| true)
+    Listed::product(dims, |_| true)
 }
 
 fn log_rate(point: &Point) -> f64 {
@@ -48,7 +49,7 @@ impl Prior for Rough {
 }
 
 /// `count` trials at random points, every tenth failed: the dearest kind of record, with two processes to fit.
-fn history(space: &Grid, count: usize, seed: u64) -> History {
+fn history(space: &Listed, count: usize, seed: u64) -> History {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let trial = |(number, point): (usize, &Point)| {
         let rate = (log_rate(point) + 0.01 * noise(seed, point, 0)).exp();

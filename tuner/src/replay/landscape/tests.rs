@@ -1,0 +1,128 @@
+use super::*;
+
+const TOML: &str = r#"
+schema_version = 1
+name = "small"
+origin = "made up"
+table = "t.csv"
+runs = { mode = "run" }
+value = { column = "rate", goal = "maximize" }
+cost = { column = "cost_s" }
+failure = { column = "outcome", passed = ["ok"] }
+model = { column = "rate", rows = { mode = "model" } }
+[[dimension]]
+name = "nb"
+kind = "ordered"
+scale = "log"
+[[dimension]]
+name = "grid"
+kind = "ordered"
+scale = "log"
+ratio = ["p", "q"]
+[[dimension]]
+name = "bcast"
+kind = "categorical"
+"#;
+
+const CSV: &str = "nb,p,q,bcast,mode,rate,cost_s,outcome
+128,1,2,ring,run,50,4,ok
+64,1,2,ring,run,40,5,ok
+64,1,2,ring,run,42,5,ok
+64,2,1,long,run,,7,crashed
+64,1,2,ring,model,39,,
+64,2,1,long,model,30,,
+128,1,2,ring,model,55,,
+256,1,2,ring,model,60,,
+";
+
+fn read(description: &str, table: &str) -> Result<Landscape, LandscapeError> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.csv"), table).unwrap();
+    let path = folder.path().join("small.toml");
+    std::fs::write(&path, description).unwrap();
+    Landscape::read(&path, None, None)
+}
+
+/// Eight values of NB by three broadcasts, three runs each; the last `failing` points fail.
+pub(crate) fn hill(failing: usize) -> Landscape {
+    let dim = |name: &str, kind, count: usize| {
+        let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
+        Dim { name: name.to_owned(), kind, levels: (0..count).map(level).collect() }
+    };
+    let dims = vec![dim("nb", Kind::Ordered, 8), dim("bcast", Kind::Categorical, 3)];
+    let space = Listed::product(dims, |_| true);
+    let site = |(at, point): (usize, &Point)| {
+        let (nb, bcast) = (f64::from(point.0[0]), f64::from(point.0[1]));
+        let rate = 50.0 - (nb - 4.5).powi(2) - 2.0 * bcast;
+        let runs = if at + failing >= 24 { Vec::new() } else { vec![rate, rate * 1.002, rate * 0.997] };
+        Site { runs, cv: 0.0, cost_s: 2.0, model: Some(rate * 0.8) }
+    };
+    let sites = space.points().iter().enumerate().map(site).collect();
+    Landscape { name: "hill".into(), goal: Goal::Maximize, space, sites }
+}
+
+#[test]
+fn a_table_becomes_a_space_with_runs_and_a_model() {
+    let landscape = read(TOML, CSV).unwrap();
+    assert_eq!(landscape.len(), 3);
+    let labels =
+        |d: usize| landscape.space.dims()[d].levels.iter().map(|level| level.label.as_str()).collect::<Vec<_>>();
+    assert_eq!((labels(0), labels(1), labels(2)), (vec!["64", "128"], vec!["1:2", "2:1"], vec!["ring", "long"]));
+    let features: Vec<f64> = landscape.space.dims()[1].levels.iter().map(|level| level.feature).collect();
+    assert_eq!(features, [-1.0, 1.0]);
+    let at = landscape.space.position(&Point(vec![0, 0, 0])).unwrap();
+    assert_eq!(landscape.truth(at), Some(41.0));
+    assert_eq!(landscape.sites[at].model, Some(39.0));
+    let dead = landscape.space.position(&Point(vec![0, 1, 1])).unwrap();
+    assert_eq!((landscape.truth(dead), landscape.sites[dead].cost_s), (None, 7.0));
+    assert!(landscape.has_model());
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (from, to, wanted) in [
+        ("column = \"cost_s\"", "column = \"seconds\"", "no column 'seconds'"),
+        ("name = \"bcast\"", "name = \"nb\"", "'nb' is there twice"),
+        ("schema_version = 1", "schema_version = 9", "schema_version 9"),
+        ("mode = \"run\"", "mode = \"dream\"", "no row of"),
+        ("passed = [\"ok\"]", "passed = [\"fine\"]", "passed"),
+        ("goal = \"maximize\"", "goal = \"win\"", "unknown variant `win`"),
+        ("table = \"t.csv\"", "table = \"gone.csv\"", "gone.csv"),
+        ("table = \"t.csv\"", "table = \"t.csv\"\nsmooth_with = \"depth\"", "'depth', which is no dimension"),
+    ] {
+        let error = read(&TOML.replace(from, to), CSV).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    for (from, to, wanted) in [
+        ("64,1,2,ring,run,40", "64,1,2,ring,run,NaN", "row 2: rate is 'NaN'"),
+        ("128,1,2,ring,run,50", "0,1,2,ring,run,50", "row 1: nb is '0'"),
+        ("64,1,2,ring,model,39", "64,1,2,ring,model,-", "row 5: rate is '-'"),
+    ] {
+        let error = read(TOML, &CSV.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn smoothing_keeps_effects_and_shares_luck_among_many() {
+    let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
+    let dim = |name: &str| Dim { name: name.into(), kind: Kind::Categorical, levels: (0..4).map(level).collect() };
+    let space = Listed::product(vec![dim("nb"), dim("bcast"), dim("swap")], |_| true);
+    // NB acts with BCAST and with SWAP, which is all that the fit knows.
+    let log = |point: &Point| {
+        let at = |d: usize| f64::from(point.0[d]);
+        0.1 * at(0) * at(1) - 0.05 * at(2) * (at(0) - 2.0) + 0.03 * at(1)
+    };
+    let lucky = 5;
+    let site = |(i, point): (usize, &Point)| {
+        let luck = if i == lucky { 0.2 } else { 0.0 };
+        Site { runs: vec![(log(point) + luck).exp()], cv: 0.01, cost_s: 1.0, model: None }
+    };
+    let sites = space.points().iter().enumerate().map(site).collect();
+    let mut landscape = Landscape { name: "t".into(), goal: Goal::Maximize, space, sites };
+    smooth(&mut landscape, 0);
+    for (i, point) in landscape.space.points().iter().enumerate() {
+        let excess = landscape.truth(i).unwrap().ln() - log(point);
+        assert!(excess.abs() < if i == lucky { 0.1 } else { 0.06 }, "{i}: {excess}");
+    }
+}

@@ -1,0 +1,114 @@
+//! A strategy searches a world.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use space::dims::{Point, Space};
+
+use super::landscape::Landscape;
+use super::trace::Trace;
+use super::world::{World, hash};
+use crate::history::{History, Outcome, Trial};
+use crate::strategy::prior::Flat;
+use crate::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
+
+/// What a strategy is told before the first run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum PriorChoice {
+    /// Nothing.
+    #[default]
+    None,
+    /// The model's values.
+    Model,
+    /// The model's values, each at the wrong point, another for each seed.
+    Shuffled,
+    /// The model's values upside down.
+    Reversed,
+}
+
+/// Asks `strategy` and answers by `run`, which gets the point and how often it was run before, until `seen` says that
+/// it is enough, nothing is left to propose, or `limit` runs are done. Also gives the seconds that each proposal took.
+pub fn search(
+    strategy: &dyn Strategy,
+    (space, prior): (&dyn Space, &dyn Prior),
+    seed: u64,
+    limit: usize,
+    run: &mut dyn FnMut(&Point, usize) -> Outcome,
+    seen: &mut dyn FnMut(&History, &Proposal) -> bool,
+) -> (History, Vec<f64>) {
+    let (mut history, mut ask_s) = (History::default(), Vec::new());
+    let mut count: HashMap<Point, usize> = HashMap::new();
+    for number in 0..limit as u64 {
+        let ctx = ctx(space, prior, &history, seed, limit);
+        let asked = Instant::now();
+        let Some(proposal) = strategy.ask(&ctx) else { break };
+        ask_s.push(asked.elapsed().as_secs_f64());
+        let times = count.entry(proposal.point.clone()).or_default();
+        let outcome = run(&proposal.point, *times);
+        *times += 1;
+        history.trials.push(Trial { number, point: proposal.point.clone(), outcome, wall_s: 1.0 });
+        if seen(&history, &proposal) {
+            break;
+        }
+    }
+    (history, ask_s)
+}
+
+/// The budget is counted in evaluations.
+fn ctx<'a>(space: &'a dyn Space, prior: &'a dyn Prior, history: &'a History, seed: u64, limit: usize) -> Ctx<'a> {
+    let trial = history.trials.len() as u64;
+    let budget_left_s = limit as f64 - trial as f64;
+    Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, trial, seed }
+}
+
+/// Lets `strategy` search `world` and keeps what it ran and which point it declares best in the end.
+pub fn play(strategy: &dyn Strategy, world: &World<'_>, prior: PriorChoice, seed: u64) -> Trace {
+    let landscape = world.landscape();
+    let prior = prior_of(landscape, prior, seed);
+    let at = |point: &Point| landscape.space.position(point).expect("proposals are points of the space");
+    let evals = world.scenario().evals;
+    let mut number = 0;
+    let mut run = |point: &Point, repeat: usize| {
+        number += 1;
+        let value = world.run(at(point), repeat, number - 1);
+        value.map_or(Outcome::Failed, |value| Outcome::Rate(landscape.rate(value)))
+    };
+    let (history, ask_s) =
+        search(strategy, (&landscape.space, prior.as_ref()), seed, evals, &mut run, &mut |_, _| false);
+    let end = ctx(&landscape.space, prior.as_ref(), &history, seed, evals);
+    let declared = bayes::leaders(&end, 1).first().map(|(point, _)| at(point));
+    let points = history.trials.iter().map(|trial| at(&trial.point)).collect();
+    Trace { tool: strategy.name().to_owned(), landscape: landscape.name.clone(), seed, points, ask_s, declared }
+}
+
+/// Expected log rates by position.
+struct Told<'a> {
+    landscape: &'a Landscape,
+    log_rates: Vec<f64>,
+}
+
+impl Prior for Told<'_> {
+    fn log_rate(&self, point: &Point) -> f64 {
+        self.landscape.space.position(point).map_or(f64::NEG_INFINITY, |at| self.log_rates[at])
+    }
+
+    fn cost_s(&self, _: &Point) -> f64 {
+        1.0
+    }
+}
+
+fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64) -> Box<dyn Prior + '_> {
+    let logs = landscape.sites.iter().filter_map(|site| site.model).map(|value| landscape.rate(value).ln());
+    let logs: Vec<f64> = logs.collect();
+    let log_rates = match choice {
+        PriorChoice::None => return Box::new(Flat { cost_s: 1.0 }),
+        PriorChoice::Model => logs,
+        PriorChoice::Reversed => logs.iter().map(|log| -log).collect(),
+        PriorChoice::Shuffled => {
+            let mut order: Vec<usize> = (0..logs.len()).collect();
+            order.sort_by_key(|&at| hash(seed, at as u64, 0, 4));
+            order.into_iter().map(|at| logs[at]).collect()
+        }
+    };
+    Box::new(Told { landscape, log_rates })
+}
