@@ -12,3 +12,4 @@ mod needs_readers;
 mod program;
 mod run;
 mod tune;
+mod unequal;

@@ -22,6 +22,7 @@ pub mod params;
 pub mod result;
 pub mod rules;
 pub mod share;
+pub mod weights_file;
 pub mod windows;
 
 pub use candidate::Candidate;

@@ -1,5 +1,8 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
+pub mod balance;
+pub mod weights;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +11,8 @@ use clap::{Args, Parser, Subcommand};
 use hpl::windows::Windows;
 use space::KernelChoice;
 
+use self::balance::BalanceArgs;
+use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
 use crate::strategy::NAMES;
 
@@ -39,6 +44,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape
     Replay(ReplayArgs),
+    /// Weights of unequal nodes by every method, side by side
+    Weights(WeightsArgs),
+    /// Share a product y ← y + A·x between two workers of unequal speed
+    Balance(BalanceArgs),
 }
 
 /// Flags of `tune`.
@@ -89,6 +98,9 @@ pub struct RunArgs {
     /// Engine parameters (threads, huge pages, kernels)
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
+    /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
     /// Write the result as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,

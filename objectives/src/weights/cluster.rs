@@ -229,6 +229,16 @@ impl Cluster {
         (Self { groups, links }, became)
     }
 
+    /// The same nodes with other speeds in GFLOP/s, one per group.
+    ///
+    /// # Errors
+    /// [`WeightsError`] for speeds that are negative, not finite, all 0, or not one per group.
+    pub fn with_speeds(&self, speeds: &[f64]) -> Result<Self, WeightsError> {
+        self.normalised(speeds)?;
+        let group = |(group, &speed_gflops): (&NodeGroup, &f64)| NodeGroup { speed_gflops, ..group.clone() };
+        Self::new(self.groups.iter().zip(speeds).map(group).collect(), self.links.clone())
+    }
+
     /// The groups, in the order given.
     pub fn groups(&self) -> &[NodeGroup] {
         &self.groups

@@ -55,6 +55,12 @@ pub fn largest_n(cluster: &Cluster) -> usize {
     (total / 8.0).sqrt() as usize
 }
 
+/// Largest order of which every node holds the same part.
+pub fn largest_equal_n(cluster: &Cluster) -> usize {
+    let tightest = room_bytes(cluster).fold(f64::INFINITY, f64::min);
+    (tightest * cluster.nodes() as f64 / 8.0).sqrt() as usize
+}
+
 /// Part of all memory that one node of each group has: equation (1) of \[SLEM-HPL\], (M − OS)/(C − Σ OS).
 pub fn paper_factors(cluster: &Cluster) -> Vec<f64> {
     let total: f64 = room_bytes(cluster).zip(cluster.groups()).map(|(room, group)| room * group.count as f64).sum();

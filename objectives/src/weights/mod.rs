@@ -74,7 +74,10 @@ pub fn advise(cluster: &Cluster, request: &Request) -> Result<Advice, WeightsErr
     if let Some(n) = request.n {
         return advise_at(cluster, request, n);
     }
-    let largest = memory::largest_n(cluster);
+    let largest = match request.method {
+        Method::Equal => memory::largest_equal_n(cluster),
+        _ => memory::largest_n(cluster),
+    };
     let order = |part: usize| (largest * part / ORDERS.end() / request.nb * request.nb).max(1);
     let mut best: Result<Advice, WeightsError> = Err(WeightsError::NoRoom { n: order(*ORDERS.start()), largest_n: 0 });
     for advice in ORDERS.map(|part| advise_at(cluster, request, order(part))) {
@@ -90,20 +93,17 @@ pub fn advise(cluster: &Cluster, request: &Request) -> Result<Advice, WeightsErr
 /// The same for one order.
 fn advise_at(cluster: &Cluster, request: &Request, n: usize) -> Result<Advice, WeightsError> {
     let (wanted, slem) = request.method.shares(cluster, n, &request.slem)?;
-    let shares = request.memory.bend(cluster, &wanted, n)?;
+    // Equal weights are what HPL has without any: memory limits N, not them.
+    let shares = match request.method {
+        Method::Equal => wanted,
+        _ => request.memory.bend(cluster, &wanted, n)?,
+    };
     let (p, q) = request.grid;
     let grid = Grid::place(cluster, &shares, p, q, request.combine)?;
     grid.check_memory(cluster, n)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, n, request.nb);
-    Ok(Advice {
-        method: request.method,
-        n,
-        shares,
-        grid,
-        predicted_time_s,
-        predicted_rate_gflops: space::flops::rate_gflops(n, predicted_time_s),
-        slem,
-    })
+    let predicted_rate_gflops = space::flops::rate_gflops(n, predicted_time_s);
+    Ok(Advice { method: request.method, n, shares, grid, predicted_time_s, predicted_rate_gflops, slem })
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn the_model_gives_all_nodes_the_same_time() {
 fn the_model_promises_most() {
     for cluster in [four(), eight()] {
         let rate = |method| {
-            let request = Request { nb: 64, n: Some(90_000), ..request(method, Memory::Cap, cluster.nodes()) };
+            let request = Request { nb: 64, n: Some(80_000), ..request(method, Memory::Cap, cluster.nodes()) };
             advise(&cluster, &request).unwrap().predicted_rate_gflops
         };
         let model = rate(Method::Model);
@@ -240,8 +240,9 @@ fn impossible_speeds_are_named() {
     let idle = Cluster::new(vec![group("a", 2, 0.0, 8)], vec![vec![1.0]]);
     assert_eq!(idle, Err(WeightsError::AllZero));
     let small = Cluster::new(vec![group("a", 1, 9.0, 100), group("b", 1, 1.0, 3)], vec![vec![1.0; 2]; 2]).unwrap();
-    let request = Request { n: Some(50_000), ..request(Method::Equal, Memory::Cap, 2) };
-    assert!(advise(&small, &request).is_ok(), "the cap helps");
+    let at = |method| advise(&small, &Request { n: Some(50_000), ..request(method, Memory::Cap, 2) });
+    assert!(at(Method::Proportional).is_ok(), "the cap helps");
+    assert!(matches!(at(Method::Equal), Err(WeightsError::Memory { n: 50_000, .. })));
     let grid = Grid::place(&small, &[0.5, 0.5], 1, 2, Combine::Mean).unwrap();
     let error = grid.check_memory(&small, 50_000).unwrap_err().to_string();
     assert!(error.contains("node b holds 1.00 GB, its share at N=50000 needs 10.00 GB; lower N to 15811"), "{error}");

@@ -9,3 +9,4 @@ mod mutate;
 mod out;
 mod result;
 mod strategies;
+mod weights_file;

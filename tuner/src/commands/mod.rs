@@ -1,7 +1,9 @@
 //! One file per verb.
 
+pub mod balance;
 pub mod calibrate;
 pub mod replay;
 pub mod report;
 pub mod run;
 pub mod tune;
+pub mod weights;

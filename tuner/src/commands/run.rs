@@ -9,6 +9,7 @@ use hpl::program::{
 };
 use hpl::windows::Windows;
 use space::dat::HplDat;
+use space::weights_file::WeightsFile;
 use space::{Candidate, EngineParams, KernelChoice, RunResult};
 
 use crate::cli::RunArgs;
@@ -22,7 +23,7 @@ use crate::exit::{self, bad_input};
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
     let dat = read_dat(&args.dat)?;
-    let candidate = Candidate { hpl: single(&dat, &args.dat)?, engine: read_engine(args.engine_params.as_deref())? };
+    let candidate = Candidate { hpl: single(&dat, &args.dat)?, engine: read_engine(args)? };
     let lines = ProgressLines::new(std::io::stderr());
     let options =
         RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
@@ -75,7 +76,20 @@ fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
     }
 }
 
-fn read_engine(path: Option<&Path>) -> anyhow::Result<EngineParams> {
+/// The engine parameters, with the weights of their own file where there is one.
+fn read_engine(args: &RunArgs) -> anyhow::Result<EngineParams> {
+    let mut engine = read_params(args.engine_params.as_deref())?;
+    if let Some(path) = &args.weights {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .map_err(described)?;
+        let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+        engine.weights = file.weights();
+    }
+    Ok(engine)
+}
+
+fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
     let Some(path) = path else { return Ok(EngineParams::default()) };
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;

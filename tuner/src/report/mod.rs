@@ -9,6 +9,7 @@ pub mod stats;
 pub mod summary;
 mod svg;
 pub mod table;
+pub mod weights;
 
 use space::Candidate;
 use space::params::{Coded, Swap};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hpl::program::Ranks;
+use space::weights_file::{WeightsFile, WeightsFileError};
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. What a flag says goes before what the file says.
@@ -23,6 +24,9 @@ pub(crate) struct EngineArgs {
     /// Split update for P > 1: part of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
+    /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
 }
 
 /// Why there are no engine parameters.
@@ -32,6 +36,8 @@ pub(crate) enum EngineError {
     Unreadable { name: String, source: io::Error },
     #[error("{name}: {source}")]
     Malformed { name: String, source: toml::de::Error },
+    #[error("{name}: {source}")]
+    Weights { name: String, source: WeightsFileError },
 }
 
 /// The engine's parameters for any run of an HPL.dat.
@@ -49,6 +55,9 @@ impl EngineArgs {
         params.split = self.split.unwrap_or(params.split);
         if let Some(kernels) = &self.blas {
             params.kernels = kernels.clone();
+        }
+        if let Some(path) = &self.weights {
+            params.weights = read_weights(path)?.weights();
         }
         Ok(Engine { params, spread: self.threads.is_none() && self.engine_params.is_none() })
     }
@@ -69,6 +78,14 @@ impl Engine {
 
 fn read_file(path: &Path) -> Result<EngineParams, EngineError> {
     let name = || path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| EngineError::Unreadable { name: name(), source })?;
-    toml::from_str(&text).map_err(|source| EngineError::Malformed { name: name(), source })
+    toml::from_str(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })
+}
+
+fn read_weights(path: &Path) -> Result<WeightsFile, EngineError> {
+    let name = || path.display().to_string();
+    WeightsFile::parse(&read_text(path)?).map_err(|source| EngineError::Weights { name: name(), source })
+}
+
+fn read_text(path: &Path) -> Result<String, EngineError> {
+    std::fs::read_to_string(path).map_err(|source| EngineError::Unreadable { name: path.display().to_string(), source })
 }

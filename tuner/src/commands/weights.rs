@@ -1,0 +1,193 @@
+//! `hpl-tune weights`: shares of unequal nodes by every method, with what they promise.
+
+use std::io::Write;
+use std::path::Path;
+
+use objectives::slem::SlemOptions;
+use objectives::weights::{
+    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts,
+};
+use space::Share;
+use space::machine::{Machine, published};
+use space::weights_file::{WeightedNode, WeightsFile};
+
+use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
+use crate::exit::{self, bad_input};
+use crate::folder::replace_file;
+use crate::report::weights::{Comparison, picture};
+
+/// Computes the weights, prints them side by side and writes the files that are asked for.
+///
+/// # Errors
+/// A machine, grid or order that cannot be, or a file that cannot be written.
+pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
+    let machine = read_machine(&args.machine)?;
+    let cluster = cluster(args, &machine)?;
+    let request = request(args, &cluster);
+    let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
+    let comparison = Comparison { cluster: &cluster, request: &request, advices: &advices };
+    let mut out = std::io::stdout().lock();
+    let text = if args.json { comparison.json()? } else { comparison.table() };
+    out.write_all(text.as_bytes())?;
+
+    let (_, chosen) = advices.iter().find(|(method, _)| *method == request.method).expect("all methods are there");
+    let chosen = chosen.as_ref().map_err(|error| bad_input(format!("{}: {error}", request.method.name())))?;
+    let mut wrote = Vec::new();
+    let mut write = |path: Option<&Path>, text: &dyn Fn() -> anyhow::Result<String>| -> anyhow::Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        replace_file(path, text()?.as_bytes())?;
+        wrote.push(path.display().to_string());
+        Ok(())
+    };
+    write(args.out.as_deref(), &|| weights_file(args, &cluster, chosen))?;
+    write(args.node_perf.as_deref(), &|| Ok(node_perf(&cluster, chosen)))?;
+    write(args.picture.as_deref(), &|| drawn(&cluster, &request, chosen))?;
+    if let Some(ranks) = args.ranks {
+        let hosts = hosts(&machine, &cluster, chosen, ranks as usize)?;
+        write(args.hostfile.as_deref(), &|| Ok(hosts.clone()))?;
+        if !args.json {
+            write!(out, "\n{ranks} equal ranks by {} weights:\n{hosts}", request.method.name())?;
+        }
+    }
+    if !args.json && !wrote.is_empty() {
+        writeln!(out, "\n{} weights written to {}", request.method.name(), wrote.join(", "))?;
+    }
+    out.flush()?;
+    Ok(exit::DONE)
+}
+
+/// A machine description: the file at this path, or a published one of this name.
+fn read_machine(name: &str) -> anyhow::Result<Machine> {
+    let path = Path::new(name);
+    if let (false, Some(published)) = (path.exists(), published::find(name)) {
+        return Ok(published.machine()?);
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let known: Vec<&str> = published::ALL.iter().map(|published| published.name).collect();
+        bad_input(format!("cannot read {name}: {error}; give a machine.toml, or one of {}", known.join(", ")))
+    })?;
+    Machine::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
+}
+
+fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
+    let named = |error: WeightsError| bad_input(format!("{}: {error}", args.machine));
+    let Some(speeds) = &args.speeds else { return Cluster::from_machine(machine).map_err(named) };
+    let (wanted, found) = (machine.nodes.len(), speeds.len());
+    if wanted != found {
+        return Err(bad_input(format!("--speeds: {}", WeightsError::Count { what: "speeds", wanted, found })));
+    }
+    let mut machine = machine.clone();
+    // Told apart from a speed that is missing.
+    machine.nodes.iter_mut().for_each(|node| node.rate_gflops = 1.0);
+    Cluster::from_machine(&machine)
+        .map_err(named)?
+        .with_speeds(speeds)
+        .map_err(|error| bad_input(format!("--speeds: {error}")))
+}
+
+fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {
+    let nodes = cluster.nodes();
+    let grid = match (args.p.map(|p| p as usize), args.q.map(|q| q as usize)) {
+        (None, None) => (1, nodes),
+        (Some(p), None) => (p, nodes / p),
+        (None, Some(q)) => (nodes / q, q),
+        (Some(p), Some(q)) => (p, q),
+    };
+    Request {
+        method: match args.method {
+            MethodArg::Equal => Method::Equal,
+            MethodArg::Proportional => Method::Proportional,
+            MethodArg::Slem => Method::Slem,
+            MethodArg::Model => Method::Model,
+        },
+        memory: match args.memory {
+            MemoryArg::Cap => Memory::Cap,
+            MemoryArg::Paper => Memory::Paper,
+        },
+        combine: match args.combine {
+            CombineArg::Mean => Combine::Mean,
+            CombineArg::Min => Combine::Minimum,
+        },
+        grid,
+        nb: args.nb as usize,
+        n: args.n.map(|n| n as usize),
+        slem: SlemOptions { message_unit: args.message_unit },
+    }
+}
+
+/// The groups of the nodes in the order of the ranks, along process rows.
+fn by_rank(advice: &Advice) -> impl Iterator<Item = usize> {
+    let grid = &advice.grid;
+    (0..grid.p).flat_map(move |i| (0..grid.q).map(move |j| grid.groups[i + j * grid.p]))
+}
+
+fn weights_file(args: &WeightsArgs, cluster: &Cluster, advice: &Advice) -> anyhow::Result<String> {
+    let weights = advice.grid.weights();
+    let node = |g: usize| -> anyhow::Result<WeightedNode> {
+        Ok(WeightedNode { name: cluster.groups()[g].name.clone(), speed: Share::new(advice.shares[g])? })
+    };
+    let origin = format!(
+        "hpl-tune weights --machine {}: {} weights for N={} P={} Q={} NB={}",
+        args.machine,
+        advice.method.name(),
+        advice.n,
+        advice.grid.p,
+        advice.grid.q,
+        args.nb
+    );
+    if weights.is_empty() {
+        return Err(bad_input("one node needs no weights; leave --out away"));
+    }
+    let nodes = by_rank(advice).map(node).collect::<Result<_, _>>()?;
+    Ok(WeightsFile { origin, rows: weights.rows, columns: weights.columns, nodes }.to_toml()?)
+}
+
+/// HPL-GPU's file: a line per host with its speed, the fastest 1; the first match wins.
+fn node_perf(cluster: &Cluster, advice: &Advice) -> String {
+    let most = advice.shares.iter().copied().fold(0.0, f64::max);
+    let line = |(group, share): (&objectives::weights::NodeGroup, &f64)| {
+        let name = group.name.replace(char::is_whitespace, "-");
+        format!("{name} {:.4}\n", share / most)
+    };
+    let lines: String = cluster.groups().iter().zip(&advice.shares).map(line).collect();
+    format!(
+        "# {} weights, N={}; hosts of a group with several nodes: one line each\n{lines}",
+        advice.method.name(),
+        advice.n
+    )
+}
+
+/// The picture beside that of equal weights, whether they fit or not.
+fn drawn(cluster: &Cluster, request: &Request, advice: &Advice) -> anyhow::Result<String> {
+    let (shares, _) = Method::Equal.shares(cluster, advice.n, &request.slem)?;
+    let grid = Grid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;
+    let predicted_time_s = makespan::time_s(cluster, &grid, advice.n, request.nb);
+    let predicted_rate_gflops = space::flops::rate_gflops(advice.n, predicted_time_s);
+    let equal = Advice {
+        shares,
+        grid,
+        method: Method::Equal,
+        predicted_time_s,
+        predicted_rate_gflops,
+        n: advice.n,
+        slem: None,
+    };
+    Ok(picture(cluster, request.nb, [&equal, advice]))
+}
+
+/// Lines `host slots=ranks` for `ranks` equal ranks, none of which lack a core.
+fn hosts(machine: &Machine, cluster: &Cluster, advice: &Advice, ranks: usize) -> anyhow::Result<String> {
+    let single = || cluster.groups().iter().enumerate().flat_map(|(g, group)| (0..group.count).map(move |i| (g, i)));
+    let shares: Vec<f64> = single().map(|(g, _)| advice.shares[g]).collect();
+    let cores: Vec<usize> = single().map(|(g, _)| machine.nodes[g].cores).collect();
+    let counts = rank_counts(&shares, &cores, ranks).ok_or_else(|| {
+        let room: usize = cores.iter().zip(&shares).filter(|(_, share)| **share > 0.0).map(|(cores, _)| cores).sum();
+        bad_input(format!("--ranks {ranks}: the nodes with a share have {room} cores; lower it"))
+    })?;
+    let host = |(g, i): (usize, usize)| {
+        let group = &cluster.groups()[g];
+        let name = group.name.replace(char::is_whitespace, "-");
+        if group.count == 1 { name } else { format!("{name}-{}", i + 1) }
+    };
+    Ok(single().zip(counts).map(|(node, count)| format!("{} slots={count}\n", host(node))).collect())
+}
