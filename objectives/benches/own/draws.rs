@@ -1,0 +1,62 @@
+//! Uniform draws from the search space, run and kept as rows.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::time::Instant;
+
+use hpl::program::{RunOptions, Runner};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use space::domain::{DomainSpec, HplDomain};
+use space::{Candidate, KernelChoice, RunResult, draw};
+
+use crate::Flags;
+
+/// The first draws are run again at the end: two runs of one candidate tell the noise.
+const REPEATED: usize = 12;
+
+/// `count` candidates of order `n`, then the first of them again.
+fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {
+    let facts = hpl::host::facts();
+    let spec = DomainSpec {
+        n,
+        cores: facts.cores_allowed.len(),
+        memory_bytes: facts.memory_available_bytes,
+        kernels: KernelChoice::Builtin,
+        ranks: None,
+        threads: None,
+    };
+    let domain = HplDomain::new(&spec).expect("a space that fits this machine");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
+    let mut one = || domain.candidate(draw::uniform(&domain, &mut rng).expect("a point"));
+    let drawn: Vec<Candidate> = (0..count).map(|_| one()).collect();
+    let again = drawn.iter().take(REPEATED).cloned().collect();
+    [drawn, again].concat()
+}
+
+/// The rows of a file, in the order in which they were run.
+pub(crate) fn read(path: &std::path::Path) -> Vec<RunResult> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+/// Runs what the file lacks, until the seconds are used.
+pub(crate) fn measure(flags: &Flags) {
+    let (n, count, seed) = (flags.number("--n", 4000), flags.number("--draws", 60), flags.number("--seed", 1));
+    let (path, seconds) = (flags.path("--rows"), flags.number("--seconds", 110));
+    let all = candidates(n, count, seed);
+    let done = read(&path).len();
+    println!("N={n}, {count} draws with seed {seed}: {done} of {} rows are there", all.len());
+    let runner = Runner::new(&KernelChoice::Builtin).expect("built-in kernels");
+    let mut file = OpenOptions::new().create(true).append(true).open(&path).expect("a file to write");
+    let start = Instant::now();
+    for candidate in all.iter().skip(done) {
+        if start.elapsed().as_secs() >= seconds as u64 {
+            break;
+        }
+        let result = runner.run(candidate, &RunOptions { threshold: 16.0, force: false, watch: &() }).expect("a run");
+        assert!(result.result.passed, "{candidate:?}");
+        writeln!(file, "{}", serde_json::to_string(&result.result).expect("a row")).expect("a row written");
+    }
+    println!("{} of {} rows, {:.0} s", read(&path).len(), all.len(), start.elapsed().as_secs_f64());
+}
