@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-use super::{Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, Rate, RateKernel};
+use super::{Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, Rate, RateKernel};
 
 /// Longest latency and time per word, in seconds.
 const MAX_S: f64 = 10.0;
@@ -37,6 +37,7 @@ impl Machine {
         }
         each("node", &self.nodes, check_node)?;
         each("rate", &self.rates, check_rate)?;
+        each("phase", &self.phases, check_phase)?;
         each("layer", &self.layers, check_layer)?;
         check_nesting(&self.layers)?;
         each("link", &self.links, |link, table| check_link(link, &self.nodes, table))?;
@@ -93,6 +94,20 @@ fn check_rate(rate: &Rate, table: &Table) -> Result<(), MachineError> {
     for &[low, high] in &rate.valid {
         let rising = low.is_finite() && high.is_finite() && 0.0 <= low && low <= high;
         table.require(rising, "valid", "pairs 0 ≤ smallest ≤ largest", format!("[{low}, {high}]"))?;
+    }
+    table.real("spread", rate.spread, f64::MAX)?;
+    table.real("fit_error", rate.fit_error, f64::MAX)
+}
+
+fn check_phase(rate: &PhaseRate, table: &Table) -> Result<(), MachineError> {
+    table.count("threads", rate.threads)?;
+    let values = &rate.coefficients;
+    table.length("coefficients", values.len(), rate.phase.coefficient_count())?;
+    values.iter().try_for_each(|&value| table.real("coefficients", value, MAX_S))?;
+    let some = values.iter().any(|&value| value > 0.0);
+    table.require(some, "coefficients", "greater than 0 in one place at least", "zeros alone")?;
+    for (key, [low, high]) in [("n", rate.n), ("nb", rate.nb)] {
+        table.require(low <= high, key, "a pair smallest ≤ largest", format_args!("[{low}, {high}]"))?;
     }
     table.real("spread", rate.spread, f64::MAX)?;
     table.real("fit_error", rate.fit_error, f64::MAX)
@@ -193,6 +208,6 @@ impl Table {
     }
 
     fn length(&self, key: &'static str, found: usize, wanted: usize) -> Result<(), MachineError> {
-        self.require(found == wanted, key, format_args!("{wanted} values for this kernel"), found)
+        self.require(found == wanted, key, format_args!("{wanted} values for this form"), found)
     }
 }

@@ -2,12 +2,14 @@
 
 mod check;
 mod measured;
+mod phase;
 pub mod published;
 mod unit;
 
 use serde::{Deserialize, Serialize};
 
 pub use measured::Measured;
+pub use phase::{EnginePhase, PhaseRate};
 
 /// Why a text is no machine description, or a description is none to work with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -74,6 +76,9 @@ pub struct Machine {
     /// Measured rates of kernels.
     #[serde(rename = "rate", default)]
     pub rates: Vec<Rate>,
+    /// Measured phases of our engine's steps.
+    #[serde(rename = "phase", default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseRate>,
     /// Communication layers, innermost first, each joining a multiple of the ranks that the one inside it joins.
     #[serde(rename = "layer", default)]
     pub layers: Vec<Layer>,

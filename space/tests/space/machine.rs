@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use space::machine::{
-    Accelerator, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, Rate, RateKernel, published,
+    Accelerator, EnginePhase, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, Rate,
+    RateKernel, published,
 };
 
 const EXAMPLE: &str = r#"
@@ -68,7 +69,7 @@ fn impossible_values_are_named() {
             "cores = 2\npeak_gflops = nan",
             "[[node]] 1: peak_gflops must be a number from 0 to 1e9, found NaN",
         ),
-        ("[3.6e-11, 0.0, ", "[", "[[rate]] 1: coefficients must be 5 values for this kernel, found 3"),
+        ("[3.6e-11, 0.0, ", "[", "[[rate]] 1: coefficients must be 5 values for this form, found 3"),
         ("[3.6e-11", "[-3.6e-11", "[[rate]] 1: coefficients must be a number from 0 to 1e1, found -0.000000000036"),
         ("[3.6e-11", "[inf", "[[rate]] 1: coefficients must be a number from 0 to 1e1, found inf"),
         (
@@ -76,7 +77,7 @@ fn impossible_values_are_named() {
             "[0.0, 0.0, 0.0, 0.0, 0.0]",
             "[[rate]] 1: coefficients must be greater than 0 in one place at least, found zeros alone",
         ),
-        ("[[64, 8000], ", "[", "[[rate]] 1: valid must be 3 values for this kernel, found 2"),
+        ("[[64, 8000], ", "[", "[[rate]] 1: valid must be 3 values for this form, found 2"),
         ("[16, 512]", "[512, 16]", "[[rate]] 1: valid must be pairs 0 ≤ smallest ≤ largest, found [512, 16]"),
         ("alpha_s = 1e-6", "alpha_s = -1", "[[layer]] 1: alpha_s must be a number from 0 to 1e1, found -1"),
         (
@@ -106,6 +107,18 @@ fn impossible_values_are_named() {
         assert!(EXAMPLE.contains(old));
         assert_eq!(message(&EXAMPLE.replacen(old, new, 1)), expected);
     }
+}
+
+#[test]
+fn a_phase_with_a_wrong_form_is_named() {
+    let phase = |coefficients: &str, n: &str| {
+        let numbers = format!("coefficients = {coefficients}\nn = {n}\nnb = [16, 512]\nruns = 9");
+        let rest = "spread = 0.01\nfit_error = 0.01\ndate = \"2026-11-20\"\norigin = \"made up\"";
+        message(&format!("{EXAMPLE}\n[[phase]]\nphase = \"trsv\"\nthreads = 1\n{numbers}\n{rest}"))
+    };
+    assert_eq!(phase("[1e-9]", "[1, 2]"), "[[phase]] 1: coefficients must be 2 values for this form, found 1");
+    assert_eq!(phase("[1e-9, 0.0]", "[9, 2]"), "[[phase]] 1: n must be a pair smallest ≤ largest, found [9, 2]");
+    assert!(phase("[0.0, 0.0]", "[1, 2]").contains("greater than 0 in one place"));
 }
 
 #[test]
@@ -246,6 +259,17 @@ fn measured() -> impl Strategy<Value = Measured> {
     })
 }
 
+fn phase() -> impl Strategy<Value = PhaseRate> {
+    (0..EnginePhase::ALL.len(), 1..64usize, vec(1e-15..1.0f64, 16), 1..9999usize, text()).prop_map(
+        |(at, threads, coefficients, n, origin)| {
+            let phase = EnginePhase::ALL[at];
+            let coefficients = coefficients[..phase.coefficient_count()].to_vec();
+            let (spread, fit_error, date) = (0.01, 0.02, "2026-11-20".to_owned());
+            PhaseRate { phase, threads, coefficients, n: [1, n], nb: [1, n], runs: n, spread, fit_error, date, origin }
+        },
+    )
+}
+
 fn machine() -> impl Strategy<Value = Machine> {
     let accelerator = option::of((1.0..1e5f64).prop_map(|value| Accelerator {
         memory_controllers: value,
@@ -259,15 +283,16 @@ fn machine() -> impl Strategy<Value = Machine> {
     let offload = option::of((1e-3..1e9f64, 0.01..0.99f64))
         .prop_map(|known| known.map(|(steady_gflops, hidden_steps)| Offload { steady_gflops, hidden_steps }));
     let links = vec((0..4usize, 0..4usize, 0.0..1e3f64), 0..4);
-    let lists = (vec(node(), 1..4), vec(rate(), 0..4), layers(), links, vec(measured(), 0..3));
+    let rates = (vec(rate(), 0..4), vec(phase(), 0..4));
+    let lists = (vec(node(), 1..4), rates, layers(), links, vec(measured(), 0..3));
     (vec(text(), 4), lists, accelerator, offload).prop_map(
-        |(texts, (nodes, rates, layers, links, measured), accelerator, offload)| {
+        |(texts, (nodes, (rates, phases), layers, links, measured), accelerator, offload)| {
             let name = |at: usize| nodes[at % nodes.len()].name.clone();
             let link = |(a, b, gbytes_per_s)| Link { nodes: [name(a), name(b)], gbytes_per_s };
             let links = links.into_iter().map(link).collect();
             let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
             let host = Host { name, cpu, origin, kernels };
-            Machine { host, nodes, rates, layers, links, accelerator, offload, measured }
+            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, measured }
         },
     )
 }
