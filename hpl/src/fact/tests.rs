@@ -1,6 +1,6 @@
 use std::thread;
 
-use space::Form;
+use space::{Form, Looking};
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};

@@ -216,7 +216,7 @@ impl<'a> Queue<'a> {
 
 /// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
 /// narrow and the threads end together.
-pub(crate) fn widths(cols: usize, threads: usize) -> Vec<usize> {
+pub fn widths(cols: usize, threads: usize) -> Vec<usize> {
     let (mut left, mut widths) = (cols, Vec::new());
     while left > 0 {
         let share = left.div_ceil(2 * threads).next_multiple_of(TILE);
