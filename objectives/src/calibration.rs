@@ -1,17 +1,30 @@
 //! Calibration: a machine description from timed samples of this machine.
+//!
+//! Part of the time goes to samples of single kernels and messages, the rest to short runs of the engine, whose
+//! phases tell what they take in the engine itself.
+
+mod runs;
 
 use std::time::Instant;
 
 use hpl::host::HostFacts;
 use hpl::kernels::{self, KernelError, Kernels};
 use hpl::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
+use hpl::program::RunError;
 use space::KernelChoice;
-use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
+use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
+use crate::timeline::own::{LearnError, Observed, learn, refined};
 
 const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
+
+/// Part of the budget for samples of single kernels.
+const SAMPLES_SHARE: f64 = 0.35;
+
+/// Part of the budget, and seconds, kept for fitting.
+const FITTING: (f64, f64) = (0.02, 0.1);
 
 /// Spread of repeats, or error of a fit, from which on it is worth a warning.
 const DOUBTFUL: f64 = 0.1;
@@ -71,6 +84,12 @@ pub enum CalibrationError {
     /// The samples gave no rate.
     #[error("calibration: {0}")]
     Fit(#[from] FitError),
+    /// A run of the engine failed.
+    #[error("calibration: {0}")]
+    Run(#[from] RunError),
+    /// The runs gave no phases.
+    #[error("calibration: {0}")]
+    Learn(#[from] LearnError),
 }
 
 /// Measures this machine; `progress` hears the share of the budget used, from 0 to 1.
@@ -87,17 +106,31 @@ pub fn calibrate(
     let before = hpl::host::facts();
     let probe = ProbeOptions {
         cores: options.cores.clone(),
-        budget_s: options.budget_s - start.elapsed().as_secs_f64(),
+        budget_s: SAMPLES_SHARE * options.budget_s - start.elapsed().as_secs_f64(),
         max_n: options.max_n,
         memory_bytes: before.memory_available_bytes / 2,
     };
-    let samples = measure(&kernels, &probe, progress)?;
+    let samples = measure(&kernels, &probe, &mut |share| progress(SAMPLES_SHARE * share))?;
+    let cores = options.cores.len();
+    let runs = runs::Options {
+        kernels: &options.kernels,
+        cores,
+        started: start,
+        budget_s: options.budget_s * (1.0 - FITTING.0) - FITTING.1,
+        max_n: options.max_n,
+        memory_bytes: before.memory_available_bytes,
+        peak_gflops: peak_gflops(&samples, cores),
+    };
+    let runs = runs::measure(&runs, &mut |share| progress(SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share))?;
     let after = hpl::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
+    let phases = learn(&runs.results, &date, &options.origin)?;
     let mut warnings = disturbances(&before, &after, options.cores.len());
     warnings.extend(interruptions(&samples));
+    warnings.extend(interrupted_runs(&runs));
     warnings.extend(doubts(&rates));
+    warnings.extend(doubtful_phases(&phases));
     let machine = Machine {
         host: Host {
             name: before.hostname.clone(),
@@ -115,9 +148,14 @@ pub fn calibrate(
             ..Node::default()
         }],
         rates,
+        phases,
         layers: layers(&samples, options.cores.len())?,
         ..Machine::default()
     };
+    let overlapping = runs.results.into_iter().filter(|run| run.candidate.hpl.depth > 0);
+    let overlapping: Vec<Observed> =
+        overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
+    let machine = refined(&machine, &overlapping);
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }
 
@@ -231,6 +269,31 @@ fn interruptions(samples: &[Sample]) -> Option<String> {
             100.0 * share
         )
     })
+}
+
+/// Whether others took cores from the runs of the engine.
+fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
+    let share = runs.disturbed as f64 / runs.made.max(1) as f64;
+    (share > DISTURBED).then(|| {
+        format!(
+            "other processes took cores during {:.0} % of the runs, so that their phases are too long; end them",
+            100.0 * share
+        )
+    })
+}
+
+/// The phases whose runs scatter, or do not fit their form.
+fn doubtful_phases(phases: &[PhaseRate]) -> Vec<String> {
+    let list = |of: fn(&PhaseRate) -> f64| {
+        let word = |rate: &PhaseRate| {
+            format!("{:?} with {} threads {:.0} %", rate.phase, rate.threads, 100.0 * of(rate)).to_lowercase()
+        };
+        let words: Vec<String> = phases.iter().filter(|rate| of(rate) > DOUBTFUL).map(word).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let spread = list(|rate| rate.spread).map(|words| format!("runs scatter around their phases by: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("phases miss their runs on average by: {words}"));
+    spread.into_iter().chain(error).collect()
 }
 
 /// What makes rates doubtful: the worst spread and the worst fit of each kernel.

@@ -109,59 +109,133 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
+/// A timed piece of work with what it counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weighted {
+    /// Units of each term, none negative, one positive.
+    pub terms: Vec<f64>,
+    /// Time in seconds, above 0.
+    pub time_s: f64,
+    /// How much it counts, above 0.
+    pub weight: f64,
+}
+
+/// Rounds of [`robust`].
+const REWEIGHTED: usize = 4;
+
+/// Coefficients c ≥ 0 of `rows`, at least one, that minimise the weighted relative errors: squares of small ones,
+/// absolute values of those beyond twice the median (Huber's loss by reweighting), so that what was interrupted
+/// counts little.
+pub fn robust(rows: &[Weighted]) -> Vec<f64> {
+    let relative: Vec<Vec<f64>> =
+        rows.iter().map(|row| row.terms.iter().map(|term| term / row.time_s).collect()).collect();
+    let mut weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+    let mut coefficients = weighted(&relative, &weights);
+    for _ in 1..REWEIGHTED {
+        let errors: Vec<f64> = relative.iter().map(|row| (dot(row, &coefficients) - 1.0).abs()).collect();
+        let mut sorted = errors.clone();
+        sorted.sort_by(f64::total_cmp);
+        let usual = 2.0 * sorted[sorted.len() / 2].max(1e-6);
+        weights = rows.iter().zip(&errors).map(|(row, error)| row.weight / (error / usual).max(1.0)).collect();
+        coefficients = weighted(&relative, &weights);
+    }
+    coefficients
+}
+
 /// c ≥ 0 that minimises ‖rows·c − 1‖₂.
 pub(crate) fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
+    weighted(rows, &vec![1.0; rows.len()])
+}
+
+/// c ≥ 0 that minimises Σ weight·(row·c − 1)².
+fn weighted(rows: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let width = rows[0].len();
     // Columns differ by twelve orders of magnitude; scaled to length one, they compare.
-    let scale: Vec<f64> = (0..width).map(|j| rows.iter().map(|row| row[j] * row[j]).sum::<f64>().sqrt()).collect();
-    let scaled: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&scale).map(|(x, s)| x / s).collect()).collect();
-    let squares = |c: &[f64]| scaled.iter().map(|row| (dot(row, c) - 1.0).powi(2)).sum::<f64>();
+    let scale: Vec<f64> = (0..width)
+        .map(|j| rows.iter().zip(weights).map(|(row, weight)| weight * row[j] * row[j]).sum::<f64>().sqrt())
+        .collect();
+    let normal = Normal::new(rows, weights, &scale);
     let mut best = (f64::INFINITY, vec![0.0; width]);
     for subset in 1..1usize << width {
-        let columns: Vec<usize> = (0..width).filter(|j| subset >> j & 1 == 1).collect();
-        let Some(solution) = least_squares(&scaled, &columns) else { continue };
+        let columns: Vec<usize> = (0..width).filter(|j| subset >> j & 1 == 1 && scale[*j] > 0.0).collect();
+        let Some(solution) = normal.solve(&columns) else { continue };
         if solution.iter().any(|&x| x < 0.0) {
             continue;
         }
         let mut c = vec![0.0; width];
         columns.iter().zip(solution).for_each(|(&j, x)| c[j] = x);
-        let error = squares(&c);
+        let error = normal.squares(&c);
         if error < best.0 {
             best = (error, c);
         }
     }
-    best.1.iter().zip(&scale).map(|(x, s)| x / s).collect()
+    best.1.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect()
 }
 
-/// Least squares of `rows[..][columns]·x = 1` by Cholesky on the normal equations; `None` where the columns are
-/// linearly dependent. Columns have length one, so a pivot is the squared sine of an angle.
-fn least_squares(rows: &[Vec<f64>], columns: &[usize]) -> Option<Vec<f64>> {
-    const DEPENDENT: f64 = 1e-9;
-    let size = columns.len();
-    let mut l = vec![vec![0.0; size]; size];
-    for i in 0..size {
-        for j in 0..=i {
-            let product: f64 = rows.iter().map(|row| row[columns[i]] * row[columns[j]]).sum();
-            let rest = product - dot(&l[i][..j], &l[j][..j]);
-            if i == j {
-                if rest < DEPENDENT {
-                    return None;
+/// The normal equations: AᵀA, Aᵀ1 and 1ᵀ1 of scaled and weighted rows.
+struct Normal {
+    gram: Vec<Vec<f64>>,
+    right: Vec<f64>,
+    total: f64,
+}
+
+impl Normal {
+    fn new(rows: &[Vec<f64>], weights: &[f64], scale: &[f64]) -> Self {
+        let width = scale.len();
+        let mut normal =
+            Self { gram: vec![vec![0.0; width]; width], right: vec![0.0; width], total: weights.iter().sum() };
+        for (row, weight) in rows.iter().zip(weights) {
+            let scaled: Vec<f64> = row.iter().zip(scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect();
+            for i in 0..width {
+                normal.right[i] += weight * scaled[i];
+                for j in 0..=i {
+                    normal.gram[i][j] += weight * scaled[i] * scaled[j];
                 }
-                l[i][i] = rest.sqrt();
-            } else {
-                l[i][j] = rest / l[j][j];
             }
         }
+        for i in 0..width {
+            for j in i + 1..width {
+                normal.gram[i][j] = normal.gram[j][i];
+            }
+        }
+        normal
     }
-    let mut x: Vec<f64> = columns.iter().map(|&j| rows.iter().map(|row| row[j]).sum()).collect();
-    for i in 0..size {
-        x[i] = (x[i] - dot(&l[i][..i], &x[..i])) / l[i][i];
+
+    /// Σ weight·(row·c − 1)².
+    fn squares(&self, c: &[f64]) -> f64 {
+        let quadratic: f64 = self.gram.iter().zip(c).map(|(row, x)| x * dot(row, c)).sum();
+        quadratic - 2.0 * dot(&self.right, c) + self.total
     }
-    for i in (0..size).rev() {
-        let above: f64 = (i + 1..size).map(|j| l[j][i] * x[j]).sum();
-        x[i] = (x[i] - above) / l[i][i];
+
+    /// Least squares on some columns by Cholesky; `None` where they are linearly dependent. Columns have length one, so
+    /// a pivot is the squared sine of an angle.
+    fn solve(&self, columns: &[usize]) -> Option<Vec<f64>> {
+        const DEPENDENT: f64 = 1e-9;
+        let size = columns.len();
+        let mut l = vec![vec![0.0; size]; size];
+        for i in 0..size {
+            for j in 0..=i {
+                let rest = self.gram[columns[i]][columns[j]] - dot(&l[i][..j], &l[j][..j]);
+                if i == j {
+                    if rest < DEPENDENT {
+                        return None;
+                    }
+                    l[i][i] = rest.sqrt();
+                } else {
+                    l[i][j] = rest / l[j][j];
+                }
+            }
+        }
+        let mut x: Vec<f64> = columns.iter().map(|&j| self.right[j]).collect();
+        for i in 0..size {
+            x[i] = (x[i] - dot(&l[i][..i], &x[..i])) / l[i][i];
+        }
+        for i in (0..size).rev() {
+            let above: f64 = (i + 1..size).map(|j| l[j][i] * x[j]).sum();
+            x[i] = (x[i] - above) / l[i][i];
+        }
+        Some(x)
     }
-    Some(x)
 }
 
 #[cfg(test)]
@@ -208,6 +282,21 @@ mod tests {
         let [alpha_s, beta_s] = message(&[1.0, 100.0, 1e4, 1e6].map(line)).unwrap();
         assert!((alpha_s / 2e-6 - 1.0).abs() < 1e-6 && (beta_s / 3e-9 - 1.0).abs() < 1e-6);
         assert!(message(&[]).is_err() && message(&[(1.0, 0.0)]).is_err());
+    }
+
+    #[test]
+    fn interrupted_work_counts_little() {
+        let truth = [2e-9, 0.0, 5e-6];
+        let row = |i: usize| {
+            let terms = vec![1e4 + 500.0 * i as f64, (i * i) as f64, 1.0];
+            let time_s = dot(&terms, &truth) * if i % 5 == 0 { 3.0 } else { 1.0 };
+            Weighted { terms, time_s, weight: 1.0 }
+        };
+        let rows: Vec<Weighted> = (0..40).map(row).collect();
+        let found = robust(&rows);
+        for row in rows.iter().skip(1).step_by(5) {
+            assert!((dot(&row.terms, &found) / row.time_s - 1.0).abs() < 0.05, "{found:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The calibrated prediction: MCL's steps with this machine's measured kernels in place of γ.
+//! The calibrated prediction of a run: our engine's [timeline](crate::timeline::own) where the machine's phases are
+//! measured; otherwise MCL's steps with its measured kernels in place of γ, as follows.
 //!
 //! From \[MCL\] come the terms of a step and their messages: equations (1) and (2) per panel, every layer
 //! charged on its own full extent. Ours is the substitution: computing is not γ times flops but the fitted
@@ -16,9 +17,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use space::Candidate;
+use space::candidate::EngineProfile;
 use space::machine::{Machine, RateKernel};
 
 use crate::mcl::McLayer;
+use crate::timeline::own::OwnModel;
 use rates::RateTable;
 pub(crate) use rates::k_index;
 use steps::Run;
@@ -121,6 +124,8 @@ pub struct Predictor {
     memory_s_per_word: f64,
     cores: usize,
     cache: Mutex<HashMap<Key, f64>>,
+    /// Where phases are known.
+    own: Option<OwnModel>,
 }
 
 impl Predictor {
@@ -149,11 +154,15 @@ impl Predictor {
             memory_s_per_word: memory.first().map_or(0.0, |layer| layer.beta_s),
             cores,
             cache: Mutex::new(HashMap::new()),
+            own: OwnModel::new(machine),
         })
     }
 
     /// Predicted time of factorization and backward substitution, in seconds; what HPL times.
     pub fn time_s(&self, c: &Candidate) -> f64 {
+        if let Some(own) = &self.own {
+            return own.time_s(&c.canonical(EngineProfile::Ours));
+        }
         let key = Key::new(c);
         // A panic of another thread leaves the map whole: it holds finished predictions only.
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
@@ -169,15 +178,30 @@ impl Predictor {
         space::flops::rate_gflops(c.hpl.n, self.time_s(c))
     }
 
-    /// The predicted time, term by term.
+    /// The predicted time, term by term. Phases of the engine do not tell messages from what they wait for, nor
+    /// triangular solves from products: these are in `fact_s`, `rs_s` and `gemm_s`.
     pub fn breakdown(&self, c: &Candidate) -> Terms {
-        self.terms(&Key::new(c))
+        let Some(own) = &self.own else { return self.terms(&Key::new(c)) };
+        let timeline = own.timeline(&c.canonical(EngineProfile::Ours));
+        let sums = timeline.sums();
+        let terms = Terms {
+            fact_s: sums.fact_s,
+            lbcast_s: sums.lbcast_s,
+            rs_s: sums.rs_s,
+            gemm_s: sums.update_s,
+            trsv_s: timeline.trsv_s,
+            ..Terms::default()
+        };
+        Terms { hidden_s: terms.total_s() - timeline.total_s, ..terms }
     }
 
     /// Where the prediction leaves the range that the rates were measured in; empty inside it.
     ///
     /// Only the largest sizes of a run count: every run's last steps are small.
     pub fn warnings(&self, c: &Candidate) -> Vec<String> {
+        if let Some(own) = &self.own {
+            return own.warnings(c);
+        }
         let key = Key::new(c);
         let mut warnings = self.rates.warnings(key.threads, &Run::new(&key).largest());
         let ranks = key.p * key.q;

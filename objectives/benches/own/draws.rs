@@ -13,7 +13,7 @@ use space::{Candidate, KernelChoice, RunResult, draw};
 use crate::Flags;
 
 /// The first draws are run again at the end: two runs of one candidate tell the noise.
-const REPEATED: usize = 12;
+const REPEATED: usize = 30;
 
 /// `count` candidates of order `n`, then the first of them again.
 fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {

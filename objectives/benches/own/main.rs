@@ -1,13 +1,17 @@
 //! How well the calibrated timeline predicts our own engine: uniform draws from the whole search space, each run once.
 //!
 //!     cargo bench -p objectives --bench own -- measure --n 4000 --draws 60 --seed 1 --rows FILE [--seconds S]
+//!     cargo bench -p objectives --bench own -- calibrate --machine machine.toml --n 4000 --seconds 20
 //!     cargo bench -p objectives --bench own -- judge --rows FILE --machine machine.toml
 //!
 //! `measure` goes on where FILE ends, so that a long series can be taken in short turns; `judge` only reads.
 
 mod draws;
+mod judge;
 
 use std::path::PathBuf;
+
+use objectives::calibration::{CalibrationOptions, calibrate as measure_machine};
 
 /// Words after the verb, in pairs `--key value`.
 struct Flags(Vec<String>);
@@ -34,6 +38,30 @@ fn main() {
     let flags = Flags(words.collect());
     match verb.as_deref() {
         Some("measure") => draws::measure(&flags),
-        _ => println!("measure or judge: see the head of this file; both need a quiet machine or its rows"),
+        Some("calibrate") => calibrate(&flags),
+        Some("judge") => judge::judge(&flags),
+        _ => println!("measure, calibrate or judge: see the head of this file; both need a quiet machine or its rows"),
     }
+}
+
+/// A calibration as a session makes it.
+fn calibrate(flags: &Flags) {
+    let options = CalibrationOptions {
+        kernels: space::KernelChoice::Builtin,
+        cores: hpl::host::facts().cores_allowed,
+        budget_s: flags.number("--seconds", 20) as f64,
+        max_n: flags.number("--n", 4000),
+        origin: "bench own".to_owned(),
+    };
+    let found = measure_machine(&options, &mut |_| ()).expect("a calibration");
+    println!("{:.1} s, warnings: {:#?}", found.elapsed_s, found.warnings);
+    for rate in &found.machine.phases {
+        let (spread, error) = (100.0 * rate.spread, 100.0 * rate.fit_error);
+        println!(
+            "{:?} {} threads, {} runs, N {:?}: spread {spread:.1} %, error {error:.1} %, {:?}",
+            rate.phase, rate.threads, rate.runs, rate.n, rate.coefficients
+        );
+    }
+    let text = found.machine.to_toml().expect("a description");
+    std::fs::write(flags.path("--machine"), text).expect("a file to write");
 }

@@ -3,6 +3,7 @@
 //! The closed forms of [`crate::mcl`] see N, NB, P and Q; a timeline also sees what lies between: who waits for
 //! whom, what look-ahead hides, and which messages meet on a node's link. All of it is predicted, nothing measured.
 
+pub mod own;
 mod platform;
 
 pub use platform::{Cached, GemmTerms, Link, Platform, PlatformError};

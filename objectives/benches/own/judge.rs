@@ -1,0 +1,121 @@
+//! The model beside the rows: error, order, and what the noise allows.
+
+use objectives::predict::Predictor;
+use objectives::timeline::own::OwnModel;
+use space::machine::Machine;
+use space::params::Coded;
+use space::{Candidate, RunResult};
+
+use crate::Flags;
+use crate::draws::read;
+
+/// Ranks of the values, ties sharing their mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
+    let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
+    values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
+}
+
+/// Spearman's ρ.
+fn spearman(a: &[f64], b: &[f64]) -> f64 {
+    let centred = |values: &[f64]| {
+        let ranks = ranks(values);
+        let mean = ranks.iter().sum::<f64>() / ranks.len() as f64;
+        ranks.into_iter().map(|rank| rank - mean).collect::<Vec<_>>()
+    };
+    let (a, b) = (centred(a), centred(b));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
+}
+
+/// Seconds of factorization, broadcast, rows, update and substitution, means over the ranks.
+fn phases(row: &RunResult) -> [f64; 5] {
+    let ranks = row.candidate.hpl.ranks() as f64;
+    let mut sums = [0.0; 5];
+    for time in &row.phases {
+        let of = [time.fact_s, time.lbcast_s, time.rs_s, time.update_s, time.trsv_s];
+        sums.iter_mut().zip(of).for_each(|(sum, s)| *sum += s / ranks);
+    }
+    sums
+}
+
+fn short(c: &Candidate) -> String {
+    let (h, e) = (&c.hpl, &c.engine);
+    format!(
+        "{}x{}x{} NB {:3} NBMIN {:2} NDIV {} {:5} {:5} DEPTH {} {:8} split {}",
+        h.p,
+        h.q,
+        e.threads,
+        h.nb,
+        h.nbmin,
+        h.ndiv,
+        h.pfact.name(),
+        h.rfact.name(),
+        h.depth,
+        h.swap.name(),
+        e.split
+    )
+}
+
+/// Mean |error| of predictions, in per cent of the measured times, and Spearman's ρ with them.
+fn score(name: &str, measured: &[f64], predicted: &[f64]) {
+    let errors = measured.iter().zip(predicted).map(|(real, model)| (model / real - 1.0).abs());
+    let mean = 100.0 * errors.sum::<f64>() / measured.len() as f64;
+    let best = (0..measured.len()).min_by(|&a, &b| measured[a].total_cmp(&measured[b])).expect("rows");
+    let ahead = predicted.iter().filter(|&&s| s < predicted[best]).count();
+    let chosen = (0..measured.len()).min_by(|&a, &b| predicted[a].total_cmp(&predicted[b])).expect("rows");
+    println!(
+        "{name}: mean error {mean:.2} %, Spearman {:.3}; {ahead} of {} predicted before the true best; the predicted \
+         best is {:.1} % slower than it",
+        spearman(measured, predicted),
+        measured.len(),
+        100.0 * (measured[chosen] / measured[best] - 1.0)
+    );
+}
+
+/// Prints every row and the summary.
+pub(crate) fn judge(flags: &Flags) {
+    let text = std::fs::read_to_string(flags.path("--machine")).expect("a machine");
+    let machine = Machine::parse(&text).expect("a machine");
+    let rows = read(&flags.path("--rows"));
+    let model = OwnModel::new(&machine).expect("a machine with phases");
+    let without = Machine { phases: Vec::new(), ..machine.clone() };
+    let (own, steps) = (Predictor::new(&machine).expect("rates"), Predictor::new(&without).expect("rates"));
+    // A candidate that comes again is the noise of the one before.
+    let (mut first, mut again): (Vec<&RunResult>, Vec<(usize, f64)>) = (Vec::new(), Vec::new());
+    for row in &rows {
+        match first.iter().position(|other| other.candidate == row.candidate) {
+            Some(at) => again.push((at, row.time_s)),
+            None => first.push(row),
+        }
+    }
+    println!("per cent of the run: model minus measured, in factorization, broadcast, rows, update, substitution");
+    for row in &first {
+        let timeline = model.timeline(&row.candidate);
+        let sums = timeline.sums();
+        let predicted = [sums.fact_s, sums.lbcast_s, sums.rs_s, sums.update_s, timeline.trsv_s];
+        let parts: Vec<String> = predicted
+            .iter()
+            .zip(phases(row))
+            .map(|(model, real)| format!("{:+5.1}", 100.0 * (model - real) / row.time_s))
+            .collect();
+        let time_s = own.time_s(&row.candidate);
+        println!(
+            "{:.4} s {:+5.1} % [{}] {}",
+            row.time_s,
+            100.0 * (time_s / row.time_s - 1.0),
+            parts.join(" "),
+            short(&row.candidate)
+        );
+    }
+    let measured: Vec<f64> = first.iter().map(|row| row.time_s).collect();
+    let of = |predictor: &Predictor| first.iter().map(|row| predictor.time_s(&row.candidate)).collect::<Vec<f64>>();
+    let exact: Vec<f64> = first.iter().map(|row| model.timeline(&row.candidate).total_s).collect();
+    let (before, after): (Vec<f64>, Vec<f64>) = again.iter().map(|&(at, s)| (measured[at], s)).unzip();
+    score("timeline, all steps", &measured, &exact);
+    score("timeline, as the tuner asks", &measured, &of(&own));
+    score("step sum of kernels", &measured, &of(&steps));
+    if !again.is_empty() {
+        score(&format!("noise: {} runs again", again.len()), &before, &after);
+    }
+}

@@ -1,0 +1,190 @@
+//! Short runs of the engine, whose phases are what the timeline is made of.
+//!
+//! Every run keeps all cores busy. Runs go round through the ways to split the cores into ranks and threads and
+//! through NB, each with other variants of the panel and of the row exchange; any number of them is a balanced sample.
+//! Of four rounds one is of twice the order, so that forms that bend with the size are seen to, and one of such runs has
+//! look-ahead and split: what overlaps is not learned from, but corrects what was.
+
+use std::time::Instant;
+
+use hpl::program::{RunError, RunOptions, Runner};
+use nix::sys::resource::{UsageWho, getrusage};
+use space::candidate::EngineProfile;
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap};
+
+/// Values of NB, all sizes of panels that are worth a search.
+const NB: [usize; 23] =
+    [128, 32, 256, 64, 16, 384, 96, 192, 48, 512, 24, 144, 80, 320, 40, 224, 112, 448, 160, 72, 288, 56, 352];
+
+/// Runs that are enough, per split of the cores.
+const ENOUGH: usize = 150;
+
+/// Runs of the larger order that should fit, per split of the cores.
+const LARGE_RUNS: f64 = 16.0;
+
+/// Smallest order that is run.
+const SMALLEST_N: usize = 128;
+
+/// Times a second that others may take a core from a run without it being called disturbed.
+const TOLERATED_PER_S: f64 = 50.0;
+
+/// What to run.
+pub(super) struct Options<'a> {
+    pub(super) kernels: &'a KernelChoice,
+    pub(super) cores: usize,
+    /// When to be done.
+    pub(super) started: Instant,
+    pub(super) budget_s: f64,
+    pub(super) max_n: usize,
+    pub(super) memory_bytes: u64,
+    /// What all cores together reach, in GFLOP/s.
+    pub(super) peak_gflops: f64,
+}
+
+/// Runs and how they went.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    pub(super) results: Vec<RunResult>,
+    /// Runs during which other processes took a core; they are among the results only when there are few others.
+    pub(super) disturbed: usize,
+    pub(super) made: usize,
+}
+
+/// Splits of the cores: (P, Q, threads), grids as square as possible and both flat ones.
+fn splits(cores: usize) -> Vec<(usize, usize, usize)> {
+    let mut splits = Vec::new();
+    for threads in (1..=cores).filter(|threads| cores.is_multiple_of(*threads)) {
+        let ranks = cores / threads;
+        let (p, q) = space::domain::squarest(ranks);
+        for grid in [(p, q, threads), (1, ranks, threads), (ranks, 1, threads)] {
+            if !splits.contains(&grid) {
+                splits.push(grid);
+            }
+        }
+    }
+    splits
+}
+
+/// Run number `index` on one of the splits, of order `n`.
+fn candidate(
+    index: usize,
+    n: usize,
+    split: (usize, usize, usize),
+    overlaps: bool,
+    kernels: &KernelChoice,
+) -> Candidate {
+    const LOOKING: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
+    const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
+    // Low bits of an index that was stirred well: variants that have nothing to do with NB or each other.
+    let mut bits = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut pick = |count: usize| {
+        bits = (bits ^ (bits >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (bits >> 33) as usize % count
+    };
+    let (p, q, threads) = split;
+    let nb = NB[index % NB.len()].min((n / 4).max(1));
+    let hpl = HplParams {
+        nb,
+        pfact: LOOKING[pick(3)],
+        rfact: LOOKING[pick(3)],
+        nbmin: [1, 2, 4, 8, 16, 32][pick(6)].min(nb),
+        ndiv: 2 + pick(3),
+        swap: SWAP[pick(3)],
+        depth: if overlaps { 1 + pick(2) } else { 0 },
+        ..HplParams::baseline(n, p, q)
+    };
+    let section = if overlaps { [0.0, 0.3, 0.5, 0.7][pick(4)] } else { 0.0 };
+    let split = Share::new(section).unwrap_or_default();
+    let engine = EngineParams { threads, split, kernels: kernels.clone(), ..EngineParams::default() };
+    Candidate { hpl, engine }.canonical(EngineProfile::Ours)
+}
+
+/// Runs until the budget is used or there are enough; `progress` hears the share of the time used.
+///
+/// # Errors
+/// [`RunError`] when the kernels cannot be used or a run breaks off.
+pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Runs, RunError> {
+    let runner = Runner::new(options.kernels)?;
+    let splits = splits(options.cores);
+    let begun_s = options.started.elapsed().as_secs_f64();
+    let left_s = (options.budget_s - begun_s).max(0.0);
+    let large = order(options, left_s / (LARGE_RUNS * splits.len() as f64));
+    let orders = [(large / 2).max(SMALLEST_N.min(large)), large];
+    // Seconds that a run of each order took at most.
+    let mut costs_s = [0.0_f64; 2];
+    let (mut runs, mut clean) = (Runs::default(), Vec::new());
+    for index in 0..ENOUGH * splits.len() {
+        let round = index / splits.len();
+        let size = round % 2;
+        let used_s = options.started.elapsed().as_secs_f64();
+        if used_s + costs_s[size].max(8.0 * costs_s[0] * size as f64) > options.budget_s {
+            break;
+        }
+        // Each split has its own place in the order of NB.
+        let at = round + 7 * (index % splits.len());
+        let split = splits[index % splits.len()];
+        let candidate = candidate(at, orders[size], split, round % 4 == 3, options.kernels);
+        let (clock, taken) = (Instant::now(), times_taken());
+        let result = runner.run(&candidate, &RunOptions { threshold: 16.0, force: false, watch: &() })?.result;
+        let cost_s = clock.elapsed().as_secs_f64();
+        costs_s[size] = costs_s[size].max(cost_s);
+        runs.made += 1;
+        let disturbed = (times_taken() - taken) as f64 > 2.0 + TOLERATED_PER_S * cost_s * options.cores as f64;
+        runs.disturbed += usize::from(disturbed);
+        clean.push(!disturbed && result.passed);
+        if result.passed {
+            runs.results.push(result);
+        } else {
+            clean.pop();
+        }
+        progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
+    }
+    // On a machine that is never quiet all runs are alike; otherwise the disturbed ones are no news of the engine.
+    if 4 * runs.disturbed <= runs.made {
+        let mut clean = clean.into_iter();
+        runs.results.retain(|_| clean.next().unwrap_or(true));
+    }
+    Ok(runs)
+}
+
+/// The order of a run that takes `run_s` seconds, within memory and what will be run.
+fn order(options: &Options<'_>, run_s: f64) -> usize {
+    // A run reaches about two thirds of the rate of the product, and is generated and checked.
+    let n = (run_s * options.peak_gflops * 1e9 / 2.0 * 1.5).cbrt() as usize;
+    let fits = (options.memory_bytes as f64 / 16.0).sqrt() as usize;
+    n.clamp(SMALLEST_N, fits.max(SMALLEST_N)).min(options.max_n.max(1))
+}
+
+/// How often the system took a core from a thread of this process that wanted to go on.
+fn times_taken() -> i64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.involuntary_context_switches())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_use_all_cores() {
+        assert_eq!(splits(1), [(1, 1, 1)]);
+        assert_eq!(splits(2), [(1, 2, 1), (2, 1, 1), (1, 1, 2)]);
+        assert!(splits(12).iter().all(|(p, q, threads)| p * q * threads == 12));
+    }
+
+    #[test]
+    fn runs_are_valid_and_differ() {
+        let runs: Vec<Candidate> =
+            (0..40).map(|i| candidate(i, 900, splits(4)[i % 5], i % 2 == 1, &KernelChoice::Builtin)).collect();
+        assert!(runs.iter().all(|run| run.check() == Ok(())));
+        let overlaps = |run: &Candidate| run.hpl.depth > 0;
+        assert!(runs.iter().enumerate().all(|(i, run)| overlaps(run) == (i % 2 == 1)));
+        let distinct = |of: fn(&Candidate) -> usize| {
+            let mut values: Vec<usize> = runs.iter().map(of).collect();
+            values.sort_unstable();
+            values.dedup();
+            values.len()
+        };
+        assert!(distinct(|run| run.hpl.nb) > 15 && distinct(|run| run.hpl.nbmin) >= 6);
+        assert!(distinct(|run| run.hpl.pfact as usize) == 3 && distinct(|run| run.hpl.swap.code()) == 3);
+    }
+}

@@ -1,0 +1,76 @@
+//! Refinement: what real runs tell about the phases corrects their rates.
+//!
+//! One factor per phase and number of threads, log-normal around 1 a priori; every run with its phases is an
+//! observation of it, the better the more of the run the phase is. A pure function of description and runs.
+
+use space::Candidate;
+use space::machine::{EnginePhase, Machine};
+use space::result::PhaseTime;
+
+use super::OwnModel;
+
+/// How far a calibrated phase may be off, as a standard deviation of its logarithm.
+const PRIOR: f64 = 0.1;
+
+/// Scatter of a phase from run to run, likewise.
+const SCATTER: f64 = 0.04;
+
+/// Share of a run that a phase is off by for reasons outside it, such as where a wait is counted.
+const STRAY: f64 = 0.005;
+
+/// A real run with its phases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// What was run.
+    pub candidate: Candidate,
+    /// Its phases, as in [`RunResult::phases`](space::RunResult::phases).
+    pub phases: Vec<PhaseTime>,
+}
+
+/// Seconds of factorization, rows, update and substitution, means over the ranks.
+fn measured(run: &Observed) -> [f64; 4] {
+    let ranks = run.candidate.hpl.ranks() as f64;
+    let sum = |of: fn(&PhaseTime) -> f64| run.phases.iter().map(of).sum::<f64>() / ranks;
+    [sum(|time| time.fact_s), sum(|time| time.rs_s), sum(|time| time.update_s), sum(|time| time.trsv_s)]
+}
+
+fn predicted(model: &OwnModel, candidate: &Candidate) -> [f64; 4] {
+    let timeline = model.timeline(candidate);
+    let sums = timeline.sums();
+    [sums.fact_s, sums.rs_s, sums.update_s, timeline.trsv_s]
+}
+
+/// Index of a phase in the above; the rows of P = 1 and of P > 1 are told apart by the run.
+fn place(phase: EnginePhase, p: usize) -> Option<usize> {
+    match phase {
+        EnginePhase::Fact => Some(0),
+        EnginePhase::RowsHere => (p == 1).then_some(1),
+        EnginePhase::RowsExchanged => (p > 1).then_some(1),
+        EnginePhase::Update => Some(2),
+        EnginePhase::Trsv => Some(3),
+    }
+}
+
+/// `machine` with its phases corrected by `runs`; as it is where it has no phases.
+pub fn refined(machine: &Machine, runs: &[Observed]) -> Machine {
+    let mut machine = machine.clone();
+    let Some(model) = OwnModel::new(&machine) else { return machine };
+    let ratios: Vec<(&Observed, [f64; 4], [f64; 4])> =
+        runs.iter().map(|run| (run, measured(run), predicted(&model, &run.candidate))).collect();
+    for rate in &mut machine.phases {
+        let (mut weights, mut sum) = (PRIOR.powi(-2), 0.0);
+        for (run, real_s, model_s) in &ratios {
+            let Some(at) = place(rate.phase, run.candidate.hpl.p) else { continue };
+            let counts = run.candidate.engine.threads == rate.threads && real_s[at] > 0.0 && model_s[at] > 0.0;
+            if counts {
+                let share = model_s[at] / model_s.iter().sum::<f64>();
+                let weight = (SCATTER.powi(2) + (STRAY / share).powi(2)).recip();
+                weights += weight;
+                sum += weight * (real_s[at] / model_s[at]).ln();
+            }
+        }
+        let factor = (sum / weights).exp();
+        rate.coefficients.iter_mut().for_each(|coefficient| *coefficient *= factor);
+    }
+    machine
+}

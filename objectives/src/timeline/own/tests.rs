@@ -1,0 +1,224 @@
+use std::collections::BTreeSet;
+
+use hpl::program::{RunOptions, run_candidate};
+use proptest::prelude::*;
+use space::machine::{EnginePhase, Machine, Node, PhaseRate};
+use space::result::PhaseTime;
+use space::{Bcast, EngineParams, Looking, Share, Swap, Weights};
+
+use super::*;
+
+/// Four cores with phases for 1, 2 and 4 threads, `factor` times slower in `slower`.
+fn machine(slower: Option<EnginePhase>, factor: f64) -> Machine {
+    let rate = |phase: EnginePhase, threads| {
+        let unit = if phase == EnginePhase::Update { 3e-11 } else { 1e-9 };
+        let unit = if slower == Some(phase) { factor * unit } else { unit };
+        // No two operations cost the same.
+        let coefficients = (0..phase.coefficient_count()).map(|i| unit * (1.0 + 0.1 * i as f64)).collect();
+        let (date, origin) = ("2026-11-20".to_owned(), "made up".to_owned());
+        let (n, nb) = ([100, 4000], [16, 512]);
+        PhaseRate { phase, threads, coefficients, n, nb, runs: 9, spread: 0.0, fit_error: 0.0, date, origin }
+    };
+    let phases = [1, 2, 4].into_iter().flat_map(|t| EnginePhase::ALL.map(|phase| rate(phase, t)));
+    let node = Node { name: "node".into(), count: 1, cores: 4, ..Node::default() };
+    Machine { nodes: vec![node], phases: phases.collect(), ..Machine::default() }
+}
+
+fn model() -> OwnModel {
+    OwnModel::new(&machine(None, 1.0)).unwrap()
+}
+
+fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize, depth: usize, split: f64) -> Candidate {
+    let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+    let split = Share::new(split).unwrap();
+    Candidate { hpl, engine: EngineParams { threads, split, ..EngineParams::default() } }
+}
+
+const GRIDS: [((usize, usize), usize); 7] =
+    [((1, 1), 4), ((1, 1), 1), ((1, 2), 2), ((2, 1), 2), ((1, 4), 1), ((2, 2), 1), ((4, 1), 1)];
+
+#[test]
+fn every_schedule_comes_to_its_end() {
+    let model = model();
+    for ((p, q), threads) in GRIDS.into_iter().chain([((3, 2), 1), ((2, 5), 1), ((1, 7), 2)]) {
+        for (n, nb) in [(1, 1), (31, 32), (32, 32), (33, 32), (200, 16), (1000, 64)] {
+            for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.0), (5, 0.5), (0, 0.5), (1, 0.3), (2, 0.7)] {
+                let c = candidate(n, nb, (p, q), threads, depth, split);
+                let timeline = model.timeline(&c);
+                let ends: Vec<f64> = timeline.steps.iter().map(|step| step.end_s).collect();
+                assert!(timeline.total_s > 0.0 && timeline.total_s.is_finite(), "{c:?}");
+                assert!(ends.windows(2).all(|pair| pair[0] <= pair[1]), "{c:?} {ends:?}");
+                assert!((ends.last().unwrap() + timeline.trsv_s - timeline.total_s).abs() < 1e-9, "{c:?}");
+            }
+        }
+    }
+    assert_eq!(model.timeline(&candidate(0, 32, (1, 1), 1, 0, 0.0)).total_s, 0.0);
+}
+
+/// On one thread nothing overlaps: the time is the sum of the phases.
+#[test]
+fn one_thread_takes_the_sum_of_its_phases() {
+    let model = model();
+    for depth in 0..3 {
+        let timeline = model.timeline(&candidate(700, 48, (1, 1), 1, depth, 0.0));
+        let sums = timeline.sums();
+        let sum = sums.fact_s + sums.lbcast_s + sums.rs_s + sums.update_s + timeline.trsv_s;
+        assert!((sum / timeline.total_s - 1.0).abs() < 1e-9, "{depth}");
+    }
+}
+
+#[test]
+fn look_ahead_hides_the_panel() {
+    let slow_panels = OwnModel::new(&machine(Some(EnginePhase::Fact), 5.0)).unwrap();
+    for (grid, threads) in [((1, 1), 4), ((1, 2), 2), ((1, 4), 1), ((2, 2), 1)] {
+        let time_s = |depth| slow_panels.time_s(&candidate(4000, 64, grid, threads, depth, 0.0));
+        assert!(time_s(1) < 0.99 * time_s(0), "{grid:?} {} {}", time_s(1), time_s(0));
+    }
+}
+
+/// What is searched makes a difference, whatever it is.
+#[test]
+fn all_that_is_searched_is_seen() {
+    let base = candidate(3000, 64, (2, 2), 1, 1, 0.0);
+    let mut others = vec![base.clone()];
+    let mut add = |change: &dyn Fn(&mut Candidate)| {
+        let mut other = base.clone();
+        change(&mut other);
+        others.push(other);
+    };
+    add(&|c| c.hpl.pfact = Looking::Left);
+    // Of two blocks a level, all recursions do the same.
+    add(&|c| c.hpl.ndiv = 3);
+    add(&|c| (c.hpl.rfact, c.hpl.ndiv) = (Looking::Right, 3));
+    add(&|c| c.hpl.nbmin = 8);
+    add(&|c| c.hpl.ndiv = 4);
+    add(&|c| c.hpl.depth = 2);
+    add(&|c| c.hpl.swap = Swap::BinExch);
+    add(&|c| c.hpl.nb = 80);
+    add(&|c| (c.hpl.p, c.hpl.q) = (1, 4));
+    add(&|c| c.engine.split = Share::new(0.5).unwrap());
+    let speeds = [1.0, 2.0].map(|speed| Share::new(speed).unwrap()).to_vec();
+    add(&|c| c.engine.weights = Weights { rows: Vec::new(), columns: speeds.clone() });
+    let model = model();
+    let times: Vec<f64> = others.iter().map(|c| model.timeline(c).total_s).collect();
+    let distinct: BTreeSet<u64> = times.iter().map(|s| s.to_bits()).collect();
+    assert_eq!(distinct.len(), others.len(), "{times:?}");
+}
+
+/// Between nodes panels take their time, by every broadcast its own.
+#[test]
+fn broadcasts_differ_between_nodes() {
+    let mut machine = machine(None, 1.0);
+    machine.nodes[0].count = 8;
+    machine.layers = vec![space::machine::Layer {
+        name: "network".into(),
+        ranks: 32,
+        alpha_s: Some(1e-5),
+        beta_s_per_word: 1e-7,
+        shared_by: 1,
+    }];
+    let model = OwnModel::new(&machine).unwrap();
+    let of = |bcast| {
+        let mut c = candidate(2000, 64, (1, 8), 1, 0, 0.0);
+        c.hpl.bcast = bcast;
+        model.timeline(&c).total_s
+    };
+    let times = [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::Long].map(of);
+    assert!(times.windows(2).all(|pair| pair[0] != pair[1]), "{times:?}");
+    assert!(times.iter().all(|&s| s > self::model().timeline(&candidate(2000, 64, (1, 8), 1, 0, 0.0)).total_s));
+}
+
+/// A long run is thinned; that must not change what it is for.
+#[test]
+fn thinned_runs_take_as_long_as_whole_ones() {
+    let model = model();
+    for ((p, q), threads) in GRIDS {
+        for (n, nb) in [(3000, 16), (9000, 24), (20_000, 128)] {
+            for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.5), (1, 0.5)] {
+                let c = candidate(n, nb, (p, q), threads, depth, split);
+                let (thin, whole) = (model.time_s(&c), model.timeline(&c).total_s);
+                assert!((thin / whole - 1.0).abs() < 0.01, "{thin} {whole} {c:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn slower_phases_take_longer(
+        phase in 0usize..5, grid in 0usize..7, nb in 8usize..100, depth in 0usize..3, split in 0.0f64..0.9,
+    ) {
+        let slow = OwnModel::new(&machine(Some(EnginePhase::ALL[phase]), 2.0)).unwrap();
+        let (grid, threads) = GRIDS[grid];
+        let c = candidate(600, nb, grid, threads, depth, split);
+        prop_assert!(slow.time_s(&c) >= model().time_s(&c) * (1.0 - 1e-12));
+    }
+}
+
+/// Runs whose phases follow a machine give that machine back, to the accuracy of their groups.
+#[test]
+fn what_runs_were_made_from_is_learned() {
+    let (truth, mut runs) = (machine(None, 1.0), Vec::new());
+    let model = OwnModel::new(&truth).unwrap();
+    let options = RunOptions { threshold: 16.0, force: false, watch: &() };
+    let example = run_candidate(&candidate(64, 16, (1, 1), 1, 0, 0.0), &options).unwrap();
+    for (i, nb) in [16, 24, 32, 48, 64, 96, 128, 40].into_iter().enumerate() {
+        for (grid, threads) in [((1, 1), 4), ((1, 4), 1), ((4, 1), 1)] {
+            let mut c = candidate(600 + 50 * i, nb, grid, threads, 0, 0.0);
+            c.hpl.nbmin = 1 << (i % 4);
+            let timeline = model.timeline(&c);
+            let time = |step: usize, rank: usize, s: &crate::timeline::Step| PhaseTime {
+                step: step as u32,
+                rank: rank as u32,
+                // Of the ranks of a row only the owner factors; the mean is over all.
+                fact_s: s.fact_s * grid.1 as f64,
+                rs_s: s.rs_s,
+                update_s: s.update_s,
+                ..PhaseTime::default()
+            };
+            let ranks = c.hpl.ranks();
+            let steps = timeline.steps.iter().enumerate();
+            let mut phases: Vec<PhaseTime> =
+                steps.flat_map(|(k, s)| (0..ranks).map(move |rank| time(k, rank, s))).collect();
+            let last = |rank: usize| PhaseTime {
+                step: timeline.steps.len() as u32,
+                rank: rank as u32,
+                trsv_s: timeline.trsv_s,
+                ..PhaseTime::default()
+            };
+            phases.extend((0..ranks).map(last));
+            runs.push(space::RunResult { candidate: c, phases, time_s: timeline.total_s, ..example.clone() });
+        }
+    }
+    let learned = Machine { phases: learn(&runs, "2026-11-20", "test").unwrap(), ..truth };
+    let learned = OwnModel::new(&learned).unwrap();
+    for run in &runs {
+        let ratio = learned.timeline(&run.candidate).total_s / run.time_s;
+        assert!((ratio - 1.0).abs() < 0.05, "{ratio} {:?}", run.candidate.hpl);
+    }
+    assert!(matches!(learn(&runs[..1], "", ""), Err(LearnError::TooFew { found: 1, .. })));
+}
+
+#[test]
+fn refinement_follows_the_runs() {
+    let truth = machine(Some(EnginePhase::Fact), 1.2);
+    let real = OwnModel::new(&truth).unwrap();
+    let observe = |nb: usize| {
+        let c = candidate(2000, nb, (1, 1), 4, 0, 0.0);
+        let timeline = real.timeline(&c);
+        let time = |s: &crate::timeline::Step| PhaseTime {
+            fact_s: s.fact_s,
+            rs_s: s.rs_s,
+            update_s: s.update_s,
+            ..PhaseTime::default()
+        };
+        Observed { phases: timeline.steps.iter().map(time).collect(), candidate: c }
+    };
+    let c = candidate(2000, 96, (1, 1), 4, 0, 0.0);
+    let error = |machine: &Machine| OwnModel::new(machine).unwrap().time_s(&c) / real.time_s(&c) - 1.0;
+    let calibrated = machine(None, 1.0);
+    let runs: Vec<Observed> = [64, 96, 128, 160, 200].map(observe).to_vec();
+    let corrected = refined(&calibrated, &runs);
+    assert!(error(&corrected).abs() < 0.35 * error(&calibrated).abs(), "{} {}", error(&corrected), error(&calibrated));
+    assert_eq!(refined(&calibrated, &[]), calibrated);
+}
