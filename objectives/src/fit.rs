@@ -289,7 +289,7 @@ mod tests {
         let truth = [2e-9, 0.0, 5e-6];
         let row = |i: usize| {
             let terms = vec![1e4 + 500.0 * i as f64, (i * i) as f64, 1.0];
-            let time_s = dot(&terms, &truth) * if i % 5 == 0 { 3.0 } else { 1.0 };
+            let time_s = dot(&terms, &truth) * if i.is_multiple_of(5) { 3.0 } else { 1.0 };
             Weighted { terms, time_s, weight: 1.0 }
         };
         let rows: Vec<Weighted> = (0..40).map(row).collect();

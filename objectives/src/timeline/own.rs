@@ -53,7 +53,7 @@ impl OwnModel {
     pub fn new(machine: &Machine) -> Option<Self> {
         let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum::<usize>().max(1);
         let per_node = machine.nodes.iter().map(|node| node.cores).max().unwrap_or(1);
-        let between = machine.layers.iter().filter(|layer| layer.ranks > per_node).next_back();
+        let between = machine.layers.iter().rfind(|layer| layer.ranks > per_node);
         let link = between.map_or(Link::default(), |layer| Link {
             alpha_s: layer.alpha_s.unwrap_or(0.0),
             beta_s: layer.beta_s_per_word,
