@@ -156,3 +156,35 @@ fn two_workers_share_a_product() {
     refused(&["balance", "--rows", "900000000", "--cols", "4000000000"], &["GiB", "lower"]);
     refused(&["balance", "--simulate", "4.22,-1"], &["--simulate"]);
 }
+
+/// Two ranks of which one is held to fewer instructions, in earnest: surveyed, weighed by measuring, run.
+#[test]
+fn unequal_ranks_are_surveyed_and_weighed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let engine = file(folder.path(), "e.toml", "rank_kernels = [\"builtin\", \"builtin-portable\"]\n");
+    if hpl::host::facts().cores_allowed.len() >= 2 {
+        let (machine, n) = (at("machine.toml"), ["--n", "200", "--repeats", "3"]);
+        let survey = ["survey", "--ranks", "2", "--engine-params", &engine, "--out", &machine];
+        let text = printed(&[survey.as_slice(), &n].concat());
+        assert!(text.contains("rank  host") && text.contains("hpl-tune weights --machine"), "{text}");
+        assert!(printed(&["weights", "--machine", &machine, "--n", "2000"]).contains("2 nodes in 2 groups"));
+    } else {
+        println!("skipped the survey: it needs two cores");
+    }
+    refused(&["survey", "--ranks", "4096"], &["--ranks 4096", "lower"]);
+
+    let dat = hpl_dat(folder.path(), 400, 16, 1, 2);
+    let (dat, weights) = (dat.to_str().unwrap(), at("w.toml"));
+    let text = printed(&["weights", "--measure", dat, "--engine-params", &engine, "--out", &weights]);
+    assert!(text.contains("kept") && text.contains("predicted from windows"), "{text}");
+    let columns = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap().columns;
+    assert!((columns.iter().map(|share| share.get()).sum::<f64>() - 1.0).abs() < 1e-9 && columns.len() == 2);
+    let run = ["run", "--dat", dat, "--engine-params", &engine, "--weights", &weights];
+    assert!(printed(&run).contains("PASSED"));
+    let one = hpl_dat(folder.path(), 100, 16, 1, 1);
+    refused(&["weights", "--measure", one.to_str().unwrap()], &["one rank", "raise P or Q"]);
+    let three = file(folder.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
+    let dat = hpl_dat(folder.path(), 100, 16, 1, 2);
+    refused(&["run", "--dat", dat.to_str().unwrap(), "--engine-params", &three], &["rank_kernels", "P·Q=2", "found 3"]);
+}

@@ -28,6 +28,7 @@ pub mod recursion;
 mod reduce;
 mod residual;
 mod solve;
+pub mod survey;
 mod swap;
 pub mod team;
 pub mod trace;

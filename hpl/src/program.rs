@@ -10,6 +10,7 @@ mod nodes;
 mod processes;
 mod progress;
 mod ranks;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -29,7 +30,7 @@ pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::windows::{measure_candidate, write_windows};
 use crate::comm::threads::{self, ThreadComm};
-use crate::kernels::{self, KernelError, Kernels};
+use crate::kernels::{self, KernelError, Kernels, Loaded, RankKernels};
 use crate::mat::give_large_blocks_back;
 use crate::trace::Span;
 use crate::windows::WindowError;
@@ -156,7 +157,7 @@ pub struct Run {
 
 /// The kernels loaded: what the runs of one program share.
 pub struct Runner {
-    kernels: Box<dyn Kernels>,
+    kernels: Loaded,
     choice: KernelChoice,
     why: String,
 }
@@ -234,7 +235,8 @@ impl Runner {
     pub fn run_on(&self, ranks: &Ranks, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
-        let reports = ranks.run(&candidate, &self.kernels, options.watch)?;
+        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let reports = ranks.run(&candidate, &kernels, options.watch)?;
 
         // All but the phases is the same on all ranks.
         let Report { time_s, residual, info, generate_s, check_s, .. } = reports[0];
@@ -254,7 +256,7 @@ impl Runner {
             phases,
             started_utc,
             host: host::facts().hostname,
-            kernel: self.kernels.name(),
+            kernel: kernels.names(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };

@@ -12,6 +12,7 @@ pub mod fit;
 pub mod mcl;
 mod measurement;
 pub mod netlib;
+pub mod outliers;
 pub mod overlap;
 pub mod predict;
 pub mod real;

@@ -23,6 +23,16 @@ pub enum EngineProfile {
 }
 
 impl Candidate {
+    /// The same with the kernels of rank `rank` for all, where ranks have their own.
+    #[must_use]
+    pub fn with_kernels_of(&self, rank: usize) -> Self {
+        let mut candidate = self.clone();
+        if let Some(kernels) = self.engine.rank_kernels.get(rank) {
+            candidate.engine.kernels = kernels.clone();
+        }
+        candidate
+    }
+
     /// The candidate with one value for everything that cannot matter, so that equal runs are equal.
     /// Idempotent. The values taken are those of [`HplParams::baseline`], and DEPTH 0 where there is nothing
     /// to look ahead with. Threads, kernels and huge pages stay as they are.

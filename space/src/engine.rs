@@ -16,6 +16,9 @@ pub struct EngineParams {
     pub huge_pages: bool,
     /// The kernels under the factorization.
     pub kernels: KernelChoice,
+    /// The kernels of each rank where nodes differ, P·Q of them in the order of ranks; none for those above everywhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rank_kernels: Vec<KernelChoice>,
     /// Part of the local trailing columns in the right section, whose row exchange hides behind the update of
     /// the left one and the other way round; at least 0, which is no split, and below 1. Acts for P > 1.
     pub split: Share,
@@ -30,13 +33,14 @@ impl Default for EngineParams {
             threads: 1,
             huge_pages: true,
             kernels: KernelChoice::Builtin,
+            rank_kernels: Vec::new(),
             split: Share::ZERO,
             weights: Weights::default(),
         }
     }
 }
 
-/// Which dense kernels a run uses: `auto`, `builtin`, or the path of a BLAS library.
+/// Which dense kernels a run uses: `auto`, `builtin`, `builtin-avx2`, `builtin-portable`, or the path of a BLAS library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum KernelChoice {
@@ -44,8 +48,19 @@ pub enum KernelChoice {
     Auto,
     /// The built-in pure Rust kernels.
     Builtin,
+    /// The built-in kernels held to fewer instructions than the processor may have.
+    Limited(InstructionSet),
     /// A BLAS shared library, loaded at run time.
     Blas(PathBuf),
+}
+
+/// Instructions that the built-in kernels can be held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InstructionSet {
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// What every processor of the architecture has.
+    Portable,
 }
 
 impl From<String> for KernelChoice {
@@ -53,6 +68,8 @@ impl From<String> for KernelChoice {
         match text.as_str() {
             "auto" => Self::Auto,
             "builtin" => Self::Builtin,
+            "builtin-avx2" => Self::Limited(InstructionSet::Avx2),
+            "builtin-portable" => Self::Limited(InstructionSet::Portable),
             _ => Self::Blas(PathBuf::from(text)),
         }
     }
@@ -69,6 +86,8 @@ impl std::fmt::Display for KernelChoice {
         match self {
             Self::Auto => f.write_str("auto"),
             Self::Builtin => f.write_str("builtin"),
+            Self::Limited(InstructionSet::Avx2) => f.write_str("builtin-avx2"),
+            Self::Limited(InstructionSet::Portable) => f.write_str("builtin-portable"),
             Self::Blas(path) => path.display().fmt(f),
         }
     }

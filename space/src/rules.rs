@@ -1,6 +1,6 @@
 //! Hard rules: what a run must satisfy, each with its reason.
 
-use crate::{Candidate, Share};
+use crate::{Candidate, KernelChoice, Share};
 
 /// Threads, over all ranks of one process, beyond which a wrong number is likelier than a large machine.
 pub const MAX_THREADS: usize = 16_384;
@@ -56,6 +56,17 @@ pub enum RuleError {
         /// How many there are.
         found: usize,
     },
+    /// Kernels of ranks that do not fit the grid.
+    #[error("rank_kernels must hold P·Q={expected} kernels or none, found {found}")]
+    RankKernels {
+        /// P·Q.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// Kernels of a rank that are yet to be chosen.
+    #[error("rank_kernels must be builtin, builtin-avx2, builtin-portable or a path; auto is no single run")]
+    AutoKernels,
     /// Weights that leave the matrix to nobody.
     #[error("weights.{axis} are all 0, so that nobody would own the matrix; make one of them positive")]
     NoWeight {
@@ -100,11 +111,18 @@ impl Candidate {
         self.check_shares()
     }
 
-    /// The rules of split and weights.
+    /// The rules of split, weights and kernels of ranks.
     fn check_shares(&self) -> Result<(), RuleError> {
         let engine = &self.engine;
         if engine.split.get() >= 1.0 {
             return Err(RuleError::Split { found: engine.split });
+        }
+        let (expected, found) = (self.hpl.ranks(), engine.rank_kernels.len());
+        if found > 0 && found != expected {
+            return Err(RuleError::RankKernels { expected, found });
+        }
+        if engine.rank_kernels.contains(&KernelChoice::Auto) {
+            return Err(RuleError::AutoKernels);
         }
         let axes =
             [("rows", "P", self.hpl.p, &engine.weights.rows), ("columns", "Q", self.hpl.q, &engine.weights.columns)];

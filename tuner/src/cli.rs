@@ -1,6 +1,7 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
 pub mod balance;
+pub mod survey;
 pub mod weights;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use hpl::windows::Windows;
 use space::KernelChoice;
 
 use self::balance::BalanceArgs;
+use self::survey::SurveyArgs;
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
 use crate::strategy::NAMES;
@@ -44,6 +46,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape
     Replay(ReplayArgs),
+    /// Measure what each rank reaches while all work, with the links between them
+    Survey(SurveyArgs),
     /// Weights of unequal nodes by every method, side by side
     Weights(WeightsArgs),
     /// Share a product y ← y + A·x between two workers of unequal speed

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Some(Command::Calibrate(args)) => commands::calibrate::calibrate(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
+        Some(Command::Survey(args)) => commands::survey::survey(&args),
         Some(Command::Weights(args)) => commands::weights::weights(&args),
         Some(Command::Balance(args)) => commands::balance::balance(&args),
     };

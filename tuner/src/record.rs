@@ -237,6 +237,7 @@ impl Row {
                 kernels: self.kernels.clone(),
                 split: self.split,
                 weights: self.weights.clone(),
+                ..EngineParams::default()
             },
         }
     }

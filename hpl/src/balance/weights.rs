@@ -38,6 +38,11 @@ impl WeightSearch {
         }
     }
 
+    /// The weights with the shortest run so far; the ones to start with before any.
+    pub fn best(&self) -> &[f64] {
+        self.best.as_ref().map_or(&self.weights, |(_, best)| best)
+    }
+
     /// Whether nothing more is worth a try.
     pub fn settled(&self) -> bool {
         self.in_vain >= IN_VAIN

@@ -47,7 +47,7 @@ impl Kernels for Builtin {
     }
 }
 
-fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+pub(super) fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
     if b.cols() <= FEW_COLUMNS || a.rows() * a.cols() <= SMALL_A {
         return product::direct(isa, a, b, c);
     }
@@ -65,7 +65,7 @@ fn gemm_as_packed(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     }
 }
 
-fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
+pub(super) fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
     let (k, n) = (b.rows(), b.cols());
     assert!(l.rows() == k && l.cols() == k, "shapes agree");
     if k < SMALL_ORDER || (n < SMALL_WIDTH && k <= triangle::MAX_ORDER) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use space::KernelChoice;
 
 use super::blas::{self, Blas};
-use super::{Builtin, Kernels, selftest};
+use super::{Builtin, Kernels, Limited, selftest};
 use crate::mat::{Mat, MatMut};
 
 /// Longest time for the calls that rate one library.
@@ -22,6 +22,12 @@ pub enum KernelError {
         path: PathBuf,
         /// The loader's reason.
         why: String,
+    },
+    /// The processor lacks the instructions.
+    #[error("this processor does not run {choice}; give builtin, or builtin-portable")]
+    NoSet {
+        /// The kernels.
+        choice: KernelChoice,
     },
     /// The library is no BLAS.
     #[error("{} lacks {routine}: it is no complete BLAS; give another path, or builtin", path.display())]
@@ -51,6 +57,9 @@ pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
     let kernels: Box<dyn Kernels> = match choice {
         KernelChoice::Auto => return load(&resolve(choice)?.0),
         KernelChoice::Builtin => Box::new(Builtin),
+        KernelChoice::Limited(set) => {
+            Box::new(Limited::new(*set).ok_or_else(|| KernelError::NoSet { choice: choice.clone() })?)
+        }
         KernelChoice::Blas(path) => Box::new(Blas::open(path)?),
     };
     selftest::check(&*kernels).map_err(|mismatch| KernelError::Wrong {
@@ -72,7 +81,7 @@ pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
 pub fn resolve(choice: &KernelChoice) -> Result<(KernelChoice, String), KernelError> {
     match choice {
         KernelChoice::Auto => Ok(fastest()),
-        KernelChoice::Builtin => Ok((KernelChoice::Builtin, "as asked".to_owned())),
+        KernelChoice::Builtin | KernelChoice::Limited(_) => Ok((choice.clone(), "as asked".to_owned())),
         KernelChoice::Blas(path) => {
             let absolute = std::fs::canonicalize(path)
                 .map_err(|error| KernelError::NoLibrary { path: path.clone(), why: error.to_string() })?;

@@ -2,8 +2,10 @@
 
 mod blas;
 mod builtin;
+mod by_rank;
 mod choose;
 mod isa;
+mod limited;
 mod product;
 pub(crate) mod random;
 pub(crate) mod rows;
@@ -15,7 +17,9 @@ pub(crate) mod vector;
 
 pub use blas::Blas;
 pub use builtin::Builtin;
+pub(crate) use by_rank::{Loaded, RankKernels};
 pub use choose::{KernelError, load, resolve};
+pub use limited::Limited;
 
 use crate::mat::{Mat, MatMut, transpose};
 

@@ -152,7 +152,7 @@ impl Processes {
     ) -> Result<(R, Vec<Own>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
-            candidate: candidate.clone(),
+            candidate: candidate.with_kernels_of(rank),
             cores: if rank < ranks { self.nodes.cores_of(rank, ranks, candidate.engine.threads) } else { Vec::new() },
             work: work.clone(),
         };

@@ -5,7 +5,8 @@ use space::{Candidate, HplParams};
 #[cfg(feature = "mpi")]
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
-use crate::kernels::Kernels;
+use crate::comm::Comm;
+use crate::kernels::RankKernels;
 use crate::windows::{Window, WindowsReport};
 use crate::{Report, Watch, host, measure_windows, solve};
 
@@ -98,34 +99,34 @@ impl Ranks {
     }
 
     /// Makes a run that has been checked; the report of each rank, in order.
-    pub(super) fn run<K: Kernels>(
+    pub(super) fn run(
         &self,
         candidate: &Candidate,
-        kernels: &K,
+        kernels: &RankKernels<'_>,
         watch: &dyn Watch,
     ) -> Result<Vec<Report>, RunError> {
         match &self.0 {
             Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
-                solve(candidate, comm, cores, kernels, watch)
+                solve(candidate, comm, cores, kernels.of(comm.rank()), watch)
             }),
             #[cfg(feature = "mpi")]
-            Kind::Processes(processes) => processes.run(candidate, kernels, watch),
+            Kind::Processes(processes) => processes.run(candidate, kernels.of(0), watch),
         }
     }
 
     /// Measures windows of a run that has been checked; the report of each rank, in order.
-    pub(super) fn windows<K: Kernels>(
+    pub(super) fn windows(
         &self,
         candidate: &Candidate,
         windows: &[Window],
-        kernels: &K,
+        kernels: &RankKernels<'_>,
     ) -> Result<Vec<WindowsReport>, RunError> {
         match &self.0 {
             Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
-                measure_windows(candidate, windows, comm, cores, kernels)
+                measure_windows(candidate, windows, comm, cores, kernels.of(comm.rank()))
             }),
             #[cfg(feature = "mpi")]
-            Kind::Processes(processes) => processes.windows(candidate, windows, kernels),
+            Kind::Processes(processes) => processes.windows(candidate, windows, kernels.of(0)),
         }
     }
 }

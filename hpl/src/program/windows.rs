@@ -8,6 +8,7 @@ use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
 use space::{Candidate, flops};
 
 use super::{Ranks, RunError, RunOptions, Runner};
+use crate::kernels::RankKernels;
 use crate::windows::{WindowTimes, Windows, WindowsReport, predict};
 use crate::{files, host};
 
@@ -47,7 +48,8 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
         let started_utc = jiff::Timestamp::now().to_string();
-        let reports = ranks.windows(&candidate, &windows, &self.kernels)?;
+        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let reports = ranks.windows(&candidate, &windows, &kernels)?;
 
         // All but the phases is the same on all ranks.
         let mut phases: Vec<_> = reports.iter().flat_map(|report| report.phases.iter().copied()).collect();
@@ -71,7 +73,7 @@ impl Runner {
             predicted_trsv_s: trsv_s,
             started_utc,
             host: host::facts().hostname,
-            kernel: self.kernels.name(),
+            kernel: kernels.names(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
             wall_s: clock.elapsed().as_secs_f64(),

@@ -71,6 +71,9 @@ fn rules_of_shares_name_the_way_out() {
     };
     assert_eq!(check("split = 0.99\n[weights]\nrows = [0, 1]\ncolumns = [1, 2, 3]"), Ok(()));
     assert_eq!(check("split = 1").unwrap_err(), "split must be at least 0 and below 1, found 1");
+    let kernels = check("rank_kernels = [\"builtin\", \"builtin-avx2\"]").unwrap_err();
+    assert_eq!(kernels, "rank_kernels must hold P·Q=6 kernels or none, found 2");
+    assert!(check(&format!("rank_kernels = [{}]", ["\"auto\""; 6].join(", "))).unwrap_err().contains("auto"));
     let long = check("[weights]\nrows = [1, 1, 1]").unwrap_err();
     assert_eq!(long, "weights.rows must hold P=2 speeds or none, found 3");
     let nobody = check("[weights]\ncolumns = [0, 0, 0]").unwrap_err();

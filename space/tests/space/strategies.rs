@@ -31,7 +31,14 @@ pub(crate) fn candidate() -> impl Strategy<Value = Candidate> {
     (params(), 1..4usize, any::<bool>(), share(1.0), weights()).prop_map(
         |(hpl, threads, huge_pages, split, weights)| Candidate {
             hpl,
-            engine: EngineParams { threads, huge_pages, kernels: KernelChoice::Builtin, split, weights },
+            engine: EngineParams {
+                threads,
+                huge_pages,
+                kernels: KernelChoice::Builtin,
+                split,
+                weights,
+                ..EngineParams::default()
+            },
         },
     )
 }

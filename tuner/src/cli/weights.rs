@@ -8,8 +8,14 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
     /// Machine description with the nodes and their speeds: a file, or the name of a published machine
-    #[arg(long, value_name = "FILE|NAME")]
-    pub machine: String,
+    #[arg(long, value_name = "FILE|NAME", required_unless_present = "measure")]
+    pub machine: Option<String>,
+    /// Find the weights of this HPL.dat by measuring windows of its run on this machine, ranks as threads
+    #[arg(long, value_name = "HPL.dat", conflicts_with_all = ["machine", "p", "q", "n", "speeds", "method", "node_perf", "ranks", "picture", "json"])]
+    pub measure: Option<PathBuf>,
+    /// Engine parameters of the measured run
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    pub engine_params: Option<PathBuf>,
     /// Process rows, one process per node
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u64).range(1..))]
     pub p: Option<u64>,

@@ -2,8 +2,10 @@
 
 pub mod balance;
 pub mod calibrate;
+pub mod measured;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod survey;
 pub mod tune;
 pub mod weights;

@@ -59,13 +59,13 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
-fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
+pub(crate) fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
     let text = String::from_utf8_lossy(&bytes);
     HplDat::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
 }
 
-fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
+pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
     match dat.runs().as_slice() {
         [one] => Ok(*one),
         runs => Err(bad_input(format!(
@@ -89,7 +89,7 @@ fn read_engine(args: &RunArgs) -> anyhow::Result<EngineParams> {
     Ok(engine)
 }
 
-fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
+pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
     let Some(path) = path else { return Ok(EngineParams::default()) };
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;

@@ -12,6 +12,7 @@ use space::machine::{Machine, published};
 use space::weights_file::{WeightedNode, WeightsFile};
 
 use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
+use crate::commands::measured::measured;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
 use crate::report::weights::{Comparison, picture};
@@ -21,7 +22,10 @@ use crate::report::weights::{Comparison, picture};
 /// # Errors
 /// A machine, grid or order that cannot be, or a file that cannot be written.
 pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
-    let machine = read_machine(&args.machine)?;
+    if let Some(dat) = &args.measure {
+        return measured(args, dat);
+    }
+    let machine = read_machine(name(args))?;
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
@@ -56,6 +60,11 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
+/// What `--machine` says; without `--measure` it is there.
+fn name(args: &WeightsArgs) -> &str {
+    args.machine.as_deref().unwrap_or_default()
+}
+
 /// A machine description: the file at this path, or a published one of this name.
 fn read_machine(name: &str) -> anyhow::Result<Machine> {
     let path = Path::new(name);
@@ -70,7 +79,7 @@ fn read_machine(name: &str) -> anyhow::Result<Machine> {
 }
 
 fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
-    let named = |error: WeightsError| bad_input(format!("{}: {error}", args.machine));
+    let named = |error: WeightsError| bad_input(format!("{}: {error}", name(args)));
     let Some(speeds) = &args.speeds else { return Cluster::from_machine(machine).map_err(named) };
     let (wanted, found) = (machine.nodes.len(), speeds.len());
     if wanted != found {
@@ -128,7 +137,7 @@ fn weights_file(args: &WeightsArgs, cluster: &Cluster, advice: &Advice) -> anyho
     };
     let origin = format!(
         "hpl-tune weights --machine {}: {} weights for N={} P={} Q={} NB={}",
-        args.machine,
+        name(args),
         advice.method.name(),
         advice.n,
         advice.grid.p,

@@ -1,0 +1,31 @@
+//! Flags of `survey`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// What each rank reaches while all work, with the links between them.
+#[derive(Debug, Args)]
+pub struct SurveyArgs {
+    /// Ranks, as threads of this process; by default one per core
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub ranks: Option<u64>,
+    /// Engine parameters: threads of a rank, kernels, kernels of single ranks
+    #[arg(long, value_name = "FILE")]
+    pub engine_params: Option<PathBuf>,
+    /// Order of the short HPL run of each rank
+    #[arg(long, value_name = "N", default_value_t = 1500, value_parser = clap::value_parser!(u64).range(1..=200_000))]
+    pub n: u64,
+    /// Blocking factor of the short runs
+    #[arg(long, value_name = "NB", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub nb: u64,
+    /// Measurements of each kind
+    #[arg(long, value_name = "K", default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub repeats: u64,
+    /// Machine description to write, for `hpl-tune weights --machine`
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+}

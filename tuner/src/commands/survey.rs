@@ -1,0 +1,165 @@
+//! `hpl-tune survey`: what each rank reaches while all work, with the links between them.
+
+use std::io::Write;
+
+use hpl::program::{Runner, refuse_mpi};
+use hpl::survey::RankSurvey;
+use objectives::outliers::{lost_by_equal_shares, outliers, summary};
+use serde_json::json;
+use space::machine::{Host, Link, Machine, Node};
+use space::{Candidate, HplParams};
+
+use crate::cli::survey::SurveyArgs;
+use crate::commands::run::read_params;
+use crate::exit::{self, bad_input};
+use crate::folder::replace_file;
+
+/// Version of the JSON.
+const SCHEMA: u32 = 1;
+
+/// Surveys ranks that are threads of this process, prints what they reach, names those that are too slow, and writes
+/// the machine description.
+///
+/// # Errors
+/// Bad input, a survey that broke off, or a file that cannot be written.
+pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
+    refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
+    let engine = read_params(args.engine_params.as_deref())?;
+    let cores = hpl::host::facts().cores_allowed.len();
+    let ranks = args.ranks.map_or((cores / engine.threads.max(1)).max(1), |ranks| ranks as usize);
+    if ranks * engine.threads > cores {
+        return Err(bad_input(format!(
+            "--ranks {ranks} with {} threads each share {cores} cores; lower them, or their rates mean nothing",
+            engine.threads
+        )));
+    }
+    let hpl = HplParams { nb: args.nb as usize, ..HplParams::baseline(args.n as usize, 1, ranks) };
+    let candidate = Candidate { hpl, engine };
+    let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
+    let found = runner.survey(&candidate, args.repeats as usize).map_err(bad_input)?;
+    let machine = machine(&candidate, &found, &runner.kernels().0);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&document(&found))?)?;
+    } else {
+        print(&mut out, &found)?;
+    }
+    if let Some(path) = &args.out {
+        replace_file(path, machine.to_toml()?.as_bytes())?;
+        if !args.json {
+            writeln!(out, "\nwritten to {0}; weights for it: hpl-tune weights --machine {0}", path.display())?;
+        }
+    }
+    out.flush()?;
+    Ok(exit::DONE)
+}
+
+fn rates(found: &[RankSurvey]) -> Vec<Vec<f64>> {
+    found.iter().map(|rank| rank.hpl_gflops.clone()).collect()
+}
+
+fn medians(found: &[RankSurvey]) -> Vec<f64> {
+    found.iter().map(|rank| summary(&rank.hpl_gflops).median).collect()
+}
+
+fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
+    writeln!(out, "rank  host              DGEMM GFLOP/s (spread)   HPL GFLOP/s (spread)   slowest link GB/s")?;
+    for rank in found {
+        let (dgemm, hpl) = (summary(&rank.dgemm_gflops), summary(&rank.hpl_gflops));
+        let links = rank.gbytes_per_s.iter().enumerate().filter(|(other, _)| *other != rank.rank);
+        let slowest = links.map(|(_, speed)| *speed).fold(f64::INFINITY, f64::min);
+        let slowest = if slowest.is_finite() { format!("{slowest:.2}") } else { "–".to_owned() };
+        writeln!(
+            out,
+            "{:>4}  {:<16}  {:>12.2} ({:>5.1} %)  {:>12.2} ({:>5.1} %)   {slowest:>17}",
+            rank.rank,
+            rank.host,
+            dgemm.median,
+            100.0 * dgemm.spread,
+            hpl.median,
+            100.0 * hpl.spread
+        )?;
+    }
+    let slow = outliers(&rates(found));
+    if slow.is_empty() {
+        return writeln!(out, "\nno rank is slower than the others by more than 2 % and the spread of the repeats");
+    }
+    writeln!(out)?;
+    for outlier in slow {
+        let (rank, host) = (outlier.index, &found[outlier.index].host);
+        writeln!(out, "rank {rank} on {host} is {:.1} % slower than typical", 100.0 * outlier.below)?;
+    }
+    let all = medians(found);
+    writeln!(
+        out,
+        "with equal shares all wait for the slowest: {:.1} % of {:.1} GFLOP/s are lost; weights win most of that back",
+        100.0 * lost_by_equal_shares(&all),
+        all.iter().sum::<f64>()
+    )
+}
+
+fn document(found: &[RankSurvey]) -> serde_json::Value {
+    let slow: Vec<_> = outliers(&rates(found))
+        .into_iter()
+        .map(|outlier| json!({ "rank": outlier.index, "rate_gflops": outlier.rate, "below": outlier.below }))
+        .collect();
+    let ranks: Vec<_> = found
+        .iter()
+        .map(|rank| {
+            json!({
+                "rank": rank.rank,
+                "host": rank.host,
+                "memory_bytes": rank.memory_bytes,
+                "dgemm_gflops": rank.dgemm_gflops,
+                "hpl_gflops": rank.hpl_gflops,
+                "gbytes_per_s": rank.gbytes_per_s,
+            })
+        })
+        .collect();
+    json!({
+        "schema_version": SCHEMA,
+        "ranks": ranks,
+        "outliers": slow,
+        "lost_by_equal_shares": lost_by_equal_shares(&medians(found)),
+    })
+}
+
+/// A node per rank; those of one host share its memory evenly.
+fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str) -> Machine {
+    let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
+    let node = |rank: &RankSurvey| {
+        let mates = found.iter().filter(|other| other.host == rank.host).count() as u64;
+        let memory_bytes = rank.memory_bytes / mates;
+        Node {
+            name: name(rank),
+            count: 1,
+            cores: candidate.engine.threads,
+            memory_bytes,
+            reserved_bytes: memory_bytes / 20,
+            rate_gflops: summary(&rank.hpl_gflops).median,
+            ..Node::default()
+        }
+    };
+    let pairs = || found.iter().flat_map(|a| found[..a.rank].iter().map(move |b| (b, a)));
+    let link = |(a, b): (&RankSurvey, &RankSurvey)| {
+        let gbytes_per_s = a.gbytes_per_s[b.rank].min(b.gbytes_per_s[a.rank]);
+        Link { nodes: [name(a), name(b)], gbytes_per_s }
+    };
+    let facts = hpl::host::facts();
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let hpl = &candidate.hpl;
+    Machine {
+        host: Host {
+            name: facts.hostname,
+            cpu: facts.cpu_model,
+            origin: format!(
+                "hpl-tune survey, {date}: short HPL runs of N={} NB={} on all ranks at once",
+                hpl.n, hpl.nb
+            ),
+            kernels: kernels.to_owned(),
+        },
+        nodes: found.iter().map(node).collect(),
+        links: pairs().map(link).collect(),
+        ..Machine::default()
+    }
+}
