@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::predict::Predictor;
+use objectives::real::Extent;
 use space::KernelChoice;
 use space::domain::DomainSpec;
 use space::machine::Machine;
+use tuner::engine::Engine;
 use tuner::prepare;
 
 use crate::kill::{nothing_is_left, trials};
@@ -41,7 +43,7 @@ fn send(child: &Child, signal: Signal) {
 }
 
 /// Waits until `happened`, at most 20 s.
-fn until(what: &str, mut happened: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !happened() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not happen");
@@ -158,7 +160,8 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
         ranks: None,
         threads: None,
     };
-    let run_s = prepare::best_run_s(&spec, &Predictor::new(&machine).unwrap()).unwrap();
+    let predictor = Predictor::new(&machine).unwrap();
+    let run_s = prepare::Costs::new(&spec, &Engine::Ours, &predictor).unwrap().trial_s(500, Extent::Whole);
     machine.rates.iter_mut().flat_map(|rate| &mut rate.coefficients).for_each(|c| *c *= 20.0 / (run_s - 0.1));
     std::fs::write(&slow, machine.to_toml().unwrap()).unwrap();
     let mut command = hpl_tune();

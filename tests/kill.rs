@@ -5,8 +5,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use tuner::journal;
 
+use crate::engine::{Fake, GOOD};
+use crate::hostile::until;
 use crate::program::{hpl_tune, machine_toml};
 
 /// Pauses before each kill, in milliseconds: spread over start, runs of 0.1 s and the moments between them.
@@ -22,6 +26,55 @@ fn killed_three_times_nothing_is_lost() {
 #[ignore = "20 kills, half a minute; run by hand"]
 fn killed_twenty_times_nothing_is_lost() {
     killed(&PAUSES_MS);
+}
+
+#[test]
+fn killed_at_twenty_random_moments_a_fast_engine_loses_nothing() {
+    killed_at_random(20, 7);
+}
+
+#[test]
+#[ignore = "1000 kills, about ten minutes; run by hand"]
+fn killed_at_a_thousand_random_moments_a_fast_engine_loses_nothing() {
+    killed_at_random(1000, 11);
+}
+
+/// Kills sessions of an engine that takes milliseconds at random moments, from the start of the program on. Every run
+/// that came to its end is in the record once, and was not run again.
+fn killed_at_random(kills: usize, seed: u64) {
+    // The engine's own log of the runs that it finished: the folder of the trial.
+    let fake = Fake::new(&format!("{GOOD}\nbasename \"$PWD\" >> ../../../finished.log"));
+    let folder = fake.folder();
+    let log = folder.parent().unwrap().join("finished.log");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut recorded = BTreeSet::new();
+    let (mut sessions, mut never_began) = (0, 0);
+    for kill in 0..kills {
+        let mut command = if folder.join("session.toml").exists() { resumed(&folder) } else { fake.session() };
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Most of the moments are while trials run; the start takes some 50 ms.
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..400)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        nothing_is_left(&folder);
+        sessions += 1;
+        never_began += usize::from(!folder.join("session.toml").exists());
+        let rows: BTreeSet<u64> = trials(&folder).into_iter().collect();
+        assert!(rows.is_superset(&recorded), "kill {kill}: a recorded trial is gone");
+        recorded = rows;
+    }
+    resumed_for(&folder, Duration::from_secs(2));
+    let rows = trials(&folder);
+    let distinct: BTreeSet<u64> = rows.iter().copied().collect();
+    assert_eq!(distinct.len(), rows.len(), "a trial is recorded twice");
+    let finished = std::fs::read_to_string(log).unwrap();
+    let finished: Vec<u64> = finished.lines().map(|line| line.parse().unwrap()).collect();
+    let once: BTreeSet<u64> = finished.iter().copied().collect();
+    assert_eq!(once.len(), finished.len(), "a run that had finished was run again");
+    let lost: Vec<&u64> = once.iter().filter(|trial| !distinct.contains(trial)).collect();
+    // The run that the last kill ended may have finished after it.
+    assert!(lost.len() <= 1 && lost.iter().all(|trial| **trial >= *distinct.last().unwrap()), "lost: {lost:?}");
+    println!("{sessions} kills, {never_began} before the session began, {} trials, none lost or run again", rows.len());
 }
 
 fn killed(pauses_ms: &[u64]) {
@@ -45,7 +98,15 @@ fn killed(pauses_ms: &[u64]) {
         assert!(rows.is_superset(&recorded), "kill {kill}: a recorded trial is gone");
         recorded = rows;
     }
-    assert!(!recorded.is_empty(), "no trial finished between the kills");
+    if recorded.is_empty() {
+        // A busy machine: nothing had finished yet.
+        let mut child = resumed(&folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("a trial", || !trials(&folder).is_empty());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        nothing_is_left(&folder);
+        recorded = trials(&folder).into_iter().collect();
+    }
     let finished = finished_runs(&folder);
     resumed_for(&folder, Duration::from_secs(2));
     let rows = trials(&folder);
@@ -91,8 +152,14 @@ fn alive(folder: &Path) -> Option<String> {
     lines.into_iter().find(|line| line.contains(name))
 }
 
+fn resumed(folder: &Path) -> std::process::Command {
+    let mut command = hpl_tune();
+    command.arg("--resume").arg(folder);
+    command
+}
+
 fn resumed_for(folder: &Path, time: Duration) {
-    let mut child = hpl_tune().arg("--resume").arg(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = resumed(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(time);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -37,3 +37,13 @@ fn hpcc_runs_an_exported_hpl_dat() {
     assert_eq!((read.nbmin, read.ndiv, read.depth), (params.nbmin, params.ndiv, params.depth));
     assert_eq!((read.pfact, read.rfact, read.bcast), (params.pfact, params.rfact, params.bcast));
 }
+
+#[test]
+#[ignore = "needs hpcc: tests/run --install"]
+fn hpcc_is_tuned_through_its_profile() {
+    let rows = crate::engine::tuned_for_three_trials("hpcc", &["--ranks", "2"]);
+    for row in &rows {
+        assert!(row.passed && row.engine == "hpcc", "{:?}", row.failure_detail);
+        assert!(row.residual.unwrap() < 16.0 && row.rate_gflops.unwrap() > 0.01);
+    }
+}

@@ -94,7 +94,7 @@ fn no_candidate_is_run_twice_except_on_purpose() {
 
 #[test]
 fn any_trial_can_be_repeated_by_its_command() {
-    let row = rows(&session().folder).into_iter().find(|row| row.passed).unwrap();
+    let row = rows(&session().folder).into_iter().find(|row| row.score_gflops().is_some()).unwrap();
     let output = std::process::Command::new("bash").args(["-c", &row.command]).current_dir("/").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(space::out::parse(&out(&output))[0].params.n, row.n);

@@ -22,6 +22,7 @@ mod panel;
 pub mod phases;
 pub mod picture;
 pub mod plan;
+pub mod preflight;
 pub mod probe;
 pub mod program;
 pub mod recursion;

@@ -58,6 +58,19 @@ pub enum Failure {
         /// Column + 1 of a zero pivot; 0 when there was none.
         info: usize,
     },
+    /// The run was ended because by its own progress it could not be the best any more.
+    #[error(
+        "ended after {done_percent:.0} % of its work: on its way to {estimated_rate_gflops:.1} GFLOP/s, the best has \
+         {best_rate_gflops:.1}"
+    )]
+    Beaten {
+        /// Flops done, in percent.
+        done_percent: f64,
+        /// GFLOP/s of the whole run, estimated: the best run's, times the ratio of the two at this share of the work.
+        estimated_rate_gflops: f64,
+        /// GFLOP/s of the best run.
+        best_rate_gflops: f64,
+    },
     /// The run was not started on purpose.
     #[error("skipped: {why}")]
     Skipped {
@@ -87,6 +100,7 @@ impl Failure {
             Self::Killed { .. } => "killed",
             Self::OutOfMemory { .. } => "out-of-memory",
             Self::Residual { .. } => "residual",
+            Self::Beaten { .. } => "beaten",
             Self::Skipped { .. } => "skipped",
             Self::Output { .. } => "output",
         }
@@ -145,6 +159,7 @@ mod tests {
             Failure::Killed { by: "x".into() },
             Failure::OutOfMemory { max_rss_bytes: 7 },
             Failure::Residual { value: None, info: 3 },
+            Failure::Beaten { done_percent: 40.0, estimated_rate_gflops: 90.0, best_rate_gflops: 100.0 },
             Failure::Skipped { why: "x".into() },
             Failure::Output { file: "f".into(), problem: "p".into(), last_lines: lines },
         ];

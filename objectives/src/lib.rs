@@ -9,6 +9,7 @@
 pub mod calibration;
 mod failure;
 pub mod fit;
+pub mod foreign;
 pub mod mcl;
 mod measurement;
 pub mod netlib;
@@ -23,4 +24,4 @@ pub mod timeline;
 pub mod weights;
 
 pub use failure::{Exit, Failure};
-pub use measurement::{Measurement, Objective};
+pub use measurement::{Measurement, Objective, Observation, Sample};

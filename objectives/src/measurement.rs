@@ -1,7 +1,7 @@
 //! A successful evaluation of a candidate.
 
 use serde::{Deserialize, Serialize};
-use space::{Candidate, RunResult};
+use space::{Candidate, RunResult, WindowsResult};
 
 use crate::Failure;
 
@@ -48,4 +48,42 @@ pub struct Measurement {
     pub host: String,
     /// What the engine wrote, with the time of each phase; `None` when the run was not one of our engine.
     pub result: Option<RunResult>,
+}
+
+/// What a trial that did not fail has shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observation {
+    /// A whole run.
+    Whole(Measurement),
+    /// Windows of a run.
+    Windows(Sample),
+}
+
+/// Windows of a run: some steps measured, the time of the whole estimated from them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// What the engine wrote.
+    pub result: WindowsResult,
+    /// Wall-clock seconds from the start of the command to its end.
+    pub wall_s: f64,
+    /// The words of the command, quoted for bash where needed.
+    pub command: Vec<String>,
+}
+
+impl Sample {
+    /// Largest scaled residual of what the windows left.
+    pub fn residual(&self) -> Option<f64> {
+        self.result.windows.iter().filter_map(|window| window.residual).reduce(f64::max)
+    }
+
+    /// Standard deviation of the logarithm of the estimated rate, by what the measured steps leave open.
+    pub fn estimated_sd(&self) -> f64 {
+        self.result.predicted_spread_s / self.result.predicted_time_s
+    }
+
+    /// Part of the time of a whole run that was measured.
+    pub fn measured_share(&self) -> f64 {
+        let steps = self.result.windows.iter().flat_map(|window| &window.step_s);
+        (steps.sum::<f64>() / self.result.predicted_time_s).min(1.0)
+    }
 }

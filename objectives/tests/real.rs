@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use objectives::real::{EndedBy, GuardRecord, RealRuns, TRIAL_VARIABLE};
-use objectives::{Exit, Failure, Measurement, Objective};
+use objectives::real::{EndedBy, GuardRecord, Job, RealRuns, TRIAL_VARIABLE};
+use objectives::{Exit, Failure, Measurement, Objective, Observation};
 use space::{Candidate, EngineParams, HplParams};
 use tempfile::TempDir;
 
@@ -57,7 +57,7 @@ fn a_good_run_is_measured_and_can_be_repeated_from_its_record() {
     assert!(measured.passed && measured.residual == 0.01 && measured.rate_gflops > 0.0);
     assert!(measured.wall_s > measured.time_s && measured.wall_s < 30.0);
     assert_eq!(measured.result.unwrap().candidate, candidate());
-    assert_eq!(measured.command, runs.command(&trial));
+    assert_eq!(measured.command, runs.command(&Job::whole(&candidate()), &trial));
 
     let result = trial.join("result.json");
     std::fs::remove_file(&result).unwrap();
@@ -128,14 +128,14 @@ fn a_result_written_before_the_deadline_counts() {
 #[test]
 fn a_run_can_be_watched_and_cancelled() {
     let (_home, runs, trial) = engine("hanging");
-    let mut running = runs.start(&candidate(), &trial, 60.0).unwrap();
+    let mut running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     assert!(running.try_finish().is_none() && running.finish_within(Duration::from_millis(20)).is_none());
     running.cancel();
     assert_eq!(alive(&trial), 0);
-    assert_eq!(RealRuns::adopt(&trial), None);
+    assert_eq!(runs.adopt(&Job::whole(&candidate()), &trial), None);
 
-    let running = runs.start(&candidate(), &trial, 60.0).unwrap();
+    let running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     drop(running);
     assert_eq!(alive(&trial), 0);
@@ -144,7 +144,7 @@ fn a_run_can_be_watched_and_cancelled() {
 #[test]
 fn nothing_outlives_a_killed_guard() {
     let (_home, runs, trial) = engine("hanging");
-    let mut running = runs.start(&candidate(), &trial, 60.0).unwrap();
+    let mut running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     let guards = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -160,14 +160,14 @@ fn nothing_outlives_a_killed_guard() {
 }
 
 /// Starts a tuner in another process, kills it once `ready`, and adopts what it left.
-fn adopted(behaviour: &str, ready: impl Fn(&Path) -> bool) -> Option<Result<Measurement, Failure>> {
-    let (home, _, trial) = engine(behaviour);
+fn adopted(behaviour: &str, ready: impl Fn(&Path) -> bool) -> Option<Result<Observation, Failure>> {
+    let (home, runs, trial) = engine(behaviour);
     let program = home.path().join(behaviour);
     let mut tuner = Command::new(FIXTURE).arg("tuner").arg(program).arg(&trial).spawn().unwrap();
     wait_until("the run", || ready(&trial));
     tuner.kill().unwrap();
     tuner.wait().unwrap();
-    let verdict = RealRuns::adopt(&trial);
+    let verdict = runs.adopt(&Job::whole(&candidate()), &trial);
     assert_eq!(alive(&trial), 0);
     verdict
 }
@@ -177,7 +177,8 @@ fn what_a_killed_tuner_left_is_adopted_when_it_is_whole() {
     let finished = adopted("good, then hang", |trial| trial.join("result.json").exists());
     assert!(finished.unwrap().is_ok());
     assert_eq!(adopted("hanging", |trial| trial.exists() && alive(trial) == 3), None);
-    assert_eq!(RealRuns::adopt(Path::new("/not/here")), None);
+    let (_home, runs, _) = engine("good");
+    assert_eq!(runs.adopt(&Job::whole(&candidate()), Path::new("/not/here")), None);
 }
 
 #[test]

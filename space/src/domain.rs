@@ -4,8 +4,10 @@
 //! (log2) and `grid`, the aspect P:Q in lowest terms (log2 P/Q), so that 1×2 and 2×4 are alike and any number
 //! of cores fits; a pair that makes no whole P and Q does not exist.
 
+mod foreign;
 mod values;
 
+pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
 use self::values::{DETAILS, SWAP, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space};

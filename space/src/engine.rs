@@ -1,5 +1,6 @@
 //! The parameters of our engine that HPL.dat cannot say; `engine-params.toml` is this, serialised.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct EngineParams {
     /// Relative speeds of process rows and columns.
     #[serde(skip_serializing_if = "Weights::is_empty")]
     pub weights: Weights,
+    /// Dimensions that only another engine has, by name; our engine refuses a run that has any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, String>,
 }
 
 impl Default for EngineParams {
@@ -36,6 +40,7 @@ impl Default for EngineParams {
             rank_kernels: Vec::new(),
             split: Share::ZERO,
             weights: Weights::default(),
+            extra: BTreeMap::new(),
         }
     }
 }

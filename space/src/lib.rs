@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod candidate;
+mod candidates;
 pub mod dat;
 pub mod dims;
 pub mod domain;
@@ -26,6 +27,7 @@ pub mod weights_file;
 pub mod windows;
 
 pub use candidate::Candidate;
+pub use candidates::Candidates;
 pub use engine::{EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;

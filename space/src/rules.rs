@@ -67,6 +67,12 @@ pub enum RuleError {
     /// Kernels of a rank that are yet to be chosen.
     #[error("rank_kernels must be builtin, builtin-avx2, builtin-portable or a path; auto is no single run")]
     AutoKernels,
+    /// A dimension of another engine.
+    #[error("extra.{name} is a dimension of another engine, ours has none of that name; take it out")]
+    Extra {
+        /// Its name.
+        name: String,
+    },
     /// Weights that leave the matrix to nobody.
     #[error("weights.{axis} are all 0, so that nobody would own the matrix; make one of them positive")]
     NoWeight {
@@ -107,6 +113,9 @@ impl Candidate {
         let total = hpl.p.checked_mul(hpl.q).and_then(|ranks| ranks.checked_mul(threads));
         if total.is_none_or(|total| total > MAX_THREADS) {
             return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
+        }
+        if let Some(name) = self.engine.extra.keys().next() {
+            return Err(RuleError::Extra { name: name.clone() });
         }
         self.check_shares()
     }

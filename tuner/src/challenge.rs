@@ -17,7 +17,8 @@ pub fn pairs(rows: &[Row], challenger: &Candidate, baseline: &Candidate) -> Vec<
     let pair = |row: &Row| {
         let before = rows.iter().find(|other| Some(other.trial) == row.paired_with)?;
         let is_pair = row.candidate() == *challenger && before.candidate() == *baseline;
-        Some((row.score_gflops()?, before.score_gflops()?)).filter(|_| is_pair)
+        let comparable = is_pair && row.fidelity == before.fidelity;
+        Some((row.figure_gflops()?, before.figure_gflops()?)).filter(|_| comparable)
     };
     rows.iter().filter(|row| row.strategy == Identity::CONFIRM).filter_map(pair).collect()
 }

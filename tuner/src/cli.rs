@@ -78,6 +78,22 @@ pub struct TuneArgs {
     /// Kernels: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
+    /// Tune another HPL: xhpl (ours under mpirun), netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
+    pub engine: Option<String>,
+    /// The other HPL's program, instead of the one that its profile names
+    #[arg(long, value_name = "PATH", requires = "engine")]
+    pub program: Option<PathBuf>,
+    /// How the other HPL is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and
+    /// {threads}
+    #[arg(long, value_name = "NAME|WORDS", requires = "engine")]
+    pub launcher: Option<String>,
+    /// Print the command, environment and input of the first run, and do nothing
+    #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
+    pub dry_run: bool,
+    /// Write a Slurm batch script of this session to a file, and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub sbatch: Option<PathBuf>,
     /// Use the rates of this machine.toml instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,

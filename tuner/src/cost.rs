@@ -1,7 +1,10 @@
 //! What a run will cost in wall-clock time: the model's word, scaled by what runs really took.
 
+use hpl::windows::Windows;
 use objectives::predict::Predictor;
+use objectives::real::Extent;
 use space::Candidate;
+use space::flops::rate_gflops;
 
 use crate::record::{Fidelity, Row};
 use crate::report::stats::median;
@@ -27,9 +30,45 @@ const SPREAD_BY_N: f64 = 0.1;
 /// Standard deviations between the expected cost and one that is hardly exceeded: one run in forty takes longer.
 const HARDLY: f64 = 2.0;
 
-/// Wall-clock seconds of a run by the model alone.
-pub fn model_s(predictor: &Predictor, candidate: &Candidate) -> f64 {
-    START_S + predictor.time_s(candidate) * (1.0 + CHECK_SHARE)
+/// Share that the panels before the windows and their checks add to the steps of the windows.
+const WINDOWS_SHARE: f64 = 0.2;
+
+/// Bytes per second at which the memory of windows is filled, until windows have told better: pages of a fresh process
+/// come slowly on a virtual machine.
+const FILL_BYTES_PER_S: f64 = 1.5e9;
+
+/// Wall-clock seconds of a job by the model alone.
+pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> f64 {
+    let solve_s = predictor.time_s(candidate);
+    match extent {
+        Extent::Whole => START_S + solve_s * (1.0 + CHECK_SHARE),
+        Extent::Windows => {
+            let part = windows_part(candidate);
+            let fill_s = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2) / FILL_BYTES_PER_S;
+            START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
+        }
+    }
+}
+
+/// What the engine's own choice of windows measures of a run.
+struct WindowsPart {
+    /// Part of the flops.
+    work: f64,
+    /// The largest trailing matrix, as part of N.
+    largest: f64,
+}
+
+fn windows_part(candidate: &Candidate) -> WindowsPart {
+    let hpl = &candidate.hpl;
+    let steps = hpl.n.div_ceil(hpl.nb) as f64;
+    // Its own choice is never beyond the run.
+    let windows = Windows::Auto.of(hpl).unwrap_or_default();
+    let trailing = |step: usize| 1.0 - step as f64 / steps;
+    let measured = windows.iter().flat_map(|window| window.first..window.first + window.steps);
+    WindowsPart {
+        work: measured.map(|step| 3.0 / steps * trailing(step).powi(2)).sum::<f64>().min(1.0),
+        largest: windows.iter().map(|window| trailing(window.first)).fold(0.0, f64::max),
+    }
 }
 
 /// The model corrected by the finished runs of a session.
@@ -40,57 +79,69 @@ pub struct CostEstimate<'a> {
     run_spread: f64,
 }
 
-/// A finished full run.
+/// A finished trial.
 struct Measured {
     candidate: Candidate,
+    extent: Extent,
     /// Measured over modelled cost.
     ratio: f64,
 }
 
 impl<'a> CostEstimate<'a> {
-    /// Learns from the rows of a session.
+    /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
+    /// there is no whole run.
     pub fn new(rows: &[Row], predictor: &'a Predictor) -> Self {
-        let full = rows.iter().filter(|row| row.passed && row.fidelity == Fidelity::Full);
-        let measured = full.map(|row| {
+        let passed = |fidelity| rows.iter().filter(move |row| row.passed && row.fidelity == fidelity);
+        let of = |row: &Row, extent, wall_s: f64| {
             let candidate = row.candidate();
-            Measured { ratio: row.wall_s / model_s(predictor, &candidate), candidate }
-        });
-        let measured: Vec<Measured> = measured.collect();
+            Measured { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
+        };
+        let whole = passed(Fidelity::Full).map(|row| of(row, Extent::Whole, row.wall_s));
+        let windows = passed(Fidelity::Window).map(|row| of(row, Extent::Windows, row.wall_s));
+        let mut measured: Vec<Measured> = whole.chain(windows).collect();
+        if passed(Fidelity::Full).next().is_none() {
+            let estimated = passed(Fidelity::Window).filter_map(|row| {
+                let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
+                Some(of(row, Extent::Whole, START_S + solve_s * (1.0 + CHECK_SHARE)))
+            });
+            measured.extend(estimated);
+        }
         Self { predictor, run_spread: run_spread(&measured), measured }
     }
 
-    /// Expected wall-clock seconds of a run: by its own earlier runs at any N, else by those of all candidates.
-    pub fn of(&self, candidate: &Candidate) -> f64 {
-        median(&self.ratios(candidate).1).unwrap_or(1.0) * model_s(self.predictor, candidate)
+    /// Expected wall-clock seconds of a job: by earlier ones of its candidate at any N, else by those of all candidates.
+    pub fn of(&self, candidate: &Candidate, extent: Extent) -> f64 {
+        median(&self.ratios(candidate, extent).1).unwrap_or(1.0) * model_s(self.predictor, candidate, extent)
     }
 
-    /// Wall-clock seconds that a run hardly exceeds, by the spread of the runs that [`of`](Self::of) goes by: the fewer
+    /// Wall-clock seconds that a job hardly exceeds, by the spread of those that [`of`](Self::of) goes by: the fewer
     /// they are and the farther their N, the more.
-    pub fn at_most(&self, candidate: &Candidate) -> f64 {
-        let (own, ratios) = self.ratios(candidate);
+    pub fn at_most(&self, candidate: &Candidate, extent: Extent) -> f64 {
+        let (own, ratios) = self.ratios(candidate, extent);
         let spread = if own { self.run_spread } else { spread(&ratios).max(self.run_spread) };
         let count = ratios.len() as f64;
-        let sd = match (median(&ratios), self.nearest(candidate)) {
-            (Some(_), Some(distance)) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(SPREAD_BY_N * distance),
-            _ => MODEL_SPREAD,
+        let sd = match self.nearest(candidate, extent) {
+            Some(distance) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(SPREAD_BY_N * distance),
+            None => MODEL_SPREAD,
         };
         // A machine that slows down does so for the next run too.
         let lately = ratios.last().copied().filter(|_| own).unwrap_or(0.0);
         let centre = median(&ratios).unwrap_or(1.0).max(lately);
-        centre * (HARDLY * sd).exp() * model_s(self.predictor, candidate)
+        centre * (HARDLY * sd).exp() * model_s(self.predictor, candidate, extent)
     }
 
-    /// Measured over modelled cost of the candidate's own runs at any N, and whether there are such; else those of all.
-    fn ratios(&self, candidate: &Candidate) -> (bool, Vec<f64>) {
-        let own: Vec<f64> =
-            self.measured.iter().filter(|run| same(&run.candidate, candidate)).map(|run| run.ratio).collect();
-        if own.is_empty() { (false, self.measured.iter().map(|run| run.ratio).collect()) } else { (true, own) }
+    /// Measured over modelled cost of the candidate's own jobs of this extent at any N, and whether there are such; else
+    /// those of all.
+    fn ratios(&self, candidate: &Candidate, extent: Extent) -> (bool, Vec<f64>) {
+        let all = || self.measured.iter().filter(|run| run.extent == extent);
+        let own: Vec<f64> = all().filter(|run| same(&run.candidate, candidate)).map(|run| run.ratio).collect();
+        if own.is_empty() { (false, all().map(|run| run.ratio).collect()) } else { (true, own) }
     }
 
-    /// Distance in ln N to the nearest run.
-    fn nearest(&self, candidate: &Candidate) -> Option<f64> {
+    /// Distance in ln N to the nearest job of this extent.
+    fn nearest(&self, candidate: &Candidate, extent: Extent) -> Option<f64> {
         let distance = |run: &Measured| (run.candidate.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
-        self.measured.iter().map(distance).reduce(f64::min)
+        self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
     }
 }
 
@@ -104,8 +155,9 @@ fn same(a: &Candidate, b: &Candidate) -> bool {
 fn run_spread(measured: &[Measured]) -> f64 {
     let mut left: Vec<&Measured> = measured.iter().collect();
     let (mut squares, mut free) = (BELIEF * RUN_SPREAD * RUN_SPREAD, BELIEF);
-    while let Some(first) = left.first().map(|run| &run.candidate) {
-        let (group, others): (Vec<&Measured>, _) = left.iter().partition(|run| run.candidate == *first);
+    while let Some(&first) = left.first() {
+        let alike = |run: &&Measured| run.extent == first.extent && run.candidate == first.candidate;
+        let (group, others): (Vec<&Measured>, _) = left.iter().partition(|run| alike(run));
         let logs: Vec<f64> = group.iter().map(|run| run.ratio.ln()).collect();
         squares += squared_deviations(&logs);
         free += logs.len() as f64 - 1.0;
@@ -136,7 +188,7 @@ mod tests {
         let predictor = predictor();
         let row = |&(number, ratio): &(u64, f64)| {
             let row = row(number);
-            Row { wall_s: ratio * model_s(&predictor, &row.candidate()), ..row }
+            Row { wall_s: ratio * model_s(&predictor, &row.candidate(), Extent::Whole), ..row }
         };
         runs.iter().map(row).collect()
     }
@@ -148,7 +200,7 @@ mod tests {
         let cost = CostEstimate::new(&rows, &predictor);
         let mut candidate = row(0).candidate();
         candidate.hpl.n = n;
-        cost.at_most(&candidate) / cost.of(&candidate)
+        cost.at_most(&candidate, Extent::Whole) / cost.of(&candidate, Extent::Whole)
     }
 
     #[test]
@@ -163,10 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn windows_cost_a_part_of_a_run_and_tell_what_a_run_costs() {
+        let predictor = predictor();
+        let mut candidate = row(0).candidate();
+        candidate.hpl.n = 20_000;
+        let part = windows_part(&candidate);
+        assert!((0.04..0.08).contains(&part.work) && part.largest <= 1.0, "{} {}", part.work, part.largest);
+        let [whole, windows] = [Extent::Whole, Extent::Windows].map(|extent| model_s(&predictor, &candidate, extent));
+        assert!(windows < 0.2 * whole, "{windows} {whole}");
+        // Windows that estimate half the model's rate: a whole run takes about twice the model's time.
+        let rate = predictor.rate_gflops(&candidate) / 2.0;
+        let seen =
+            Row { n: 20_000, estimated_rate_gflops: Some(rate), ..crate::record::arbitrary::windows(0, 64, rate) };
+        let rows = [seen];
+        let cost = CostEstimate::new(&rows, &predictor);
+        let ratio = cost.of(&candidate, Extent::Whole) / whole;
+        assert!((1.9..2.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
     fn a_slow_last_run_raises_the_bound_and_not_the_expectation() {
         let predictor = predictor();
-        let of = |runs| CostEstimate::new(&rows(runs), &predictor).of(&row(0).candidate());
-        let at_most = |runs| CostEstimate::new(&rows(runs), &predictor).at_most(&row(0).candidate());
+        let of = |runs| CostEstimate::new(&rows(runs), &predictor).of(&row(0).candidate(), Extent::Whole);
+        let at_most = |runs| CostEstimate::new(&rows(runs), &predictor).at_most(&row(0).candidate(), Extent::Whole);
         let (early, late) = (&[(0, 1.2), (0, 1.0), (0, 1.0)], &[(0, 1.0), (0, 1.0), (0, 1.2)]);
         assert_eq!(of(early), of(late));
         assert!(at_most(late) > 1.15 * at_most(early));

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use objectives::foreign::{Progress as Trace, ratio};
 use objectives::predict::Predictor;
-use objectives::real::{RealRuns, Running};
-use objectives::{Failure, Measurement};
-use space::Candidate;
-use space::domain::HplDomain;
+use objectives::real::{Extent, Job, RealRuns, Running};
+use objectives::{Failure, Observation};
+use space::{Candidate, Candidates};
 
 use crate::budget::{Budget, CLOSING_S};
 use crate::cost::CostEstimate;
@@ -14,10 +14,11 @@ use crate::error::RecordError;
 use crate::history::History;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::record::{Outcome, Row};
+use crate::record::{Fidelity, Identity, Outcome, Row};
 use crate::schedule::{Plan, View};
 use crate::store::Store;
 use crate::strategy::{Prior, Strategy};
+use crate::vitals::Vitals;
 
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
 const FAILURES_TO_GIVE_UP: usize = 8;
@@ -27,6 +28,12 @@ const REDRAW: Duration = Duration::from_millis(200);
 
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
+
+/// Share of the work after which a run is judged by its progress.
+const JUDGED_FROM: f64 = 0.1;
+
+/// A run is ended early when its mean rate is below this part of the best run's at the same share of the work.
+const HOPELESS: f64 = 0.95;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
 /// the session less than three.
@@ -46,7 +53,7 @@ pub enum Ended {
 /// A session in progress.
 pub struct Drive<'a> {
     /// The searched domain at the target N.
-    pub domain: &'a HplDomain,
+    pub domain: &'a dyn Candidates,
     /// The model's word on its points.
     pub prior: &'a dyn Prior,
     /// The model itself, for other N.
@@ -55,6 +62,8 @@ pub struct Drive<'a> {
     pub strategy: &'a dyn Strategy,
     /// The configuration that users start from.
     pub baseline: &'a Candidate,
+    /// Whether the search goes by whole runs or by windows.
+    pub search_by: Extent,
     /// The clock.
     pub budget: Budget,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
@@ -110,6 +119,7 @@ impl Drive<'_> {
             rows,
             history: &History::from_rows(rows, self.domain),
             baseline: self.baseline,
+            search_by: self.search_by,
             cost: &CostEstimate::new(rows, self.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
@@ -125,7 +135,7 @@ impl Drive<'_> {
             let mut plan = view.final_plan()?;
             plan.candidate.hpl.n =
                 self.order_that_fits(&plan.candidate, view.cost, self.budget.left_s() - CLOSING_S)?;
-            plan.expected_s = view.cost.of(&plan.candidate);
+            plan.expected_s = view.cost.of(&plan.candidate, Extent::Whole);
             Some(plan)
         })
     }
@@ -137,15 +147,16 @@ impl Drive<'_> {
         let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
         let nb = candidate.hpl.nb;
         let blocks = (smallest / nb + 1)..=(largest / nb);
-        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n)) <= left_s).last();
-        larger.or_else(|| (cost.of(&at(smallest)) <= left_s).then_some(smallest))
+        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n), Extent::Whole) <= left_s).last();
+        larger.or_else(|| (cost.of(&at(smallest), Extent::Whole) <= left_s).then_some(smallest))
     }
 
     /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.
     fn limit_s(&self, plan: &Plan) -> f64 {
         let until_final_s = self.consider(|view| view.left_s);
         let rows = self.store.rows();
-        let quickest = rows.iter().filter(|row| row.passed).map(|row| row.wall_s).reduce(f64::min);
+        let passed = rows.iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
+        let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
         let hopeless_s = quickest.map_or(f64::INFINITY, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
         until_final_s.min(hopeless_s).max(1.0)
     }
@@ -164,25 +175,49 @@ impl Drive<'_> {
         }
         self.progress.tick(self.budget.left_s());
         let trial = self.store.begin(plan, self.runs)?;
+        let mut vitals = Vitals::start();
         let started = Instant::now();
-        let outcome = match self.runs.start(&plan.candidate, trial.folder(), limit_s) {
-            Ok(running) => match self.wait(running) {
+        let job = Job { candidate: plan.candidate.clone(), extent: plan.extent };
+        let rival = self.rival(plan);
+        let outcome = match self.runs.start(&job, trial.folder(), limit_s) {
+            Ok(running) => match self.wait(running, rival.as_ref(), &mut vitals) {
                 Some(outcome) => outcome,
                 None => return Ok(false),
             },
             Err(failure) => Err(failure),
         };
         let wall_s = started.elapsed().as_secs_f64();
-        self.store.finish(trial, &outcome, wall_s, self.budget.left_s())?;
+        self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
         self.show(plan);
         Ok(true)
     }
 
-    /// Waits for a run; `None` when a signal asked to stop, the run being ended then.
-    fn wait(&mut self, mut running: Running) -> Option<Result<Measurement, Failure>> {
+    /// The best whole run so far with its progress, where a new candidate may be ended early for it.
+    fn rival(&self, plan: &Plan) -> Option<Rival> {
+        let new = plan.repeat_of.is_none() && ![Identity::BASELINE, Identity::FINAL].contains(&plan.strategy.as_str());
+        let same_n = self.store.rows().iter().filter(|row| new && row.n == plan.candidate.hpl.n);
+        let scored = same_n.filter_map(|row| Some((row.trial, row.score_gflops()?)));
+        let (trial, rate_gflops) = scored.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let trace = self.runs.progress_in(&self.store.folder().trial(trial));
+        (!trace.is_empty()).then_some(Rival { rate_gflops, trace })
+    }
+
+    /// Waits for a run; `None` when a signal asked to stop, the run being ended then. A run that falls behind its rival
+    /// is ended.
+    fn wait(
+        &mut self,
+        mut running: Running,
+        rival: Option<&Rival>,
+        vitals: &mut Vitals,
+    ) -> Option<Result<Observation, Failure>> {
         loop {
             if let Some(outcome) = running.finish_within(REDRAW) {
                 return Some(outcome);
+            }
+            vitals.look();
+            if let Some(failure) = rival.and_then(|rival| rival.beats(&running.progress())) {
+                running.cancel();
+                return Some(Err(failure));
             }
             if self.interrupt.asked() {
                 running.cancel();
@@ -195,15 +230,35 @@ impl Drive<'_> {
 
     fn show(&mut self, plan: &Plan) {
         let Some(row) = self.store.rows().last() else { return };
-        let result = match (row.rate_gflops, row.passed, &row.failure_detail) {
-            (Some(rate), true, _) => format!("{rate:8.2} GFLOP/s"),
+        let result = match (row.figure_gflops(), row.fidelity, &row.failure_detail) {
+            (Some(rate), Fidelity::Window, _) => format!("{rate:8.2} GFLOP/s by windows"),
+            (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
         };
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, short(&plan.candidate)));
-        let best = self.store.rows().iter().filter_map(|row| row.score_gflops()).fold(0.0, f64::max);
+        let alike = self.store.rows().iter().filter(|other| other.fidelity == row.fidelity && other.n == row.n);
+        let best = alike.filter_map(|row| row.figure_gflops()).fold(0.0, f64::max);
         self.progress.best(format!("{best:.2} GFLOP/s"));
+    }
+}
+
+/// The best run so far.
+struct Rival {
+    rate_gflops: f64,
+    trace: Vec<Trace>,
+}
+
+impl Rival {
+    /// Why a run that has come so far is not worth its end, if it is not.
+    fn beats(&self, running: &[Trace]) -> Option<Failure> {
+        let (ratio, flops) = ratio(running, &self.trace)?;
+        (flops >= JUDGED_FROM && ratio < HOPELESS).then_some(Failure::Beaten {
+            done_percent: 100.0 * flops,
+            estimated_rate_gflops: ratio * self.rate_gflops,
+            best_rate_gflops: self.rate_gflops,
+        })
     }
 }
 
@@ -211,8 +266,9 @@ impl Drive<'_> {
 fn short(candidate: &Candidate) -> String {
     use space::params::Coded;
     let (h, e) = (&candidate.hpl, &candidate.engine);
+    let extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
     format!(
-        "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}",
+        "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}{extra}",
         h.n,
         h.nb,
         h.p,
@@ -225,4 +281,24 @@ fn short(candidate: &Candidate) -> String {
         h.nbmin,
         h.ndiv
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_falls_behind_is_ended_and_a_close_one_is_not() {
+        let trace = |points: &[(f64, f64)]| -> Vec<Trace> {
+            points.iter().map(|&(flops, rate_gflops)| Trace { flops, rate_gflops }).collect()
+        };
+        let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
+        assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");
+        assert_eq!(rival.beats(&trace(&[(0.5, 106.0)])), None, "within the margin");
+        let Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) = rival.beats(&trace(&[(0.5, 88.0)]))
+        else {
+            panic!("not ended");
+        };
+        assert_eq!((done_percent, estimated_rate_gflops), (50.0, 80.0));
+    }
 }

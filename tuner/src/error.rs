@@ -57,6 +57,12 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder's session was ended before it began.
+    #[error("{}: the session was ended before it began; start it again with the command that started it", path.display())]
+    NeverBegan {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder holds no session.
     #[error("{} is no run folder: it has no session.toml", path.display())]
     NoSession {
@@ -74,6 +80,12 @@ impl RecordError {
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |cause| Self::Read { path, cause }
+    }
+
+    /// Whether a full disk is the cause.
+    pub(crate) fn is_full(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Write { cause, .. } if full.contains(&cause.kind()))
     }
 
     pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {

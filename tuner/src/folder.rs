@@ -18,6 +18,12 @@ pub struct RunFolder {
 /// Room that a trial should find for its output and its result, in bytes.
 const SPACE_OF_A_TRIAL: u64 = 4 << 20;
 
+/// Room kept for the last records of a session whose disk is full, in bytes.
+const BALLAST: usize = 1 << 20;
+
+/// What the start of a session makes before `session.toml`, the last of it.
+const FIRST: [&str; 5] = ["lock", "phases", "machine.toml", "engine.toml", "ballast"];
+
 /// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
 #[derive(Debug)]
 pub struct Lock {
@@ -33,23 +39,39 @@ impl RunFolder {
         Path::new("runs").join(format!("{host}-{}", now.strftime("%Y%m%d-%H%M%S")))
     }
 
-    /// Make the folder of a new session and lock it.
+    /// Make the folder of a new session and lock it. A folder that a session was killed in before it began counts as empty.
     ///
     /// # Errors
     /// [`RecordError::Exists`] when something is there already, [`RecordError::Write`] without permission or space.
     pub fn create(root: &Path) -> Result<(Self, Lock), RecordError> {
         fs::create_dir_all(root).map_err(RecordError::write(root))?;
-        let mut entries = fs::read_dir(root).map_err(RecordError::read(root))?;
-        if entries.next().is_some() {
+        let folder = Self::absolute(root)?;
+        if !folder.never_began()? {
             return Err(RecordError::Exists { path: root.to_path_buf() });
         }
-        let folder = Self::absolute(root)?;
         let lock = folder.lock()?;
+        // Whoever held the lock until now may have begun.
+        if !folder.never_began()? {
+            return Err(RecordError::Exists { path: root.to_path_buf() });
+        }
         let phases = folder.root.join("phases");
-        fs::create_dir(&phases).map_err(RecordError::write(&phases))?;
+        fs::create_dir_all(&phases).map_err(RecordError::write(&phases))?;
         sync_folder(&phases);
         sync_folder(&folder.root);
         Ok((folder, lock))
+    }
+
+    /// Whether nothing is there but what the start of a session makes before `session.toml`.
+    fn never_began(&self) -> Result<bool, RecordError> {
+        let entries = fs::read_dir(&self.root).map_err(RecordError::read(&self.root))?;
+        let first = |entry: io::Result<fs::DirEntry>| {
+            let name = entry.ok()?.file_name();
+            let name = name.to_str()?;
+            let temporary =
+                FIRST.iter().any(|first| name.starts_with(&format!(".{first}."))) || name.starts_with(".session.toml.");
+            Some(FIRST.contains(&name) || (temporary && name.ends_with(".tmp")))
+        };
+        Ok(entries.map(first).all(|first| first == Some(true)))
     }
 
     /// As [`create`](Self::create), with `-2`, `-3` … behind the name when the folder is taken: sessions may begin in
@@ -85,7 +107,10 @@ impl RunFolder {
     pub fn open(root: &Path) -> Result<Self, RecordError> {
         let folder = Self::absolute(root)?;
         if !folder.session_toml().is_file() {
-            return Err(RecordError::NoSession { path: root.to_path_buf() });
+            let path = root.to_path_buf();
+            // A folder that is not there cannot be listed.
+            let began = !folder.root.join("lock").exists() || !folder.never_began().unwrap_or(false);
+            return Err(if began { RecordError::NoSession { path } } else { RecordError::NeverBegan { path } });
         }
         Ok(folder)
     }
@@ -131,6 +156,33 @@ impl RunFolder {
         }
         let cause = io::Error::new(io::ErrorKind::StorageFull, "less than 4 MiB are free");
         Err(RecordError::Write { path: self.root.clone(), cause })
+    }
+
+    /// Keeps room for the last records: a file that is given up when the disk is full. Without room for it there is none.
+    pub fn lay_ballast(&self) {
+        let path = self.ballast();
+        if fs::metadata(&path).is_ok_and(|about| about.len() == BALLAST as u64) {
+            return;
+        }
+        // No zeros: a file system that compresses would keep no room for them.
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let bytes: Vec<u8> = (0..BALLAST).map(|_| noise()).collect();
+        if fs::write(&path, bytes).is_err() {
+            self.drop_ballast();
+        }
+    }
+
+    /// Gives the ballast up; true when there was one.
+    pub fn drop_ballast(&self) -> bool {
+        fs::remove_file(self.ballast()).is_ok()
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.root.join("ballast")
     }
 
     fn absolute(root: &Path) -> Result<Self, RecordError> {
@@ -192,6 +244,11 @@ impl RunFolder {
     /// `session.toml`: what a resume needs besides the journal.
     pub fn session_toml(&self) -> PathBuf {
         self.root.join("session.toml")
+    }
+
+    /// `engine.toml`: the profile of another engine, where the session has one.
+    pub fn engine_toml(&self) -> PathBuf {
+        self.root.join("engine.toml")
     }
 
     /// `machine.toml`: the calibrated machine.
@@ -314,6 +371,36 @@ mod tests {
         let expected = format!("--resume {}", parent.path().display());
         assert!(error.to_string().contains(&expected), "{error}");
         assert!(matches!(RunFolder::open(parent.path()), Err(RecordError::NoSession { .. })));
+    }
+
+    #[test]
+    fn a_folder_whose_session_never_began_is_taken_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("run");
+        let (folder, lock) = RunFolder::create(&root).unwrap();
+        folder.lay_ballast();
+        std::fs::write(folder.machine_toml(), "").unwrap();
+        std::fs::write(root.join(".session.toml.77.tmp"), "").unwrap();
+        assert!(matches!(RunFolder::create(&root), Err(RecordError::Locked { .. })));
+        assert!(RunFolder::open(&root).unwrap_err().to_string().contains("ended before it began"));
+        drop(lock);
+        let (folder, _lock) = RunFolder::create(&root).unwrap();
+        std::fs::write(folder.session_toml(), "").unwrap();
+        assert!(matches!(RunFolder::create(&root), Err(RecordError::Exists { .. })));
+    }
+
+    #[test]
+    fn ballast_makes_room_for_the_last_records() {
+        let Some(disk) = small_disk::SmallDisk::mount() else { return };
+        // A disk too small for it has none.
+        let (folder, _lock) = RunFolder::create(&disk.path().join("run")).unwrap();
+        folder.lay_ballast();
+        assert!(!folder.drop_ballast());
+        std::fs::write(folder.ballast(), [7; 32 * 1024]).unwrap();
+        let _filler = disk.fill();
+        assert!(replace_file(&folder.hpl_dat(), &[b'x'; 20_000]).is_err());
+        assert!(folder.drop_ballast());
+        replace_file(&folder.hpl_dat(), &[b'x'; 20_000]).unwrap();
     }
 
     #[test]

@@ -1,10 +1,17 @@
 //! The trials of a session as strategies see them.
 
+use space::Candidates;
 use space::dims::Point;
-use space::domain::HplDomain;
 use space::flops::rate_gflops;
 
-use crate::record::{self, Row};
+use crate::record::{self, Fidelity, Row};
+use crate::report::stats::median;
+
+/// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
+const OFFSET_SD: f64 = 0.01;
+
+/// Standard deviation of such a logarithm for one candidate.
+const PAIR_SD: f64 = 0.01;
 
 /// One finished trial at the target N.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +29,7 @@ pub struct Trial {
 /// What a strategy learns from a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// A run with a passed residual, in GFLOP/s.
+    /// A run with a passed residual, or the windows of one that passed their checks, in GFLOP/s of whole runs.
     Rate(f64),
     /// Ended at its time limit: the rate is at most this many GFLOP/s.
     TimedOut {
@@ -41,17 +48,21 @@ pub struct History {
 }
 
 impl History {
-    /// The trials of `domain` among `rows`: full runs at its N of points that it has. Trials that were
-    /// skipped on purpose say nothing of their point and are left out.
-    pub fn from_rows(rows: &[Row], domain: &HplDomain) -> Self {
-        let trial = |row: &Row| {
-            let outcome = match (row.score_gflops(), row.outcome) {
-                (Some(rate), _) => Outcome::Rate(rate),
+    /// The trials of `domain` among `rows`: whole runs and windows at its N of points that it has. What windows say is
+    /// brought to whole runs by the [`offset`] of the two. Trials that were skipped on purpose say nothing of their point
+    /// and are left out.
+    pub fn from_rows(rows: &[Row], domain: &dyn Candidates) -> Self {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
+        let factor = offset(&rows).exp();
+        let to_whole = |fidelity| if fidelity == Fidelity::Window { factor } else { 1.0 };
+        let trial = |row: &&Row| {
+            let outcome = match (row.figure_gflops(), row.outcome) {
+                (Some(rate), _) => Outcome::Rate(rate * to_whole(row.fidelity)),
                 (None, record::Outcome::Skipped) => return None,
-                // Counts the generation of the matrix as solution time: too low a bound by that share.
-                (None, record::Outcome::TimedOut) => {
-                    Outcome::TimedOut { at_most_gflops: rate_gflops(row.n, row.wall_s) }
-                }
+                (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, &rows) {
+                    Some(rate) => Outcome::TimedOut { at_most_gflops: rate * to_whole(row.fidelity) },
+                    None => Outcome::Failed,
+                },
                 (None, _) => Outcome::Failed,
             };
             Some(Trial { number: row.trial, point: domain.point(&row.candidate())?, outcome, wall_s: row.wall_s })
@@ -60,14 +71,94 @@ impl History {
     }
 }
 
+/// Logarithm of a whole run's rate over what its windows say: the mean over the candidates that have both, drawn towards
+/// 0 as long as they are few. One number for all candidates is what little a session can know of it.
+pub fn offset(rows: &[&Row]) -> f64 {
+    let logs = logs_of_both(rows);
+    logs.iter().sum::<f64>() / (logs.len() as f64 + (PAIR_SD / OFFSET_SD).powi(2))
+}
+
+/// Logarithm of whole run by windows for each candidate that has both.
+fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
+    let figures = |like: &Row, fidelity| {
+        let same = rows.iter().filter(|row| row.fidelity == fidelity && row.n == like.n);
+        let same = same.filter(|row| row.candidate() == like.candidate());
+        median(&same.filter_map(|row| row.figure_gflops()).collect::<Vec<_>>())
+    };
+    let mut seen = Vec::new();
+    let mut logs = Vec::new();
+    for row in rows.iter().filter(|row| row.fidelity == Fidelity::Full) {
+        let candidate = row.candidate();
+        if seen.contains(&candidate) {
+            continue;
+        }
+        if let (Some(whole), Some(windows)) = (figures(row, Fidelity::Full), figures(row, Fidelity::Window)) {
+            logs.push((whole / windows).ln());
+        }
+        seen.push(candidate);
+    }
+    logs
+}
+
+/// Standard deviation that is left of the [`offset`].
+pub fn offset_sd(rows: &[&Row]) -> f64 {
+    OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64 * (OFFSET_SD / PAIR_SD).powi(2)).sqrt()
+}
+
+/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its fidelity.
+fn limit(row: &Row, rows: &[&Row]) -> Option<f64> {
+    match (row.fidelity, row.outcome) {
+        (_, record::Outcome::Beaten) => row.estimated_rate_gflops,
+        // Counts the generation of the matrix as solution time: too low a bound by that share.
+        (Fidelity::Full, _) => Some(rate_gflops(row.n, row.wall_s)),
+        // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
+        _ => {
+            let passed = rows.iter().filter(|other| other.fidelity == row.fidelity);
+            let figures = passed.filter_map(|other| Some((other.wall_s, other.figure_gflops()?)));
+            let (wall_s, rate) = figures.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some(rate * wall_s / row.wall_s)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use space::KernelChoice;
     use space::dims::Space;
-    use space::domain::{DomainSpec, default_candidate};
+    use space::domain::{DomainSpec, HplDomain, default_candidate};
 
     use super::*;
-    use crate::record::arbitrary::row_of;
+    use crate::record::arbitrary::{row, row_of, windows};
+
+    #[test]
+    fn windows_are_brought_to_whole_runs() {
+        // Whole runs reach 98 % of what their windows say.
+        let pair = |nb: usize, rate: f64| {
+            let whole = Row { nb, rate_gflops: Some(0.98 * rate), ..row(0) };
+            [windows(1, nb, rate), whole]
+        };
+        let rows: Vec<Row> = [pair(64, 20.0), pair(96, 22.0), pair(128, 21.0)].concat();
+        let refer = |rows: &[Row]| offset(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(refer(&[]), 0.0);
+        assert_eq!(refer(&[windows(0, 64, 20.0)]), 0.0);
+        let (one, three) = (refer(&rows[..2]), refer(&rows));
+        assert!(
+            (one - 0.5 * 0.98_f64.ln()).abs() < 1e-9 && (three - 0.75 * 0.98_f64.ln()).abs() < 1e-9,
+            "{one} {three}"
+        );
+    }
+
+    #[test]
+    fn what_was_ended_early_has_a_limit() {
+        let quick = windows(0, 64, 20.0);
+        let slow =
+            Row { passed: false, outcome: record::Outcome::TimedOut, wall_s: 4.0 * quick.wall_s, ..quick.clone() };
+        assert_eq!(limit(&slow, &[&quick]), Some(5.0));
+        assert_eq!(limit(&slow, &[]), None);
+        let beaten =
+            Row { passed: false, outcome: record::Outcome::Beaten, estimated_rate_gflops: Some(7.0), ..row(0) };
+        assert_eq!(limit(&beaten, &[]), Some(7.0));
+    }
 
     #[test]
     fn rows_of_the_domain_become_trials() {

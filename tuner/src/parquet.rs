@@ -79,6 +79,8 @@ impl Table for Row {
         ("extra", Text),
         ("predicted_rate_gflops", Float),
         ("predicted_sd", Float),
+        ("estimated_rate_gflops", Float),
+        ("estimated_sd", Float),
         ("outcome", Text),
         ("failure_detail", Text),
         ("time_s", Float),
@@ -88,6 +90,8 @@ impl Table for Row {
         ("wall_s", Float),
         ("cost_fraction", Float),
         ("budget_left_s", Float),
+        ("steal_share", Float),
+        ("clock_hz", Float),
         ("started_utc", Text),
         ("seed", UInt),
         ("command", Text),
@@ -95,7 +99,14 @@ impl Table for Row {
         ("kernel", Text),
         ("versions", Text),
     ];
-    const LATER: &'static [(&'static str, u32)] = &[("split", 2), ("weights", 2)];
+    const LATER: &'static [(&'static str, u32)] = &[
+        ("split", 2),
+        ("weights", 2),
+        ("estimated_rate_gflops", 3),
+        ("estimated_sd", 3),
+        ("steal_share", 3),
+        ("clock_hz", 3),
+    ];
 }
 
 impl Table for PhaseTime {

@@ -1,10 +1,15 @@
 //! What a session needs to know before its first trial: the machine's rates, the target N, the domain.
 
 use objectives::predict::Predictor;
-use space::domain::{DomainError, DomainSpec, HplDomain, largest_n, squarest};
+use objectives::real::Extent;
+use space::Candidate;
+use space::domain::{DomainError, DomainSpec, largest_n, squarest};
 use space::machine::{Machine, Node};
 
+use crate::budget::Budget;
 use crate::cost;
+use crate::engine::Engine;
+use crate::progress::human;
 
 /// Multiple that a chosen N is rounded down to: the customary small NB values divide it.
 const ROUND_TO: usize = 64;
@@ -15,6 +20,15 @@ pub const SMALLEST_N: usize = 256;
 /// Largest NB of the domain, whose workspace a safe N has to leave room for.
 const LARGEST_NB: usize = 512;
 
+/// Windows are taken where they allow an order this much larger than whole runs.
+const WORTH_WINDOWS: f64 = 1.25;
+
+/// A whole run may take this part of the budget before windows take its place at an order that the user chose.
+const DEAR: f64 = 1.0 / 12.0;
+
+/// Trials that a search by windows needs at least.
+const FEWEST: f64 = 8.0;
+
 /// The target order of a search and what limits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
@@ -24,6 +38,8 @@ pub struct Target {
     pub n_memory: usize,
     /// Whether the budget, rather than memory or the user, limits N.
     pub limited_by_budget: bool,
+    /// Whether the search goes by whole runs or by windows.
+    pub search_by: Extent,
 }
 
 /// Memory that runs may fill: what is available less what is kept for the system, in bytes; none where the
@@ -39,39 +55,128 @@ pub fn largest_safe_n(spec: &DomainSpec) -> usize {
     largest_n(spec.memory_bytes, p, q, LARGEST_NB, 1)
 }
 
-/// Chooses N: the largest safe one whose run is predicted to take at most `run_s` wall-clock seconds.
-///
-/// `spec.n` is not read.
-///
-/// # Errors
-/// [`DomainError`] when no candidate fits the machine at all.
-pub fn choose_n(spec: &DomainSpec, predictor: &Predictor, run_s: f64) -> Result<Target, DomainError> {
-    let n_memory = largest_safe_n(spec);
-    if n_memory < SMALLEST_N {
-        // Says what the smallest N needs and what there is.
-        HplDomain::new(&DomainSpec { n: SMALLEST_N, ..spec.clone() })?;
-    }
-    let mut n = n_memory.min(8192);
-    // The time grows with N³ and a little less for small N: a few corrections settle it.
-    for _ in 0..6 {
-        let ratio = (run_s / best_run_s(&DomainSpec { n, ..spec.clone() }, predictor)?).cbrt();
-        n = ((n as f64 * ratio) as usize).clamp(SMALLEST_N.min(n_memory), n_memory);
-    }
-    let limited_by_budget = n < n_memory;
-    Ok(Target { n: round(n), n_memory, limited_by_budget })
+/// What a search costs at any order, by the candidate that the model expects most of.
+pub struct Costs<'a> {
+    predictor: &'a Predictor,
+    fastest: Candidate,
 }
 
-/// Predicted wall clock of the best candidate of a domain, in seconds.
+impl<'a> Costs<'a> {
+    /// The costs of `engine` on the machine of `spec`; `spec.n` is not read.
+    ///
+    /// # Errors
+    /// [`DomainError`] when no candidate fits the machine at all.
+    pub fn new(spec: &DomainSpec, engine: &Engine, predictor: &'a Predictor) -> Result<Self, DomainError> {
+        // Where not even the smallest N fits, the domain says what it needs and what there is.
+        let n = largest_safe_n(spec).clamp(SMALLEST_N, 8192);
+        let (domain, _) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
+        let cost = |candidate: &Candidate| cost::model_s(predictor, candidate, Extent::Whole);
+        let candidates = domain.points().iter().map(|point| domain.candidate(point));
+        let fastest = candidates.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("a domain has a point");
+        Ok(Self { predictor, fastest })
+    }
+
+    /// Expected wall-clock seconds of one trial at order `n`.
+    pub fn trial_s(&self, n: usize, extent: Extent) -> f64 {
+        let mut candidate = self.fastest.clone();
+        candidate.hpl.n = n;
+        cost::model_s(self.predictor, &candidate, extent)
+    }
+
+    /// The largest order up to `most` at which a trial takes at most `limit_s`; [`SMALLEST_N`] when none does.
+    fn largest(&self, most: usize, limit_s: f64, extent: Extent) -> usize {
+        let fits = |n: usize| self.trial_s(n, extent) <= limit_s;
+        if fits(most) {
+            return most;
+        }
+        let (mut low, mut high) = (SMALLEST_N.min(most), most);
+        while high - low > ROUND_TO {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+/// Chooses N, and whether the search goes by whole runs or by windows of them: the largest safe N whose trial takes at most
+/// `budget.run_s()`. Windows are for our engine alone. An N that the user chose is kept.
 ///
 /// # Errors
-/// [`DomainError`] when there is none.
-pub fn best_run_s(spec: &DomainSpec, predictor: &Predictor) -> Result<f64, DomainError> {
-    use space::dims::Space;
-    let domain = HplDomain::new(spec)?;
-    let cost = |point| cost::model_s(predictor, &domain.candidate(point));
-    Ok(domain.points().iter().map(cost).fold(f64::INFINITY, f64::min))
+/// What does not fit, and the way out.
+pub fn choose_target(
+    spec: &DomainSpec,
+    costs: &Costs<'_>,
+    ours: bool,
+    budget: &Budget,
+    n: Option<usize>,
+) -> Result<Target, String> {
+    let n_memory = largest_safe_n(spec);
+    let whole = largest_rounded(costs, n_memory, budget.run_s(), Extent::Whole);
+    let windows = if ours { largest_rounded(costs, n_memory, budget.run_s(), Extent::Windows) } else { whole };
+    let Some(n) = n else {
+        let far = windows as f64 >= WORTH_WINDOWS * whole as f64;
+        let (n, search_by) = if far { (windows, Extent::Windows) } else { (whole, Extent::Whole) };
+        return Ok(Target { n, n_memory, limited_by_budget: n < round(n_memory), search_by });
+    };
+    let target = |search_by| Target { n, n_memory, limited_by_budget: false, search_by };
+    let [run_s, windows_s] = [Extent::Whole, Extent::Windows].map(|extent| costs.trial_s(n, extent));
+    let enough = ours && FEWEST * windows_s <= budget.left_s();
+    if run_s <= DEAR * budget.total_s() || (!enough && run_s <= budget.left_s()) {
+        return Ok(target(Extent::Whole));
+    }
+    if enough {
+        return Ok(target(Extent::Windows));
+    }
+    Err(format!(
+        "one run at N={n} is predicted to take {}, {} of the budget are left; lower --n or raise --budget",
+        human(run_s),
+        human(budget.left_s())
+    ))
+}
+
+fn largest_rounded(costs: &Costs<'_>, most: usize, limit_s: f64, extent: Extent) -> usize {
+    round(costs.largest(most, limit_s, extent))
 }
 
 fn round(n: usize) -> usize {
     if n > ROUND_TO { n / ROUND_TO * ROUND_TO } else { n }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::schedule::tests::{predictor, spec};
+
+    fn chosen(budget_s: f64, ours: bool, n: Option<usize>) -> Result<Target, String> {
+        let (predictor, spec) = (predictor(), spec());
+        let costs = Costs::new(&spec, &Engine::Ours, &predictor).unwrap();
+        choose_target(&spec, &costs, ours, &Budget::new(Instant::now(), budget_s, 0.0), n)
+    }
+
+    #[test]
+    fn the_budget_chooses_between_whole_runs_and_windows() {
+        let short = chosen(120.0, true, None).unwrap();
+        assert_eq!((short.search_by, short.limited_by_budget), (Extent::Windows, true));
+        let foreign = chosen(120.0, false, None).unwrap();
+        assert_eq!(foreign.search_by, Extent::Whole);
+        assert!(short.n as f64 >= WORTH_WINDOWS * foreign.n as f64, "{} {}", short.n, foreign.n);
+        // In a month every run at the largest N fits.
+        let long = chosen(3e6, true, None).unwrap();
+        assert_eq!((long.search_by, long.limited_by_budget, long.n), (Extent::Whole, false, round(long.n_memory)));
+    }
+
+    #[test]
+    fn an_order_that_the_user_chose_is_kept_or_refused() {
+        assert_eq!(chosen(120.0, true, Some(4000)).unwrap().search_by, Extent::Whole);
+        let large = chosen(120.0, true, Some(16_000)).unwrap();
+        assert_eq!((large.n, large.search_by), (16_000, Extent::Windows));
+        // Another engine has no windows: a run that just fits is made, one that does not is refused.
+        assert_eq!(chosen(120.0, false, Some(14_000)).unwrap().search_by, Extent::Whole);
+        for ours in [true, false] {
+            let message = chosen(30.0, ours, Some(32_000)).unwrap_err();
+            assert!(message.contains("lower --n or raise --budget"), "{message}");
+        }
+    }
 }

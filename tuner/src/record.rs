@@ -3,7 +3,10 @@
 //! Column names are HPL's words in lower case, units are in the names, and what was measured never shares a
 //! column with what was predicted. An absent value is null, never a number that stands for "none".
 
-use objectives::{Failure, Measurement};
+use std::collections::BTreeMap;
+
+use objectives::real::{Extent, Job};
+use objectives::{Failure, Observation, Sample};
 use serde::{Deserialize, Serialize};
 use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
 
@@ -18,8 +21,9 @@ pub use outcome::Outcome;
 
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
 ///
-/// Version 2 added `split` and `weights`; rows of version 1 are read as without them.
-pub const ROW_SCHEMA: u32 = 2;
+/// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
+/// older rows are read as without them.
+pub const ROW_SCHEMA: u32 = 3;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,6 +102,12 @@ pub struct Row {
     /// Standard deviation of the logarithm of that rate.
     pub predicted_sd: Option<f64>,
 
+    /// GFLOP/s of the whole run as estimated from the part of it that was measured: from windows, or from the progress of
+    /// a run that was ended early. Null for whole runs.
+    pub estimated_rate_gflops: Option<f64>,
+    /// Standard deviation of the logarithm of that estimate, by what the windows leave open.
+    pub estimated_sd: Option<f64>,
+
     /// What came of the run.
     pub outcome: Outcome,
     /// The failure in words.
@@ -117,6 +127,10 @@ pub struct Row {
     pub cost_fraction: f64,
     /// Wall-clock seconds of the budget left after the trial.
     pub budget_left_s: f64,
+    /// Share of the processor time that the hypervisor gave to others meanwhile; null where the system does not say.
+    pub steal_share: Option<f64>,
+    /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
+    pub clock_hz: Option<f64>,
     /// Start in UTC, RFC 3339.
     pub started_utc: String,
 
@@ -133,20 +147,29 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of a full run of `candidate`, which took `wall_s` seconds of the wall clock in all and left
-    /// `left_s` seconds of the budget.
+    /// The row of `job`.
     pub fn new(
         identity: Identity,
-        candidate: &Candidate,
+        job: &Job,
         predicted: Option<Prediction>,
-        result: &Result<Measurement, Failure>,
-        wall_s: f64,
-        left_s: f64,
+        result: &Result<Observation, Failure>,
+        around: Circumstances,
         session: &Session,
     ) -> Self {
-        let (hpl, engine) = (&candidate.hpl, &candidate.engine);
-        let (measured, failure) = (result.as_ref().ok(), result.as_ref().err());
-        let engine_version = measured.and_then(|m| m.result.as_ref()).map(|run| format!(", engine {}", run.version));
+        let (hpl, engine) = (&job.candidate.hpl, &job.candidate.engine);
+        let (measured, sample, failure) = match result {
+            Ok(Observation::Whole(measured)) => (Some(measured), None, None),
+            Ok(Observation::Windows(sample)) => (None, Some(sample), None),
+            Err(failure) => (None, None, Some(failure)),
+        };
+        let version = measured.and_then(|m| m.result.as_ref()).map(|run| &run.version);
+        let engine_version = version.or(sample.map(|s| &s.result.version)).map(|version| format!(", engine {version}"));
+        let (done, estimated) = match failure {
+            Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
+                (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
+            }
+            _ => (sample.map(Sample::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
+        };
         // JSON knows no NaN, and a rate without a number is none.
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         Self {
@@ -157,7 +180,7 @@ impl Row {
             paired_with: identity.paired_with,
             strategy: identity.strategy,
             why: identity.why,
-            fidelity: Fidelity::Full,
+            fidelity: job.extent.into(),
             engine: identity.engine,
             n: hpl.n,
             nb: hpl.nb,
@@ -181,27 +204,33 @@ impl Row {
             kernels: engine.kernels.clone(),
             split: engine.split,
             weights: engine.weights.clone(),
-            extra: None,
+            // A map of texts to texts always has a JSON text.
+            extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
             predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
             predicted_sd: predicted.and_then(|p| finite(p.sd)),
+            estimated_rate_gflops: estimated.and_then(finite),
+            estimated_sd: sample.and_then(|s| finite(s.estimated_sd())),
             outcome: failure.map_or(Outcome::Passed, Outcome::from),
             failure_detail: failure.map(Failure::to_string),
             time_s: measured.and_then(|m| finite(m.time_s)),
             rate_gflops: measured.and_then(|m| finite(m.rate_gflops)),
             residual: match result {
-                Ok(measured) => finite(measured.residual),
+                Ok(Observation::Whole(measured)) => finite(measured.residual),
+                Ok(Observation::Windows(sample)) => sample.residual().and_then(finite),
                 Err(Failure::Residual { value, .. }) => value.and_then(finite),
                 Err(_) => None,
             },
-            passed: measured.is_some_and(|m| m.passed),
-            wall_s,
-            cost_fraction: 1.0,
-            budget_left_s: left_s,
+            passed: result.is_ok(),
+            wall_s: around.wall_s,
+            cost_fraction: done.unwrap_or(if job.extent == Extent::Whole { 1.0 } else { 0.0 }),
+            budget_left_s: around.left_s,
+            steal_share: around.steal_share,
+            clock_hz: around.clock_hz,
             started_utc: identity.started_utc,
             seed: session.seed,
             command: identity.command,
-            host: measured.map_or(&session.host, |m| &m.host).clone(),
-            kernel: measured.map(|m| m.kernel.clone()),
+            host: measured.map(|m| &m.host).or(sample.map(|s| &s.result.host)).unwrap_or(&session.host).clone(),
+            kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
             versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
         }
     }
@@ -237,6 +266,7 @@ impl Row {
                 kernels: self.kernels.clone(),
                 split: self.split,
                 weights: self.weights.clone(),
+                extra: self.extra(),
                 ..EngineParams::default()
             },
         }
@@ -245,6 +275,21 @@ impl Row {
     /// The measured score: GFLOP/s of a full run whose residual passed.
     pub fn score_gflops(&self) -> Option<f64> {
         self.rate_gflops.filter(|_| self.passed && self.fidelity == Fidelity::Full)
+    }
+
+    /// What compares with other rows of the same fidelity: the score of a full run, the estimate of windows whose checks
+    /// passed.
+    pub fn figure_gflops(&self) -> Option<f64> {
+        match self.fidelity {
+            Fidelity::Full => self.score_gflops(),
+            Fidelity::Window => self.estimated_rate_gflops.filter(|_| self.passed),
+            Fidelity::Timeline => None,
+        }
+    }
+
+    /// The dimensions that only the engine of this row has; none where the column is damaged.
+    fn extra(&self) -> BTreeMap<String, String> {
+        self.extra.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 }
 
@@ -262,6 +307,19 @@ mod weights_text {
         let text = Option::<String>::deserialize(deserializer)?;
         text.map_or(Ok(Weights::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
     }
+}
+
+/// What surrounded a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Circumstances {
+    /// Wall-clock seconds that it took, start and end of the process included.
+    pub wall_s: f64,
+    /// Wall-clock seconds of the budget left after it.
+    pub left_s: f64,
+    /// As [`Row::steal_share`].
+    pub steal_share: Option<f64>,
+    /// As [`Row::clock_hz`].
+    pub clock_hz: Option<f64>,
 }
 
 /// Who a trial is; all that is known of it before it ends.
@@ -292,6 +350,8 @@ impl Identity {
     pub const RACE: &str = "race";
     /// [`Row::strategy`] of the runs that compare best and baseline once the best is chosen.
     pub const CONFIRM: &str = "confirm";
+    /// [`Row::strategy`] of the whole runs of leaders that windows have found.
+    pub const PROMOTE: &str = "promote";
     /// [`Row::strategy`] of the final, verified run.
     pub const FINAL: &str = "final";
 }
@@ -306,6 +366,15 @@ pub enum Fidelity {
     Window,
     /// The whole run with its residual.
     Full,
+}
+
+impl From<Extent> for Fidelity {
+    fn from(extent: Extent) -> Self {
+        match extent {
+            Extent::Whole => Self::Full,
+            Extent::Windows => Self::Window,
+        }
+    }
 }
 
 /// SWAP without its threshold, which has its own column.
@@ -342,7 +411,7 @@ mod tests {
         let Row { strategy, why, engine, started_utc, command, .. } = arbitrary::row(3);
         let (repeat_of, paired_with) = (Some(1), Some(2));
         let identity = Identity { trial: 3, repeat_of, paired_with, strategy, why, engine, started_utc, command };
-        Row::new(identity, candidate, None, &Err(failure), 1.0, 2.0, &session())
+        Row::new(identity, &Job::whole(candidate), None, &Err(failure), Circumstances::default(), &session())
     }
 
     proptest! {
@@ -362,6 +431,25 @@ mod tests {
             assert_eq!((row.residual, row.score_gflops(), row.passed), (kept, None, false));
             assert_eq!((row.outcome.name(), row.failure_detail), (failure.kind(), Some(failure.to_string())));
         }
+    }
+
+    #[test]
+    fn dimensions_of_another_engine_come_back() {
+        let mut candidate = arbitrary::row(0).candidate();
+        candidate.engine.extra.insert("HPL_P2P".into(), "4 \"x\"".into());
+        let row = failed(&candidate, Failure::Skipped { why: "x".into() });
+        assert_eq!(row.candidate(), candidate);
+    }
+
+    #[test]
+    fn an_estimate_is_no_score() {
+        let row = arbitrary::windows(4, 64, 30.0);
+        assert_eq!((row.score_gflops(), row.rate_gflops, row.time_s), (None, None, None));
+        assert_eq!((row.figure_gflops(), row.fidelity), (Some(30.0), Fidelity::Window));
+        assert!(row.cost_fraction > 0.0 && row.cost_fraction < 0.2, "{}", row.cost_fraction);
+        let beaten = Failure::Beaten { done_percent: 25.0, estimated_rate_gflops: 20.0, best_rate_gflops: 30.0 };
+        let row = failed(&row.candidate(), beaten);
+        assert_eq!((row.estimated_rate_gflops, row.cost_fraction, row.figure_gflops()), (Some(20.0), 0.25, None));
     }
 
     #[test]

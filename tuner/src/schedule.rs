@@ -1,11 +1,12 @@
 //! What a session does next, as a pure function of its record and the time left.
 //!
 //! Stages: the baseline; the strategy's proposals, every third refined by Nelder–Mead; repeats of the leaders; then
-//! pairs of baseline and best, and the final verified run. Nothing but the record and the clock decide, so a resumed
-//! session goes on where it stopped.
+//! pairs of baseline and best, and the final verified run. Where whole runs at the target N are dear, all but the last
+//! are windows, and the leaders get a whole run each before the pairs, if that fits. Nothing but the record and the
+//! clock decide, so a resumed session goes on where it stopped.
 
-use space::Candidate;
-use space::domain::HplDomain;
+use objectives::real::Extent;
+use space::{Candidate, Candidates};
 
 use crate::budget::CLOSING_S;
 use crate::challenge;
@@ -28,11 +29,20 @@ const TRIALS_BEFORE_REFINING: usize = 6;
 /// Leaders that take part in the race.
 const LEADERS: usize = 3;
 
+/// Leaders that get a whole run where the search goes by windows, and the share of the budget that each may take.
+const PROMOTED: usize = 2;
+const PROMOTION_SHARE: f64 = 0.1;
+
+/// Share of the budget that is kept for the final run where the search goes by windows.
+pub const FINAL_SHARE: f64 = 0.15;
+
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The run.
     pub candidate: Candidate,
+    /// How much of it.
+    pub extent: Extent,
     /// What chose it, as stored.
     pub strategy: String,
     /// Why, in one clause.
@@ -50,7 +60,7 @@ pub struct Plan {
 /// What the next step depends on.
 pub struct View<'a> {
     /// The searched domain at the target N.
-    pub domain: &'a HplDomain,
+    pub domain: &'a dyn Candidates,
     /// The model's word on its points.
     pub prior: &'a dyn Prior,
     /// The strategy that explores.
@@ -61,6 +71,8 @@ pub struct View<'a> {
     pub history: &'a History,
     /// The configuration that users start from.
     pub baseline: &'a Candidate,
+    /// Whether the search goes by whole runs or by windows.
+    pub search_by: Extent,
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
@@ -81,7 +93,10 @@ impl View<'_> {
         let used = 1.0 - self.left_s / self.total_s;
         let new = if used < EXPLORE_UNTIL { self.explore() } else { None };
         let again = || if used < RACE_UNTIL { self.race() } else { None };
-        new.or_else(again).or_else(|| self.confirm()).filter(|plan| self.fits(plan.expected_s))
+        new.or_else(again)
+            .or_else(|| self.promote())
+            .or_else(|| self.confirm())
+            .filter(|plan| self.fits(plan.expected_s))
     }
 
     /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
@@ -93,15 +108,23 @@ impl View<'_> {
             return None;
         }
         let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
-        Some(self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run"))
+        let mut plan = self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run");
+        plan.extent = Extent::Whole;
+        Some(plan)
     }
 
-    /// Seconds to keep for the final run: what the fastest candidate so far hardly exceeds, and the closing of the session.
+    /// Seconds to keep for the final run and the closing of the session: what the fastest candidate so far hardly exceeds,
+    /// where the search goes by windows at most a share of the budget.
     pub fn final_reserve_s(&self) -> f64 {
-        let rate = |row: &&Row| row.score_gflops().unwrap_or(0.0);
+        let rate = |row: &&Row| row.figure_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
         let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
-        self.cost.at_most(&candidate) + CLOSING_S
+        let whole_s = self.cost.at_most(&candidate, Extent::Whole);
+        let kept_s = match self.search_by {
+            Extent::Whole => whole_s,
+            Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
+        };
+        kept_s + CLOSING_S
     }
 
     /// The best candidate: who won the pairs with the baseline; before there are any, the best by posterior mean.
@@ -134,9 +157,18 @@ impl View<'_> {
     }
 
     fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
-        let expected_s = self.cost.of(&candidate);
+        let expected_s = self.cost.of(&candidate, self.search_by);
         let (strategy, why) = (strategy.to_owned(), why.to_owned());
-        Plan { candidate, strategy, why, repeat_of: None, paired_with: None, predicted: None, expected_s }
+        Plan {
+            candidate,
+            extent: self.search_by,
+            strategy,
+            why,
+            repeat_of: None,
+            paired_with: None,
+            predicted: None,
+            expected_s,
+        }
     }
 
     /// A point that was never run.
@@ -165,6 +197,26 @@ impl View<'_> {
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
         Some(plan)
+    }
+
+    /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.
+    fn promote(&self) -> Option<Plan> {
+        if self.search_by == Extent::Whole {
+            return None;
+        }
+        let whole = |candidate: &Candidate| {
+            let tried = |row: &&Row| row.strategy == Identity::PROMOTE && row.candidate() == *candidate;
+            self.rows.iter().any(|row| tried(&row))
+        };
+        let mut leaders = self.leaders(PROMOTED).into_iter();
+        let (candidate, predicted) = leaders.find(|(candidate, _)| !whole(candidate))?;
+        let whole_s = self.cost.at_most(&candidate, Extent::Whole);
+        let mut plan = self.plan(candidate, Identity::PROMOTE, "a whole run of a leader");
+        plan.extent = Extent::Whole;
+        plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
+        plan.repeat_of = self.first_trial_of(&plan.candidate);
+        plan.predicted = Some(predicted);
+        (whole_s <= PROMOTION_SHARE * self.total_s && self.fits(whole_s)).then_some(plan)
     }
 
     /// Baseline and challenger in turn, each pair one right after the other.

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::KernelChoice;
 
@@ -13,7 +14,9 @@ use crate::folder::replace_file;
 use crate::record::Row;
 
 /// Version of the `session.toml` schema.
-pub const SESSION_SCHEMA: u32 = 1;
+///
+/// Version 2 added `engine` and `search_by`; sessions of version 1 are read as ours by whole runs.
+pub const SESSION_SCHEMA: u32 = 2;
 
 /// A session, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,12 @@ pub struct Session {
     /// Seed of every random choice.
     #[serde(with = "as_text")]
     pub seed: u64,
+    /// Name of the engine that runs, [`Session::OURS`] or that of the profile in `engine.toml`.
+    #[serde(default = "ours")]
+    pub engine: String,
+    /// Whether the search goes by whole runs or by windows.
+    #[serde(default)]
+    pub search_by: Extent,
     /// Search strategy.
     pub strategy: String,
     /// Cores that runs may use, by number.
@@ -60,7 +69,14 @@ pub struct Session {
     pub n_limited_by_budget: bool,
 }
 
+fn ours() -> String {
+    Session::OURS.to_owned()
+}
+
 impl Session {
+    /// [`Session::engine`] of our engine.
+    pub const OURS: &str = "hpl";
+
     /// Write to `path`, replacing what is there in one step.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
         let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;
@@ -135,7 +151,7 @@ mod tests {
         let good = std::fs::read_to_string(&path).unwrap();
         for (bad, expected) in [
             (good.replace("budget_s", "budgie_s"), "budgie_s"),
-            (good.replace("schema_version = 1", "schema_version = 7"), "newer"),
+            (good.replace("schema_version = 2", "schema_version = 7"), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
         ] {
@@ -143,6 +159,18 @@ mod tests {
             let message = Session::load(&path).unwrap_err().to_string();
             assert!(message.contains(expected) && message.contains("session.toml"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_session_of_version_1_is_one_of_our_engine_by_whole_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        session().save(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
+        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 2", "schema_version = 1");
+        std::fs::write(&path, old).unwrap();
+        assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use objectives::real::{GuardRecord, RealRuns};
-use objectives::{Failure, Measurement};
+use objectives::real::{Extent, GuardRecord, Job, RealRuns};
+use objectives::{Failure, Measurement, Observation};
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 use space::dims::{Dim, Space};
@@ -18,7 +18,7 @@ use crate::folder::{RunFolder, replace_file};
 use crate::journal::Journal;
 use crate::parquet;
 use crate::progress::Progress;
-use crate::record::{Identity, Row};
+use crate::record::{Circumstances, Identity, Row};
 use crate::schedule::Plan;
 use crate::session::Session;
 use crate::strategy::Prediction;
@@ -32,15 +32,20 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// What a trial's folder says of it before it runs.
 const TRIAL: &str = "trial.json";
 
-/// Name of our engine in the record.
-const ENGINE: &str = "hpl";
-
 /// `trials/<number>/trial.json`: who a trial is, written before it runs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Begun {
     identity: Identity,
     candidate: Candidate,
+    #[serde(default)]
+    extent: Extent,
     predicted: Option<Prediction>,
+}
+
+impl Begun {
+    fn job(&self) -> Job {
+        Job { candidate: self.candidate.clone(), extent: self.extent }
+    }
 }
 
 /// A trial that was begun: where its run works.
@@ -79,14 +84,20 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError`] when the journal cannot be read or written.
-    pub fn open(folder: RunFolder, session: Session, progress: &Progress) -> Result<Self, RecordError> {
+    pub fn open(
+        folder: RunFolder,
+        session: Session,
+        runs: &RealRuns,
+        progress: &Progress,
+    ) -> Result<Self, RecordError> {
         let (journal, contents) = Journal::open(&folder.journal())?;
         for line in &contents.bad_lines {
             progress.warn(&line.to_string());
         }
         let now = Instant::now();
+        folder.lay_ballast();
         let mut store = Self { folder, session, journal, rows: contents.rows, refreshed: now, saved: now };
-        store.adopt(progress)?;
+        store.adopt(runs, progress)?;
         Ok(store)
     }
 
@@ -133,7 +144,10 @@ impl Store {
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
     pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<Trial, RecordError> {
-        self.folder.check_space()?;
+        self.folder.check_space().inspect_err(|_| {
+            // What is written now are the last records.
+            self.folder.drop_ballast();
+        })?;
         let number = self.next_trial();
         let folder = self.folder.trial(number);
         // What an interrupted run left there is no part of this one.
@@ -147,11 +161,13 @@ impl Store {
             paired_with: plan.paired_with,
             strategy: plan.strategy.clone(),
             why: plan.why.clone(),
-            engine: ENGINE.to_owned(),
+            engine: self.session.engine.clone(),
             started_utc: jiff::Timestamp::now().to_string(),
-            command: runs.command(&folder).join(" "),
+            command: String::new(),
         };
-        let begun = Begun { identity, candidate: plan.candidate.clone(), predicted: plan.predicted };
+        let mut begun =
+            Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
+        begun.identity.command = runs.command(&begun.job(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
         Ok(Trial { folder, begun })
@@ -165,18 +181,18 @@ impl Store {
     pub fn finish(
         &mut self,
         trial: Trial,
-        outcome: &Result<Measurement, Failure>,
-        wall_s: f64,
-        left_s: f64,
+        outcome: &Result<Observation, Failure>,
+        around: Circumstances,
     ) -> Result<(), RecordError> {
         if outcome.is_err()
             && let Err(full) = self.folder.check_space()
         {
             // A folder that cannot be removed is seen again on resume, as a failure.
             let _ = std::fs::remove_dir_all(&trial.folder);
+            self.folder.drop_ballast();
             return Err(full);
         }
-        self.append(trial.begun, outcome, wall_s, left_s)?;
+        self.append(trial.begun, outcome, around)?;
         if self.refreshed.elapsed() >= REFRESH {
             self.refresh()?;
         }
@@ -221,33 +237,41 @@ impl Store {
     fn append(
         &mut self,
         begun: Begun,
-        outcome: &Result<Measurement, Failure>,
-        wall_s: f64,
-        left_s: f64,
+        outcome: &Result<Observation, Failure>,
+        around: Circumstances,
     ) -> Result<(), RecordError> {
         let number = begun.identity.trial;
-        let row = Row::new(begun.identity, &begun.candidate, begun.predicted, outcome, wall_s, left_s, &self.session);
-        self.journal.append(&row)?;
-        self.rows.push(row);
-        match outcome {
-            Ok(Measurement { result: Some(result), .. }) => parquet::write(&self.folder.phases(number), &result.phases),
-            _ => Ok(()),
+        let job = begun.job();
+        let row = Row::new(begun.identity, &job, begun.predicted, outcome, around, &self.session);
+        let first = self.journal.append(&row);
+        match first {
+            // A finished trial is worth the room that was kept for it.
+            Err(error) if error.is_full() && self.folder.drop_ballast() => self.journal.append(&row)?,
+            written => written?,
         }
+        self.rows.push(row);
+        let phases = match outcome {
+            Ok(Observation::Whole(Measurement { result: Some(result), .. })) => &result.phases,
+            Ok(Observation::Windows(sample)) => &sample.result.phases,
+            _ => return Ok(()),
+        };
+        parquet::write(&self.folder.phases(number), phases)
     }
 
     /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
-    fn adopt(&mut self, progress: &Progress) -> Result<(), RecordError> {
+    fn adopt(&mut self, runs: &RealRuns, progress: &Progress) -> Result<(), RecordError> {
         for number in self.folder.trials_begun()? {
             if self.rows.iter().any(|row| row.trial == number) {
                 continue;
             }
             let folder = self.folder.trial(number);
-            let outcome = RealRuns::adopt(&folder);
             let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
-            let (Some(outcome), Some(begun)) = (outcome, begun) else { continue };
+            // What has no word of who it is was never started.
+            let Some(begun): Option<Begun> = begun else { continue };
+            let Some(outcome) = runs.adopt(&begun.job(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let left_s = self.session.budget_s - self.spent_s() - wall_s;
-            self.append(begun, &outcome, wall_s, left_s)?;
+            self.append(begun, &outcome, Circumstances { wall_s, left_s, ..Circumstances::default() })?;
             progress.line(&format!("trial {number} had finished, but was not in the journal: recorded now"));
         }
         Ok(())

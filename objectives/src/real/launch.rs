@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -16,11 +17,14 @@ use space::Candidate;
 use space::dat::HplDat;
 
 use super::guard;
+use super::job::{Engine, Extent, Job};
+use super::printed::{judge_printed, progress};
 use super::processes::{PATIENCE, TRIAL_VARIABLE, end_all, marked};
 use super::record::GuardRecord;
-use super::verdict::{RESULT, judge};
+use super::verdict::{RESULT, judge, judge_windows};
 use super::words::{last_lines, quoted};
-use crate::{Exit, Failure, Measurement};
+use crate::foreign::{Foreign, Progress};
+use crate::{Exit, Failure, Measurement, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
 const ENGINE_PARAMS: &str = "engine-params.toml";
@@ -28,55 +32,80 @@ const ENGINE_PARAMS: &str = "engine-params.toml";
 /// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
 const LAST_ACT: Duration = Duration::from_secs(2);
 
-/// Real runs of the engine, each in its own folder.
+/// Real runs of an engine, each in its own folder.
 #[derive(Debug, Clone)]
 pub struct RealRuns {
     program: PathBuf,
+    engine: Engine,
 }
 
 impl RealRuns {
-    /// Runs by `program`, the absolute path of `hpl-tune`: it must know the verbs `run` and `__guard`.
+    /// Runs of our engine by `program`, the absolute path of `hpl-tune`: it must know the verbs `run` and `__guard`.
     pub fn new(program: PathBuf) -> Self {
-        Self { program }
+        Self { program, engine: Engine::Ours }
     }
 
-    /// The words of the command that runs the candidate of `folder`, quoted for bash where needed.
-    pub fn command(&self, folder: &Path) -> Vec<String> {
-        quoted(self.arguments(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned())))
+    /// Runs of another engine; `program` guards them.
+    pub fn foreign(program: PathBuf, engine: Foreign) -> Self {
+        Self { program, engine: Engine::Foreign(Arc::new(engine)) }
     }
 
-    /// Runs `candidate` in `folder` to its end, for at most `limit_s` seconds.
+    /// The words of the command that runs `job` in `folder`, quoted for bash where needed.
+    pub fn command(&self, job: &Job, folder: &Path) -> Vec<String> {
+        let folder = &folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let words = quoted(self.arguments(job, folder));
+        let Engine::Foreign(engine) = &self.engine else { return words };
+        let settings =
+            engine.environment(&job.candidate, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
+        let settings = quoted(settings);
+        let there = ["cd".to_owned(), quoted([folder]).concat(), "&&".to_owned()].into_iter();
+        if settings.is_empty() {
+            return there.chain(words).collect();
+        }
+        there.chain(["env".to_owned()]).chain(settings).chain(words).collect()
+    }
+
+    /// Makes a whole run of `candidate` in `folder`, for at most `limit_s` seconds.
     ///
     /// # Errors
     /// See [`Failure`].
     pub fn run(&self, candidate: &Candidate, folder: &Path, limit_s: f64) -> Result<Measurement, Failure> {
-        let mut running = self.start(candidate, folder, limit_s)?;
+        let mut running = self.start(&Job::whole(candidate), folder, limit_s)?;
         loop {
-            if let Some(verdict) = running.finish_within(Duration::MAX) {
-                return verdict;
+            match running.finish_within(Duration::MAX) {
+                Some(Ok(Observation::Whole(measured))) => return Ok(measured),
+                Some(Ok(Observation::Windows(_))) => unreachable!("a whole run was asked for"),
+                Some(Err(failure)) => return Err(failure),
+                None => {}
             }
         }
     }
 
-    /// Starts a run of `candidate` in `folder`, which is made if needed; files of an earlier run in it are
-    /// replaced. The run is ended `limit_s` seconds after its start.
+    /// Starts `job` in `folder`, which is made if needed; files of an earlier run in it are replaced. The run is ended
+    /// `limit_s` seconds after its start.
     ///
     /// # Errors
     /// [`Failure::Launch`] when the folder cannot be written or the program cannot be started,
     /// [`Failure::Infeasible`] when HPL.dat cannot hold the candidate, [`Failure::Skipped`] when the limit
     /// leaves no time.
-    pub fn start(&self, candidate: &Candidate, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
+    pub fn start(&self, job: &Job, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
         if !Duration::try_from_secs_f64(limit_s).is_ok_and(|limit| !limit.is_zero()) {
             return Err(Failure::Skipped { why: format!("a time limit of {limit_s} s leaves no time to run") });
         }
-        let folder = prepare(candidate, folder)?;
-        let mut guard = Command::new(&self.program)
+        let folder = self.prepare(job, folder)?;
+        let mut guard = Command::new(&self.program);
+        guard
             .args([guard::VERB, "--parent", &std::process::id().to_string(), "--deadline-s", &limit_s.to_string()])
             .arg("--folder")
             .arg(&folder)
             .arg("--")
-            .args(self.arguments(&folder))
-            .env(TRIAL_VARIABLE, &folder)
+            .args(self.arguments(job, &folder))
+            .env(TRIAL_VARIABLE, &folder);
+        if let Engine::Foreign(engine) = &self.engine {
+            // Netlib's program reads HPL.dat where it stands.
+            guard.current_dir(&folder).envs(engine.environment(&job.candidate, &folder));
+        }
+        let mut guard = guard
             // A Ctrl-C is for the tuner, which decides what becomes of the run.
             .process_group(0)
             .stdin(Stdio::null())
@@ -85,29 +114,47 @@ impl RealRuns {
             .spawn()
             .map_err(|error| cannot_start(&self.program, &error))?;
         let stderr = guard.stderr.take().expect("stderr is piped");
-        Ok(Running { guard, stderr, said: Vec::new(), folder, ended: false })
+        Ok(Running { guard, stderr, said: Vec::new(), folder, ended: false, runs: self.clone(), job: job.clone() })
     }
 
-    /// The outcome of a run in `folder` that a dead tuner had started, when the run came to its own end.
+    /// The outcome of `job` in `folder`, which a dead tuner had started, when it came to its own end.
     /// `None` when it did not, because it was ended with its tuner or its guard was killed: then it is
     /// nobody's failure, and can be run again. In every case no process of the run is left.
-    pub fn adopt(folder: &Path) -> Option<Result<Measurement, Failure>> {
+    pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
-        let begun = Instant::now();
-        while begun.elapsed() < LAST_ACT && !marked(&folder).is_empty() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        end_marked(&folder);
+        end_left(&folder);
         let record = GuardRecord::read(&folder).ok()?;
-        match judge(&folder, &record) {
+        match self.judge(job, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
             verdict => Some(verdict),
         }
     }
 
-    fn arguments(&self, folder: &Path) -> Vec<OsString> {
+    /// The progress that a run in `folder` has printed, finished or not; empty where its engine does not tell.
+    pub fn progress_in(&self, folder: &Path) -> Vec<Progress> {
+        match &self.engine {
+            Engine::Ours => Vec::new(),
+            Engine::Foreign(engine) => progress(engine, folder),
+        }
+    }
+
+    fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
+        match (&self.engine, job.extent) {
+            (Engine::Ours, Extent::Whole) => judge(folder, record).map(Observation::Whole),
+            (Engine::Ours, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
+            (Engine::Foreign(engine), _) => {
+                let command = self.command(job, folder);
+                judge_printed(engine, &job.candidate, command, folder, record).map(Observation::Whole)
+            }
+        }
+    }
+
+    fn arguments(&self, job: &Job, folder: &Path) -> Vec<OsString> {
+        if let Engine::Foreign(engine) = &self.engine {
+            return engine.command(&job.candidate, folder);
+        }
         let file = |name: &str| folder.join(name).into_os_string();
-        vec![
+        let mut words: Vec<OsString> = vec![
             self.program.clone().into(),
             "run".into(),
             "--dat".into(),
@@ -116,8 +163,65 @@ impl RealRuns {
             file(ENGINE_PARAMS),
             "--result".into(),
             file(RESULT),
-        ]
+        ];
+        if job.extent == Extent::Windows {
+            words.extend(["--windows".into(), "auto".into()]);
+        }
+        words
     }
+
+    /// Names and texts of the files that a run of `candidate` reads.
+    ///
+    /// # Errors
+    /// A sentence, when a file cannot hold the candidate.
+    pub fn inputs(&self, candidate: &Candidate) -> Result<Vec<(String, String)>, String> {
+        match &self.engine {
+            Engine::Ours => {
+                let dat = HplDat::single(&candidate.hpl).write().map_err(|error| error.to_string())?;
+                let params = toml::to_string(&candidate.engine).map_err(|error| error.to_string())?;
+                Ok(vec![(HPL_DAT.to_owned(), dat), (ENGINE_PARAMS.to_owned(), params)])
+            }
+            Engine::Foreign(engine) => {
+                let input = engine.input(candidate).map_err(|error| error.to_string())?;
+                Ok(input.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
+            }
+        }
+    }
+
+    /// Makes the folder of a trial with its input; returns its absolute path.
+    fn prepare(&self, job: &Job, folder: &Path) -> Result<PathBuf, Failure> {
+        let output = match &self.engine {
+            Engine::Ours => None,
+            Engine::Foreign(_) if job.extent == Extent::Windows => {
+                return Err(Failure::Infeasible { why: "only our engine runs windows".to_owned() });
+            }
+            Engine::Foreign(engine) => engine.profile().output.clone(),
+        };
+        let inputs = self.inputs(&job.candidate).map_err(|why| Failure::Infeasible { why })?;
+        fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
+        let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
+        let output = output.map(|name| folder.join(name));
+        for stale in [GuardRecord::path(&folder), folder.join(RESULT)].into_iter().chain(output) {
+            match fs::remove_file(&stale) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot_start(&stale, &error)),
+                _ => {}
+            }
+        }
+        for (name, text) in inputs {
+            let path = folder.join(name);
+            fs::write(&path, text).map_err(|error| cannot_start(&path, &error))?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Ends what a dead tuner has left running in `folder`; its guard gets a moment to do so itself.
+fn end_left(folder: &Path) {
+    let begun = Instant::now();
+    while begun.elapsed() < LAST_ACT && !marked(folder).is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    end_marked(folder);
 }
 
 /// A run that was started. Dropping it ends it.
@@ -129,16 +233,18 @@ pub struct Running {
     said: Vec<u8>,
     folder: PathBuf,
     ended: bool,
+    runs: RealRuns,
+    job: Job,
 }
 
 impl Running {
     /// The outcome, if the run has ended.
-    pub fn try_finish(&mut self) -> Option<Result<Measurement, Failure>> {
+    pub fn try_finish(&mut self) -> Option<Result<Observation, Failure>> {
         self.finish_within(Duration::ZERO)
     }
 
     /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
-    pub fn finish_within(&mut self, time: Duration) -> Option<Result<Measurement, Failure>> {
+    pub fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
         let begun = Instant::now();
         loop {
             let left = time.saturating_sub(begun.elapsed());
@@ -155,17 +261,22 @@ impl Running {
         }
     }
 
+    /// How far the run has come, by what it has printed; empty where its engine does not tell.
+    pub fn progress(&self) -> Vec<Progress> {
+        self.runs.progress_in(&self.folder)
+    }
+
     /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
     /// is known to [`RealRuns::adopt`].
     pub fn cancel(mut self) {
         self.end();
     }
 
-    fn conclude(&mut self) -> Result<Measurement, Failure> {
+    fn conclude(&mut self) -> Result<Observation, Failure> {
         let status = self.guard.wait();
         self.ended = true;
         let problem = match GuardRecord::read(&self.folder) {
-            Ok(record) => return judge(&self.folder, &record),
+            Ok(record) => return self.runs.judge(&self.job, &self.folder, &record),
             Err(problem) => problem.to_string(),
         };
         end_marked(&self.folder);
@@ -207,25 +318,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Makes the folder of a trial with its input; returns its absolute path.
-fn prepare(candidate: &Candidate, folder: &Path) -> Result<PathBuf, Failure> {
-    let dat = HplDat::single(&candidate.hpl).write().map_err(|error| Failure::Infeasible { why: error.to_string() })?;
-    let engine = toml::to_string(&candidate.engine).map_err(|error| Failure::Infeasible { why: error.to_string() })?;
-    fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
-    let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
-    for stale in [GuardRecord::path(&folder), folder.join(RESULT)] {
-        match fs::remove_file(&stale) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot_start(&stale, &error)),
-            _ => {}
-        }
-    }
-    for (name, text) in [(HPL_DAT, dat), (ENGINE_PARAMS, engine)] {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| cannot_start(&path, &error))?;
-    }
-    Ok(folder)
 }
 
 /// Ends all processes that carry the mark of the trial in `folder`.

@@ -4,6 +4,9 @@
 //! tuner ── hpl-tune __guard ── hpl-tune __guard --exec, which becomes hpl-tune run …
 //! ```
 //!
+//! Another HPL ([`crate::foreign`]) stands in the place of `hpl-tune run`, in the folder of its trial; its verdict is read
+//! from what it printed.
+//!
 //! The [`guard`] stands between the tuner and the run. It ends every descendant of the run at the deadline,
 //! on SIGTERM, and when the tuner is gone, and leaves a [`GuardRecord`] in the folder of the trial. The run
 //! itself leaves `result.json`. Both are written by rename, so [`RealRuns::adopt`] finds the result of a run
@@ -17,12 +20,15 @@
 
 mod capture;
 pub mod guard;
+mod job;
 mod launch;
+mod printed;
 mod processes;
 mod record;
 mod verdict;
 mod words;
 
+pub use job::{Extent, Job};
 pub use launch::{RealRuns, Running};
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, RecordError};

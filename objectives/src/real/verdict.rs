@@ -5,14 +5,16 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use nix::sys::signal::Signal;
-use space::RunResult;
+use serde::de::DeserializeOwned;
 use space::flops::rate_gflops;
 use space::result::RESULT_SCHEMA;
+use space::windows::WINDOWS_SCHEMA;
+use space::{RunResult, WindowsResult};
 
 use super::guard::{NOT_FOUND, NOT_STARTED, STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
 use super::words::last_lines;
-use crate::{Exit, Failure, Measurement};
+use crate::{Exit, Failure, Measurement, Sample};
 
 /// The file that the engine writes.
 pub(super) const RESULT: &str = "result.json";
@@ -46,18 +48,55 @@ pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, 
     }
 }
 
+/// Judges windows of a run, as [`judge`] does a whole one: every check must have passed.
+pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<Sample, Failure> {
+    let bad = |problem| Failure::Output {
+        file: folder.join(RESULT).display().to_string(),
+        problem,
+        last_lines: printed(folder),
+    };
+    let found = parsed::<WindowsResult>(&folder.join(RESULT)).map_err(bad)?;
+    let Some(result) = found else { return Err(no_result(folder, record)) };
+    if result.windows_schema_version != WINDOWS_SCHEMA {
+        let found = result.windows_schema_version;
+        return Err(bad(format!("schema version {found}, this program reads {WINDOWS_SCHEMA}")));
+    }
+    if !result.passed {
+        let value =
+            result.windows.iter().find(|window| window.passed == Some(false)).and_then(|window| window.residual);
+        return Err(Failure::Residual { value, info: 0 });
+    }
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if !positive(result.predicted_time_s)
+        || !positive(result.predicted_rate_gflops)
+        || result.wall_s > record.wall_s + 0.5
+    {
+        let (time_s, rate) = (result.predicted_time_s, result.predicted_rate_gflops);
+        return Err(bad(format!("{time_s} s and {rate} GFLOP/s estimated from {} s of windows", result.wall_s)));
+    }
+    match record.exit {
+        Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
+            Err(Failure::Crashed { exit, last_lines: printed(folder) })
+        }
+        _ => Ok(Sample { result, wall_s: record.wall_s, command: record.command.clone() }),
+    }
+}
+
 /// The result in `path`, `None` when there is none, or what is wrong with it.
 fn read(path: &Path) -> Result<Option<RunResult>, String> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot be read: {error}")),
-    };
-    let result: RunResult = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let Some(result) = parsed::<RunResult>(path)? else { return Ok(None) };
     if result.schema_version == RESULT_SCHEMA {
         Ok(Some(result))
     } else {
         Err(format!("schema version {}, this program reads {RESULT_SCHEMA}", result.schema_version))
+    }
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot be read: {error}")),
     }
 }
 
@@ -77,7 +116,7 @@ fn contradiction(result: &RunResult, residual: f64, record: &GuardRecord) -> Opt
 }
 
 /// Why a run has no result.
-fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
+pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
     let killed = |by: &str| Failure::Killed { by: by.to_owned() };
     match (record.ended_by, record.exit) {
         (EndedBy::Deadline, _) => Failure::TimedOut { limit_s: record.limit_s },
@@ -123,7 +162,7 @@ fn measurement(result: RunResult, residual: f64, record: &GuardRecord) -> Measur
 }
 
 /// The last lines on stderr, or else on stdout.
-fn printed(folder: &Path) -> Vec<String> {
+pub(super) fn printed(folder: &Path) -> Vec<String> {
     let of = |name| last_lines(&tail(&folder.join(name)), LINES);
     let errors = of(STDERR);
     if errors.is_empty() { of(STDOUT) } else { errors }

@@ -5,11 +5,13 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use rand::SeedableRng;
-use space::KernelChoice;
 use space::candidate::EngineProfile;
 use space::dims::{Kind, Point, Space};
-use space::domain::{DomainSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest};
+use space::domain::{
+    DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest,
+};
 use space::draw;
+use space::{Candidates, KernelChoice};
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
     DomainSpec { n, cores, memory_bytes: 1 << 40, kernels: KernelChoice::Builtin, ranks: None, threads: None }
@@ -218,4 +220,55 @@ proptest! {
             }
         }
     }
+}
+
+/// An engine that obeys these dimensions and has one of its own.
+fn foreign(obeys: &[&str], nb: &[usize], threads: bool) -> ForeignSpec {
+    let labels: Vec<String> = ["off", "on"].map(str::to_owned).to_vec();
+    let extra = vec![Extra { name: "nvshmem".into(), labels, features: vec![0.0, 1.0], ordered: false }];
+    ForeignSpec { obeys: obeys.iter().map(|&name| name.to_owned()).collect(), nb: nb.to_vec(), threads, extra }
+}
+
+#[test]
+fn points_of_another_engine_are_canonical_valid_and_distinct() {
+    let all = ["nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap"];
+    for (n, cores, foreign) in [
+        (8000, 2, foreign(&all, &[128, 256], true)),
+        (100, 3, foreign(&all, &[], false)),
+        (20_000, 8, foreign(&["nb"], &[384, 512, 1024], false)),
+        (8000, 1, foreign(&["depth"], &[], true)),
+    ] {
+        let domain = ForeignDomain::new(&spec(n, cores), &foreign).unwrap();
+        let mut runs = HashSet::new();
+        for point in domain.points() {
+            assert_eq!(domain.canonical(point).as_ref(), Some(point));
+            let candidate = domain.candidate(point);
+            assert_eq!(candidate.canonical(EngineProfile::Netlib), candidate);
+            assert_eq!(domain.point(&candidate).as_ref(), Some(point), "{candidate:?}");
+            assert!(foreign.threads || candidate.engine.threads == 1);
+            assert!(foreign.nb.is_empty() || foreign.nb.contains(&candidate.hpl.nb));
+            assert!(candidate.engine.extra.contains_key("nvshmem"));
+            assert!(runs.insert(candidate));
+        }
+        assert!(runs.len() >= 2 && runs.len() <= MAX_POINTS, "{} points", runs.len());
+        assert!(domain.point(&domain.usual()).is_some(), "{:?}", domain.usual());
+        assert_eq!(domain.usual().engine.extra["nvshmem"], "off");
+    }
+}
+
+#[test]
+fn what_another_engine_does_not_obey_has_one_value() {
+    let domain = ForeignDomain::new(&spec(20_000, 8), &foreign(&["nb"], &[384, 512], false)).unwrap();
+    let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
+    assert_eq!(names, ["ranks", "grid", "nb", "nvshmem"]);
+    // 8 ranks have 4 grids; one thread each is the only split.
+    assert_eq!(domain.points().len(), 4 * 2 * 2);
+    assert_eq!(domain.usual().hpl.nb, 384);
+}
+
+#[test]
+fn our_engine_refuses_the_dimension_of_another() {
+    let domain = ForeignDomain::new(&spec(8000, 2), &foreign(&["nb"], &[], true)).unwrap();
+    let message = domain.usual().check().unwrap_err().to_string();
+    assert!(message.contains("extra.nvshmem"), "{message}");
 }

@@ -3,6 +3,7 @@
 pub mod balance;
 pub mod calibrate;
 pub mod measured;
+pub mod rehearse;
 pub mod replay;
 pub mod report;
 pub mod run;

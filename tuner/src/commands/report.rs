@@ -5,12 +5,18 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use objectives::real::{Job, RealRuns};
+use space::result::PhaseTime;
+
 use crate::cli::ReportArgs;
-use crate::exit;
+use crate::engine::Engine;
+use crate::exit::{self, bad_input};
 use crate::folder::{RunFolder, replace_file};
 use crate::journal;
+use crate::parquet;
 use crate::progress::say;
 use crate::record::Row;
+use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
 use crate::session::Session;
 
@@ -26,7 +32,8 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         say(&format!("warning: {line}"));
     }
     let program = std::env::current_exe().context("cannot find the program's own path")?;
-    publish(&folder, &session, &contents.rows, &program, args.json)?;
+    let engine = Engine::of(&session, &folder)?;
+    publish(&folder, &session, &contents.rows, &engine.runs(&program), &program, args.json)?;
     Ok(exit::DONE)
 }
 
@@ -35,9 +42,19 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// Files that cannot be written, or a standard output that is closed.
-pub fn publish(folder: &RunFolder, session: &Session, rows: &[Row], program: &Path, json: bool) -> anyhow::Result<()> {
-    let summary = Summary::new(session, rows);
-    let exports = exports(folder, &summary, program)?;
+pub fn publish(
+    folder: &RunFolder,
+    session: &Session,
+    rows: &[Row],
+    runs: &RealRuns,
+    program: &Path,
+    json: bool,
+) -> anyhow::Result<()> {
+    let mut summary = Summary::new(session, rows);
+    // A trial without phases, or whose file is damaged, is shown without them.
+    let phases = |trial: u64| PhaseTotals::new(trial, &parquet::read::<PhaseTime>(&folder.phases(trial)).ok()?);
+    summary.phases = summary.shown_trial().and_then(phases);
+    let exports = exports(folder, &summary, runs, program)?;
     let page = html::page(&summary, rows, exports.as_ref());
     let written = exports
         .as_ref()
@@ -57,7 +74,7 @@ pub fn publish(folder: &RunFolder, session: &Session, rows: &[Row], program: &Pa
 }
 
 /// What is exported: the verified final run, else the best trial; `None` when nothing passed.
-fn exports(folder: &RunFolder, summary: &Summary, program: &Path) -> anyhow::Result<Option<Exports>> {
+fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Path) -> anyhow::Result<Option<Exports>> {
     let last = summary.final_run.as_ref().filter(|row| row.passed);
     let last = last.and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
     let best = || {
@@ -67,5 +84,11 @@ fn exports(folder: &RunFolder, summary: &Summary, program: &Path) -> anyhow::Res
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
     // The output of a run is beside its input; a user may have deleted it.
     let printed = std::fs::read_to_string(folder.trial(trial).join("stdout.txt")).ok();
-    Ok(Some(Exports::new(&candidate, rate_gflops, program, printed)?))
+    let exports = Exports::new(&candidate, rate_gflops, program, printed)?;
+    if summary.session.engine == Session::OURS {
+        return Ok(Some(exports));
+    }
+    let inputs = runs.inputs(&candidate).map_err(bad_input)?;
+    let command = runs.command(&Job::whole(&candidate), folder.root()).join(" ");
+    Ok(Some(exports.foreign(&command, rate_gflops, candidate.hpl.n, inputs)))
 }

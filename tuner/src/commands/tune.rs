@@ -5,27 +5,30 @@ use std::time::Instant;
 
 use anyhow::Context;
 use objectives::predict::Predictor;
-use objectives::real::RealRuns;
-use space::KernelChoice;
-use space::domain::{DomainSpec, HplDomain, default_candidate};
+use objectives::real::Extent;
+use space::domain::DomainSpec;
 use space::machine::Machine;
+use space::{Candidate, Candidates, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
+use crate::commands::rehearse;
 use crate::commands::report::publish;
 use crate::cost::CostEstimate;
 use crate::drive::{Drive, Ended};
+use crate::engine::Engine;
 use crate::exit::{self, bad_input};
 use crate::folder::{Lock, RunFolder, replace_file};
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
 use crate::prepare::{self, Target};
-use crate::progress::{Progress, human};
+use crate::progress::Progress;
 use crate::record::{Identity, Outcome, Row};
+use crate::schedule::FINAL_SHARE;
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::store::Store;
 use crate::strategy::Prior;
-use crate::{calibrate, prior, strategy};
+use crate::{calibrate, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -33,21 +36,25 @@ use crate::{calibrate, prior, strategy};
 /// Bad input, or records that could not be written.
 pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let started = Instant::now();
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+    if args.dry_run || args.sbatch.is_some() {
+        return rehearse::rehearse(args, &program);
+    }
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let (folder, _lock, session) = match &args.resume {
         Some(path) => resume(path)?,
         None => begin(args)?,
     };
+    let engine = Engine::of(&session, &folder)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
-    let mut store = Store::open(folder, session, &progress)?;
+    let mut store = Store::open(folder, session, &engine.runs(&program), &progress)?;
     let budget = Budget::new(started, store.session().budget_s, store.spent_s());
-    let program = std::env::current_exe().context("cannot find the program's own path")?;
 
     progress.line(&format!("results in {}", store.folder().root().display()));
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
         Ok(Ended::Done)
     } else {
-        search(&mut store, budget, &program, &mut progress, &interrupt, args.output.verbose)
+        search(&mut store, &engine, budget, &program, &mut progress, &interrupt, args.output.verbose)
     };
     let ended = match ended {
         Err(error) if store.rows().is_empty() => {
@@ -63,7 +70,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     progress.end();
     // The summary is shown whatever happened; the first error is the one to tell.
     let closed = store.close(&budget);
-    let published = publish(store.folder(), store.session(), store.rows(), &program, args.output.json);
+    let published =
+        publish(store.folder(), store.session(), store.rows(), &engine.runs(&program), &program, args.output.json);
     let ended = ended?;
     closed?;
     // Whoever closed the pipe has seen enough; how the session ended stays true.
@@ -74,6 +82,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
 /// Measures, chooses what is searched, and runs the session to its end.
 fn search(
     store: &mut Store,
+    engine: &Engine,
     budget: Budget,
     program: &Path,
     progress: &mut Progress,
@@ -82,34 +91,39 @@ fn search(
 ) -> anyhow::Result<Ended> {
     same_machine(store.session(), progress)?;
     let path = store.folder().machine_toml();
-    if !path.exists() && !calibrate::in_child(program, store, &budget, progress, interrupt)? {
-        return Ok(Ended::Interrupted);
+    if !path.exists() {
+        preflight::look(&store.session().cores, &budget, progress);
+        if !calibrate::in_child(program, store, &budget, progress, interrupt)? {
+            return Ok(Ended::Interrupted);
+        }
     }
     let (machine, _) = read_machine(&path)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?;
-    let spec = spec(store, &machine, &predictor, &budget)?;
-    let domain = HplDomain::new(&spec).map_err(bad_input)?;
-    let prior = prior::table(&domain, &predictor);
-    let baseline = default_candidate(&spec);
-    store.write_space(&domain)?;
-    plan(store, &domain, &prior, &predictor, &budget, progress)?;
+    let spec = spec(store, engine, &machine, &predictor, &budget)?;
+    let (domain, baseline) = engine.domain(&spec).map_err(bad_input)?;
+    let domain = domain.as_ref();
+    let prior = prior::table(domain, &predictor);
+    store.write_space(domain)?;
+    plan(store, (domain, &baseline), &prior, &predictor, &budget, progress);
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
-    let final_n = if store.session().n_fixed {
-        spec.n..=spec.n
-    } else {
-        prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec)
+    let search_by = store.session().search_by;
+    let final_n = match (store.session().n_fixed, search_by) {
+        (true, Extent::Whole) => spec.n..=spec.n,
+        (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
+        (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec),
     };
     let mut drive = Drive {
-        domain: &domain,
+        domain,
         prior: &prior,
         predictor: &predictor,
         strategy: strategy.as_ref(),
         baseline: &baseline,
+        search_by,
         budget,
         final_n,
-        runs: &RealRuns::new(program.to_path_buf()),
+        runs: &engine.runs(program),
         store,
         progress,
         interrupt,
@@ -169,6 +183,8 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         )));
     }
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
+    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    engine.check_programs()?;
     let (folder, lock) = match &args.out {
         Some(root) => RunFolder::create(root)?,
         None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
@@ -183,6 +199,8 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         budget_s,
         elapsed_s: 0.0,
         seed: args.seed,
+        engine: engine.name().to_owned(),
+        search_by: Extent::Whole,
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
@@ -195,7 +213,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_limited_by_budget: false,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
-    if let Err(error) = given.and_then(|()| session.save(&folder.session_toml())) {
+    if let Err(error) = given.and_then(|()| engine.save(&folder)).and_then(|()| session.save(&folder.session_toml())) {
         folder.discard();
         return Err(error.into());
     }
@@ -244,7 +262,13 @@ fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
 }
 
 /// What is searched: on a resume as before, else N as chosen now. Stores the choice.
-fn spec(store: &mut Store, machine: &Machine, predictor: &Predictor, budget: &Budget) -> anyhow::Result<DomainSpec> {
+fn spec(
+    store: &mut Store,
+    engine: &Engine,
+    machine: &Machine,
+    predictor: &Predictor,
+    budget: &Budget,
+) -> anyhow::Result<DomainSpec> {
     let session = store.session();
     let mut spec = DomainSpec {
         n: session.n.unwrap_or(0),
@@ -255,15 +279,28 @@ fn spec(store: &mut Store, machine: &Machine, predictor: &Predictor, budget: &Bu
         threads: session.threads,
     };
     let n_memory = prepare::largest_safe_n(&spec);
-    let target = match session.n {
-        Some(n) => Target { n, n_memory, limited_by_budget: session.n_limited_by_budget },
-        None => prepare::choose_n(&spec, predictor, budget.run_s()).map_err(bad_input)?,
+    // On a resume the choice stands.
+    let target = match session.n.filter(|_| session.n_memory.is_some()) {
+        Some(n) => {
+            let limited_by_budget = session.n_limited_by_budget;
+            Target { n, n_memory, limited_by_budget, search_by: session.search_by }
+        }
+        None => {
+            if let Some(n) = session.n {
+                // Refuses what leaves no candidate.
+                engine.domain(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
+            }
+            let costs = prepare::Costs::new(&spec, engine, predictor).map_err(bad_input)?;
+            let ours = matches!(engine, Engine::Ours);
+            prepare::choose_target(&spec, &costs, ours, budget, session.n).map_err(bad_input)?
+        }
     };
     spec.n = target.n;
     store.update_session(|session| {
         session.n = Some(target.n);
         session.n_memory = Some(target.n_memory);
         session.n_limited_by_budget = target.limited_by_budget;
+        session.search_by = target.search_by;
         session.memory_bytes = spec.memory_bytes;
         session.kernels = spec.kernels.clone();
     })?;
@@ -282,40 +319,49 @@ fn resolved(session: &Session, machine: &Machine) -> anyhow::Result<KernelChoice
     }
 }
 
-/// Says what will be done before it is done, and refuses what cannot work.
+/// Says what will be done before it is done.
 fn plan(
     store: &Store,
-    domain: &HplDomain,
+    (domain, baseline): (&dyn Candidates, &Candidate),
     prior: &dyn Prior,
     predictor: &Predictor,
     budget: &Budget,
     progress: &Progress,
-) -> anyhow::Result<()> {
-    use space::dims::Space;
+) {
     let session = store.session();
-    let run_s = prepare::best_run_s(domain.spec(), predictor).map_err(bad_input)?;
     let n = domain.spec().n;
-    if run_s > budget.left_s() && store.rows().is_empty() {
-        return Err(bad_input(format!(
-            "one run at N={n} is predicted to take {}, {} of the budget are left; lower --n or raise --budget",
-            human(run_s),
-            human(budget.left_s())
-        )));
-    }
     let limit = match (session.n_fixed, session.n_limited_by_budget, session.n_memory) {
         (true, ..) => "as asked".to_owned(),
         (_, true, Some(n)) => format!("limited by the budget; memory allows N = {n}"),
         _ => "the largest that memory allows".to_owned(),
     };
-    progress.line(&format!("N = {n} ({limit}), kernels {}", session.kernels));
+    let by = match session.search_by {
+        Extent::Whole => "by whole runs",
+        Extent::Windows => "by windows of the run; the final run is whole, at the largest N that fits",
+    };
+    let kernels =
+        if session.engine == Session::OURS { format!("kernels {}", session.kernels) } else { session.engine.clone() };
+    progress.line(&format!("N = {n} ({limit}), {kernels}, {by}"));
     progress.line(&format!(
         "{} candidates, {} distinct predictions",
         domain.points().len(),
         prior::distinct(domain, prior)
     ));
     let fastest = prior::fastest(domain, prior);
-    let reserve_s = CostEstimate::new(store.rows(), predictor).at_most(&fastest) + CLOSING_S;
-    let forecast = Forecast { total_s: budget.total_s(), spent_s: budget.spent_s(), reserve_s, trial_s: run_s };
+    let cost = CostEstimate::new(store.rows(), predictor);
+    let whole_s = cost.at_most(&fastest, Extent::Whole);
+    let kept_s = match session.search_by {
+        Extent::Whole => whole_s,
+        Extent::Windows => whole_s.min(FINAL_SHARE * budget.total_s()),
+    };
+    let forecast = Forecast {
+        total_s: budget.total_s(),
+        spent_s: budget.spent_s(),
+        reserve_s: kept_s + CLOSING_S,
+        trial_s: cost.of(&fastest, session.search_by),
+    };
     progress.line(&forecast.sentence());
-    Ok(())
+    if session.engine == Session::OURS {
+        progress.line(&format!("binding of the default: {}", preflight::binding(baseline, &session.cores)));
+    }
 }

@@ -1,8 +1,11 @@
 //! Rows for tests: one to read, and any that could be.
 
+use objectives::Measurement;
 use proptest::option::of;
 use proptest::prelude::*;
+use space::WindowsResult;
 use space::params::Coded;
+use space::windows::WindowResult;
 
 use super::*;
 use crate::report::summary::tests::session;
@@ -11,6 +14,10 @@ use crate::report::summary::tests::session;
 pub(crate) fn row(trial: u64) -> Row {
     let hpl = HplParams { nb: 64 + 8 * trial as usize, ..HplParams::baseline(1000, 1, 2) };
     row_of(trial, &Candidate { hpl, engine: EngineParams::default() })
+}
+
+fn around(wall_s: f64, left_s: f64) -> Circumstances {
+    Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9) }
 }
 
 /// A passed run of `candidate` at 20 GFLOP/s + its number.
@@ -40,7 +47,46 @@ pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
         result: None,
     };
     let predicted = Some(Prediction { rate_gflops: 20.5, sd: 0.05 });
-    Row::new(identity, candidate, predicted, &Ok(measured), 0.5, 100.0 - trial as f64, &session())
+    let observed = Ok(Observation::Whole(measured));
+    Row::new(identity, &Job::whole(candidate), predicted, &observed, around(0.5, 100.0 - trial as f64), &session())
+}
+
+/// Windows of a run of NB `nb` that pass, with an estimate of `rate` GFLOP/s.
+pub(crate) fn windows(trial: u64, nb: usize, rate: f64) -> Row {
+    let base = row(0);
+    let mut candidate = base.candidate();
+    candidate.hpl.nb = nb;
+    let predicted_time_s = space::flops::rate_gflops(candidate.hpl.n, 1.0) / rate;
+    let window = WindowResult {
+        first: 0,
+        steps: 1,
+        prologue_s: 0.0,
+        step_s: vec![predicted_time_s / 10.0],
+        residual: Some(1e-3),
+        passed: Some(true),
+    };
+    let result = WindowsResult {
+        windows_schema_version: space::windows::WINDOWS_SCHEMA,
+        candidate: candidate.clone(),
+        windows: vec![window],
+        passed: true,
+        generate_s: 0.0,
+        check_s: 0.0,
+        wall_s: 0.1,
+        phases: Vec::new(),
+        predicted_time_s,
+        predicted_rate_gflops: rate,
+        predicted_spread_s: predicted_time_s / 100.0,
+        predicted_trsv_s: 0.0,
+        started_utc: base.started_utc.clone(),
+        host: "host".into(),
+        kernel: "builtin 0.1.0".into(),
+        version: "0".into(),
+    };
+    let Row { strategy, why, engine, started_utc, command, .. } = base;
+    let identity = Identity { trial, repeat_of: None, paired_with: None, strategy, why, engine, started_utc, command };
+    let observed = Ok(Observation::Windows(Sample { result, wall_s: 0.1, command: Vec::new() }));
+    Row::new(identity, &Job { candidate, extent: Extent::Windows }, None, &observed, around(0.1, 50.0), &session())
 }
 
 fn any_coded<T: Coded + std::fmt::Debug>() -> impl Strategy<Value = T> {
@@ -62,6 +108,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         Killed,
         OutOfMemory,
         Residual,
+        Beaten,
         Skipped,
         Output,
     ])
@@ -91,13 +138,15 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
         (any_kernels(), any::<bool>(), any::<bool>(), of(any::<String>())),
         (any_share(), any_weights()),
     );
-    let numbers = (proptest::array::uniform5(of(any_finite())), proptest::array::uniform3(any_finite()));
+    let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
     (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
         let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, engine, (split, weights)) = words;
         let (kernels, equil, huge_pages, extra) = engine;
-        let ([predicted_rate_gflops, predicted_sd, time_s, rate_gflops, residual], fixed) = numbers;
+        let (rates, fixed) = numbers;
+        let [predicted_rate_gflops, predicted_sd, estimated_rate_gflops, estimated_sd, time_s, rate_gflops, residual] =
+            rates;
         Row {
             trial: identity.0,
             repeat_of: identity.1,
@@ -130,6 +179,8 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             extra,
             predicted_rate_gflops,
             predicted_sd,
+            estimated_rate_gflops,
+            estimated_sd,
             outcome: outcome.0,
             failure_detail: outcome.1,
             passed: outcome.2,

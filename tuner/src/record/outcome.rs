@@ -23,6 +23,8 @@ pub enum Outcome {
     OutOfMemory,
     /// It ended, but its residual failed.
     Residual,
+    /// It was ended because it could not be the best any more.
+    Beaten,
     /// It was not run.
     Skipped,
     /// Its output could not be understood.
@@ -39,6 +41,7 @@ impl From<&Failure> for Outcome {
             Failure::Killed { .. } => Self::Killed,
             Failure::OutOfMemory { .. } => Self::OutOfMemory,
             Failure::Residual { .. } => Self::Residual,
+            Failure::Beaten { .. } => Self::Beaten,
             Failure::Skipped { .. } => Self::Skipped,
             Failure::Output { .. } => Self::Output,
         }
@@ -62,6 +65,7 @@ impl Outcome {
             Self::Killed => "killed",
             Self::OutOfMemory => "out-of-memory",
             Self::Residual => "residual",
+            Self::Beaten => "beaten",
             Self::Skipped => "skipped",
             Self::Output => "output",
         }

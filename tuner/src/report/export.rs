@@ -22,6 +22,8 @@ pub struct Exports {
     pub run_sh: String,
     /// `HPL.out`: what the final run printed, where there was one.
     pub hpl_out: Option<String>,
+    /// Names and texts of what another engine reads.
+    pub inputs: Vec<(String, String)>,
 }
 
 /// Why a candidate cannot be exported.
@@ -51,7 +53,15 @@ impl Exports {
             engine_params: toml::to_string(&candidate.engine)?,
             run_sh: run_sh(candidate.hpl.n, rate_gflops, program),
             hpl_out,
+            inputs: Vec::new(),
         })
+    }
+
+    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` lie beside it.
+    pub fn foreign(self, command: &str, rate_gflops: f64, n: usize, inputs: Vec<(String, String)>) -> Self {
+        let run_sh =
+            format!("#!/bin/bash\n# The best run: {} GFLOP/s measured at N = {n}.\n{command}\n", digits(rate_gflops));
+        Self { run_sh, inputs, ..self }
     }
 
     /// Write the files into the run folder.
@@ -61,6 +71,9 @@ impl Exports {
         let script = folder.run_sh();
         replace_file(&script, self.run_sh.as_bytes())?;
         std::fs::set_permissions(&script, Permissions::from_mode(0o755)).map_err(RecordError::write(&script))?;
+        for (name, text) in &self.inputs {
+            replace_file(&folder.root().join(name), text.as_bytes())?;
+        }
         match &self.hpl_out {
             Some(text) => replace_file(&folder.hpl_out(), text.as_bytes()),
             None => Ok(()),

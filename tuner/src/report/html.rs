@@ -3,9 +3,13 @@
 use std::fmt::Write;
 
 use hpl::picture::escape;
+use objectives::real::Extent;
 
 use super::svg::{Plot, Point};
-use super::{Exports, Score, Summary, certainty, digits, failures, limit_of_n, spread, telling_columns, words};
+use super::{
+    Exports, Score, Summary, certainty, digits, estimated, failures, limit_of_n, spread, steadiness, telling_columns,
+    words,
+};
 use crate::record::Row;
 
 const STYLE: &str = include_str!("style.css");
@@ -17,8 +21,15 @@ const KEY: &str = "<br><span class=\"key best\">the best</span><span class=\"key
 /// The page for a session: its summary, its trials in order, and the exported files.
 pub fn page(summary: &Summary, rows: &[Row], exports: Option<&Exports>) -> String {
     let title = format!("hpl-tune: {}", escape(&summary.session.name));
-    let parts =
-        [head(summary), figures(summary, rows), best(summary, exports), top(summary), trials(rows), session(summary)];
+    let parts = [
+        head(summary),
+        figures(summary, rows),
+        best(summary, exports),
+        top(summary),
+        differences(summary),
+        trials(rows),
+        session(summary),
+    ];
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
@@ -42,6 +53,10 @@ fn head(summary: &Summary) -> String {
         };
         facts.push(("final run", word.to_owned(), detail));
     }
+    if let Some(estimate) = &summary.estimate {
+        let detail = "the whole run as windows of it let expect, ± one standard deviation".to_owned();
+        facts.push(("estimated", estimated(estimate), detail));
+    }
     if summary.default_is_best() {
         facts.push(("best / default", "1".to_owned(), "no candidate beat the default in its pairs".to_owned()));
     }
@@ -58,6 +73,9 @@ fn head(summary: &Summary) -> String {
         summary.trials.to_string(),
         format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary)),
     ));
+    if let Some(steadiness) = steadiness(summary) {
+        facts.push(("machine", String::new(), steadiness));
+    }
     facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
     let cards: Vec<String> = facts
         .iter()
@@ -78,8 +96,8 @@ fn head(summary: &Summary) -> String {
 fn figures(summary: &Summary, rows: &[Row]) -> String {
     let mut text = String::from("<div class=\"figures\">\n");
     for (plot, caption) in [
-        (over_time(summary, rows), "Measured rates over time; the line is the highest so far."),
-        (against_prediction(summary, rows), "Measured against predicted before the run; on the line both agree."),
+        (over_time(summary, rows), "Rates over time; the line is the highest so far."),
+        (against_prediction(summary, rows), "Found against predicted before the trial; on the line both agree."),
     ] {
         if let Some(svg) = plot.draw() {
             let _ = writeln!(text, "<figure>{svg}<figcaption>{caption}{KEY}</figcaption></figure>");
@@ -88,38 +106,46 @@ fn figures(summary: &Summary, rows: &[Row]) -> String {
     text + "</div>\n"
 }
 
-/// Passed trials at the best's N over the wall clock, with the highest rate so far.
+/// What the rates of the search are.
+fn rate_name(summary: &Summary) -> &'static str {
+    match summary.session.search_by {
+        Extent::Whole => "measured, GFLOP/s",
+        Extent::Windows => "estimated by windows, GFLOP/s",
+    }
+}
+
+/// Passed trials of the search over the wall clock, with the highest rate so far.
 fn over_time(summary: &Summary, rows: &[Row]) -> Plot<'static> {
     let mut points = Vec::new();
     let mut line: Vec<(f64, f64)> = Vec::new();
-    for row in at_best_n(summary, rows) {
-        let Some(rate) = row.score_gflops() else { continue };
+    for row in of_search(summary, rows) {
+        let Some(rate) = row.figure_gflops() else { continue };
         let end_s = summary.session.budget_s - row.budget_left_s;
         let highest = line.last().map_or(rate, |&(_, highest)| highest);
         line.extend([(end_s, highest), (end_s, highest.max(rate))]);
         points.push(Point { x: end_s, y: rate, class: class(summary, row), title: label(row, rate) });
     }
-    Plot { x_name: "wall clock, s", y_name: "measured, GFLOP/s", description: "Measured rates over time", points, line }
+    let y_name = rate_name(summary);
+    Plot { x_name: "wall clock, s", y_name, description: "Measured rates over time", points, line }
 }
 
-/// Passed trials at the best's N that were predicted, and the diagonal.
+/// Passed trials of the search that were predicted, and the diagonal.
 fn against_prediction(summary: &Summary, rows: &[Row]) -> Plot<'static> {
     let point = |row: &Row| {
-        let (predicted, rate) = (row.predicted_rate_gflops?, row.score_gflops()?);
+        let (predicted, rate) = (row.predicted_rate_gflops?, row.figure_gflops()?);
         Some(Point { x: predicted, y: rate, class: class(summary, row), title: label(row, rate) })
     };
-    let points: Vec<Point> = at_best_n(summary, rows).filter_map(point).collect();
+    let points: Vec<Point> = of_search(summary, rows).into_iter().filter_map(point).collect();
     let values = || points.iter().flat_map(|point| [point.x, point.y]);
     let ends = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
     let description = "Measured against predicted rates";
     let line = ends.map(|end| (end, end)).to_vec();
-    Plot { x_name: "predicted, GFLOP/s", y_name: "measured, GFLOP/s", description, points, line }
+    Plot { x_name: "predicted, GFLOP/s", y_name: rate_name(summary), description, points, line }
 }
 
-/// Rates at different N do not compare.
-fn at_best_n<'a>(summary: &Summary, rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
-    let n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
-    rows.iter().filter(move |row| Some(row.n) == n)
+/// Rates at different N, or of whole runs and of windows, do not compare.
+fn of_search<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<&'a Row> {
+    super::summary::of_search(&summary.session, rows)
 }
 
 /// The style of a trial's point.
@@ -162,13 +188,53 @@ fn top(summary: &Summary) -> String {
         return String::new();
     }
     let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
-    let names = telling.iter().map(|(name, _)| *name);
+    let names = telling.iter().map(|(name, _)| name.as_str());
     let header = ["GFLOP/s", "runs", "lowest", "highest", "residual"].into_iter().chain(names);
     let lines = summary.top.iter().enumerate().map(|(index, score)| {
         let cells = telling.iter().map(|(_, cells)| cells[index].clone());
         measured_cells(score).into_iter().chain(cells).collect()
     });
     format!("<h2>The best {}, by median</h2>\n{}", summary.top.len(), table(header, lines))
+}
+
+/// Bars: where the time of the best run went, and what made the difference between trials.
+fn differences(summary: &Summary) -> String {
+    let mut text = String::new();
+    if let Some(totals) = &summary.phases {
+        let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
+        let rows =
+            totals.named().map(|(name, seconds)| (name.to_owned(), seconds / all, format!("{} s", digits(seconds))));
+        let _ = write!(text, "<h2>Time per phase of trial {}</h2>\n{}", totals.trial, bars(&rows));
+    }
+    let rows: Vec<_> = summary
+        .importance
+        .iter()
+        .map(|dim| {
+            let of = format!("{:.0} %, {} values", 100.0 * dim.explained, dim.values);
+            (dim.dimension.clone(), dim.explained, of)
+        })
+        .collect();
+    if !rows.is_empty() {
+        text.push_str(
+            "<h2>What made the difference</h2>\n<p>Part of the variance between the trials of the search that \
+            each dimension explains by itself. The search looks at good regions only.</p>\n",
+        );
+        text.push_str(&bars(&rows));
+    }
+    text
+}
+
+/// A table of names, bars of a length from 0 to 1, and texts.
+fn bars(rows: &[(String, f64, String)]) -> String {
+    let line = |(name, part, value): &(String, f64, String)| {
+        let width = 100.0 * part.clamp(0.0, 1.0);
+        format!(
+            "<tr><th>{}</th><td class=\"bar\"><span style=\"width:{width:.1}%\"></span></td><td>{}</td></tr>\n",
+            escape(name),
+            escape(value)
+        )
+    };
+    format!("<table class=\"bars\">\n{}</table>\n", rows.iter().map(line).collect::<String>())
 }
 
 fn measured_cells(score: &Score) -> [String; 5] {
@@ -180,15 +246,18 @@ fn measured_cells(score: &Score) -> [String; 5] {
 fn trials(rows: &[Row]) -> String {
     let candidates: Vec<_> = rows.iter().map(Row::candidate).collect();
     let telling = telling_columns(&candidates.iter().collect::<Vec<_>>());
-    let names = telling.iter().map(|(name, _)| *name);
-    let header = ["trial", "chosen by", "measured GFLOP/s", "residual", "predicted GFLOP/s", "wall s"].into_iter();
+    let names = telling.iter().map(|(name, _)| name.as_str());
+    let header =
+        ["trial", "chosen by", "measured GFLOP/s", "estimated GFLOP/s", "residual", "predicted GFLOP/s", "wall s"];
+    let header = header.into_iter();
     let lines = rows.iter().enumerate().map(|(index, row)| {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), digits);
-        let rate = if row.passed { number(row.rate_gflops) } else { row.outcome.name().to_owned() };
+        let rate = if row.passed { number(row.score_gflops()) } else { row.outcome.name().to_owned() };
         let fixed = [
             row.trial.to_string(),
             row.strategy.clone(),
             rate,
+            number(row.estimated_rate_gflops),
             number(row.residual),
             number(row.predicted_rate_gflops),
             digits(row.wall_s),
@@ -261,7 +330,13 @@ mod tests {
             (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), bad.to_owned().into());
         }
         let summary = Summary::new(&session, &rows);
-        let exports = Exports { hpl_dat: bad.into(), engine_params: bad.into(), run_sh: bad.into(), hpl_out: None };
+        let exports = Exports {
+            hpl_dat: bad.into(),
+            engine_params: bad.into(),
+            run_sh: bad.into(),
+            hpl_out: None,
+            inputs: Vec::new(),
+        };
         let page = page(&summary, &rows, Some(&exports));
         assert!(!page.contains("<script"));
         assert!(page.contains("&lt;script&gt;alert(&#39;&quot;&amp;&#39;)&lt;/script&gt;"));

@@ -5,6 +5,7 @@
 
 pub mod export;
 pub mod html;
+pub mod importance;
 pub mod stats;
 pub mod summary;
 mod svg;
@@ -15,13 +16,15 @@ use space::Candidate;
 use space::params::{Coded, Swap};
 
 pub use export::Exports;
-pub use summary::{Score, Summary};
+pub use summary::{Estimate, Score, Summary};
+
+use crate::record::Fidelity;
 
 /// A candidate in words, as HPL names them, most important first.
-fn words(candidate: &Candidate) -> Vec<(&'static str, String)> {
+fn words(candidate: &Candidate) -> Vec<(String, String)> {
     let (hpl, engine) = (&candidate.hpl, &candidate.engine);
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-    vec![
+    let hpl_words = [
         ("N", hpl.n.to_string()),
         ("NB", hpl.nb.to_string()),
         ("P", hpl.p.to_string()),
@@ -45,19 +48,22 @@ fn words(candidate: &Candidate) -> Vec<(&'static str, String)> {
         ("U", hpl.u.name().to_owned()),
         ("EQUIL", yes_no(hpl.equil)),
         ("ALIGN", hpl.align.to_string()),
-        ("huge pages", yes_no(engine.huge_pages)),
-        ("kernels", engine.kernels.to_string()),
-    ]
+    ];
+    let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
+    // What our engine has beside HPL.dat, or the other one.
+    let ours = [("huge pages", yes_no(engine.huge_pages)), ("kernels", engine.kernels.to_string())];
+    let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter().filter(|_| engine.extra.is_empty());
+    hpl_words.chain(ours).chain(engine.extra.clone()).collect()
 }
 
 /// Columns of a table of candidates: NB, P and Q, then whatever differs between them.
-fn telling_columns(candidates: &[&Candidate]) -> Vec<(&'static str, Vec<String>)> {
+fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<String>)> {
     let rows: Vec<_> = candidates.iter().map(|candidate| words(candidate)).collect();
     let Some(first) = rows.first() else { return Vec::new() };
     let column = |index: usize| rows.iter().map(|row| row[index].1.clone()).collect::<Vec<_>>();
-    let named = first.iter().enumerate().map(|(index, (name, _))| (*name, column(index)));
+    let named = first.iter().enumerate().map(|(index, (name, _))| (name.clone(), column(index)));
     named
-        .filter(|(name, cells)| ["NB", "P", "Q"].contains(name) || cells.iter().any(|cell| *cell != cells[0]))
+        .filter(|(name, cells)| ["NB", "P", "Q"].contains(&name.as_str()) || cells.iter().any(|cell| *cell != cells[0]))
         .collect()
 }
 
@@ -82,10 +88,57 @@ fn certainty(ratio: &stats::Ratio) -> String {
 /// The runs behind a score, `median of 3 runs, 84.90 … 85.60`.
 fn spread(score: &Score) -> String {
     let [low, high] = score.range_gflops.map(digits);
-    match score.runs {
-        1 => "1 run".to_owned(),
-        runs => format!("median of {runs} runs, {low} … {high}"),
+    match (score.fidelity, score.runs) {
+        (Fidelity::Full, 1) => "1 run".to_owned(),
+        (Fidelity::Full, runs) => format!("median of {runs} runs, {low} … {high}"),
+        (_, 1) => "estimated by windows, 1 sample".to_owned(),
+        (_, runs) => format!("estimated by windows, median of {runs} samples, {low} … {high}"),
     }
+}
+
+/// What windows say of the target N, `145.2 ± 1.6 GFLOP/s at N = 51712, by windows of 5 trials; not run whole`.
+fn estimated(estimate: &Estimate) -> String {
+    let rate = estimate.estimated_rate_gflops;
+    let samples = estimate.trials.len();
+    format!(
+        "{} ± {} GFLOP/s at N = {}, by windows of {samples} trial{}",
+        digits(rate),
+        digits(rate * estimate.estimated_sd),
+        estimate.candidate.hpl.n,
+        if samples == 1 { "" } else { "s" }
+    )
+}
+
+/// Drift, steal and clock in one clause; `None` where nothing is known of them.
+fn steadiness(summary: &Summary) -> Option<String> {
+    let drift = summary.drift.as_ref().map(|drift| {
+        let [low, high] = drift.interval.unwrap_or([drift.median; 2]);
+        let verdict = match () {
+            () if high < 0.99 => ": the machine slowed down, look for heat or other work",
+            () if low > 1.01 => ": the machine became faster, look for other work at the start",
+            () => "",
+        };
+        format!("repeats by first runs {:.3} ({}){verdict}", drift.median, certainty(drift))
+    });
+    let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
+    let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
+    let parts: Vec<String> = [drift, stolen, clock].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The phases of the shown run with their part, `UPDATE 4.1 s (92 %), …`.
+fn phases(summary: &Summary) -> Option<String> {
+    let totals = summary.phases.as_ref()?;
+    let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
+    let part = |(name, seconds): (&str, f64)| format!("{name} {} s ({:.0} %)", digits(seconds), 100.0 * seconds / all);
+    Some(totals.named().map(part).join(", "))
+}
+
+/// The dimensions that made a difference, `NB 41 %, BCAST 22 %`; `None` where none did.
+fn importances(summary: &Summary) -> Option<String> {
+    let telling = summary.importance.iter().filter(|dim| dim.explained >= 0.05);
+    let words: Vec<String> = telling.map(|dim| format!("{} {:.0} %", dim.dimension, 100.0 * dim.explained)).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.

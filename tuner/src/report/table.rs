@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Score, Summary, certainty, digits, failures, limit_of_n, spread, telling_columns, words};
+use super::{
+    Score, Summary, certainty, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
+    telling_columns, words,
+};
 
 /// The summary as plain text of at most about 100 columns, one line feed at its end.
 pub fn summary(summary: &Summary) -> String {
@@ -30,6 +33,9 @@ pub fn summary(summary: &Summary) -> String {
             },
         );
     }
+    if let Some(estimate) = &summary.estimate {
+        line("Estimated", estimated(estimate));
+    }
     if let Some(baseline) = &summary.baseline {
         line("Default", score(baseline));
     }
@@ -51,6 +57,15 @@ pub fn summary(summary: &Summary) -> String {
             failures(summary)
         ),
     );
+    if let Some(phases) = phases(summary) {
+        line("Phases", phases);
+    }
+    if let Some(importances) = importances(summary) {
+        line("Differences", format!("explained by {importances}"));
+    }
+    if let Some(steadiness) = steadiness(summary) {
+        line("Machine", steadiness);
+    }
     line("Time", format!("{:.1} s of {:.1} s", summary.used_s, summary.session.budget_s));
     if let Some(limit) = limit_of_n(summary) {
         line("Note", limit);
@@ -81,16 +96,18 @@ fn wrapped(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
 
 /// The best candidates, one line each, with the columns in which they differ.
 fn top(summary: &Summary) -> String {
-    let mut columns = vec![("GFLOP/s", summary.top.iter().map(|s| digits(s.rate_gflops)).collect::<Vec<_>>())];
-    columns.push(("runs", summary.top.iter().map(|s| s.runs.to_string()).collect()));
-    columns.push(("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
-    columns.push(("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));
-    columns.push(("residual", summary.top.iter().map(|s| s.residual.map_or("-".to_owned(), digits)).collect()));
+    let named = |name: &str, cells| (name.to_owned(), cells);
+    let mut columns = vec![named("GFLOP/s", summary.top.iter().map(|s| digits(s.rate_gflops)).collect::<Vec<_>>())];
+    columns.push(named("runs", summary.top.iter().map(|s| s.runs.to_string()).collect()));
+    columns.push(named("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
+    columns.push(named("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));
+    columns.push(named("residual", summary.top.iter().map(|s| s.residual.map_or("-".to_owned(), digits)).collect()));
     columns.extend(telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>()));
     let mut lines = vec![String::new(); summary.top.len() + 1];
     for (name, cells) in columns {
         let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0).max(name.len());
-        for (line, cell) in lines.iter_mut().zip(std::iter::once(name).chain(cells.iter().map(String::as_str))) {
+        for (line, cell) in lines.iter_mut().zip(std::iter::once(name.as_str()).chain(cells.iter().map(String::as_str)))
+        {
             let _ = write!(line, "{cell:>width$}  ");
         }
     }

@@ -2,11 +2,12 @@
 
 use objectives::predict::Predictor;
 use space::KernelChoice;
-use space::domain::{DomainSpec, default_candidate};
+use space::domain::{DomainSpec, HplDomain, default_candidate};
 use space::machine::{Host, Machine, Node, Rate, RateKernel};
 
 use super::*;
 use crate::prior;
+use crate::record::Fidelity;
 use crate::record::arbitrary::row_of;
 use crate::strategy::bayes::Bayes;
 
@@ -45,15 +46,20 @@ pub(crate) fn predictor() -> Predictor {
     Predictor::new(&machine).unwrap()
 }
 
-fn spec() -> DomainSpec {
+pub(crate) fn spec() -> DomainSpec {
     let kernels = KernelChoice::Builtin;
     DomainSpec { n: N, cores: 2, memory_bytes: 8 << 30, kernels, ranks: None, threads: None }
 }
 
 /// Runs a session in which a candidate reaches `rate` GFLOP/s, `None` for one that fails; its rows with their plans.
 fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+    session_by(Extent::Whole, N, rate)
+}
+
+/// The same, by whole runs or by windows, at this N.
+fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
     let predictor = predictor();
-    let spec = spec();
+    let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
     let (prior, baseline) = (prior::table(&domain, &predictor), default_candidate(&spec));
     let mut done: Vec<(Plan, Row)> = Vec::new();
@@ -69,6 +75,7 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
             rows: &rows,
             history: &history,
             baseline: &baseline,
+            search_by,
             cost: &CostEstimate::new(&rows, &predictor),
             left_s,
             total_s: TOTAL_S,
@@ -78,8 +85,14 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
         let next = view.next();
         assert_eq!(next, view.next(), "the record decides, nothing else");
         last = next.is_none();
-        let Some(plan) = next.or_else(|| view.final_plan()) else { break };
-        let wall_s = crate::cost::model_s(&predictor, &plan.candidate);
+        let Some(mut plan) = next.or_else(|| view.final_plan()) else { break };
+        if last {
+            // As the driver does: the largest N that fits.
+            while view.cost.at_most(&plan.candidate, Extent::Whole) > left_s {
+                plan.candidate.hpl.n -= 256;
+            }
+        }
+        let wall_s = crate::cost::model_s(&predictor, &plan.candidate, plan.extent);
         left_s -= wall_s;
         assert!(left_s >= 0.0, "overrun by {plan:?}");
         let number = rows.len() as u64;
@@ -90,7 +103,9 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
             repeat_of: plan.repeat_of,
             passed: measured.is_some(),
             outcome: if measured.is_some() { crate::record::Outcome::Passed } else { crate::record::Outcome::Crashed },
-            rate_gflops: measured,
+            rate_gflops: measured.filter(|_| plan.extent == Extent::Whole),
+            estimated_rate_gflops: measured.filter(|_| plan.extent == Extent::Windows),
+            fidelity: plan.extent.into(),
             wall_s,
             ..row_of(number, &plan.candidate)
         };
@@ -124,6 +139,29 @@ fn a_session_has_all_stages_in_order_and_ends_with_the_best() {
     assert_eq!(done.last().unwrap().1.rate_gflops, Some(tried_best));
     let used_s: f64 = done.iter().map(|(_, row)| row.wall_s).sum();
     assert!(used_s > TOTAL_S - 2.0 * done.last().unwrap().1.wall_s, "{used_s} s used");
+}
+
+#[test]
+fn where_runs_are_dear_windows_search_and_whole_runs_confirm() {
+    // A whole run takes 7.4 s of 60 and just fits a tenth of the budget no more; windows take a tenth of that.
+    let best = |c: &Candidate| Some(30.0 - (c.hpl.nb as f64 - 256.0).abs() / 100.0);
+    let done = session_by(Extent::Windows, 8000, best);
+    let (last, searched) = done.split_last().unwrap();
+    assert_eq!((last.0.strategy.as_str(), last.0.extent), (Identity::FINAL, Extent::Whole));
+    assert!(searched.len() > 20, "{} trials", searched.len());
+    for (plan, row) in searched {
+        let whole = plan.strategy == Identity::PROMOTE;
+        assert_eq!(row.fidelity, if whole { Fidelity::Full } else { Fidelity::Window }, "{plan:?}");
+        assert_eq!(row.score_gflops().is_some(), whole);
+    }
+    let seen = searched.iter().filter_map(|(_, row)| row.figure_gflops()).fold(0.0, f64::max);
+    assert!(best(&last.0.candidate).unwrap() > seen - 0.2, "{:?}", last.0.candidate);
+    // At 5000 a whole run takes 1.9 s: the leaders get one.
+    let done = session_by(Extent::Windows, 5000, best);
+    let promoted = of(&done, Identity::PROMOTE);
+    assert!(promoted.len() >= 2, "{} promoted", promoted.len());
+    assert!(promoted.iter().all(|candidate| candidate.hpl.n == 5000));
+    assert_eq!(of(&done, Identity::FINAL)[0].hpl.n, 5000);
 }
 
 #[test]

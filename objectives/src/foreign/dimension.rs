@@ -1,0 +1,91 @@
+//! Dimensions that only one engine has: environment variables and flags.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ProfileError;
+
+/// A dimension of an engine that HPL.dat does not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtraDim {
+    /// Its name in tables, and as a placeholder of the command.
+    pub name: String,
+    /// The environment variable that carries it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+    /// Its values, the default one first.
+    pub values: Vec<Value>,
+    /// Whether near values behave alike; they must be rising numbers then.
+    #[serde(default)]
+    pub ordered: bool,
+}
+
+/// A value as TOML has it: a number or a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Real(f64),
+    /// A text.
+    Text(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(number) => number.fmt(f),
+            Self::Real(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Value {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Real(number) => Some(*number).filter(|number| number.is_finite()),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl ExtraDim {
+    /// The values as texts.
+    pub fn labels(&self) -> Vec<String> {
+        self.values.iter().map(Value::to_string).collect()
+    }
+
+    /// Where each value lies on the axis: its number where they are ordered, else its place.
+    pub fn features(&self) -> Vec<f64> {
+        let place = |(i, value): (usize, &Value)| if self.ordered { value.number() } else { None }.unwrap_or(i as f64);
+        self.values.iter().enumerate().map(place).collect()
+    }
+
+    /// Refuses what cannot be a dimension; `known` are the placeholders that the program fills itself.
+    pub(super) fn check(&self, known: &[&str]) -> Result<(), ProfileError> {
+        let refuse =
+            |problem: &str| Err(ProfileError::Dimension { name: self.name.clone(), problem: problem.to_owned() });
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if self.name.is_empty() || !self.name.chars().all(word) {
+            return refuse("a name has letters, digits and _ only");
+        }
+        if known.contains(&self.name.as_str()) {
+            return refuse("is a placeholder that hpl-tune fills itself; choose another name");
+        }
+        if self.values.is_empty() {
+            return refuse("values is empty; give at least one, the default first");
+        }
+        let labels = self.labels();
+        if labels.iter().enumerate().any(|(i, label)| labels[..i].contains(label)) {
+            return refuse("a value is there twice");
+        }
+        let numbers: Option<Vec<f64>> = self.values.iter().map(Value::number).collect();
+        if self.ordered && !numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0] < pair[1])) {
+            return refuse("ordered = true needs rising numbers; sort them, or leave ordered out");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+//! The profile of an engine: its TOML, checked, and what it makes of a candidate.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+use space::dat::{DatError, HplDat, MAX_VALUES};
+use space::params::Coded;
+
+use super::dimension::ExtraDim;
+use super::error::ProfileError;
+use super::launcher;
+use super::output::{PatternTexts, Patterns, Reading};
+use super::template::Template;
+
+/// Version of the schema of profiles.
+const PROFILE_SCHEMA: u32 = 1;
+
+/// Profiles of known programs, by name.
+pub const SHIPPED: [(&str, &str); 6] = [
+    ("xhpl", include_str!("../../../datasets/engines/xhpl.toml")),
+    ("netlib", include_str!("../../../datasets/engines/netlib.toml")),
+    ("hpcc", include_str!("../../../datasets/engines/hpcc.toml")),
+    ("rochpl", include_str!("../../../datasets/engines/rochpl.toml")),
+    ("nvidia", include_str!("../../../datasets/engines/nvidia.toml")),
+    ("intel", include_str!("../../../datasets/engines/intel.toml")),
+];
+
+/// Dimensions of HPL that an engine may obey, besides ranks and grid, which all do.
+pub const OBEYABLE: [&str; 8] = ["nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap"];
+
+/// Placeholders that are filled for every engine.
+const PLACEHOLDERS: [&str; 19] = [
+    "np",
+    "threads",
+    "n",
+    "nb",
+    "p",
+    "q",
+    "nbmin",
+    "ndiv",
+    "pfact",
+    "rfact",
+    "bcast",
+    "depth",
+    "swap",
+    "threshold",
+    "pmap",
+    "dat",
+    "out",
+    "folder",
+    "program",
+];
+
+/// The text of a profile, as TOML has it. Unknown keys are errors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of the schema.
+    pub schema_version: u32,
+    /// Name of the engine in tables and records.
+    pub name: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// Where the program's formats are published.
+    pub source: String,
+    /// The program: a name on the path, or a path.
+    pub program: String,
+    /// Its launcher: one of [`super::LAUNCHERS`], or the words of one.
+    #[serde(default = "none")]
+    pub launcher: String,
+    /// The words of the command, with placeholders; the word `{launch}` stands for those of the launcher.
+    pub command: Vec<String>,
+    /// The file in the working folder that the program reads, in the form of HPL.dat; none for flags alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// The file in the working folder that the program writes; none for its standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// How often N stands in the input: runs in one call, whose median counts.
+    #[serde(default = "one")]
+    pub repeats: usize,
+    /// Whether ranks may have several threads.
+    #[serde(default)]
+    pub threads: bool,
+    /// Which of [`OBEYABLE`] act.
+    pub obeys: Vec<String>,
+    /// Values of NB; empty for the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nb: Vec<usize>,
+    /// Environment variables of the program, with placeholders.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Patterns of its output.
+    pub patterns: PatternTexts,
+    /// Dimensions that only this engine has.
+    #[serde(default, rename = "dimension", skip_serializing_if = "Vec::is_empty")]
+    pub dimensions: Vec<ExtraDim>,
+}
+
+fn none() -> String {
+    "none".to_owned()
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Profile {
+    /// Reads the text of a profile; [`Foreign::new`] checks it.
+    ///
+    /// # Errors
+    /// [`ProfileError`] naming the key.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        /// Read first: a newer profile is refused for its version, not for a key unknown here.
+        #[derive(Deserialize)]
+        struct Version {
+            schema_version: u32,
+        }
+        let found = toml::from_str::<Version>(text)?.schema_version;
+        if found > PROFILE_SCHEMA {
+            return Err(ProfileError::Newer { found, known: PROFILE_SCHEMA });
+        }
+        Ok(toml::from_str(text)?)
+    }
+}
+
+/// A checked profile, ready to run candidates.
+#[derive(Debug, Clone)]
+pub struct Foreign {
+    profile: Profile,
+    command: Vec<Template>,
+    env: Vec<(String, Template)>,
+    pub(super) patterns: Patterns,
+}
+
+impl Foreign {
+    /// Checks a profile.
+    ///
+    /// # Errors
+    /// [`ProfileError`] naming the key and the way out.
+    pub fn new(profile: Profile) -> Result<Self, ProfileError> {
+        check_values(&profile)?;
+        profile.dimensions.iter().try_for_each(|dim| dim.check(&PLACEHOLDERS))?;
+        let known: Vec<&str> =
+            PLACEHOLDERS.into_iter().chain(profile.dimensions.iter().map(|d| d.name.as_str())).collect();
+        let launcher = launcher::words(&profile.launcher);
+        let words = profile.command.iter().flat_map(|word| match word.as_str() {
+            "{launch}" => launcher.clone(),
+            word => vec![word],
+        });
+        let command =
+            words.map(|word| Template::parse(word, "command", &known)).collect::<Result<Vec<_>, ProfileError>>()?;
+        let env = profile
+            .env
+            .iter()
+            .map(|(name, text)| Ok((name.clone(), Template::parse(text, &format!("env.{name}"), &known)?)));
+        let env = env.collect::<Result<Vec<_>, ProfileError>>()?;
+        let patterns = Patterns::new(&profile.patterns)?;
+        let foreign = Self { profile, command, env, patterns };
+        foreign.check_holes()?;
+        Ok(foreign)
+    }
+
+    /// What was checked.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The words of the command that runs `candidate` in `folder`.
+    pub fn command(&self, candidate: &Candidate, folder: &Path) -> Vec<OsString> {
+        self.command.iter().map(|word| word.fill(|name| self.value(name, candidate, folder)).into()).collect()
+    }
+
+    /// The environment of that command, beside what it inherits.
+    pub fn environment(&self, candidate: &Candidate, folder: &Path) -> Vec<(String, String)> {
+        let fixed =
+            self.env.iter().map(|(name, text)| (name.clone(), text.fill(|hole| self.value(hole, candidate, folder))));
+        let dims = self
+            .profile
+            .dimensions
+            .iter()
+            .filter_map(|dim| Some((dim.env.clone()?, self.value(&dim.name, candidate, folder))));
+        fixed.chain(dims).collect()
+    }
+
+    /// Name and text of its input file, where it has one.
+    ///
+    /// # Errors
+    /// [`DatError`] when HPL.dat cannot hold the candidate.
+    pub fn input(&self, candidate: &Candidate) -> Result<Option<(&str, String)>, DatError> {
+        let Some(name) = &self.profile.input else { return Ok(None) };
+        let mut dat = HplDat::single(&candidate.hpl);
+        dat.ns = vec![candidate.hpl.n; self.profile.repeats];
+        Ok(Some((name, dat.write()?)))
+    }
+
+    /// All results in its output, in order.
+    pub fn read(&self, text: &str) -> Vec<Reading> {
+        self.patterns.read(text)
+    }
+
+    /// The pattern that a line with a result matches, for messages.
+    pub fn result_pattern(&self) -> &str {
+        self.patterns.result()
+    }
+
+    fn value(&self, name: &str, candidate: &Candidate, folder: &Path) -> String {
+        let (hpl, engine) = (&candidate.hpl, &candidate.engine);
+        let file =
+            |name: &Option<String>, usual: &str| folder.join(name.as_deref().unwrap_or(usual)).display().to_string();
+        match name {
+            "np" => hpl.ranks().to_string(),
+            "threads" => engine.threads.to_string(),
+            "n" => hpl.n.to_string(),
+            "nb" => hpl.nb.to_string(),
+            "p" => hpl.p.to_string(),
+            "q" => hpl.q.to_string(),
+            "nbmin" => hpl.nbmin.to_string(),
+            "ndiv" => hpl.ndiv.to_string(),
+            "pfact" => hpl.pfact.code().to_string(),
+            "rfact" => hpl.rfact.code().to_string(),
+            "bcast" => hpl.bcast.code().to_string(),
+            "depth" => hpl.depth.to_string(),
+            "swap" => hpl.swap.code().to_string(),
+            "threshold" => hpl.swap.threshold().to_string(),
+            "pmap" => hpl.pmap.code().to_string(),
+            "dat" => file(&self.profile.input, "HPL.dat"),
+            "out" => file(&self.profile.output, "HPL.out"),
+            "folder" => folder.display().to_string(),
+            "program" => self.profile.program.clone(),
+            name => {
+                let usual =
+                    || self.profile.dimensions.iter().find(|dim| dim.name == name).map(|dim| dim.values[0].to_string());
+                engine.extra.get(name).cloned().or_else(usual).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Every dimension of the engine must change something, and `{dat}` needs an input.
+    fn check_holes(&self) -> Result<(), ProfileError> {
+        let has =
+            |name: &str| self.command.iter().chain(self.env.iter().map(|(_, text)| text)).any(|text| text.has(name));
+        if let Some(dim) = self.profile.dimensions.iter().find(|dim| dim.env.is_none() && !has(&dim.name)) {
+            let problem = format!("changes nothing; give it env, or use {{{}}} in the command", dim.name);
+            return Err(ProfileError::Dimension { name: dim.name.clone(), problem });
+        }
+        if has("dat") && self.profile.input.is_none() {
+            let problem = "is missing, but {dat} is used; name the file that the program reads".to_owned();
+            return Err(ProfileError::Value { key: "input", problem });
+        }
+        if self.profile.input.is_none() && !(has("n") && has("nb") && has("p") && has("q")) {
+            let problem = "does not say {n}, {nb}, {p} and {q}, and there is no input file to say them".to_owned();
+            return Err(ProfileError::Value { key: "command", problem });
+        }
+        Ok(())
+    }
+}
+
+/// Refuses values that no run could have.
+fn check_values(profile: &Profile) -> Result<(), ProfileError> {
+    let bad = |key, problem: String| Err(ProfileError::Value { key, problem });
+    if profile.schema_version != PROFILE_SCHEMA {
+        return Err(ProfileError::Newer { found: profile.schema_version, known: PROFILE_SCHEMA });
+    }
+    if profile.command.is_empty() {
+        return bad("command", "is empty; give the words of the command".to_owned());
+    }
+    for (key, name) in [("input", &profile.input), ("output", &profile.output)] {
+        if name.as_ref().is_some_and(|name| name.is_empty() || name.contains('/') || name.starts_with('.')) {
+            return bad(key, "must be the plain name of a file in the working folder".to_owned());
+        }
+    }
+    if !(1..=MAX_VALUES).contains(&profile.repeats) || (profile.repeats > 1 && profile.input.is_none()) {
+        return bad("repeats", format!("must be 1 to {MAX_VALUES}, and 1 without an input file"));
+    }
+    if profile.nb.contains(&0) || !profile.nb.is_sorted_by(|a, b| a < b) {
+        return bad("nb", "must be rising numbers from 1 on".to_owned());
+    }
+    if let Some(name) = profile.obeys.iter().find(|name| !OBEYABLE.contains(&name.as_str())) {
+        return Err(ProfileError::Obeys { name: name.clone(), known: OBEYABLE.join(" ") });
+    }
+    for (i, dim) in profile.dimensions.iter().enumerate() {
+        if profile.dimensions[..i].iter().any(|other| other.name == dim.name) {
+            return Err(ProfileError::Dimension { name: dim.name.clone(), problem: "is there twice".to_owned() });
+        }
+    }
+    Ok(())
+}

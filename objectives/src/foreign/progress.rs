@@ -1,0 +1,65 @@
+//! How far a run has come, and whether it still can be the best.
+
+use super::output::number;
+use super::profile::Foreign;
+
+/// One line of progress.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Part of all flops that is done, 0 to 1.
+    pub flops: f64,
+    /// Mean GFLOP/s since the start.
+    pub rate_gflops: f64,
+}
+
+impl Foreign {
+    /// The progress that the text tells of, rising; empty when the profile has no pattern for it.
+    pub fn progress(&self, text: &str) -> Vec<Progress> {
+        let Some(pattern) = &self.patterns.progress else { return Vec::new() };
+        let mut trace: Vec<Progress> = Vec::new();
+        for line in text.lines() {
+            let Some(found) = pattern.captures(line) else { continue };
+            let percent = |group| number(&found, group).filter(|percent| (0.0..=100.0).contains(percent));
+            // Columns c of N leave (1 − c)³ of the flops: 19 % of the columns are 47 % of the work.
+            let columns = percent("columns").map(|percent| 1.0 - (1.0 - percent / 100.0).powi(3));
+            let flops = columns.or_else(|| percent("flops").map(|percent| percent / 100.0));
+            let rate = number(&found, "gflops").filter(|rate| rate.is_finite() && *rate > 0.0);
+            let (Some(flops), Some(rate_gflops)) = (flops, rate) else { continue };
+            // A repeated run begins anew.
+            if trace.last().is_some_and(|last| last.flops > flops) {
+                trace.clear();
+            }
+            trace.push(Progress { flops, rate_gflops });
+        }
+        trace
+    }
+}
+
+/// Mean rate of a run under way over that of another one at the same share of the work, with the share; `None` before
+/// both have come that far. Rates of HPL fall towards the end, so only equal shares compare.
+pub fn ratio(running: &[Progress], other: &[Progress]) -> Option<(f64, f64)> {
+    let now = running.last()?;
+    let after = other.iter().position(|at| at.flops >= now.flops)?;
+    let (a, b) = (other[after.checked_sub(1)?], other[after]);
+    let part = if b.flops > a.flops { (now.flops - a.flops) / (b.flops - a.flops) } else { 1.0 };
+    Some((now.rate_gflops / (a.rate_gflops + part * (b.rate_gflops - a.rate_gflops)), now.flops))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(points: &[(f64, f64)]) -> Vec<Progress> {
+        points.iter().map(|&(flops, rate_gflops)| Progress { flops, rate_gflops }).collect()
+    }
+
+    #[test]
+    fn rates_compare_at_the_same_share_of_the_work() {
+        let best = trace(&[(0.1, 120.0), (0.5, 110.0), (0.9, 100.0)]);
+        let (ratio_now, share) = ratio(&trace(&[(0.1, 90.0), (0.3, 92.0)]), &best).unwrap();
+        assert!((ratio_now - 92.0 / 115.0).abs() < 1e-12 && share == 0.3);
+        assert_eq!(ratio(&trace(&[(0.95, 90.0)]), &best), None, "beyond what the other tells");
+        assert_eq!(ratio(&trace(&[(0.05, 90.0)]), &best), None, "before what the other tells");
+        assert_eq!(ratio(&[], &best), None);
+    }
+}

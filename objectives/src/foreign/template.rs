@@ -1,0 +1,80 @@
+//! Texts with holes: `-np {np}`.
+
+use super::error::ProfileError;
+
+/// A text with named holes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Text(String),
+    Hole(String),
+}
+
+impl Template {
+    /// Reads `text`, which stands at the key `place`; every hole must be one of `known`.
+    pub(super) fn parse(text: &str, place: &str, known: &[&str]) -> Result<Self, ProfileError> {
+        let unbalanced = || ProfileError::Brace { place: place.to_owned(), text: text.to_owned() };
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            plain.push_str(&rest[..at]);
+            let brace = &rest[at..=at];
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix(brace) {
+                plain.push_str(brace);
+                rest = after;
+                continue;
+            }
+            let (name, after) = rest.split_once('}').filter(|_| brace == "{").ok_or_else(unbalanced)?;
+            if !known.contains(&name) {
+                let (place, name) = (place.to_owned(), name.to_owned());
+                return Err(ProfileError::Placeholder { place, name, known: known.join(" ") });
+            }
+            parts.extend([Part::Text(std::mem::take(&mut plain)), Part::Hole(name.to_owned())]);
+            rest = after;
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        Ok(Self { parts })
+    }
+
+    /// The text with its holes filled.
+    pub(super) fn fill(&self, value: impl Fn(&str) -> String) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Hole(name) => value(name),
+        };
+        self.parts.iter().map(part).collect()
+    }
+
+    /// Whether a hole of this name is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Hole(hole) if hole == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_filled_and_braces_can_be_written() {
+        let filled =
+            |text: &str| Template::parse(text, "command", &["np", "q"]).map(|t| t.fill(|name| format!("<{name}>")));
+        assert_eq!(filled("-np={np},{q}x").unwrap(), "-np=<np>,<q>x");
+        assert_eq!(filled("awk {{print}}").unwrap(), "awk {print}");
+        assert_eq!(filled("").unwrap(), "");
+        assert_eq!(filled("é{q}é").unwrap(), "é<q>é");
+        for (bad, words) in
+            [("{ranks}", "unknown placeholder {ranks}"), ("{np", "brace"), ("np}", "brace"), ("{}", "{}")]
+        {
+            let message = filled(bad).unwrap_err().to_string();
+            assert!(message.starts_with("command: ") && message.contains(words), "{message}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What became of a run of another engine, judged from what it printed.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use space::Candidate;
+use space::flops::rate_gflops;
+
+use super::guard::{STDERR, STDOUT};
+use super::record::{EndedBy, GuardRecord};
+use super::verdict::{no_result, printed};
+use crate::foreign::{Foreign, Progress, Reading};
+use crate::{Exit, Failure, Measurement};
+
+/// Bytes of an output that are read at most; our own captures are far smaller.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Part by which the rate that a program prints may differ from that of its N and its time, beside the rounding of the
+/// time: some count 3N² flops less.
+const ROUNDING: f64 = 0.02;
+
+/// Half of the last digit of a printed time in seconds.
+const LAST_DIGIT_S: f64 = 0.006;
+
+/// Judges the run of `candidate` in `folder` that ended as `record` says: each result must have its check passed, and the
+/// median of their rates counts. A result that was there before the guard ended the run counts.
+pub(super) fn judge_printed(
+    engine: &Foreign,
+    candidate: &Candidate,
+    command: Vec<String>,
+    folder: &Path,
+    record: &GuardRecord,
+) -> Result<Measurement, Failure> {
+    let file = folder.join(engine.profile().output.as_deref().unwrap_or(STDOUT));
+    let bad =
+        |problem: String| Failure::Output { file: file.display().to_string(), problem, last_lines: printed(folder) };
+    let readings = engine.read(&text(&file));
+    if readings.is_empty() && ended_well(record) {
+        return Err(bad(format!("no line matches the pattern of a result, {}", engine.result_pattern())));
+    }
+    if readings.len() < engine.profile().repeats {
+        return Err(match no_result(folder, record) {
+            // Exit code 2 is a word of our engine alone.
+            Failure::Infeasible { .. } => {
+                Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), last_lines: printed(folder) }
+            }
+            Failure::Output { .. } => {
+                bad(format!("{} results, {} were asked for", readings.len(), engine.profile().repeats))
+            }
+            failure => failure,
+        });
+    }
+    if let Some(wrong) = readings.iter().find(|reading| !reading.passed) {
+        return Err(Failure::Residual { value: wrong.residual, info: 0 });
+    }
+    if let Some(problem) = readings.iter().find_map(|reading| contradiction(reading, candidate, record)) {
+        return Err(bad(problem));
+    }
+    match record.exit {
+        Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
+            Err(Failure::Crashed { exit, last_lines: printed(folder) })
+        }
+        _ => Ok(measurement(engine, candidate, command, &readings, record)),
+    }
+}
+
+fn ended_well(record: &GuardRecord) -> bool {
+    record.ended_by == EndedBy::Itself && record.exit == Some(Exit::Code(0))
+}
+
+/// What in a result cannot be true.
+fn contradiction(reading: &Reading, candidate: &Candidate, record: &GuardRecord) -> Option<String> {
+    let (n, rate) = (candidate.hpl.n, reading.rate_gflops);
+    if !(rate.is_finite() && rate > 0.0) {
+        return Some(format!("a rate of {rate} GFLOP/s"));
+    }
+    if reading.n.is_some_and(|found| found != n) {
+        return Some(format!("a result for N = {}, {n} was asked for", reading.n.unwrap_or(0)));
+    }
+    let time_s = time_of(n, rate);
+    if time_s > 1.05 * record.wall_s + 0.05 {
+        return Some(format!(
+            "{rate} GFLOP/s take {time_s:.2} s at N = {n}, the program lived for {:.2} s",
+            record.wall_s
+        ));
+    }
+    let printed_s = reading.time_s.filter(|printed_s| (printed_s - time_s).abs() > ROUNDING * time_s + LAST_DIGIT_S);
+    printed_s.map(|printed_s| format!("{rate} GFLOP/s, but its N and its time of {printed_s} s give another rate"))
+}
+
+/// Seconds of a run at this rate.
+fn time_of(n: usize, rate: f64) -> f64 {
+    rate_gflops(n, 1.0) / rate
+}
+
+fn measurement(
+    engine: &Foreign,
+    candidate: &Candidate,
+    command: Vec<String>,
+    readings: &[Reading],
+    record: &GuardRecord,
+) -> Measurement {
+    let mut rates: Vec<f64> = readings.iter().map(|reading| reading.rate_gflops).collect();
+    rates.sort_by(f64::total_cmp);
+    let (low, high) = (rates[(rates.len() - 1) / 2], rates[rates.len() / 2]);
+    let rate = (low + high) / 2.0;
+    let host = nix::unistd::gethostname().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned());
+    Measurement {
+        rate_gflops: rate,
+        time_s: time_of(candidate.hpl.n, rate),
+        residual: readings.iter().filter_map(|reading| reading.residual).fold(0.0, f64::max),
+        passed: true,
+        wall_s: record.wall_s,
+        generate_s: 0.0,
+        check_s: 0.0,
+        started_utc: record.started_utc.clone(),
+        command,
+        kernel: engine.profile().name.clone(),
+        host,
+        result: None,
+    }
+}
+
+/// The progress that a run in `folder` has printed so far.
+pub(super) fn progress(engine: &Foreign, folder: &Path) -> Vec<Progress> {
+    let named = engine.profile().output.as_deref();
+    let traces = named.into_iter().chain([STDOUT, STDERR]).map(|name| engine.progress(&text(&folder.join(name))));
+    traces.into_iter().find(|trace| !trace.is_empty()).unwrap_or_default()
+}
+
+/// The text of a file, as far as it is text; empty when there is none.
+fn text(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    // What cannot be read holds no result, and the message says so.
+    let _ = fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}

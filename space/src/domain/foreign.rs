@@ -1,0 +1,275 @@
+//! The space of another engine: the dimensions of HPL that it obeys, and those that only it has.
+//!
+//! Points are canonical by Netlib's rules, which other programs follow.
+
+use super::values::{DETAILS, SWAP, Values, up_to};
+use super::{DomainError, DomainSpec, HplDomain, MAX_POINTS, aspect, aspects, grid_of, level, required_bytes, splits};
+use crate::candidate::EngineProfile;
+use crate::candidates::Candidates;
+use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::{Bcast, Candidate, Looking, Swap};
+
+/// What another engine obeys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ForeignSpec {
+    /// Dimensions of HPL that act besides ranks and grid: of `nb nbmin ndiv pfact rfact bcast depth swap`.
+    pub obeys: Vec<String>,
+    /// Values of NB, rising; empty for the usual ones.
+    pub nb: Vec<usize>,
+    /// Whether ranks may have several threads.
+    pub threads: bool,
+    /// Dimensions that only this engine has.
+    pub extra: Vec<Extra>,
+}
+
+/// A dimension that only one engine has; its first value is the usual one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extra {
+    /// Its name.
+    pub name: String,
+    /// Its values, at least one.
+    pub labels: Vec<String>,
+    /// Where each lies on its axis.
+    pub features: Vec<f64>,
+    /// Whether near values behave alike.
+    pub ordered: bool,
+}
+
+/// One dimension with the values that its levels stand for.
+#[derive(Debug, Clone)]
+enum Axis {
+    Ranks,
+    Grid,
+    Nb(Vec<usize>),
+    Nbmin(Vec<usize>),
+    Ndiv(Vec<usize>),
+    Pfact(&'static [Looking]),
+    Rfact(&'static [Looking]),
+    Bcast(&'static [Bcast]),
+    Depth(&'static [usize]),
+    Swap(&'static [Swap]),
+    Extra(Extra),
+}
+
+/// Whose rules say what cannot matter.
+const NETLIB: EngineProfile = EngineProfile::Netlib;
+
+/// All candidates of another engine at one N; see the [module](self).
+#[derive(Debug, Clone)]
+pub struct ForeignDomain {
+    spec: DomainSpec,
+    splits: Vec<(usize, usize)>,
+    aspects: Vec<(usize, usize)>,
+    axes: Vec<Axis>,
+    dims: Vec<Dim>,
+    points: Vec<Point>,
+    /// The usual value of everything, also where it cannot matter.
+    usual: Candidate,
+}
+
+impl ForeignDomain {
+    /// The domain of an engine that obeys `foreign`. Where there would be too many points it has fewer values of what
+    /// matters least, as [`HplDomain`].
+    ///
+    /// # Errors
+    /// [`DomainError`] naming the rule that leaves no candidate.
+    pub fn new(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Self, DomainError> {
+        let threads = if foreign.threads { spec.threads } else { Some(1) };
+        let spec = DomainSpec { threads, ..spec.clone() };
+        // Refuses what leaves no candidate to any engine.
+        HplDomain::new(&spec)?;
+        let splits = splits(&spec)?;
+        let last = DETAILS.len() - 1;
+        let domain = (0..DETAILS.len()).find_map(|detail| {
+            let limit = if detail == last { usize::MAX } else { MAX_POINTS };
+            Self::at_detail(&spec, foreign, &splits, detail, limit)
+        });
+        Ok(domain.expect("the last detail has no limit"))
+    }
+
+    fn at_detail(
+        spec: &DomainSpec,
+        foreign: &ForeignSpec,
+        splits: &[(usize, usize)],
+        detail: usize,
+        limit: usize,
+    ) -> Option<Self> {
+        let detail = &DETAILS[detail];
+        let nb = if foreign.nb.is_empty() { detail.nb } else { &foreign.nb };
+        let swap = if spec.n < SWAP[0].threshold() { &SWAP[1..] } else { &SWAP };
+        let values = Values {
+            splits: splits.to_vec(),
+            aspects: aspects(splits),
+            nb: up_to(nb, spec.n),
+            nbmin: up_to(detail.nbmin, spec.n),
+            ndiv: detail.ndiv.to_vec(),
+            pfact: detail.pfact,
+            rfact: detail.rfact,
+            bcast: detail.bcast,
+            depth: detail.depth,
+            swap,
+            split: &[0.0],
+        };
+        let (axes, dims) = axes(&values, foreign);
+        let mut domain = Self {
+            usual: usual(spec, foreign, &values),
+            spec: spec.clone(),
+            splits: values.splits,
+            aspects: values.aspects,
+            axes,
+            dims,
+            points: Vec::new(),
+        };
+        let mut points = Vec::new();
+        domain.extend(&mut vec![0; domain.dims.len()], 0, limit, &mut points).then_some(())?;
+        domain.points = points;
+        Some(domain)
+    }
+
+    /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
+    /// [`HplParams::baseline`] where the engine has it.
+    pub fn usual(&self) -> Candidate {
+        self.usual.canonical(NETLIB)
+    }
+
+    /// The candidate at these levels, `None` where its ranks have no such grid.
+    fn chosen(&self, levels: &[u16]) -> Option<Candidate> {
+        let mut candidate = self.usual.clone();
+        let (hpl, engine) = (&mut candidate.hpl, &mut candidate.engine);
+        let at = |axis: usize| usize::from(levels[axis]);
+        let &(ranks, threads) = self.splits.get(at(0))?;
+        (hpl.p, hpl.q) = grid_of(ranks, *self.aspects.get(at(1))?)?;
+        engine.threads = threads;
+        for (i, axis) in self.axes.iter().enumerate() {
+            match axis {
+                Axis::Ranks | Axis::Grid => {}
+                Axis::Nb(values) => hpl.nb = *values.get(at(i))?,
+                Axis::Nbmin(values) => hpl.nbmin = *values.get(at(i))?,
+                Axis::Ndiv(values) => hpl.ndiv = *values.get(at(i))?,
+                Axis::Pfact(values) => hpl.pfact = *values.get(at(i))?,
+                Axis::Rfact(values) => hpl.rfact = *values.get(at(i))?,
+                Axis::Bcast(values) => hpl.bcast = *values.get(at(i))?,
+                Axis::Depth(values) => hpl.depth = *values.get(at(i))?,
+                Axis::Swap(values) => hpl.swap = *values.get(at(i))?,
+                Axis::Extra(extra) => {
+                    engine.extra.insert(extra.name.clone(), extra.labels.get(at(i))?.clone());
+                }
+            }
+        }
+        Some(candidate)
+    }
+
+    /// The levels of the canonical form of a candidate; what is no dimension must have its one value.
+    fn levels(&self, candidate: &Candidate) -> Option<Vec<u16>> {
+        let candidate = candidate.canonical(NETLIB);
+        let (hpl, engine) = (&candidate.hpl, &candidate.engine);
+        let of_axis = |axis: &Axis| match axis {
+            Axis::Ranks => level(&self.splits, &(hpl.ranks(), engine.threads)),
+            Axis::Grid => level(&self.aspects, &aspect(hpl.p, hpl.q)),
+            Axis::Nb(values) => level(values, &hpl.nb),
+            Axis::Nbmin(values) => level(values, &hpl.nbmin),
+            Axis::Ndiv(values) => level(values, &hpl.ndiv),
+            Axis::Pfact(values) => level(values, &hpl.pfact),
+            Axis::Rfact(values) => level(values, &hpl.rfact),
+            Axis::Bcast(values) => level(values, &hpl.bcast),
+            Axis::Depth(values) => level(values, &hpl.depth),
+            Axis::Swap(values) => level(values, &hpl.swap),
+            Axis::Extra(extra) => level(&extra.labels, engine.extra.get(&extra.name)?),
+        };
+        let levels = self.axes.iter().map(of_axis).collect::<Option<Vec<u16>>>()?;
+        (self.chosen(&levels)?.canonical(NETLIB) == candidate).then_some(levels)
+    }
+
+    fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {
+        let candidate = self.chosen(levels)?;
+        let hpl = &candidate.hpl;
+        let fits = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth) <= self.spec.memory_bytes;
+        let valid = hpl.nbmin <= hpl.nb && fits;
+        valid.then(|| self.levels(&candidate)).flatten()
+    }
+
+    /// Adds the canonical points with the first `d` of `levels`; false when there are more than `limit`. What a level does
+    /// depends on dimensions before it alone: where the first levels are not canonical with zeros behind them, they never are.
+    fn extend(&self, levels: &mut Vec<u16>, d: usize, limit: usize, points: &mut Vec<Point>) -> bool {
+        let Some(dim) = self.dims.get(d) else {
+            points.push(Point(levels.clone()));
+            return points.len() <= limit;
+        };
+        (0..dim.levels.len() as u16).all(|level| {
+            levels[d] = level;
+            levels[d + 1..].fill(0);
+            // The ranks alone say nothing yet: their grid comes next.
+            let dead = d > 0 && self.canonical_levels(levels).as_ref() != Some(levels);
+            dead || self.extend(levels, d + 1, limit, points)
+        })
+    }
+}
+
+/// The usual candidate, with the usual value of every dimension that only this engine has.
+fn usual(spec: &DomainSpec, foreign: &ForeignSpec, values: &Values) -> Candidate {
+    let mut usual = super::default_candidate(spec);
+    let far = |nb: &usize| (*nb as f64 / usual.hpl.nb as f64).ln().abs();
+    if foreign.obeys.iter().any(|name| name == "nb") {
+        usual.hpl.nb = *values.nb.iter().min_by(|a, b| far(a).total_cmp(&far(b))).expect("NB has a value");
+    }
+    usual.engine.extra = foreign.extra.iter().map(|extra| (extra.name.clone(), extra.labels[0].clone())).collect();
+    usual
+}
+
+/// The dimensions that act, in the order of [`Values::dims`], then those that only this engine has.
+fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<Axis>, Vec<Dim>) {
+    let axis = |name: &str| match name {
+        "ranks" => Axis::Ranks,
+        "grid" => Axis::Grid,
+        "nb" => Axis::Nb(values.nb.clone()),
+        "nbmin" => Axis::Nbmin(values.nbmin.clone()),
+        "ndiv" => Axis::Ndiv(values.ndiv.clone()),
+        "pfact" => Axis::Pfact(values.pfact),
+        "rfact" => Axis::Rfact(values.rfact),
+        "bcast" => Axis::Bcast(values.bcast),
+        "depth" => Axis::Depth(values.depth),
+        _ => Axis::Swap(values.swap),
+    };
+    let acts = |dim: &Dim| ["ranks", "grid"].contains(&dim.name.as_str()) || foreign.obeys.contains(&dim.name);
+    let mut dims: Vec<Dim> = values.dims().into_iter().filter(|dim| dim.name != "split" && acts(dim)).collect();
+    let mut axes: Vec<Axis> = dims.iter().map(|dim| axis(&dim.name)).collect();
+    for extra in &foreign.extra {
+        let levels = extra.labels.iter().zip(&extra.features);
+        let levels = levels.map(|(label, &feature)| Level { label: label.clone(), feature }).collect();
+        let kind = if extra.ordered { Kind::Ordered } else { Kind::Categorical };
+        dims.push(Dim { name: extra.name.clone(), kind, levels });
+        axes.push(Axis::Extra(extra.clone()));
+    }
+    (axes, dims)
+}
+
+impl Space for ForeignDomain {
+    fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
+    fn canonical(&self, point: &Point) -> Option<Point> {
+        let whole = point.0.len() == self.dims.len();
+        whole.then(|| self.canonical_levels(&point.0)).flatten().map(Point)
+    }
+
+    fn points(&self) -> &[Point] {
+        &self.points
+    }
+}
+
+impl Candidates for ForeignDomain {
+    fn spec(&self) -> &DomainSpec {
+        &self.spec
+    }
+
+    fn candidate(&self, point: &Point) -> Candidate {
+        self.chosen(&point.0).expect("a point of this domain").canonical(NETLIB)
+    }
+
+    fn point(&self, candidate: &Candidate) -> Option<Point> {
+        let levels = self.levels(candidate)?;
+        let same = self.chosen(&levels)?.canonical(NETLIB) == *candidate;
+        (same && self.canonical_levels(&levels).is_some()).then_some(Point(levels))
+    }
+}

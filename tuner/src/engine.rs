@@ -1,0 +1,204 @@
+//! Which engine a session drives: ours, or the one of a profile.
+
+use std::path::{Path, PathBuf};
+
+use objectives::foreign::{Foreign, LAUNCHERS, Profile, SHIPPED};
+use objectives::real::RealRuns;
+use space::Candidate;
+use space::Candidates;
+use space::domain::{DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, default_candidate};
+
+use crate::error::RecordError;
+use crate::exit::bad_input;
+use crate::folder::{RunFolder, replace_file};
+use crate::session::Session;
+
+/// The engine of a session.
+#[derive(Debug, Clone)]
+pub enum Engine {
+    /// `hpl-tune run`.
+    Ours,
+    /// Another HPL by its profile.
+    Foreign(Box<Foreign>),
+}
+
+impl Engine {
+    /// The engine that the flags name: a shipped profile or a file, with another launcher or program if wanted.
+    ///
+    /// # Errors
+    /// A profile that is none, or a program that is not there; the message says the way out.
+    pub fn chosen(engine: Option<&str>, launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(name) = engine else { return Ok(Self::Ours) };
+        let mut profile = profile(name)?;
+        if let Some(launcher) = launcher {
+            launcher.clone_into(&mut profile.launcher);
+        }
+        if let Some(program) = program {
+            profile.program = program.display().to_string();
+        }
+        // Runs stand in the folders of their trials.
+        if profile.program.contains('/') {
+            let path = std::path::absolute(&profile.program)?;
+            profile.program = path.display().to_string();
+        }
+        let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
+        Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    /// The engine of the session in `folder`.
+    ///
+    /// # Errors
+    /// [`RecordError`] when its profile is gone or damaged.
+    pub fn of(session: &Session, folder: &RunFolder) -> Result<Self, RecordError> {
+        if session.engine == Session::OURS {
+            return Ok(Self::Ours);
+        }
+        let path = folder.engine_toml();
+        let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
+        let foreign =
+            Profile::parse(&text).and_then(Foreign::new).map_err(|error| RecordError::damaged(&path, error))?;
+        Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    /// Keeps the profile, as it was chosen, in `folder`.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn save(&self, folder: &RunFolder) -> Result<(), RecordError> {
+        let Self::Foreign(foreign) = self else { return Ok(()) };
+        let path = folder.engine_toml();
+        let text = toml::to_string(foreign.profile()).map_err(|error| RecordError::damaged(&path, error))?;
+        replace_file(&path, text.as_bytes())
+    }
+
+    /// Its name in records.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Ours => Session::OURS,
+            Self::Foreign(foreign) => &foreign.profile().name,
+        }
+    }
+
+    /// Starts its runs, guarded by `program`.
+    pub fn runs(&self, program: &Path) -> RealRuns {
+        match self {
+            Self::Ours => RealRuns::new(program.to_path_buf()),
+            Self::Foreign(foreign) => RealRuns::foreign(program.to_path_buf(), foreign.as_ref().clone()),
+        }
+    }
+
+    /// What is searched with it, and the configuration that its users start from.
+    ///
+    /// # Errors
+    /// [`DomainError`] when no candidate is left.
+    pub fn domain(&self, spec: &DomainSpec) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
+        match self {
+            Self::Ours => Ok((Box::new(HplDomain::new(spec)?), default_candidate(spec))),
+            Self::Foreign(foreign) => {
+                let domain = ForeignDomain::new(spec, &obeyed(foreign.profile()))?;
+                let usual = domain.usual();
+                Ok((Box::new(domain), usual))
+            }
+        }
+    }
+
+    /// Makes sure that its programs are there.
+    ///
+    /// # Errors
+    /// The one that is not, and the way out.
+    pub fn check_programs(&self) -> anyhow::Result<()> {
+        let Self::Foreign(foreign) = self else { return Ok(()) };
+        let profile = foreign.profile();
+        let candidate = Candidate { hpl: space::HplParams::baseline(1, 1, 1), engine: space::EngineParams::default() };
+        let first = foreign.command(&candidate, Path::new("/")).into_iter().next().map(PathBuf::from);
+        if let Some(first) = first.filter(|first| !found(first)) {
+            let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
+            let way_out = if first == Path::new(&profile.program) {
+                "give its path with --program".to_owned()
+            } else {
+                format!("install it, or choose another with --launcher: {} or its words", known.join(", "))
+            };
+            return Err(bad_input(format!("engine {}: no program {}; {way_out}", profile.name, first.display())));
+        }
+        if !found(Path::new(&profile.program)) {
+            return Err(bad_input(format!(
+                "engine {}: no program {} on the path; give its path with --program",
+                profile.name, profile.program
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A shipped profile, or that of a file.
+fn profile(name: &str) -> anyhow::Result<Profile> {
+    if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
+        return Profile::parse(text).map_err(|error| bad_input(format!("--engine {name}: {error}")));
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
+        bad_input(format!("--engine {name}: {error}; give a file, or one of {}", known.join(", ")))
+    })?;
+    Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
+}
+
+/// Whether a program is there, by its path or on the search path.
+fn found(program: &Path) -> bool {
+    if program.components().count() > 1 {
+        return program.is_file();
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// The profile's dimensions as the space wants them.
+fn obeyed(profile: &Profile) -> ForeignSpec {
+    let extra = profile.dimensions.iter().map(|dim| Extra {
+        name: dim.name.clone(),
+        labels: dim.labels(),
+        features: dim.features(),
+        ordered: dim.ordered,
+    });
+    ForeignSpec {
+        obeys: profile.obeys.clone(),
+        nb: profile.nb.clone(),
+        threads: profile.threads,
+        extra: extra.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_engine_names_those_that_are_known() {
+        let message = Engine::chosen(Some("no-such"), None, None).unwrap_err().to_string();
+        assert!(message.contains("no-such") && message.contains("hpcc, rochpl"), "{message}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named_before_anything_runs() {
+        let check = |launcher, program: Option<&str>| {
+            let engine = Engine::chosen(Some("netlib"), launcher, program.map(Path::new)).unwrap();
+            engine.check_programs().unwrap_err().to_string()
+        };
+        assert!(check(Some("no-such-mpirun -n {np}"), None).contains("no-such-mpirun"), "{}", check(Some("x"), None));
+        let message = check(Some("none"), Some("/no/such/xhpl"));
+        assert!(message.contains("/no/such/xhpl") && message.contains("--program"), "{message}");
+    }
+
+    #[test]
+    fn a_session_finds_its_engine_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let engine = Engine::chosen(Some("hpcc"), Some("srun -n {np}"), Some(Path::new("/opt/hpcc"))).unwrap();
+        engine.save(&folder).unwrap();
+        let session = Session { engine: engine.name().to_owned(), ..crate::report::summary::tests::session() };
+        let Engine::Foreign(read) = Engine::of(&session, &folder).unwrap() else { panic!("ours") };
+        assert_eq!((read.profile().launcher.as_str(), read.profile().program.as_str()), ("srun -n {np}", "/opt/hpcc"));
+        std::fs::write(folder.engine_toml(), "schema_version = 1\n").unwrap();
+        let message = Engine::of(&session, &folder).unwrap_err().to_string();
+        assert!(message.contains("engine.toml is damaged"), "{message}");
+    }
+}

@@ -1,0 +1,84 @@
+//! A batch script for Slurm that starts a session, and goes on with it when it is submitted again.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use objectives::real::quoted;
+
+/// Seconds of the job beyond the budget: for the start of the job and its last words.
+const MARGIN_S: f64 = 300.0;
+
+/// The script that runs `words`, a command line of hpl-tune without its own `--sbatch` and `--out`, in a job of `ranks`
+/// tasks with `threads` cores each, for `budget_s` seconds, with its results in `out`.
+pub fn script(words: &[OsString], ranks: u64, threads: u64, budget_s: f64, out: &Path) -> String {
+    let seconds = (budget_s + MARGIN_S).ceil() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds % 3600 / 60, seconds % 60);
+    let (program, flags) = words
+        .split_first()
+        .map_or((String::new(), Vec::new()), |(program, flags)| (quoted([program]).concat(), quoted(flags)));
+    format!(
+        "#!/bin/bash\n\
+         #SBATCH --job-name=hpl-tune\n\
+         #SBATCH --ntasks={ranks}\n\
+         #SBATCH --cpus-per-task={threads}\n\
+         #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
+         #SBATCH --exclusive\n\
+         # Slurm's end comes a minute early, so that the record is closed.\n\
+         #SBATCH --signal=B:TERM@60\n\
+         out={}\n\
+         # Submitted again after a stop, it goes on where it stopped.\n\
+         if [ -f \"$out/session.toml\" ]; then exec {program} --resume \"$out\"; fi\n\
+         exec {program} {} --out \"$out\"\n",
+        quoted([out]).concat(),
+        flags.join(" ")
+    )
+}
+
+/// The words of this command line without the flags in `left_out` and their values.
+pub fn without(words: impl IntoIterator<Item = OsString>, left_out: &[&str]) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        if left_out.contains(&text.as_ref()) {
+            words.next();
+        } else if !left_out.iter().any(|flag| text.starts_with(&format!("{flag}="))) {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_flags_of_the_script_itself_are_left_out() {
+        let kept =
+            without(words("hpl-tune --budget 4h --sbatch f --out=x --engine hpcc --out y"), &["--sbatch", "--out"]);
+        assert_eq!(kept, words("hpl-tune --budget 4h --engine hpcc"));
+    }
+
+    #[test]
+    fn the_script_is_bash_and_repeats_the_command() {
+        let line = words("printf <%s> --budget 4h");
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("it's mine");
+        let text = script(&line, 8, 2, 14_400.0, &out);
+        assert!(text.contains("--ntasks=8\n") && text.contains("--time=04:05:00\n"), "{text}");
+        let path = folder.path().join("job.sh");
+        std::fs::write(&path, &text).unwrap();
+        let run = || String::from_utf8(std::process::Command::new("bash").arg(&path).output().unwrap().stdout).unwrap();
+        assert_eq!(run(), format!("<--budget><4h><--out><{}>", out.display()));
+        std::fs::create_dir(&out).unwrap();
+        std::fs::write(out.join("session.toml"), "").unwrap();
+        // printf takes its first word for the format.
+        assert_eq!(run(), "--resume");
+        assert!(text.contains("--resume \"$out\""));
+    }
+}
