@@ -161,9 +161,10 @@ impl Drive<'_> {
         until_final_s.min(hopeless_s).max(1.0)
     }
 
-    /// Whether the latest trials all failed. A time limit is no sign of that: a candidate can be slow.
+    /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
     fn nothing_works(&self) -> bool {
-        let failed = |row: &&Row| !row.passed && row.outcome != Outcome::TimedOut;
+        let slow = |row: &Row| matches!(row.outcome, Outcome::TimedOut | Outcome::Beaten);
+        let failed = |row: &&Row| !row.passed && !slow(row);
         self.store.rows().iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
     }
 

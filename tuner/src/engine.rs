@@ -7,6 +7,7 @@ use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
 use space::domain::{DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, default_candidate};
+use space::machine::Machine;
 
 use crate::error::RecordError;
 use crate::exit::bad_input;
@@ -69,6 +70,17 @@ impl Engine {
         let path = folder.engine_toml();
         let text = toml::to_string(foreign.profile()).map_err(|error| RecordError::damaged(&path, error))?;
         replace_file(&path, text.as_bytes())
+    }
+
+    /// Cores that its ranks and threads may take: those of this host, or for another engine all that the machine
+    /// description counts, whose nodes a launcher reaches.
+    pub fn cores(&self, here: usize, machine: Option<&Machine>) -> usize {
+        match (self, machine) {
+            (Self::Foreign(_), Some(machine)) => {
+                machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum::<usize>().max(here)
+            }
+            _ => here,
+        }
     }
 
     /// Its name in records.

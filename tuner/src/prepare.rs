@@ -45,7 +45,7 @@ pub struct Target {
 /// Memory that runs may fill: what is available less what is kept for the system, in bytes; none where the
 /// description does not say.
 pub fn usable_bytes(machine: &Machine) -> u64 {
-    let usable = |node: &Node| node.memory_bytes.saturating_sub(node.reserved_bytes);
+    let usable = |node: &Node| node.memory_bytes.saturating_sub(node.reserved_bytes).saturating_mul(node.count as u64);
     machine.nodes.iter().map(usable).sum()
 }
 

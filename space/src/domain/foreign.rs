@@ -54,7 +54,7 @@ enum Axis {
 /// Whose rules say what cannot matter.
 const NETLIB: EngineProfile = EngineProfile::Netlib;
 
-/// All candidates of another engine at one N; see the [module](self).
+/// All candidates of another engine at one N: the dimensions of HPL that it obeys, and those that only it has.
 #[derive(Debug, Clone)]
 pub struct ForeignDomain {
     spec: DomainSpec,

@@ -27,9 +27,12 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         return write_script(args, program, path);
     }
     let facts = hpl::host::facts();
+    let here = facts.cores_allowed.len();
+    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1)) as usize;
     let spec = DomainSpec {
         n: args.n.map_or(EXAMPLE_N, |n| n as usize),
-        cores: facts.cores_allowed.len(),
+        // Another engine's launcher may reach more nodes than this one.
+        cores: if matches!(engine, Engine::Ours) { here } else { here.max(wanted) },
         memory_bytes: u64::MAX,
         kernels: match &args.blas {
             KernelChoice::Auto => KernelChoice::Builtin,

@@ -175,16 +175,17 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
-    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
-    if wanted > cores.len() as u64 {
-        return Err(bad_input(format!(
-            "--ranks and --threads need {wanted} cores, {} are available; lower them",
-            cores.len()
-        )));
-    }
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_programs()?;
+    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
+    let available = engine.cores(cores.len(), machine.as_ref().map(|(machine, _)| machine));
+    if wanted > available as u64 {
+        return Err(bad_input(format!(
+            "--ranks and --threads need {wanted} cores, {available} are available; lower them, or describe more nodes \
+             with --machine for another engine"
+        )));
+    }
     let (folder, lock) = match &args.out {
         Some(root) => RunFolder::create(root)?,
         None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
@@ -272,7 +273,7 @@ fn spec(
     let session = store.session();
     let mut spec = DomainSpec {
         n: session.n.unwrap_or(0),
-        cores: session.cores.len(),
+        cores: engine.cores(session.cores.len(), Some(machine)),
         memory_bytes: prepare::usable_bytes(machine),
         kernels: resolved(session, machine)?,
         ranks: session.ranks,
