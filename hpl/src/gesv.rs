@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use space::HplParams;
 
+use self::few::updates_much;
 use self::travel::{Travel, take_rows};
 use crate::Error;
 use crate::bcast::Broadcast;
@@ -22,7 +23,7 @@ use crate::recursion::Recipe;
 use crate::swap::{Exchanged, Exchanging, Hands};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
-use crate::update::{BETWEEN_LOOKS, Memory, Queue, Rows, Scratch, Slab, Update};
+use crate::update::{BETWEEN_LOOKS, Memory, Queue, Scratch, Slab, Update};
 use crate::watch::Watch;
 
 /// Time between two reports of progress.
@@ -178,9 +179,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
                 Task::Update { panel: k, section, rows, beside } => {
                     if !updates_much(tasks, *k) {
-                        let (kernels, scratch) = (self.kernels, Arc::clone(&self.scratch));
-                        let update = Update::of_few(kernels, self.panel(*k)?, scratch);
-                        self.update(&update, section, *rows, beside, team, a.reborrow())?;
+                        debug_assert!(beside.is_empty(), "the plan does more beside longer updates only");
+                        self.update_few(*k, section, *rows, team, a.reborrow())?;
                         continue;
                     }
                     let update = match current.take() {
@@ -318,13 +318,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.top);
         let moved = take_rows(&mut self.moved, shape.k, rows_of);
         let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
-        let rows = match &moved {
-            Some(moved) => Rows::Exchanged(&moved.rows),
-            None => {
-                let local = |&pivot: &usize| self.plan.layout.rows.local(pivot) - shape.ii;
-                Rows::Here(panel.pivots().iter().map(local).collect())
-            }
-        };
+        let rows = self.rows(panel, moved.as_ref());
         let queue = Queue::new(Slab { first, top, c }, team.threads());
         let (k, part, trace) = (shape.k, section.part, self.trace);
         let helper = |thread| {
@@ -362,8 +356,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let clock = team.fork(&helper, first_thread)??;
         // Counted, but not recorded as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, clock);
-        // Rows of columns that are updated later stay.
-        self.moved.extend(moved.filter(|moved| moved.section.cols.end > section.cols.end));
+        self.keep_rows(moved, section);
         Ok(())
     }
 
@@ -387,20 +380,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 }
 
-/// Whether panel `k` updates more than the columns of a panel that is to be factored.
-fn updates_much(tasks: &[Task], k: usize) -> bool {
-    tasks.iter().any(|task| match task {
-        Task::Update { panel, section, .. } => *panel == k && section.part != Part::LookAhead,
-        _ => false,
-    })
-}
-
 /// Mean rate until `done` of `n` columns are factored: flops that the trailing matrix no longer needs.
 fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
     let cube = |n: usize| (n as f64).powi(3);
     2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
 }
 
+mod few;
 mod travel;
 
 #[cfg(test)]

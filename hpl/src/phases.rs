@@ -40,6 +40,12 @@ impl Phases {
     /// Adds the time since `start` to a phase of `step` and returns the present, for the next phase to start at.
     pub fn add(&mut self, step: usize, phase: Phase, start: Instant) -> Instant {
         let now = Instant::now();
+        self.add_until(step, phase, (start, now));
+        now
+    }
+
+    /// Adds the time from `start` to `end` to a phase of `step`.
+    pub fn add_until(&mut self, step: usize, phase: Phase, (start, end): (Instant, Instant)) {
         let time = &mut self.steps[step];
         let slot = match phase {
             Phase::Fact => &mut time.fact_s,
@@ -48,8 +54,7 @@ impl Phases {
             Phase::Update => &mut time.update_s,
             Phase::Trsv => &mut time.trsv_s,
         };
-        *slot += (now - start).as_secs_f64();
-        now
+        *slot += (end - start).as_secs_f64();
     }
 
     /// Step `step` has ended; the factorization began at `start`.

@@ -8,10 +8,12 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::kernels::Kernels;
 use crate::mat::Mat;
+use crate::panel::Panel;
 use crate::phases::Phase;
 use crate::plan::{Part, Section};
-use crate::swap::{Exchange, Hands, Moves, RowTags};
+use crate::swap::{Exchange, Exchanged, Hands, Moves, RowTags};
 use crate::team::Team;
+use crate::update::Rows;
 
 /// The rows of a section that a panel moves.
 pub(super) struct Travel<T> {
@@ -57,5 +59,19 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
         self.moved.push(Travel { panel: k, section: travel.section, rows });
         self.record(k, Phase::Rs, Some(part), start);
         Ok(())
+    }
+
+    /// How the rows of a section come to their places.
+    pub(super) fn rows<'r>(&self, panel: &Panel, moved: Option<&'r Travel<Exchanged>>) -> Rows<'r> {
+        let local = |&pivot: &usize| self.plan.layout.rows.local(pivot) - panel.shape().ii;
+        match moved {
+            Some(moved) => Rows::Exchanged(&moved.rows),
+            None => Rows::Here(panel.pivots().iter().map(local).collect()),
+        }
+    }
+
+    /// Rows of columns that are updated later than `section` stay.
+    pub(super) fn keep_rows(&mut self, moved: Option<Travel<Exchanged>>, section: &Section) {
+        self.moved.extend(moved.filter(|moved| moved.section.cols.end > section.cols.end));
     }
 }

@@ -42,7 +42,7 @@ impl Kernels for Builtin {
         self.trsm(l1, u.reborrow());
         by_blocks(l2, c, |l2, c| match &l2.0 {
             Form::Packed(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
-            Form::InPlace(plain) => gemm_as_packed(Isa::detect(), *plain, u.as_ref(), c),
+            Form::InPlace(plain) => self.gemm(*plain, u.as_ref(), c),
         });
     }
 }
@@ -52,17 +52,6 @@ pub(super) fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
         return product::direct(isa, a, b, c);
     }
     product::through(isa, a, b, c);
-}
-
-/// As [`gemm`], with the very sums of a product with A packed as a whole.
-fn gemm_as_packed(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
-    if b.cols() > FEW_COLUMNS {
-        return product::through(isa, a, b, c);
-    }
-    for p in (0..a.cols()).step_by(product::KC) {
-        let kc = product::KC.min(a.cols() - p);
-        product::direct(isa, a.sub(0, p, a.rows(), kc), b.sub(p, 0, kc, b.cols()), c.reborrow());
-    }
 }
 
 pub(super) fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
@@ -145,27 +134,5 @@ mod tests {
         Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
         assert_eq!(u1, u2);
         assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
-    }
-
-    /// Which columns are updated early, before L2 is packed, changes no bit.
-    #[test]
-    fn rows_in_place_give_the_bits_of_packed_rows() {
-        use crate::matgen::generate_block;
-        for (m, k, n) in [(1, 1, 1), (700, 128, 65), (721, 300, 64), (400, 129, 130), (373, 256, 33)] {
-            let random = |rows: usize, cols: usize| {
-                let mut data = vec![0.0; rows * cols];
-                generate_block(1 << 20, rows, cols, MatMut::new(&mut data, rows, cols, rows));
-                data
-            };
-            let (l2, u, c) = (random(m, k), random(k, n), random(m, n));
-            let (l2, l1) = (Mat::new(&l2, m, k, m), vec![0.0; k * k]);
-            let update = |l2: PackedL<'_>| {
-                let (mut u, mut c) = (u.clone(), c.clone());
-                let (u, c_view) = (MatMut::new(&mut u, k, n, k), MatMut::new(&mut c, m, n, m));
-                Builtin.update_slab(&[l2], Mat::new(&l1, k, k, k), u, c_view);
-                c
-            };
-            assert_eq!(update(PackedL::in_place(l2)), update(Builtin.pack_l(l2, Vec::new())), "m={m} k={k} n={n}");
-        }
     }
 }

@@ -13,7 +13,7 @@ use crate::mat::{Mat, MatMut};
 const MC: usize = 360;
 
 /// Columns of A that are packed together.
-pub(super) const KC: usize = 128;
+const KC: usize = 128;
 
 versions! {
     /// C ← C − A·B without copies; shapes agree.

@@ -3,6 +3,7 @@
 mod scratch;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use std::vec;
 
 pub(crate) use self::scratch::{Lent, Scratch};
@@ -105,10 +106,54 @@ impl<'a, K: Kernels> Update<'a, K> {
         Ok(Self { kernels, panel: panel.clone(), l1, packed, scratch })
     }
 
-    /// What panel `panel` does to a few columns, too few to pack L2 for them.
+    /// What panel `panel` does to a few columns, too few to keep L2 packed for them.
     pub(crate) fn of_few(kernels: &'a K, panel: &Panel, scratch: Arc<Scratch>) -> Self {
         let l1 = copy_of_l1(panel, Vec::new());
         Self { kernels, panel: panel.clone(), l1, packed: None, scratch }
+    }
+
+    /// [U; C] ← P·[U; C], U ← L1⁻¹ U, C ← C − L2 U for a slab of no more columns than a panel has: all threads work on
+    /// it at once, each with some rows of L2. Returns when the rows were at their places.
+    pub(crate) fn apply(
+        &self,
+        slab: Slab<'_>,
+        rows: &Rows<'_>,
+        team: &mut Team<'_>,
+    ) -> Result<Instant, HelperPanicked> {
+        let Slab { first, mut top, mut c } = slab;
+        let jb = self.panel.shape().jb;
+        let mut gathered = None;
+        let mut u = match rows {
+            Rows::Here(pivots) => {
+                team.columns([top.reborrow(), c.reborrow()], |_, [mut u, mut c]| {
+                    swap::interchange(&mut u, &mut c, pivots)
+                })?;
+                top.reborrow()
+            }
+            Rows::Exchanged(exchanged) => {
+                let mut u = gathered.insert(self.scratch.lend(jb, c.cols())).mat();
+                team.columns([u.reborrow(), c.reborrow()], |at, [mut u, mut c]| {
+                    exchanged.fill(first + at, &mut u, top.as_ref().sub(0, at, top.rows(), c.cols()), &mut c);
+                })?;
+                u
+            }
+        };
+        let placed = Instant::now();
+        let l1 = Mat::new(&self.l1, jb, jb, jb);
+        team.columns([u.reborrow()], |_, [u]| self.kernels.trsm(l1, u))?;
+        let (l2, share) = (self.panel.l2(), team.share(c.rows(), c.cols()));
+        let mut parts = Vec::new();
+        while c.rows() > 0 {
+            let (at, rows) = (l2.rows() - c.rows(), share.min(c.rows()));
+            let (part, rest) = c.split_rows(rows);
+            parts.push((l2.sub(at, 0, part.rows(), jb), part));
+            c = rest;
+        }
+        team.map(parts, |(l2, c)| self.kernels.gemm(l2, u.as_ref(), c))?;
+        if let Some(mut u) = gathered {
+            store(u.mat().as_ref(), top);
+        }
+        Ok(placed)
     }
 
     /// The panel, which may have let go of L.
@@ -140,7 +185,7 @@ impl<'a, K: Kernels> Update<'a, K> {
 
     /// U ← L1⁻¹ U, C ← C − L2 U
     pub(crate) fn multiply(&self, ready: Ready<'_>) {
-        let Ready { gathered, slab: Slab { mut top, c, .. } } = ready;
+        let Ready { gathered, slab: Slab { top, c, .. } } = ready;
         let jb = self.panel.shape().jb;
         let l1 = Mat::new(&self.l1, jb, jb, jb);
         let update = |u: MatMut<'_>| match &self.packed {
@@ -149,11 +194,14 @@ impl<'a, K: Kernels> Update<'a, K> {
         };
         let Some(mut u) = gathered else { return update(top) };
         update(u.mat());
-        if top.rows() > 0 {
-            for col in 0..top.cols() {
-                top.col_mut(col).copy_from_slice(u.mat().col(col));
-            }
-        }
+        store(u.mat().as_ref(), top);
+    }
+}
+
+/// U to its place, if that is on this rank.
+fn store(u: Mat<'_>, mut top: MatMut<'_>) {
+    if top.rows() > 0 {
+        (0..top.cols()).for_each(|col| top.col_mut(col).copy_from_slice(u.col(col)));
     }
 }
 
