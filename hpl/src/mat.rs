@@ -4,10 +4,12 @@
 //! slices: mutable views are split by rows or columns, and slices are cut from single columns.
 
 mod buffer;
+mod kept;
 mod stored;
 
 pub(crate) use buffer::give_large_blocks_back;
 pub use buffer::{Buffer, NoMemory};
+pub(crate) use kept::Kept;
 pub(crate) use stored::{Stored, StoredMut, transpose};
 
 use std::marker::PhantomData;

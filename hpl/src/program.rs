@@ -3,6 +3,7 @@
 //! P·Q ranks are started as threads, each on its own cores where there are enough; their reports become one
 //! [`RunResult`]. A rank that fails or panics ends the run with an error that names it; nobody hangs.
 
+mod job;
 mod mpi;
 #[cfg(any(test, feature = "mpi"))]
 mod nodes;
@@ -17,7 +18,7 @@ mod windows;
 
 use std::any::Any;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
 use std::{io, thread};
 
 use space::order;
@@ -25,13 +26,16 @@ use space::result::RESULT_SCHEMA;
 use space::rules::RuleError;
 use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 
+use self::job::WholeRun;
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::windows::{measure_candidate, write_windows};
+use crate::comm::Buffers;
 use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::{self, KernelError, Kernels, Loaded, RankKernels};
 use crate::mat::give_large_blocks_back;
+use crate::solve::matrix_len;
 use crate::trace::Span;
 use crate::windows::WindowError;
 use crate::{Error, Report, Residual, Watch, affinity, files, host};
@@ -236,13 +240,10 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let reports = ranks.run(&candidate, &kernels, options.watch)?;
+        let (report, of_ranks) = ranks.together(&candidate, &WholeRun(options.watch), &kernels)?;
 
-        // All but the phases is the same on all ranks.
-        let Report { time_s, residual, info, generate_s, check_s, .. } = reports[0];
+        let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);
-        let mut phases: Vec<_> = reports.iter().flat_map(|report| report.phases.iter().copied()).collect();
-        phases.sort_by_key(|phase| (phase.step, phase.rank));
         let result = RunResult {
             schema_version: RESULT_SCHEMA,
             time_s,
@@ -252,15 +253,15 @@ impl Runner {
             info,
             generate_s,
             check_s,
-            x_hash: (info == 0).then(|| hash(&reports[0].x)),
-            phases,
+            x_hash: (info == 0).then(|| hash(x)),
+            phases: job::phases(&of_ranks),
             started_utc,
             host: host::facts().hostname,
             kernel: kernels.names(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };
-        Ok(Run { result, residual, spans: on_one_clock(&reports) })
+        Ok(Run { result, residual, spans: job::spans(&of_ranks) })
     }
 
     /// The candidate with its kernels resolved, if it can be run.
@@ -284,32 +285,23 @@ fn hash(x: &[f64]) -> String {
     format!("{hash:016x}")
 }
 
-/// The spans of all ranks, with times since the first rank began.
-fn on_one_clock(reports: &[Report]) -> Vec<Span> {
-    let zero = reports.iter().map(|report| report.started).min();
-    let since = |started: Instant| zero.map_or(0.0, |zero| (started - zero).as_secs_f64());
-    let shifted = |report: &Report| {
-        let shift_s = since(report.started);
-        let shift = move |span: &Span| Span { start_s: span.start_s + shift_s, end_s: span.end_s + shift_s, ..*span };
-        report.spans.iter().map(shift).collect::<Vec<_>>()
-    };
-    reports.iter().flat_map(shifted).collect()
-}
-
 /// Starts the ranks as threads, each of which does `work` on its cores, and waits for all of them; the report of each,
-/// in order.
+/// in order. Their memory is that of earlier runs.
 fn run_threads<R: Send>(
     candidate: &Candidate,
+    buffers: &Arc<Buffers>,
     cores: &[usize],
     work: impl Fn(&ThreadComm, &[usize]) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, RunError> {
     let ranks = candidate.hpl.ranks();
     let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
     // Threads that share cores are not pinned, and do not spin.
-    let world = threads::world(ranks, sets.is_some());
+    let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
+    let lens = (0..ranks).map(|rank| matrix_len(candidate, rank)).collect();
+    buffers.matrices.settle(lens, candidate.engine.huge_pages);
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
     let work = &work;
-    thread::scope(|scope| {
+    let reports = thread::scope(|scope| {
         let mut handles = Vec::with_capacity(ranks);
         for (rank, (comm, cores)) in world.into_iter().zip(&sets).enumerate() {
             // Dropped in a panic, `comm` tells the others.
@@ -320,7 +312,9 @@ fn run_threads<R: Send>(
             handles.push(handle.map_err(|source| RunError::Thread { rank, source })?);
         }
         conclude(handles.into_iter().map(thread::ScopedJoinHandle::join).collect())
-    })
+    });
+    buffers.forget_messages();
+    reports
 }
 
 /// All reports, or the error that caused the others.

@@ -8,7 +8,7 @@ use space::result::PhaseTime;
 use crate::Error;
 use crate::comm::Comm;
 use crate::gesv::Lu;
-use crate::grid::Grid;
+use crate::grid::{self, Grid};
 use crate::kernels::Kernels;
 use crate::layout::Layout;
 use crate::mat::{Buffer, MatMut};
@@ -168,11 +168,8 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let check = || residual::check(&plan.layout, grid, self.comm, team, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
+        self.comm.buffers().matrices.give(local.data);
         Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
-    }
-
-    fn memory(&self, len: usize) -> Result<Buffer, Error> {
-        Ok(Buffer::zeroed(len, self.candidate.engine.huge_pages)?)
     }
 
     /// The moment when all ranks are here.
@@ -186,12 +183,12 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
-    /// The local matrix, its pages not yet touched.
+    /// The local matrix, in the memory of an earlier run or in pages not yet touched.
     fn local(&self) -> Result<Local, Error> {
-        let (grid, layout) = (self.grid, &self.plan.layout);
-        let (rows, cols) = (layout.rows.local_len(grid.row), layout.cols.local_len(grid.col));
-        let ld = leading_dimension(rows, self.candidate.hpl.align);
-        Ok(Local { data: self.memory(ld * cols)?, rows, cols, ld })
+        let (place, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
+        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, place);
+        let data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
+        Ok(Local { data, rows, cols, ld })
     }
 
     /// The factorization, nothing done yet.
@@ -205,6 +202,20 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
         Ok(team.columns([a], fill)?)
     }
+}
+
+/// Rows, columns and leading dimension of the local part of [A | b].
+fn local_shape(layout: &Layout, align: usize, (row, col): (usize, usize)) -> (usize, usize, usize) {
+    let (rows, cols) = (layout.rows.local_len(row), layout.cols.local_len(col));
+    (rows, cols, leading_dimension(rows, align))
+}
+
+/// Elements of the local matrix of rank `rank`.
+pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
+    let Candidate { hpl, engine } = candidate;
+    let (_, cols, ld) =
+        local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::place(hpl.pmap, rank, hpl.p, hpl.q));
+    ld * cols
 }
 
 /// Smallest multiple of `align` that holds `rows`; not a power of two, nor, where `align` allows, a

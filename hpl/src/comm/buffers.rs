@@ -1,4 +1,5 @@
-//! Memory for messages, used again once nobody holds them any more.
+//! Memory that the ranks of a process share: for messages, used again once nobody holds them any more, and for their
+//! matrices, kept from run to run.
 //!
 //! The ranks of a process share it: who needs a buffer takes any that has come free, whoever filled it before. So
 //! there are never more of them than messages at once, even if a rank needs two in one step and none in the next.
@@ -6,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Msg;
+use crate::mat::Kept;
 
 /// Messages of fewer doubles get memory of their own, which costs little; kept, they would take the place of large ones.
 const KEEP_FROM: usize = 1 << 16;
@@ -20,6 +22,16 @@ pub struct Buffers {
     pub(crate) panels: Pool,
     /// Of rows of U and displaced rows.
     pub(crate) rows: Pool,
+    /// Matrices of runs that have ended.
+    pub(crate) matrices: Kept,
+}
+
+impl Buffers {
+    /// After a run: the next one's messages have other lengths.
+    pub(crate) fn forget_messages(&self) {
+        self.panels.clear();
+        self.rows.clear();
+    }
 }
 
 /// Buffers of one kind.
@@ -64,7 +76,6 @@ impl Pool {
     }
 
     /// Lets go of everything.
-    #[cfg(any(test, feature = "mpi"))]
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

@@ -55,7 +55,7 @@ struct World {
     thread: ThreadId,
     /// Whether a wait may spin and yield before it sleeps.
     spin: AtomicBool,
-    /// What this rank makes messages in.
+    /// What this rank makes messages and matrices in.
     buffers: Buffers,
     /// What it receives messages into.
     received: Pool,
@@ -137,10 +137,10 @@ impl MpiComm {
         self.group.world.spin.store(spin, Ordering::Relaxed);
     }
 
-    /// Lets go of the memory for messages, whose lengths the next run does not have.
-    pub(crate) fn forget_buffers(&self) {
-        let World { buffers: Buffers { panels, rows }, received, .. } = &*self.group.world;
-        [panels, rows, received].into_iter().for_each(Pool::clear);
+    /// After a run: the next one's messages have other lengths.
+    pub(crate) fn forget_messages(&self) {
+        self.group.world.buffers.forget_messages();
+        self.group.world.received.clear();
     }
 
     /// World rank of each rank of this group.

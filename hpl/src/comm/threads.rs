@@ -49,10 +49,15 @@ struct Place {
 /// # Panics
 /// When `size` is 0.
 pub fn world(size: usize, spin: bool) -> Vec<ThreadComm> {
+    world_with(Arc::default(), size, spin)
+}
+
+/// As [`world`], with memory that outlives it.
+pub(crate) fn world_with(buffers: Arc<Buffers>, size: usize, spin: bool) -> Vec<ThreadComm> {
     assert!(size > 0, "a world has at least one rank");
     let world = Arc::new(World {
         inboxes: (0..size).map(|_| Inbox::default()).collect(),
-        buffers: Buffers::default(),
+        buffers,
         next_group: AtomicU32::new(1),
         poisoned: AtomicBool::new(false),
         cause: OnceLock::new(),
@@ -66,7 +71,7 @@ pub fn world(size: usize, spin: bool) -> Vec<ThreadComm> {
 struct World {
     /// One per rank.
     inboxes: Vec<Inbox>,
-    buffers: Buffers,
+    buffers: Arc<Buffers>,
     next_group: AtomicU32,
     poisoned: AtomicBool,
     cause: OnceLock<PeerGone>,

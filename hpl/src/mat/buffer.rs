@@ -40,6 +40,7 @@ pub struct NoMemory {
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
+    huge_pages: bool,
     mapping: NonNull<c_void>,
     mapped_bytes: usize,
 }
@@ -72,7 +73,12 @@ impl Buffer {
             // SAFETY: the range lies inside the mapping; this advice changes no content.
             let _ = unsafe { madvise(data, bytes, MmapAdvise::MADV_HUGEPAGE) };
         }
-        Ok(Self { data: data.cast(), len, mapping, mapped_bytes: mapped.get() })
+        Ok(Self { data: data.cast(), len, huge_pages, mapping, mapped_bytes: mapped.get() })
+    }
+
+    /// Whether it has asked for huge pages.
+    pub(crate) fn huge_pages(&self) -> bool {
+        self.huge_pages
     }
 }
 

@@ -6,18 +6,17 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use space::result::PhaseTime;
 use space::{Candidate, HplParams, KernelChoice};
 
 use super::RunError;
+use super::job::{self, Job, Own, SomeWindows, WholeRun};
 use super::nodes::{Home, Nodes};
 use crate::affinity::Mask;
 use crate::comm::mpi::{self, MpiComm};
 use crate::comm::{Comm, Request, Tag};
 use crate::kernels::{self, Kernels};
-use crate::trace::Span;
-use crate::windows::{Window, WindowsReport};
-use crate::{Error, Report, Watch, host, measure_windows, solve};
+use crate::solve::matrix_len;
+use crate::{Error, Watch, host};
 
 /// Tags of the length of a text and of the text.
 const TEXT: [Tag; 2] = [1, 2];
@@ -51,29 +50,29 @@ enum Order {
     End(u8),
 }
 
-/// One rank's part in a run.
+/// The memory that a process could use.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    /// Free on its node.
+    free_bytes: u64,
+    /// Its own, of earlier runs.
+    kept_bytes: u64,
+}
+
+impl Memory {
+    fn here(world: &MpiComm) -> Self {
+        let kept_bytes = world.buffers().matrices.bytes();
+        Self { free_bytes: host::facts().memory_available_bytes, kept_bytes }
+    }
+}
+
+/// One rank's part in a job.
 #[derive(Serialize, Deserialize)]
 struct Part {
     candidate: Candidate,
     /// Cores of its threads; none when they are not pinned.
     cores: Vec<usize>,
-    work: Work,
-}
-
-/// What is to be done with a candidate.
-#[derive(Clone, Serialize, Deserialize)]
-enum Work {
-    /// The whole run.
-    Run { wants_spans: bool },
-    /// These windows of it.
-    Windows(Vec<Window>),
-}
-
-/// What a rank has to report beside what all know.
-#[derive(Serialize, Deserialize)]
-struct Own {
-    phases: Vec<PhaseTime>,
-    spans: Vec<Span>,
+    job: job::Order,
 }
 
 /// Starts MPI. Ranks other than 0 return when the job is over.
@@ -109,52 +108,27 @@ impl Processes {
     pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
         let ranks = ranks.min(self.world.size());
         (1..ranks).for_each(|rank| tell(&self.world, rank, &Order::FreeBytes));
-        let free = |rank| if rank == 0 { host::facts().memory_available_bytes } else { hear(&self.world, rank) };
-        let scaled = |rank| free(rank) as f64 * ranks as f64 / self.nodes.neighbours(rank, ranks) as f64;
+        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { hear(&self.world, rank) };
+        let scaled = |rank| {
+            let Memory { free_bytes, kept_bytes } = memory(rank);
+            (free_bytes as f64 / self.nodes.neighbours(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
+        };
         // Every answer is heard.
         (0..ranks).map(scaled).fold(f64::INFINITY, f64::min) as u64
     }
 
-    pub(super) fn run<K: Kernels>(
+    /// Does a job on the ranks of the grid; what has come of it, and what each rank has to report, in order.
+    pub(super) fn together<J: Job, K: Kernels>(
         &self,
         candidate: &Candidate,
+        job: &J,
         kernels: &K,
-        watch: &dyn Watch,
-    ) -> Result<Vec<Report>, RunError> {
-        let work = Work::Run { wants_spans: watch.wants_spans() };
-        let solve = |comm: &MpiComm, cores: &[usize]| solve(candidate, comm, cores, kernels, watch);
-        let (mine, others) = self.together(candidate, work, solve)?;
-        let blank = Report { phases: Vec::new(), spans: Vec::new(), x: Vec::new(), ..mine.clone() };
-        // All began at one barrier: with rank 0, to a few message times.
-        let others = others.into_iter().map(|Own { phases, spans }| Report { phases, spans, ..blank.clone() });
-        Ok(std::iter::once(mine).chain(others).collect())
-    }
-
-    pub(super) fn windows<K: Kernels>(
-        &self,
-        candidate: &Candidate,
-        windows: &[Window],
-        kernels: &K,
-    ) -> Result<Vec<WindowsReport>, RunError> {
-        let measure = |comm: &MpiComm, cores: &[usize]| measure_windows(candidate, windows, comm, cores, kernels);
-        let (mine, others) = self.together(candidate, Work::Windows(windows.to_vec()), measure)?;
-        let blank = WindowsReport { phases: Vec::new(), ..mine.clone() };
-        let others = others.into_iter().map(|Own { phases, .. }| WindowsReport { phases, ..blank.clone() });
-        Ok(std::iter::once(mine).chain(others).collect())
-    }
-
-    /// Does `work` on the ranks of the grid, as rank 0 by `mine`; its outcome, and what the other ranks have to report.
-    fn together<R>(
-        &self,
-        candidate: &Candidate,
-        work: Work,
-        mine: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
-    ) -> Result<(R, Vec<Own>), RunError> {
+    ) -> Result<(J::Outcome, Vec<Own>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
             candidate: candidate.with_kernels_of(rank),
             cores: if rank < ranks { self.nodes.cores_of(rank, ranks, candidate.engine.threads) } else { Vec::new() },
-            work: work.clone(),
+            job: job.order(),
         };
         let others = 1..world.size();
         others.clone().for_each(|rank| tell(world, rank, &Order::Run(Box::new(part(rank)))));
@@ -164,8 +138,12 @@ impl Processes {
         if let Some((rank, message)) = refused {
             return Err(RunError::Unready { rank, message });
         }
-        let mine = take_part(world, &part(0), mine).expect("rank 0 is in every grid");
-        Ok((mine, (1..ranks).map(|rank| hear(world, rank)).collect()))
+        let work = |comm: &MpiComm, cores: &[usize]| job.work(candidate, comm, cores, kernels);
+        let (outcome, own) = take_part(world, &part(0), work).expect("rank 0 is in every grid");
+        // All began at one barrier: with rank 0, to a few message times.
+        let started = own.started;
+        let others = (1..ranks).map(|rank| Own { started, ..hear(world, rank) });
+        Ok((outcome, std::iter::once(own).chain(others).collect()))
     }
 
     /// Tells the others that the program ends with exit code `code`.
@@ -179,7 +157,7 @@ fn serve(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
         match hear(world, 0) {
-            Order::FreeBytes => tell(world, 0, &host::facts().memory_available_bytes),
+            Order::FreeBytes => tell(world, 0, &Memory::here(world)),
             Order::Run(part) => {
                 let choice = &part.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
@@ -205,11 +183,11 @@ fn serve(world: &MpiComm) -> u8 {
 /// What a rank other than 0 does, and has to report.
 fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -> Result<Own, Error> {
     let candidate = &part.candidate;
-    match &part.work {
-        Work::Run { wants_spans } => solve(candidate, comm, cores, kernels, &Wants(*wants_spans))
-            .map(|Report { phases, spans, .. }| Own { phases, spans }),
-        Work::Windows(windows) => measure_windows(candidate, windows, comm, cores, kernels)
-            .map(|WindowsReport { phases, .. }| Own { phases, spans: Vec::new() }),
+    match &part.job {
+        job::Order::Run { wants_spans } => {
+            WholeRun(&Wants(*wants_spans)).work(candidate, comm, cores, kernels).map(|(_, own)| own)
+        }
+        job::Order::Windows(windows) => SomeWindows(windows).work(candidate, comm, cores, kernels).map(|(_, own)| own),
     }
 }
 
@@ -223,7 +201,10 @@ fn take_part<R>(world: &MpiComm, part: &Part, work: impl FnOnce(&MpiComm, &[usiz
     }
     comm.set_spin(cores.len() >= candidate.engine.threads);
     let before = Mask::of_this_thread();
+    let len = matrix_len(candidate, world.rank());
+    world.buffers().matrices.settle(vec![len], candidate.engine.huge_pages);
     let outcome = work(&comm, cores);
+    world.forget_messages();
     // The next run may use other cores.
     before.restore();
     comm.set_spin(false);

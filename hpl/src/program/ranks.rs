@@ -1,21 +1,24 @@
 //! What the ranks of a run are: threads of this process or processes of an MPI job.
 
+use std::sync::Arc;
+
 use space::{Candidate, HplParams};
 
+use super::job::{Job, Own};
 #[cfg(feature = "mpi")]
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
-use crate::comm::Comm;
+use crate::comm::threads::ThreadComm;
+use crate::comm::{Buffers, Comm};
+use crate::host;
 use crate::kernels::RankKernels;
-use crate::windows::{Window, WindowsReport};
-use crate::{Report, Watch, host, measure_windows, solve};
 
 /// The ranks at a program's disposal.
 pub struct Ranks(Kind);
 
 enum Kind {
-    /// As many threads of this process as a grid needs.
-    Threads,
+    /// As many threads of this process as a grid needs, and the memory that they share.
+    Threads(Arc<Buffers>),
     /// The processes of the MPI job, of which this is rank 0.
     #[cfg(feature = "mpi")]
     Processes(Processes),
@@ -42,7 +45,7 @@ pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> u8 {
 impl Ranks {
     /// Threads of this process.
     pub fn threads() -> Self {
-        Self(Kind::Threads)
+        Self(Kind::Threads(Arc::default()))
     }
 
     /// Refuses when a launcher started several processes and each believes that it is the only one.
@@ -51,7 +54,7 @@ impl Ranks {
     /// [`UnderMpi`], from the environment asked through `variable`.
     pub fn refuse_strange_launcher(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
         match &self.0 {
-            Kind::Threads => refuse_mpi(variable),
+            Kind::Threads(_) => refuse_mpi(variable),
             #[cfg(feature = "mpi")]
             Kind::Processes(_) => Ok(()),
         }
@@ -60,7 +63,7 @@ impl Ranks {
     /// Threads of each rank when `ranks` of them share the cores evenly; at least 1.
     pub fn threads_each(&self, ranks: usize) -> usize {
         match &self.0 {
-            Kind::Threads => (host::facts().cores_allowed.len() / ranks.max(1)).max(1),
+            Kind::Threads(_) => (host::facts().cores_allowed.len() / ranks.max(1)).max(1),
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.threads_each(ranks),
         }
@@ -69,7 +72,7 @@ impl Ranks {
     /// Whether some threads have to share a core when each of `ranks` ranks has `threads`.
     pub fn crowded(&self, ranks: usize, threads: usize) -> bool {
         match &self.0 {
-            Kind::Threads => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
+            Kind::Threads(_) => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.crowded(ranks, threads),
         }
@@ -82,51 +85,40 @@ impl Ranks {
     #[cfg_attr(not(feature = "mpi"), expect(unused_variables, reason = "threads are made as needed"))]
     pub fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
         match &self.0 {
-            Kind::Threads => Ok(()),
+            Kind::Threads(_) => Ok(()),
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.check_grid(hpl),
         }
     }
 
-    /// Memory for a run on `ranks` ranks that can be filled without swapping: on the tightest node, scaled to all.
+    /// Memory for a run on `ranks` ranks that can be filled without swapping, that of earlier runs included: on the
+    /// tightest node, scaled to all.
     #[cfg_attr(not(feature = "mpi"), expect(unused_variables, reason = "threads are made as needed"))]
     pub fn free_bytes(&self, ranks: usize) -> u64 {
         match &self.0 {
-            Kind::Threads => host::facts().memory_available_bytes,
+            Kind::Threads(buffers) => host::facts().memory_available_bytes + buffers.matrices.bytes(),
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.free_bytes(ranks),
         }
     }
 
-    /// Makes a run that has been checked; the report of each rank, in order.
-    pub(super) fn run(
+    /// Does a job that has been checked; what has come of it, and what each rank has to report, in order.
+    pub(super) fn together<J: Job>(
         &self,
         candidate: &Candidate,
+        job: &J,
         kernels: &RankKernels<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Vec<Report>, RunError> {
+    ) -> Result<(J::Outcome, Vec<Own>), RunError> {
         match &self.0 {
-            Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
-                solve(candidate, comm, cores, kernels.of(comm.rank()), watch)
-            }),
+            Kind::Threads(buffers) => {
+                let work =
+                    |comm: &ThreadComm, cores: &[usize]| job.work(candidate, comm, cores, kernels.of(comm.rank()));
+                let ends = run_threads(candidate, buffers, &host::facts().cores_allowed, work)?;
+                let (mut outcomes, of_ranks): (Vec<_>, _) = ends.into_iter().unzip();
+                Ok((outcomes.swap_remove(0), of_ranks))
+            }
             #[cfg(feature = "mpi")]
-            Kind::Processes(processes) => processes.run(candidate, kernels.of(0), watch),
-        }
-    }
-
-    /// Measures windows of a run that has been checked; the report of each rank, in order.
-    pub(super) fn windows(
-        &self,
-        candidate: &Candidate,
-        windows: &[Window],
-        kernels: &RankKernels<'_>,
-    ) -> Result<Vec<WindowsReport>, RunError> {
-        match &self.0 {
-            Kind::Threads => run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
-                measure_windows(candidate, windows, comm, cores, kernels.of(comm.rank()))
-            }),
-            #[cfg(feature = "mpi")]
-            Kind::Processes(processes) => processes.windows(candidate, windows, kernels.of(0)),
+            Kind::Processes(processes) => processes.together(candidate, job, kernels.of(0)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The survey of ranks in place of a run.
 
+use std::sync::Arc;
+
 use space::Candidate;
 
 use super::{RunError, Runner, run_threads};
@@ -15,7 +17,7 @@ impl Runner {
     pub fn survey(&self, candidate: &Candidate, repeats: usize) -> Result<Vec<RankSurvey>, RunError> {
         candidate.check()?;
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        run_threads(candidate, &host::facts().cores_allowed, |comm, cores| {
+        run_threads(candidate, &Arc::default(), &host::facts().cores_allowed, |comm, cores| {
             survey(candidate, repeats, comm, cores, &kernels)
         })
     }

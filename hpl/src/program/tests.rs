@@ -124,8 +124,9 @@ fn a_panic_ends_all_ranks_and_is_named() {
             let faulty = Faulty { products_left: AtomicUsize::new(products) };
             let mut candidate = candidate(200, 2, 3);
             candidate.engine.threads = threads;
-            let Err(error) = run_threads(&candidate, &[0], |comm, cores| solve(&candidate, comm, cores, &faulty, &()))
-            else {
+            let Err(error) = run_threads(&candidate, &Arc::default(), &[0], |comm, cores| {
+                solve(&candidate, comm, cores, &faulty, &())
+            }) else {
                 panic!("it must fail")
             };
             let text = error.to_string();

@@ -7,6 +7,7 @@ use std::time::Instant;
 use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
 use space::{Candidate, flops};
 
+use super::job::{self, SomeWindows};
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::kernels::RankKernels;
 use crate::windows::{WindowTimes, Windows, WindowsReport, predict};
@@ -49,15 +50,11 @@ impl Runner {
         let windows = windows.of(&candidate.hpl)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let reports = ranks.windows(&candidate, &windows, &kernels)?;
+        let (report, of_ranks) = ranks.together(&candidate, &SomeWindows(&windows), &kernels)?;
 
-        // All but the phases is the same on all ranks.
-        let mut phases: Vec<_> = reports.iter().flat_map(|report| report.phases.iter().copied()).collect();
-        phases.sort_by_key(|phase| (phase.step, phase.rank));
-        let report = &reports[0];
-        let prediction = predict(&candidate.hpl, report);
+        let prediction = predict(&candidate.hpl, &report);
         let n = candidate.hpl.n;
-        let &WindowsReport { trsv_s, generate_s, check_s, .. } = report;
+        let WindowsReport { trsv_s, generate_s, check_s, .. } = report;
         let windows: Vec<_> = report.windows.iter().map(|times| window(times, options.threshold)).collect();
         Ok(WindowsResult {
             windows_schema_version: WINDOWS_SCHEMA,
@@ -65,7 +62,7 @@ impl Runner {
             windows,
             generate_s,
             check_s,
-            phases,
+            phases: job::phases(&of_ranks),
             predicted_time_s: prediction.time_s,
             // No step takes no time.
             predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },

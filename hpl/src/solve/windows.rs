@@ -42,6 +42,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
             report.windows.push(WindowTimes { window: *window, prologue_s: ends[0], step_s, residual });
         }
         report.trsv_s = self.substitution(team, &mut local, windows)?;
+        self.comm.buffers().matrices.give(local.data);
         report.phases = lu.phases.into_steps();
         report
             .phases

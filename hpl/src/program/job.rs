@@ -1,0 +1,120 @@
+//! What the ranks of a program do with a candidate: the whole run, or windows of it.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+use space::result::PhaseTime;
+
+use crate::comm::Comm;
+use crate::kernels::Kernels;
+use crate::trace::Span;
+use crate::windows::{Window, WindowsReport};
+use crate::{Error, Report, Watch, measure_windows, solve};
+
+/// What a rank has to report beside what all know.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Own {
+    pub(super) phases: Vec<PhaseTime>,
+    /// With times since `started`.
+    pub(super) spans: Vec<Span>,
+    /// Means nothing to another process.
+    #[serde(skip, default = "Instant::now")]
+    pub(super) started: Instant,
+}
+
+/// A job that another process can be told of.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Order {
+    Run { wants_spans: bool },
+    Windows(Vec<Window>),
+}
+
+/// A job for all ranks of a candidate.
+pub(super) trait Job: Sync {
+    /// What has come of it, the same on all ranks.
+    type Outcome: Send;
+
+    /// Does it as one of the ranks.
+    fn work<C: Comm, K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        comm: &C,
+        cores: &[usize],
+        kernels: &K,
+    ) -> Result<(Self::Outcome, Own), Error>;
+
+    /// How another process is told of it.
+    #[cfg(feature = "mpi")]
+    fn order(&self) -> Order;
+}
+
+/// The whole run, and who watches it.
+pub(super) struct WholeRun<'a>(pub(super) &'a dyn Watch);
+
+impl Job for WholeRun<'_> {
+    type Outcome = Report;
+
+    fn work<C: Comm, K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        comm: &C,
+        cores: &[usize],
+        kernels: &K,
+    ) -> Result<(Report, Own), Error> {
+        let mut report = solve(candidate, comm, cores, kernels, self.0)?;
+        let (phases, spans) = (std::mem::take(&mut report.phases), std::mem::take(&mut report.spans));
+        let started = report.started;
+        Ok((report, Own { phases, spans, started }))
+    }
+
+    #[cfg(feature = "mpi")]
+    fn order(&self) -> Order {
+        Order::Run { wants_spans: self.0.wants_spans() }
+    }
+}
+
+/// These windows of the run.
+pub(super) struct SomeWindows<'a>(pub(super) &'a [Window]);
+
+impl Job for SomeWindows<'_> {
+    type Outcome = WindowsReport;
+
+    fn work<C: Comm, K: Kernels>(
+        &self,
+        candidate: &Candidate,
+        comm: &C,
+        cores: &[usize],
+        kernels: &K,
+    ) -> Result<(WindowsReport, Own), Error> {
+        let started = Instant::now();
+        let mut report = measure_windows(candidate, self.0, comm, cores, kernels)?;
+        let phases = std::mem::take(&mut report.phases);
+        Ok((report, Own { phases, spans: Vec::new(), started }))
+    }
+
+    #[cfg(feature = "mpi")]
+    fn order(&self) -> Order {
+        Order::Windows(self.0.to_vec())
+    }
+}
+
+/// The phases of all ranks, step by step.
+pub(super) fn phases(ranks: &[Own]) -> Vec<PhaseTime> {
+    let mut phases: Vec<_> = ranks.iter().flat_map(|own| own.phases.iter().copied()).collect();
+    phases.sort_by_key(|phase| (phase.step, phase.rank));
+    phases
+}
+
+/// The spans of all ranks, with times since the first rank began.
+pub(super) fn spans(ranks: &[Own]) -> Vec<Span> {
+    let zero = ranks.iter().map(|own| own.started).min();
+    let since = |started: Instant| zero.map_or(0.0, |zero| (started - zero).as_secs_f64());
+    let shifted = |own: &Own| {
+        let shift_s = since(own.started);
+        let shift = move |span: &Span| Span { start_s: span.start_s + shift_s, end_s: span.end_s + shift_s, ..*span };
+        own.spans.iter().map(shift).collect::<Vec<_>>()
+    };
+    ranks.iter().flat_map(shifted).collect()
+}
