@@ -7,6 +7,7 @@ mod engine;
 mod hostile;
 mod kill;
 mod matrix_mpi;
+mod mpi;
 mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use space::dat::HplDat;
 use space::{Candidate, RunResult};
 
-use crate::needs_mpi::Mpi;
+use crate::mpi::Mpi;
 use crate::program::{err, out};
 
 /// N, P, Q: whole blocks on all grids, ragged ones on the largest.

@@ -1,52 +1,14 @@
 //! `xhpl` under mpirun, built for Open MPI and for MPICH.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::mpi::Mpi;
 use crate::program::{err, out};
-
-/// An MPI library that `tests/run` builds for, by the name of its folder below `target`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Mpi {
-    Open,
-    Mpich,
-}
-
-impl Mpi {
-    fn folder(self) -> &'static str {
-        match self {
-            Self::Open => "openmpi",
-            Self::Mpich => "mpich",
-        }
-    }
-
-    /// A program built for it.
-    pub(crate) fn built(self, name: &str) -> PathBuf {
-        root().join("target").join(self.folder()).join("release").join(name)
-    }
-
-    /// `program` on `ranks` processes.
-    pub(crate) fn run(self, ranks: usize, program: &Path) -> Command {
-        let mut command = match self {
-            Self::Open => Command::new("mpirun.openmpi"),
-            Self::Mpich => Command::new("mpirun.mpich"),
-        };
-        if self == Self::Open {
-            command.args(["--allow-run-as-root", "--oversubscribe"]);
-        }
-        command.args(["-np", &ranks.to_string()]).arg(program).stdin(Stdio::null());
-        command
-    }
-}
-
-/// The root of the repository.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
 
 /// The lists of an HPL.dat; the other lines do not vary.
 struct Dat<'a> {
@@ -151,6 +113,7 @@ fn a_failing_rank_ends_the_job() {
         ("too short", "rank 0 sent 3 doubles with tag 2 where rank 2 expects 4"),
         ("never received", "rank 2 ends the job: 1 dropped sends or receives found no partner"),
         ("thread", "rank 2 ends the job: it panicked"),
+        ("leaves", "rank 2 ends the job: it leaves while other ranks stay"),
     ];
     for (failure, words) in failures {
         for mpi in [Mpi::Open, Mpi::Mpich] {

@@ -35,8 +35,8 @@ const YIELD: Duration = Duration::from_micros(200);
 const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 /// A sleep is this part of the time waited so far: what it may come late by.
 const NAP_SHARE: u32 = 64;
-/// How long the end of the job waits for messages whose requests were dropped.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of the job waits for messages whose requests were dropped, and for the other ranks.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What the launcher gets to pass on a rank's last words: MPICH's drops what is still in the pipe when a rank aborts
 /// (5 of 40 times without this).
 const LAST_WORDS: Duration = Duration::from_millis(250);
@@ -333,6 +333,15 @@ impl Drop for World {
         });
         if !strays.is_empty() {
             self.end_job(&format!("{} dropped sends or receives found no partner until the end", strays.len()));
+        }
+        // All ranks leave together: one for whose messages others wait would wait for them in MPI_Finalize for ever.
+        let (start, mut together) = (Instant::now(), Flight::new(Arc::default()));
+        // SAFETY: the request is tested below until it is complete, or the job ends; no buffer is involved.
+        self.check(unsafe { ffi::MPI_Ibarrier(ffi::RSMPI_COMM_WORLD, together.request()) }, "MPI_Ibarrier");
+        let mut here = || together.landed(self).unwrap_or_else(|code| self.refuse(code, "MPI_Ibarrier"));
+        self.wait(|| here() || start.elapsed() > PATIENCE);
+        if !here() {
+            self.end_job("it leaves while other ranks stay, which may wait for it");
         }
         // SAFETY: no operation is under way.
         self.check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize");

@@ -1,0 +1,43 @@
+//! The MPI libraries of the tests, and programs built for them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An MPI library that `tests/run` builds for, by the name of its folder below `target`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Mpi {
+    Open,
+    Mpich,
+}
+
+impl Mpi {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Open => "openmpi",
+            Self::Mpich => "mpich",
+        }
+    }
+
+    /// A program built for it.
+    pub(crate) fn built(self, name: &str) -> PathBuf {
+        root().join("target").join(self.folder()).join("release").join(name)
+    }
+
+    /// `program` on `ranks` processes.
+    pub(crate) fn run(self, ranks: usize, program: &Path) -> Command {
+        let mut command = match self {
+            Self::Open => Command::new("mpirun.openmpi"),
+            Self::Mpich => Command::new("mpirun.mpich"),
+        };
+        if self == Self::Open {
+            command.args(["--allow-run-as-root", "--oversubscribe"]);
+        }
+        command.args(["-np", &ranks.to_string()]).arg(program).stdin(Stdio::null());
+        command
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
