@@ -119,8 +119,8 @@ fn memory_excludes_wide_panels_first() {
 #[test]
 fn an_empty_domain_says_why() {
     let message = |spec: DomainSpec| HplDomain::new(&spec).unwrap_err().to_string();
-    let memory = message(DomainSpec { memory_bytes: 1 << 20, ..spec(8000, 2) });
-    assert!(memory.starts_with("N=8000 needs 52") && memory.contains("1048576 are usable; lower N to at most 3"));
+    let memory = message(DomainSpec { memory_bytes: 16 << 20, ..spec(8000, 2) });
+    assert!(memory.starts_with("N=8000 needs 52") && memory.contains("16777216 are usable; lower N to at most 1"));
     // Many grids, so the smallest NB is 32.
     let needed = required_bytes(8000, 1, 1, 32, 0);
     assert!(HplDomain::new(&DomainSpec { memory_bytes: needed, ..spec(8000, 240) }).is_ok());

@@ -1,0 +1,45 @@
+//! What a run takes beside what it is said to take before it starts.
+//!
+//! The peak is that of the largest child so far, so this file has one test, whose runs grow.
+
+use std::process::{Command, Stdio};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use space::HplParams;
+use space::dat::HplDat;
+use space::order::required_bytes;
+
+/// Memory of [A | b] in bytes.
+fn matrix_bytes(hpl: &HplParams) -> u64 {
+    (8 * hpl.n * (hpl.n + 1)) as u64
+}
+
+/// Largest resident memory of any child that has ended, in bytes.
+fn peak_bytes() -> u64 {
+    // In KiB on Linux.
+    getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() as u64 * 1024
+}
+
+#[test]
+fn a_run_takes_what_is_required() {
+    let mut before = 0;
+    for (n, nb, p, q, depth) in
+        [(1300, 64, 1, 1, 0), (1800, 64, 2, 1, 0), (2400, 96, 1, 2, 2), (3200, 96, 2, 2, 1), (4200, 128, 2, 1, 3)]
+    {
+        let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+        let (matrix, required) = (matrix_bytes(&hpl), required_bytes(n, p, q, nb, depth));
+        assert!(matrix > before, "N={n} alone takes more than all before it");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("HPL.dat"), HplDat::single(&hpl).write().unwrap()).unwrap();
+        let mut run = Command::new(env!("CARGO_BIN_EXE_xhpl"));
+        run.arg("--force").current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(run.status().unwrap().success());
+        let peak = peak_bytes();
+        let said =
+            format!("{peak} bytes of {required}, {matrix} of them the matrix: N={n} NB={nb} P={p} Q={q} DEPTH={depth}");
+        println!("{said}");
+        assert!(peak > matrix && peak <= required, "{said}");
+        assert!(peak as f64 > 0.85 * required as f64, "{said}");
+        before = required;
+    }
+}
