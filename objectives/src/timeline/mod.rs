@@ -3,8 +3,18 @@
 //! The closed forms of [`crate::mcl`] see N, NB, P and Q; a timeline also sees what lies between: who waits for
 //! whom, what look-ahead hides, and which messages meet on a node's link. All of it is predicted, nothing measured.
 
+mod costs;
+pub mod events;
+mod noise;
 pub mod own;
+mod placement;
 mod platform;
+pub mod recursion;
+mod rows;
+mod shape;
+mod speeds;
+#[cfg(test)]
+mod tests;
 
 pub use platform::{Cached, GemmTerms, Link, Platform, PlatformError};
 

@@ -1,5 +1,9 @@
 //! What the costs of a timeline are made of.
 
+use space::machine::{Layer, Machine, RankCosts, RateKernel};
+
+use super::costs::WORD;
+
 /// Why a platform cannot be computed with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlatformError {
@@ -16,6 +20,21 @@ pub enum PlatformError {
     /// No speed of any rank.
     #[error("platform: no seconds per multiply–add; give one value for all ranks or one per CPU")]
     NoSpeed,
+    /// A machine description without a rate that the timeline needs.
+    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine, or add it")]
+    NoRate {
+        /// The kernel.
+        kernel: RateKernel,
+    },
+    /// A machine description without messages.
+    #[error("the machine description has no [[layer]] of more than one rank; add one with alpha_s and beta_s_per_word")]
+    NoLayer,
+    /// A layer without latency.
+    #[error("[[layer]] {name}: the timeline needs alpha_s, the latency of a message in seconds")]
+    NoLatency {
+        /// Name of the layer.
+        name: String,
+    },
 }
 
 /// A machine as a timeline sees it: seconds and bytes, nothing of grids or blocks.
@@ -30,6 +49,9 @@ pub struct Platform {
     /// Seconds per multiply–add in a large DGEMM under full load, one entry per CPU; used again from the first
     /// when there are more CPUs, so that one entry serves equal ranks.
     pub multiply_add_s: Vec<f64>,
+    /// Relative standard deviation of the time of one DGEMM call; calls are now and then slower, never faster than they can,
+    /// so the deviation is taken as half-normal, \[Cornebize\].
+    pub spread: f64,
     /// What DGEMM costs beyond its multiply–adds.
     pub gemm: GemmTerms,
     /// Cache that a panel of one rank may fill, in bytes.
@@ -47,8 +69,6 @@ pub struct Platform {
     pub pivot_s: f64,
     /// Its rate, in seconds per byte of a row of the panel.
     pub pivot_s_per_byte: f64,
-    /// A panel sent between nodes by many ranks at once, in seconds per byte.
-    pub concurrent_s_per_byte: f64,
 }
 
 /// A cost that depends on whether the data is in cache.
@@ -84,7 +104,80 @@ pub struct GemmTerms {
     pub call_s: f64,
 }
 
+impl From<[f64; 2]> for Cached {
+    /// From cache, from memory.
+    fn from([near, far]: [f64; 2]) -> Self {
+        Self { near, far }
+    }
+}
+
+/// Coefficients of the first rate of a kernel.
+fn coefficients(machine: &Machine, kernel: RateKernel) -> Result<&[f64], PlatformError> {
+    let rate = machine.rates.iter().find(|rate| rate.kernel == kernel);
+    rate.map(|rate| rate.coefficients.as_slice()).ok_or(PlatformError::NoRate { kernel })
+}
+
+fn latency_s(layer: &Layer) -> Result<f64, PlatformError> {
+    layer.alpha_s.ok_or_else(|| PlatformError::NoLatency { name: layer.name.clone() })
+}
+
+/// Costs of a rank from calibrated rates: a row that is swapped is passed over twice.
+fn calibrated(machine: &Machine, inside: &Layer) -> Result<RankCosts, PlatformError> {
+    let panel_s = coefficients(machine, RateKernel::Panel)?[0];
+    let copy_s = coefficients(machine, RateKernel::Swap)?[0] / (2.0 * WORD);
+    let message_s = inside.beta_s_per_word / WORD;
+    Ok(RankCosts {
+        cpus: 1,
+        spread: 0.0,
+        dgemm_mn_s: 0.0,
+        cache_bytes: 1.0,
+        panel_s: [panel_s; 2],
+        copy_s_per_byte: [copy_s; 2],
+        inside_s_per_byte: [message_s; 2],
+        pivot_s: latency_s(inside)?,
+        pivot_s_per_byte: message_s,
+    })
+}
+
 impl Platform {
+    /// The platform of a machine description, ranks of one thread.
+    ///
+    /// The innermost layer of several ranks is the node, the next one the network, whose rate is that of a node's link; with one
+    /// layer all ranks are in one node. Without `[timeline]` the panel, copies and pivots cost what the calibrated rates say, the
+    /// same from cache and from memory.
+    ///
+    /// # Errors
+    /// [`PlatformError`] naming what the description lacks.
+    pub fn new(machine: &Machine) -> Result<Self, PlatformError> {
+        let dgemm = coefficients(machine, RateKernel::Dgemm)?;
+        let mut layers = machine.layers.iter().filter(|layer| layer.ranks > 1);
+        let inside = layers.next().ok_or(PlatformError::NoLayer)?;
+        let between = layers.next().unwrap_or(inside);
+        let costs = match &machine.timeline {
+            Some(costs) => costs.clone(),
+            None => calibrated(machine, inside)?,
+        };
+        let platform = Self {
+            ranks_per_node: inside.ranks,
+            ranks_per_cpu: (inside.ranks / costs.cpus).max(1),
+            multiply_add_s: vec![dgemm[0]],
+            spread: costs.spread,
+            gemm: GemmTerms { mn_s: dgemm[1] + costs.dgemm_mn_s, mk_s: dgemm[2], nk_s: dgemm[3], call_s: dgemm[4] },
+            cache_bytes: costs.cache_bytes,
+            panel_s: Cached::from(costs.panel_s),
+            copy_s: Cached::from(costs.copy_s_per_byte),
+            inside: Link { latency_s: latency_s(inside)?, s_per_byte: Cached::from(costs.inside_s_per_byte) },
+            between: Link {
+                latency_s: latency_s(between)?,
+                s_per_byte: Cached::from([between.beta_s_per_word / WORD; 2]),
+            },
+            pivot_s: costs.pivot_s,
+            pivot_s_per_byte: costs.pivot_s_per_byte,
+        };
+        platform.check()?;
+        Ok(platform)
+    }
+
     /// Seconds per multiply–add of rank `rank`.
     ///
     /// # Panics
@@ -126,6 +219,7 @@ impl Platform {
     /// All that is no count and never negative, with its name.
     fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
+            ("spread", self.spread),
             ("gemm.mk_s", self.gemm.mk_s),
             ("gemm.nk_s", self.gemm.nk_s),
             ("gemm.call_s", self.gemm.call_s),
@@ -142,7 +236,6 @@ impl Platform {
             ("between.s_per_byte.far", self.between.s_per_byte.far),
             ("pivot_s", self.pivot_s),
             ("pivot_s_per_byte", self.pivot_s_per_byte),
-            ("concurrent_s_per_byte", self.concurrent_s_per_byte),
         ]
         .into_iter()
     }

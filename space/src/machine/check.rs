@@ -4,12 +4,14 @@
 
 use std::fmt::Display;
 
-use super::{Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, Rate, RateKernel};
+use super::{
+    Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, RankCosts, Rate, RateKernel,
+};
 
 /// Longest latency and time per word, in seconds.
-const MAX_S: f64 = 10.0;
+pub(super) const MAX_S: f64 = 10.0;
 /// Largest memory of a node: 1 EiB.
-const MAX_BYTES: u64 = 1 << 60;
+pub(super) const MAX_BYTES: u64 = 1 << 60;
 /// Smallest memory of a node: 1 MiB, below which the unit is wrong.
 const MIN_BYTES: u64 = 1 << 20;
 /// Largest number of nodes, cores, threads or ranks.
@@ -43,7 +45,8 @@ impl Machine {
         each("link", &self.links, |link, table| check_link(link, &self.nodes, table))?;
         each("measured", &self.measured, check_measured)?;
         self.accelerator.as_ref().map_or(Ok(()), check_accelerator)?;
-        self.offload.as_ref().map_or(Ok(()), check_offload)
+        self.offload.as_ref().map_or(Ok(()), check_offload)?;
+        self.timeline.as_ref().map_or(Ok(()), RankCosts::check)
     }
 }
 
@@ -177,10 +180,10 @@ fn check_accelerator(accelerator: &Accelerator) -> Result<(), MachineError> {
 }
 
 /// A table of the description, for messages.
-struct Table(String);
+pub(super) struct Table(pub(super) String);
 
 impl Table {
-    fn require(
+    pub(super) fn require(
         &self,
         holds: bool,
         key: &'static str,
@@ -194,15 +197,15 @@ impl Table {
         Err(MachineError::Value { table: self.0.clone(), key, wanted, found })
     }
 
-    fn count(&self, key: &'static str, value: usize) -> Result<(), MachineError> {
+    pub(super) fn count(&self, key: &'static str, value: usize) -> Result<(), MachineError> {
         self.require((1..=MAX_COUNT).contains(&value), key, format_args!("from 1 to {MAX_COUNT}"), value)
     }
 
-    fn real(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
+    pub(super) fn real(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
         self.require((0.0..=max).contains(&value), key, format_args!("a number from 0 to {max:e}"), value)
     }
 
-    fn above(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
+    pub(super) fn above(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
         let wanted = format_args!("a number above 0, at most {max:e}");
         self.require(value > 0.0 && value <= max, key, wanted, value)
     }

@@ -4,12 +4,14 @@ mod check;
 mod measured;
 mod phase;
 pub mod published;
+mod timeline;
 mod unit;
 
 use serde::{Deserialize, Serialize};
 
 pub use measured::Measured;
 pub use phase::{EnginePhase, PhaseRate};
+pub use timeline::RankCosts;
 
 /// Why a text is no machine description, or a description is none to work with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -91,6 +93,9 @@ pub struct Machine {
     /// How far the host's work hides behind the accelerators', for the overlap model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
+    /// What the timeline has to know beyond rates and layers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<RankCosts>,
     /// Runs of HPL that were measured there.
     #[serde(rename = "measured", default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,

@@ -30,6 +30,7 @@ macro_rules! published {
 /// All of them, by name.
 pub const ALL: &[Published] = published![
     "crusher",
+    "dahu",
     "ibm-x440",
     "isabella-hpc1",
     "isabella-hpc2",

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use space::machine::{
-    Accelerator, EnginePhase, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, Rate,
-    RateKernel, published,
+    Accelerator, EnginePhase, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, RankCosts,
+    Rate, RateKernel, published,
 };
 
 const EXAMPLE: &str = r#"
@@ -119,6 +119,23 @@ fn a_phase_with_a_wrong_form_is_named() {
     assert_eq!(phase("[1e-9]", "[1, 2]"), "[[phase]] 1: coefficients must be 2 values for this form, found 1");
     assert_eq!(phase("[1e-9, 0.0]", "[9, 2]"), "[[phase]] 1: n must be a pair smallest ≤ largest, found [9, 2]");
     assert!(phase("[0.0, 0.0]", "[1, 2]").contains("greater than 0 in one place"));
+}
+
+#[test]
+fn impossible_costs_of_a_rank_are_named() {
+    let text = published::find("dahu").unwrap().text;
+    let cases = [
+        ("cpus = 2", "cpus = 0", "[timeline]: cpus must be from 1 to 100000000, found 0"),
+        ("pivot_s = 13e-6", "pivot_s = -1.0", "[timeline]: pivot_s must be a number from 0 to 1e1, found -1"),
+        ("cache_bytes = 16e6", "cache_bytes = 0.0", "[timeline]: cache_bytes must be a number above 0"),
+        ("dgemm_mn_s = -4.17e-10", "dgemm_mn_s = nan", "[timeline]: dgemm_mn_s must be a number from -1e-6 to 1e-6"),
+        ("panel_s = [1e-10,", "panel_s = [inf,", "[timeline]: panel_s must be a number from 0"),
+    ];
+    for (good, bad, expected) in cases {
+        assert!(text.contains(good), "{good}");
+        let found = message(&text.replace(good, bad));
+        assert!(found.starts_with(expected), "{bad}: {found}");
+    }
 }
 
 #[test]
@@ -282,17 +299,30 @@ fn machine() -> impl Strategy<Value = Machine> {
     }));
     let offload = option::of((1e-3..1e9f64, 0.01..0.99f64))
         .prop_map(|known| known.map(|(steady_gflops, hidden_steps)| Offload { steady_gflops, hidden_steps }));
+    let timeline = option::of((1..9usize, 1e-12..1e-3f64)).prop_map(|known| {
+        known.map(|(cpus, cost)| RankCosts {
+            cpus,
+            spread: cost,
+            dgemm_mn_s: -1e-6 * cost,
+            cache_bytes: 1e9 * cost,
+            panel_s: [cost, 2.0 * cost],
+            copy_s_per_byte: [cost, 3.0 * cost],
+            inside_s_per_byte: [cost, 4.0 * cost],
+            pivot_s: cost,
+            pivot_s_per_byte: cost,
+        })
+    });
     let links = vec((0..4usize, 0..4usize, 0.0..1e3f64), 0..4);
     let rates = (vec(rate(), 0..4), vec(phase(), 0..4));
     let lists = (vec(node(), 1..4), rates, layers(), links, vec(measured(), 0..3));
-    (vec(text(), 4), lists, accelerator, offload).prop_map(
-        |(texts, (nodes, (rates, phases), layers, links, measured), accelerator, offload)| {
+    (vec(text(), 4), lists, accelerator, offload, timeline).prop_map(
+        |(texts, (nodes, (rates, phases), layers, links, measured), accelerator, offload, timeline)| {
             let name = |at: usize| nodes[at % nodes.len()].name.clone();
             let link = |(a, b, gbytes_per_s)| Link { nodes: [name(a), name(b)], gbytes_per_s };
             let links = links.into_iter().map(link).collect();
             let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
             let host = Host { name, cpu, origin, kernels };
-            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, measured }
+            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, timeline, measured }
         },
     )
 }

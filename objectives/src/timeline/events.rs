@@ -1,0 +1,61 @@
+//! The event simulation: every rank, every message, over windows of a run.
+//!
+//! Ranks do what Netlib's program does, one operation after the other: they exchange rows pair by pair, poll for the
+//! panel between messages and slabs, and forward it by sends that block ([`Profile::Netlib`]) or do not
+//! ([`Profile::Ours`]). A message goes when both ends are there, and waits for its turn on the links of both nodes.
+//! Three windows of [`WINDOW`] steps stand for the run, by Gauss–Legendre quadrature over the steps; a short run is simulated
+//! whole.
+//!
+//! This is the reference for [`recursion`](super::recursion), which lumps the rows of a column; the costs are
+//! the same. A look-ahead deeper than 1 is computed as 1.
+
+mod exchange;
+mod rank;
+mod window;
+
+use space::HplParams;
+
+use super::recursion::trsv_s;
+use super::{Platform, Profile};
+use window::Window;
+
+/// Steps of a window: [`WARM`] until the columns are as far apart as they get, then those that are counted.
+pub const WINDOW: usize = 50;
+
+/// Steps of a window before those that are counted.
+const WARM: usize = 18;
+
+/// Fewest steps of a run that is simulated by windows: with fewer the first would begin before the run.
+const LEAST_STEPS: usize = 310;
+
+/// Where the counted steps of a window are centred, as part of the steps, with their weights.
+const GAUSS: [(f64, f64); 3] = [(0.112_701_665, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_335, 5.0 / 18.0)];
+
+/// Predicted time of the run in seconds: factorization and back substitution.
+///
+/// # Panics
+/// When N, NB, P or Q is 0, or the platform fails its [check](Platform::check).
+pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+    let panels = hpl.n.div_ceil(hpl.nb);
+    if panels < LEAST_STEPS {
+        return whole_s(hpl, platform, profile);
+    }
+    let mut window = Window::new(hpl, platform, profile);
+    let mut mean_s = 0.0;
+    for (centre, weight) in GAUSS {
+        // The counted steps lie around the centre.
+        let first = (centre * panels as f64) as usize - usize::midpoint(WARM, WINDOW);
+        let ends = window.run(first..first + WINDOW);
+        mean_s += weight * (ends[WINDOW - 1] - ends[WARM - 1]) / (WINDOW - WARM) as f64;
+    }
+    mean_s * panels as f64 + trsv_s(hpl, platform)
+}
+
+/// The same, of every step.
+///
+/// # Panics
+/// As [`time_s`].
+pub fn whole_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+    let mut window = Window::new(hpl, platform, profile);
+    window.run(0..hpl.n.div_ceil(hpl.nb)).last().copied().unwrap_or_default() + trsv_s(hpl, platform)
+}

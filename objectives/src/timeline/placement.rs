@@ -1,0 +1,90 @@
+//! Where the ranks of a grid lie: which messages stay within a node.
+
+use space::{HplParams, Pmap};
+
+use super::Platform;
+
+/// How process rows and columns lie on nodes.
+///
+/// Nodes are filled with ranks in order. Where a row or a column does not end with a node, nodes differ; the
+/// numbers are then means over nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placement {
+    /// Whether one node holds all ranks.
+    pub one_node: bool,
+    /// Process rows of one process column on a node.
+    pub rows: f64,
+    /// Process columns of one process row on a node.
+    pub columns: f64,
+    /// Neighbouring columns between which no row leaves its node come in groups of this many.
+    together: usize,
+}
+
+impl Placement {
+    /// Placement of a run's grid.
+    pub(super) fn new(hpl: &HplParams, platform: &Platform) -> Self {
+        let (p, q, on_node) = (hpl.p, hpl.q, platform.ranks_per_node);
+        let node = on_node as f64;
+        if p * q <= on_node {
+            return Self { one_node: true, rows: p as f64, columns: q as f64, together: q };
+        }
+        match hpl.pmap {
+            Pmap::Row => Self {
+                one_node: false,
+                rows: (node / q as f64).max(1.0),
+                columns: node.min(q as f64),
+                together: if on_node % q == 0 { q } else { gcd(q, on_node) },
+            },
+            Pmap::Column => Self {
+                one_node: false,
+                rows: node.min(p as f64),
+                columns: (node / p as f64).max(1.0),
+                together: if on_node % p == 0 { on_node / p } else { 1 },
+            },
+        }
+    }
+
+    /// Whether no row's message from column `from` to column `to` leaves its node.
+    pub(super) fn inside(&self, from: usize, to: usize) -> bool {
+        self.one_node || from / self.together == to / self.together
+    }
+}
+
+/// Rank number at a place of the grid.
+pub(super) fn rank(hpl: &HplParams, row: usize, column: usize) -> usize {
+    match hpl.pmap {
+        Pmap::Row => row * hpl.q + column,
+        Pmap::Column => column * hpl.p + row,
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::tests::small_cluster;
+
+    /// Against counting the ranks of each node.
+    #[test]
+    fn messages_leave_a_node_where_ranks_do() {
+        for (p, q) in [(1, 7), (4, 8), (8, 4), (16, 2), (3, 10), (32, 1), (2, 2), (5, 6)] {
+            for pmap in [Pmap::Row, Pmap::Column] {
+                let hpl = HplParams { pmap, ..HplParams::baseline(1000, p, q) };
+                let platform = small_cluster(8);
+                let placement = Placement::new(&hpl, &platform);
+                let node = |row, column| platform.node(rank(&hpl, row, column));
+                for from in 0..q {
+                    for to in from + 1..q {
+                        let inside = (0..p).all(|row| node(row, from) == node(row, to));
+                        // Groups may be too careful where rows do not end with nodes, never too bold.
+                        assert!(inside || !placement.inside(from, to), "{p}×{q} {pmap:?}: {from} to {to}");
+                    }
+                }
+                assert_eq!(placement.one_node, p * q <= 8);
+            }
+        }
+    }
+}

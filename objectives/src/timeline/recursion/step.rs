@@ -1,0 +1,296 @@
+//! One step of the recursion.
+
+use super::Run;
+use super::{long, ring};
+use crate::timeline::Step;
+use crate::timeline::costs::WORD;
+use crate::timeline::shape::Trailing;
+
+/// Local sizes of an update.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// Most rows.
+    pub rows: f64,
+    /// Columns of each process column.
+    pub cols: Trailing,
+    /// Columns of the panel.
+    pub k: f64,
+    /// What a call costs for these rows.
+    pub pack_s: f64,
+}
+
+impl Run<'_> {
+    /// Step without look-ahead: panel, broadcast, row exchange, update.
+    pub(super) fn step(&mut self, k: usize) -> Step {
+        let before = self.sum();
+        let (owner, rows) = (k % self.hpl.q, self.rows.trailing(k).most());
+        let fact_s = self.costs.fact_s(rows);
+        let bytes = self.costs.message_bytes(rows);
+        self.clock[owner] += fact_s;
+        if ring(self.hpl.bcast, self.hpl.q).is_some() {
+            self.ring_waited_for(owner, bytes);
+        } else {
+            self.long_broadcast(owner, bytes);
+        }
+        let arrived: f64 = self.ready.iter().sum();
+        let sizes = self.sizes(k, k + 1);
+        self.exchange_rows(&sizes);
+        let swapped: f64 = self.swapped.iter().sum();
+        for c in 0..self.hpl.q {
+            self.clock[c] = self.swapped[c] + self.update_s(c, &sizes);
+        }
+        self.phases(before, fact_s, arrived, swapped)
+    }
+
+    /// Panel 0 of a run with look-ahead: nothing to do beside.
+    pub(super) fn first_panel(&mut self) -> Step {
+        let rows = self.rows.trailing(0).most();
+        let fact_s = self.costs.fact_s(rows);
+        self.clock[0] += fact_s;
+        let bytes = self.costs.message_bytes(rows);
+        if ring(self.hpl.bcast, self.hpl.q).is_some() {
+            self.ring_waited_for(0, bytes);
+        } else {
+            self.long_broadcast(0, bytes);
+        }
+        self.clock.copy_from_slice(&self.ready);
+        let q = self.hpl.q as f64;
+        let lbcast_s = (self.sum() - fact_s) / q;
+        Step { fact_s: fact_s / q, lbcast_s, end_s: self.now_s(), ..Step::default() }
+    }
+
+    /// Step with look-ahead: panel k is factored and sent while panel k − 1 updates.
+    pub(super) fn step_ahead(&mut self, k: usize) -> Step {
+        let before = self.sum();
+        let (owner, q) = (k % self.hpl.q, self.hpl.q);
+        let rows = self.rows.trailing(k).most();
+        let sizes = self.sizes(k - 1, k + 1);
+        // The owner's column gets ready first, alone on the link.
+        let (nb, exchange) = (self.cols.len(k) as f64, self.exchange(self.cols.len(k) as f64));
+        let u = WORD * sizes.k * nb;
+        let alone = exchange.link_s(&self.costs, u) + exchange.solo_s(&self.costs, u);
+        let early = sizes.pack_s + self.columns_s(owner, &sizes, nb);
+        let fact_s = self.costs.fact_s(rows);
+        self.clock[owner] += alone + early + fact_s;
+        let bytes = self.costs.message_bytes(rows);
+        if ring(self.hpl.bcast, self.hpl.q).is_some() {
+            return self.ring_beside(owner, bytes, &sizes, [before, fact_s, alone]);
+        }
+        self.long_broadcast(owner, bytes);
+        let arrived: f64 = self.ready.iter().sum();
+        self.exchange_rows(&sizes);
+        let swapped: f64 = self.swapped.iter().sum();
+        for c in 0..q {
+            self.clock[c] = self.swapped[c] + self.update_s(c, &sizes);
+        }
+        // What the owner did early counts where it belongs.
+        self.phases(before, fact_s, arrived - alone - early, swapped - early)
+    }
+
+    /// The last update of a run with look-ahead, of b alone.
+    pub(super) fn finish(&mut self) {
+        let sizes = self.sizes(self.panels - 1, self.panels);
+        self.ready.copy_from_slice(&self.clock);
+        self.exchange_rows(&sizes);
+        for c in 0..self.hpl.q {
+            self.clock[c] = self.swapped[c] + self.update_s(c, &sizes);
+        }
+    }
+
+    /// A panel along rings while nobody does anything else: sets `ready`.
+    fn ring_waited_for(&mut self, owner: usize, bytes: f64) {
+        let q = self.hpl.q;
+        let ring = ring(self.hpl.bcast, q).expect("a ring");
+        self.ready.copy_from_slice(&self.clock);
+        for position in 1..q {
+            let parent = at(owner, ring.parent(position, q).expect("all but the root have a parent"), q);
+            let child = at(owner, position, q);
+            let arrival = self.ready[parent].max(self.clock[child]) + self.costs.hop_s(parent, child, bytes);
+            self.ready[child] = arrival;
+            self.ready[parent] = arrival;
+        }
+    }
+
+    /// A panel spread in pieces, then rolled: who takes part waits for all others. Sets `ready`.
+    fn long_broadcast(&mut self, owner: usize, bytes: f64) {
+        let q = self.hpl.q;
+        let next = at(owner, 1, q);
+        let mut start = self.clock[owner];
+        let relieved = self.hpl.bcast == space::Bcast::LongM;
+        if relieved {
+            start = start.max(self.clock[next]) + self.costs.hop_s(owner, next, bytes);
+        }
+        let members = if relieved { q - 1 } else { q };
+        let others = (0..q).filter(|&c| !(relieved && c == next));
+        let met = others.fold(start, |met, c| met.max(self.clock[c])) + self.costs.long_s(members, bytes);
+        self.ready.fill(met);
+        if relieved {
+            self.ready[next] = start;
+        }
+    }
+
+    /// The row exchange of all columns from `ready` on: sets `swapped`.
+    fn exchange_rows(&mut self, sizes: &Sizes) {
+        let q = self.hpl.q;
+        if self.hpl.p == 1 {
+            // Rows change places within the rank.
+            for c in 0..q {
+                let u = WORD * sizes.k * sizes.cols.of(c, q);
+                self.swapped[c] = self.ready[c] + self.costs.rows_copied_s(u);
+            }
+            return;
+        }
+        for start in (0..q).step_by(self.shared) {
+            let end = (start + self.shared).min(q);
+            sort_nearly_sorted(&mut self.order[start..end], &self.ready);
+            let mut free = 0.0f64;
+            for at in start..end {
+                let c = self.order[at];
+                let n = sizes.cols.of(c, q);
+                let (exchange, u) = (self.exchange(n), WORD * sizes.k * n);
+                free = free.max(self.ready[c]) + self.load * exchange.link_s(&self.costs, u);
+                self.swapped[c] = free + if n > 0.0 { exchange.solo_s(&self.costs, u) } else { 0.0 };
+            }
+        }
+    }
+
+    /// A panel on its way along rings while the columns exchange rows and update.
+    ///
+    /// `ready` becomes the moment at which a column is free to send: it has the panel, and its earlier copies have left.
+    fn ring_beside(&mut self, owner: usize, bytes: f64, sizes: &Sizes, [before, fact_s, alone]: [f64; 3]) -> Step {
+        let q = self.hpl.q;
+        let ring = ring(self.hpl.bcast, q).expect("a ring");
+        self.ready.copy_from_slice(&self.clock);
+        self.exchange_rows(sizes);
+        let (mut rs_s, mut update_s) = (alone, 0.0);
+        for position in 0..q {
+            let c = at(owner, position, q);
+            let (start, work) = (self.clock[c], Work::of(self, c, sizes));
+            let (mut seen, mut calls) = (start, work.calls(0.0));
+            if position > 0 {
+                let parent = at(owner, ring.parent(position, q).expect("all but the root have a parent"), q);
+                (seen, calls) = work.polled(start, self.ready[parent]);
+                let hop_s = self.costs.hop_s(parent, c, bytes);
+                self.ready[c] = seen + hop_s;
+                if self.blocking {
+                    self.ready[parent] = seen + hop_s;
+                } else {
+                    self.ready[parent] += hop_s;
+                }
+            }
+            rs_s += work.exchange_s;
+            update_s += work.update_s(calls);
+            // The end of the step, were there no panel to receive and pass on.
+            self.clock[c] = start + work.exchange_s + work.update_s(calls);
+            self.swapped[c] = seen;
+        }
+        for c in 0..q {
+            let away = if self.blocking || c == owner { self.ready[c] - self.swapped[c] } else { 0.0 };
+            self.clock[c] = (self.clock[c] + away).max(self.ready[c]) + self.imbalance_s(c, sizes);
+        }
+        let q = q as f64;
+        let lbcast_s = (self.sum() - before - fact_s - rs_s - update_s) / q;
+        Step { fact_s: fact_s / q, lbcast_s, rs_s: rs_s / q, update_s: update_s / q, end_s: self.now_s() }
+    }
+
+    /// What a column loses when a forward that blocks meets the roll of its rows: rows of unequal speed then wait for
+    /// each other twice, in the panel's ring and in the roll.
+    fn imbalance_s(&self, column: usize, sizes: &Sizes) -> f64 {
+        let n = sizes.cols.of(column, self.hpl.q);
+        if !self.blocking || self.hpl.p == 1 || !long(self.hpl.swap, n) {
+            return 0.0;
+        }
+        let class = self.speeds.class(column);
+        (self.slowness * self.speeds.slowest(class) - self.speeds.median(class)) * sizes.rows * n * sizes.k
+    }
+
+    /// Update of a whole column by one call.
+    fn update_s(&self, column: usize, sizes: &Sizes) -> f64 {
+        let n = sizes.cols.of(column, self.hpl.q);
+        if n > 0.0 { sizes.pack_s + self.columns_s(column, sizes, n) } else { 0.0 }
+    }
+
+    /// Update of `n` columns beyond what a call costs.
+    fn columns_s(&self, column: usize, sizes: &Sizes, n: f64) -> f64 {
+        let class = self.speeds.class(column);
+        self.costs.update_s(self.speeds.slowest(class), self.product_s[class], sizes.rows, n)
+    }
+
+    fn sum(&self) -> f64 {
+        self.clock.iter().sum()
+    }
+
+    /// The step that has ended, from sums over columns of its moments.
+    fn phases(&self, before: f64, fact_s: f64, arrived: f64, swapped: f64) -> Step {
+        let q = self.hpl.q as f64;
+        Step {
+            fact_s: fact_s / q,
+            lbcast_s: (arrived - before - fact_s) / q,
+            rs_s: (swapped - arrived) / q,
+            update_s: (self.sum() - swapped) / q,
+            end_s: self.now_s(),
+        }
+    }
+}
+
+/// What a column has to do in a step with look-ahead, beside the panel that comes along.
+struct Work {
+    exchange_s: f64,
+    /// Update of all columns, beyond what a call costs.
+    columns_s: f64,
+    /// Update of NB columns by a call of its own.
+    slab_s: f64,
+    /// Slabs of the whole update.
+    slabs: f64,
+    call_s: f64,
+}
+
+impl Work {
+    fn of(run: &Run, column: usize, sizes: &Sizes) -> Self {
+        let (n, width) = (sizes.cols.of(column, run.hpl.q), run.costs.nb);
+        let columns_s = run.columns_s(column, sizes, n);
+        let slabs = (n / width).ceil();
+        let slab_s = if slabs > 0.0 { columns_s / n * width + sizes.pack_s } else { 0.0 };
+        Self { exchange_s: run.swapped[column] - run.clock[column], columns_s, slab_s, slabs, call_s: sizes.pack_s }
+    }
+
+    /// Calls of the update when the panel was seen after `slabs` of them: the rest is done at once.
+    fn calls(&self, slabs: f64) -> f64 {
+        (slabs + 1.0).min(self.slabs)
+    }
+
+    fn update_s(&self, calls: f64) -> f64 {
+        self.columns_s + calls * self.call_s
+    }
+
+    /// When a column that starts at `start` sees a panel that is offered at `offered`, with the calls of its update.
+    fn polled(&self, start: f64, offered: f64) -> (f64, f64) {
+        let exchanged = start + self.exchange_s;
+        if offered <= exchanged {
+            return (offered.max(start), self.calls(0.0));
+        }
+        let slabs = ((offered - exchanged) / self.slab_s).ceil();
+        if slabs < self.slabs {
+            (exchanged + slabs * self.slab_s, self.calls(slabs))
+        } else {
+            (offered.max(exchanged + self.update_s(self.slabs)), self.slabs)
+        }
+    }
+}
+
+/// Column `position` places after `owner`.
+fn at(owner: usize, position: usize, q: usize) -> usize {
+    let column = owner + position;
+    if column < q { column } else { column - q }
+}
+
+/// Sorts columns by a moment that is almost in the order of the step before.
+fn sort_nearly_sorted(columns: &mut [usize], moment: &[f64]) {
+    for i in 1..columns.len() {
+        let mut j = i;
+        while j > 0 && moment[columns[j]] < moment[columns[j - 1]] {
+            columns.swap(j, j - 1);
+            j -= 1;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The row exchange of one process column, as the node's link and the rank itself see it.
+
+use space::Swap;
+
+use super::costs::Costs;
+
+/// What an exchange costs per byte of U, with what it costs at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    /// Bytes over the busiest node's link, per byte of U of one column.
+    link_share: f64,
+    /// Bytes exchanged within the node, per byte of U.
+    inside_share: f64,
+    /// Seconds whatever the size.
+    latency_s: f64,
+}
+
+impl Rows {
+    /// The exchange by `swap` (mix already resolved, see [`long`]) over the run's process rows.
+    pub(super) fn new(costs: &Costs, long: bool) -> Self {
+        let (p, placement) = (costs.p, &costs.placement);
+        if p == 1 {
+            return Self { link_share: 0.0, inside_share: 0.0, latency_s: 0.0 };
+        }
+        let (inside, between) = (costs.platform.inside.latency_s, costs.platform.between.latency_s);
+        let rounds = p.next_power_of_two().trailing_zeros() as f64;
+        if placement.one_node {
+            let shares = if long { 2.0 } else { rounds };
+            let messages = if long { rounds + (p - 1) as f64 } else { rounds };
+            return Self { link_share: 0.0, inside_share: shares, latency_s: messages * inside };
+        }
+        if long {
+            return Self { link_share: 2.0, inside_share: 0.0, latency_s: (rounds + (p - 1) as f64) * between };
+        }
+        let rr = placement.rows;
+        let (mut link_share, mut inside_share, mut latency_s) = (0.0, 0.0, 0.0);
+        let mut distance = 1;
+        while distance < p {
+            let d = distance as f64;
+            if d >= rr {
+                link_share += rr;
+                latency_s += between;
+            } else {
+                link_share += d / rr * d;
+                inside_share += 1.0 - d / rr;
+                latency_s += inside;
+            }
+            distance *= 2;
+        }
+        if !p.is_power_of_two() {
+            link_share += 1.0 + rr;
+        }
+        Self { link_share, inside_share, latency_s }
+    }
+
+    /// Seconds on the node's link for `bytes` of U.
+    pub(super) fn link_s(&self, costs: &Costs, bytes: f64) -> f64 {
+        self.link_share * bytes * costs.platform.between.s_per_byte.near
+    }
+
+    /// Seconds of the rank itself: rows gathered and put in place, and what stays within the node.
+    pub(super) fn solo_s(&self, costs: &Costs, bytes: f64) -> f64 {
+        let inside = self.inside_share * costs.per_unit(costs.platform.inside.s_per_byte, bytes);
+        self.latency_s + bytes * inside + costs.rows_copied_s(bytes)
+    }
+}
+
+/// Whether `n` columns are exchanged by spread and roll.
+pub(super) fn long(swap: Swap, n: f64) -> bool {
+    match swap {
+        Swap::BinExch => false,
+        Swap::Long => true,
+        Swap::Mix { threshold } => n > threshold as f64,
+    }
+}

@@ -1,0 +1,91 @@
+//! Local sizes of a block-cyclic dimension, in closed form.
+
+/// `n` indices in blocks of `nb`, dealt to `procs` processes in turn, as one dimension of HPL's matrix.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deal {
+    /// Number of indices.
+    pub n: usize,
+    /// Length of every block but the last.
+    pub nb: usize,
+    /// Processes.
+    pub procs: usize,
+}
+
+/// What processes own of the indices from some block on.
+///
+/// Counted cyclically from the owner of the first block, the first `ahead` processes own `more` indices each,
+/// the others `less`; only the owner of a short last block owns fewer, which is left out where others own as much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Trailing {
+    /// Owner of the first block.
+    pub first: usize,
+    /// How many processes have one block more than the others.
+    pub ahead: usize,
+    /// Indices of those.
+    pub more: f64,
+    /// Indices of the others.
+    pub less: f64,
+}
+
+impl Trailing {
+    /// Indices of process `proc` of `procs`.
+    pub(super) fn of(&self, proc: usize, procs: usize) -> f64 {
+        let distance = if proc >= self.first { proc - self.first } else { proc + procs - self.first };
+        if distance < self.ahead { self.more } else { self.less }
+    }
+
+    /// The most that a process owns.
+    pub(super) fn most(&self) -> f64 {
+        if self.ahead > 0 { self.more } else { self.less }
+    }
+}
+
+impl Deal {
+    /// Number of blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.n.div_ceil(self.nb)
+    }
+
+    /// Indices of block `block`.
+    pub(super) fn len(&self, block: usize) -> usize {
+        self.n.saturating_sub(block * self.nb).min(self.nb)
+    }
+
+    /// What is owned of the blocks from `block` on.
+    pub(super) fn trailing(&self, block: usize) -> Trailing {
+        let left = self.blocks().saturating_sub(block);
+        let (rounds, ahead) = (left / self.procs, left % self.procs);
+        let missing = if left == 0 { 0 } else { self.nb - self.len(self.blocks() - 1) };
+        // One process ahead of all owns the short block; with none ahead the last does, alone only when it is one.
+        let short = |alone: bool| if alone { missing } else { 0 };
+        let more = (rounds + 1) * self.nb - short(ahead == 1);
+        let less = rounds * self.nb - short(self.procs == 1 && left > 0);
+        Trailing { first: block % self.procs, ahead, more: more as f64, less: less as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hpl::layout::Axis;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The closed form is what the engine's table says, but for the owner of a short last block.
+        #[test]
+        fn trailing_sizes_are_those_of_the_layout(n in 1..400usize, nb in 1..40usize, procs in 1..9usize, at in 0..400usize) {
+            let deal = Deal { n, nb, procs };
+            let axis = Axis::block_cyclic(n, nb, procs);
+            let block = at % (deal.blocks() + 1);
+            let trailing = deal.trailing(block);
+            let exact = |proc| (axis.local_len(proc) - axis.local_from(proc, n.min(block * nb))) as f64;
+            let most = (0..procs).map(exact).fold(0.0, f64::max);
+            prop_assert_eq!(trailing.most(), most);
+            for proc in 0..procs {
+                let over = trailing.of(proc, procs) - exact(proc);
+                prop_assert!((0.0..nb as f64).contains(&over), "process {}: {} too many", proc, over);
+            }
+        }
+    }
+}
