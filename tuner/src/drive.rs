@@ -29,8 +29,9 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
 
-/// Share of the work after which a run is judged by its progress.
-const JUDGED_FROM: f64 = 0.1;
+/// Shares of the work between which a run is judged by its progress: before it says little, after it the end is near, and a
+/// whole result worth more.
+const JUDGED: std::ops::Range<f64> = 0.1..0.7;
 
 /// A run is ended early when its mean rate is below this part of the best run's at the same share of the work.
 const HOPELESS: f64 = 0.95;
@@ -255,7 +256,7 @@ impl Rival {
     /// Why a run that has come so far is not worth its end, if it is not.
     fn beats(&self, running: &[Trace]) -> Option<Failure> {
         let (ratio, flops) = ratio(running, &self.trace)?;
-        (flops >= JUDGED_FROM && ratio < HOPELESS).then_some(Failure::Beaten {
+        (JUDGED.contains(&flops) && ratio < HOPELESS).then_some(Failure::Beaten {
             done_percent: 100.0 * flops,
             estimated_rate_gflops: ratio * self.rate_gflops,
             best_rate_gflops: self.rate_gflops,
@@ -296,6 +297,7 @@ mod tests {
         let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
         assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");
         assert_eq!(rival.beats(&trace(&[(0.5, 106.0)])), None, "within the margin");
+        assert_eq!(rival.beats(&trace(&[(0.9, 60.0)])), None, "nearly done");
         let Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) = rival.beats(&trace(&[(0.5, 88.0)]))
         else {
             panic!("not ended");

@@ -348,9 +348,8 @@ fn plan(
         domain.points().len(),
         prior::distinct(domain, prior)
     ));
-    let fastest = prior::fastest(domain, prior);
     let cost = CostEstimate::new(store.rows(), predictor);
-    let whole_s = cost.at_most(&fastest, Extent::Whole);
+    let whole_s = cost.at_most(baseline, Extent::Whole);
     let kept_s = match session.search_by {
         Extent::Whole => whole_s,
         Extent::Windows => whole_s.min(FINAL_SHARE * budget.total_s()),
@@ -359,7 +358,7 @@ fn plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        trial_s: cost.of(&fastest, session.search_by),
+        trial_s: cost.of(baseline, session.search_by),
     };
     progress.line(&forecast.sentence());
     if session.engine == Session::OURS {

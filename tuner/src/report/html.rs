@@ -8,7 +8,7 @@ use objectives::real::Extent;
 use super::svg::{Plot, Point};
 use super::{
     Exports, Score, Summary, certainty, digits, estimated, failures, limit_of_n, spread, steadiness, telling_columns,
-    words,
+    words_of,
 };
 use crate::record::Row;
 
@@ -166,7 +166,7 @@ fn label(row: &Row, rate: f64) -> String {
 
 fn best(summary: &Summary, exports: Option<&Exports>) -> String {
     let Some(best) = &summary.best else { return String::new() };
-    let words: Vec<String> = words(&best.candidate)
+    let words: Vec<String> = words_of(summary, &best.candidate)
         .iter()
         .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
         .collect();

@@ -19,6 +19,7 @@ pub use export::Exports;
 pub use summary::{Estimate, Score, Summary};
 
 use crate::record::Fidelity;
+use crate::session::Session;
 
 /// A candidate in words, as HPL names them, most important first.
 fn words(candidate: &Candidate) -> Vec<(String, String)> {
@@ -52,8 +53,15 @@ fn words(candidate: &Candidate) -> Vec<(String, String)> {
     let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
     // What our engine has beside HPL.dat, or the other one.
     let ours = [("huge pages", yes_no(engine.huge_pages)), ("kernels", engine.kernels.to_string())];
-    let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter().filter(|_| engine.extra.is_empty());
+    let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter();
     hpl_words.chain(ours).chain(engine.extra.clone()).collect()
+}
+
+/// The words of the best candidate that its engine obeys: huge pages and kernels are our engine's.
+fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String, String)> {
+    let ours = summary.session.engine == Session::OURS;
+    let words = words(candidate).into_iter();
+    words.filter(|(name, _)| ours || !["huge pages", "kernels"].contains(&name.as_str())).collect()
 }
 
 /// Columns of a table of candidates: NB, P and Q, then whatever differs between them.

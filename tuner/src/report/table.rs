@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     Score, Summary, certainty, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
-    telling_columns, words,
+    telling_columns, words_of,
 };
 
 /// The summary as plain text of at most about 100 columns, one line feed at its end.
@@ -18,7 +18,7 @@ pub fn summary(summary: &Summary) -> String {
         None => line("Best", "none: no trial passed its residual".to_owned()),
         Some(best) => {
             line("Best", score(best));
-            let words = words(&best.candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
+            let words = words_of(summary, &best.candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
             wrapped(words, 86).into_iter().for_each(|words| line("", words));
         }
     }
