@@ -177,7 +177,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     let dat = hpl_dat(folder.path(), 400, 16, 1, 2);
     let (dat, weights) = (dat.to_str().unwrap(), at("w.toml"));
     let text = printed(&["weights", "--measure", dat, "--engine-params", &engine, "--out", &weights]);
-    assert!(text.contains("kept") && text.contains("predicted from windows"), "{text}");
+    assert!(text.contains("kept") && text.contains("by the windows"), "{text}");
     let columns = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap().columns;
     assert!((columns.iter().map(|share| share.get()).sum::<f64>() - 1.0).abs() < 1e-9 && columns.len() == 2);
     let run = ["run", "--dat", dat, "--engine-params", &engine, "--weights", &weights];

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use hpl::balance::weights::WeightSearch;
+use hpl::layout::Layout;
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
-use hpl::windows::Windows;
+use hpl::windows::{Window, Windows};
+use objectives::outliers::summary;
 use space::params::Pmap;
 use space::weights_file::WeightsFile;
 use space::{Candidate, Share, WindowsResult};
@@ -15,8 +17,12 @@ use crate::commands::run::{read_dat, read_params, single};
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
 
-/// Most measurements for one axis.
-const MOST: usize = 14;
+/// Most weights that are tried along one axis.
+const MOST: usize = 12;
+/// Measurements of the same weights.
+const REPEATS: usize = 3;
+/// A run below this time is measured as a whole, in seconds.
+const SHORT_S: f64 = 3.0;
 
 /// One dimension of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,36 +67,59 @@ fn search(
     threshold: f64,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let blocks = candidate.hpl.n.div_ceil(candidate.hpl.nb);
-    let mut search = WeightSearch::new(vec![1.0 / ranks as f64; ranks], blocks);
+    let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
+    let mut search = WeightSearch::new(vec![1.0 / ranks as f64; ranks], steps);
     let name = if along == Along::Rows { "rows" } else { "columns" };
-    writeln!(out, "{:<14}{:<40}{:<40}whole run [GFLOP/s]", name, "weights", "computing in the windows [s]")?;
+    writeln!(out, "{name:<10}{:<34}{:<34}GFLOP/s by the windows", "weights", "computing [s]")?;
+    let mut windows = Windows::Auto;
     for _ in 0..MOST {
         set(candidate, along, search.weights())?;
-        let options = RunOptions { threshold, force: false, watch: &() };
-        let result = measure_candidate(candidate, &Windows::Auto, &options).map_err(bad_input)?;
-        if !result.passed {
-            return Err(anyhow::anyhow!("a window left a wrong matrix; the kernels cannot be trusted"));
+        let mut seen = measure(candidate, along, &windows, threshold)?;
+        if windows == Windows::Auto && seen.whole_s < SHORT_S {
+            // All steps of a short run say more than a few, and take no time.
+            windows = Windows::These(vec![Window { first: 0, steps }]);
+            seen = measure(candidate, along, &windows, threshold)?;
         }
-        let times = computing(&result, along, ranks);
-        let line = |values: &[f64]| values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(" ");
-        writeln!(
-            out,
-            "{:<14}{:<40}{:<40}{:.2} predicted from windows",
-            "",
-            line(search.weights()),
-            line(&times),
-            result.predicted_rate_gflops
-        )?;
+        let rate = space::flops::rate_gflops(candidate.hpl.n, seen.whole_s);
+        writeln!(out, "{:<10}{:<34}{:<34}{rate:.2}", "", line(search.weights()), line(&seen.compute_s))?;
         out.flush()?;
-        search.observe(&times, result.predicted_time_s);
+        search.observe(&seen.compute_s, seen.whole_s);
         if search.settled() {
             break;
         }
     }
     let best = search.best().to_vec();
-    writeln!(out, "{:<14}{}", "kept", best.iter().map(|w| format!("{w:.4}")).collect::<Vec<_>>().join(" "))?;
+    writeln!(out, "{:<10}{}", "kept", line(&best))?;
     set(candidate, along, &best)
+}
+
+fn line(values: &[f64]) -> String {
+    values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(" ")
+}
+
+/// What a run with some weights takes.
+struct Seen {
+    /// Computing of each process row or column in the windows, in seconds, as if it had exactly its share of the work.
+    compute_s: Vec<f64>,
+    /// The whole run in seconds, as the windows predict it.
+    whole_s: f64,
+}
+
+/// Medians of some measurements of the same windows.
+fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f64) -> anyhow::Result<Seen> {
+    let options = RunOptions { threshold, force: false, watch: &() };
+    let (mut whole, mut compute) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let result = measure_candidate(candidate, windows, &options).map_err(bad_input)?;
+        if !result.passed {
+            return Err(anyhow::anyhow!("a window left a wrong matrix; the kernels cannot be trusted"));
+        }
+        whole.push(result.predicted_time_s);
+        compute.push(computing(&result, along));
+    }
+    let median = |of: &dyn Fn(usize) -> f64| summary(&(0..REPEATS).map(of).collect::<Vec<_>>()).median;
+    let compute_s = (0..compute[0].len()).map(|at| median(&|repeat| compute[repeat][at])).collect();
+    Ok(Seen { compute_s, whole_s: median(&|repeat| whole[repeat]) })
 }
 
 fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Result<()> {
@@ -102,15 +131,20 @@ fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Resu
     Ok(())
 }
 
-/// Computing time of the slowest rank of each process row or column, in seconds: updates, and with one process row the
-/// panels, whose time holds no waiting then.
-fn computing(result: &WindowsResult, along: Along, ranks: usize) -> Vec<f64> {
+/// Time that the updates of the slowest rank of each process row or column take, in seconds, scaled from the blocks that
+/// it had in the windows to its share of the work: few blocks are rarely dealt as the shares say.
+fn computing(result: &WindowsResult, along: Along) -> Vec<f64> {
     let hpl = &result.candidate.hpl;
+    let layout = Layout::of(hpl, &result.candidate.engine.weights);
+    let (axis, weights) = match along {
+        Along::Rows => (&layout.rows, &result.candidate.engine.weights.rows),
+        Along::Columns => (&layout.cols, &result.candidate.engine.weights.columns),
+    };
+    let mut slowest = vec![0.0_f64; axis.procs()];
     let mut of_rank = vec![0.0; hpl.ranks()];
     for phase in &result.phases {
-        of_rank[phase.rank as usize] += phase.update_s + if hpl.p == 1 { phase.fact_s } else { 0.0 };
+        of_rank[phase.rank as usize] += phase.update_s;
     }
-    let mut slowest = vec![0.0_f64; ranks];
     for (rank, &time_s) in of_rank.iter().enumerate() {
         let (row, column) = match hpl.pmap {
             Pmap::Row => (rank / hpl.q, rank % hpl.q),
@@ -119,5 +153,16 @@ fn computing(result: &WindowsResult, along: Along, ranks: usize) -> Vec<f64> {
         let at = if along == Along::Rows { row } else { column };
         slowest[at] = slowest[at].max(time_s);
     }
-    slowest
+    let mut work = vec![0.0; axis.procs()];
+    for step in result.windows.iter().flat_map(|window| window.first..window.first + window.steps) {
+        let end = ((step + 1) * hpl.nb).min(hpl.n);
+        for (at, work) in work.iter_mut().enumerate() {
+            *work += (hpl.n - end) as f64 * (axis.local_len(at) - axis.local_from(at, end)) as f64;
+        }
+    }
+    let (all, shares): (f64, f64) = (work.iter().sum(), weights.iter().map(|weight| weight.get()).sum());
+    let scaled = |((time_s, work), weight): ((&f64, &f64), &Share)| {
+        if *work > 0.0 { time_s * weight.get() / shares * all / work } else { 0.0 }
+    };
+    slowest.iter().zip(&work).zip(weights).map(scaled).collect()
 }
