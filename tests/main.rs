@@ -11,6 +11,7 @@ mod mpi;
 mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;
+mod predict;
 mod program;
 mod run;
 mod tune;

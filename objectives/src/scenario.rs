@@ -72,6 +72,8 @@ pub struct Choices {
     pub rank_gflops: Option<f64>,
     /// Seconds per message of the layers whose latency the description does not state.
     pub alpha_s: Option<f64>,
+    /// GB/s of one link that joins all ranks, where the description states no layer.
+    pub link_gbytes_per_s: Option<f64>,
 }
 
 impl Default for Choices {
@@ -85,6 +87,7 @@ impl Default for Choices {
             round_n: false,
             rank_gflops: None,
             alpha_s: None,
+            link_gbytes_per_s: None,
         }
     }
 }
@@ -218,6 +221,10 @@ pub(crate) fn layers(
     if let Some(accelerator) = &machine.accelerator {
         layers.push(mcl::accelerator(accelerator, choices.memory).1);
     }
+    if run.ranks() > 1 && machine.layers.iter().all(|layer| layer.ranks == 1) {
+        layers.push(link(model, run, placement, choices)?);
+        return Ok(layers);
+    }
     let mut joined = 1;
     for (index, layer) in machine.layers.iter().enumerate() {
         let ranks = placement.joined(layer.ranks).min(run.ranks());
@@ -233,11 +240,6 @@ pub(crate) fn layers(
         })?;
         layers.push(McLayer { ranks, ..McLayer::of(layer, alpha_s) });
     }
-    if run.ranks() > 1 && machine.layers.iter().all(|layer| layer.ranks == 1) {
-        let what = format!("a [[layer]] that joins {} ranks", run.ranks());
-        let way_out = "state name, ranks, alpha_s and beta_s_per_word in a copy of the file";
-        return Err(ScenarioError::Missing { model, what, way_out });
-    }
     if joined < run.ranks() {
         return Err(ScenarioError::Layers { joined, ranks: run.ranks() });
     }
@@ -251,6 +253,20 @@ pub(crate) fn layers(
             .collect();
     }
     Ok(layers)
+}
+
+/// The one layer of a description that states none: the user's, else the link of the slowest node.
+fn link(model: &'static str, run: &Run, placement: &Placement, choices: &Choices) -> Result<McLayer, ScenarioError> {
+    let missing = |what: String, way_out| ScenarioError::Missing { model, what, way_out };
+    let slowest = placement.groups.iter().map(|group| group.node.link_gbytes_per_s).reduce(f64::min);
+    let gbytes_per_s = choices.link_gbytes_per_s.or(slowest.filter(|rate| *rate > 0.0)).ok_or_else(|| {
+        let what = format!("a [[layer]] that joins {} ranks", run.ranks());
+        missing(what, "give --link and --alpha, or state its alpha_s and beta_s_per_word in a copy of the file")
+    })?;
+    let alpha_s = choices.alpha_s.ok_or_else(|| {
+        missing("the latency of the link that joins the ranks".to_owned(), "give --alpha, in seconds per message")
+    })?;
+    Ok(McLayer { name: "link".to_owned(), ranks: run.ranks(), alpha_s, beta_s: 8e-9 / gbytes_per_s })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
 pub mod balance;
+pub mod predict;
 pub mod survey;
 pub mod weights;
 
@@ -13,6 +14,7 @@ use hpl::windows::Windows;
 use space::KernelChoice;
 
 use self::balance::BalanceArgs;
+use self::predict::{MachinesArgs, PredictArgs};
 use self::survey::SurveyArgs;
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
@@ -42,6 +44,10 @@ pub enum Command {
     Run(RunArgs),
     /// Measure this machine's kernel and message rates into machine.toml
     Calibrate(CalibrateArgs),
+    /// Predict a run on a described machine, with its breakdown and pictures
+    Predict(PredictArgs),
+    /// List the published machine descriptions that come with the program
+    Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape

@@ -26,6 +26,8 @@ pub struct Placement<'a> {
     pub ranks_per_node: usize,
     /// Ranks of one thread on the fullest node of the description when full.
     full: usize,
+    /// Ranks of one thread on all nodes of the description.
+    all: usize,
 }
 
 impl<'a> Placement<'a> {
@@ -51,7 +53,7 @@ impl<'a> Placement<'a> {
             return Err(ScenarioError::Uneven { ranks: run.ranks(), nodes, full: run.ranks() });
         }
         let ranks_per_node = run.ranks() / nodes;
-        Ok(Self { groups: Vec::new(), nodes, ranks_per_node, full: ranks_per_node })
+        Ok(Self { groups: Vec::new(), nodes, ranks_per_node, full: ranks_per_node, all: usize::MAX })
     }
 
     fn on(machine: &'a Machine, run: &Run) -> Result<Self, ScenarioError> {
@@ -97,40 +99,53 @@ impl<'a> Placement<'a> {
         }
         let ranks_per_node = groups.iter().map(|group| group.ranks).max().unwrap_or(1);
         let full = machine.nodes.iter().map(|node| node.ranks(1)).max().unwrap_or(1);
-        Ok(Self { groups, nodes, ranks_per_node, full })
+        let all = machine.nodes.iter().map(|node| node.count * node.ranks(1)).sum();
+        Ok(Self { groups, nodes, ranks_per_node, full, all })
     }
 
     fn check_memory(&self, run: &Run) -> Result<(), ScenarioError> {
-        let per_rank = 8.0 * (run.n as f64).powi(2) / run.ranks() as f64;
-        let free = |group: &Group| group.node.memory_bytes.saturating_sub(group.node.reserved_bytes);
-        let largest_n =
-            |group: &Group| (free(group) as f64 / 8.0 / group.ranks as f64 * run.ranks() as f64).sqrt() as usize;
-        let known = || self.groups.iter().filter(|group| group.node.memory_bytes > 0);
-        let Some(tightest) = known().min_by_key(|group| largest_n(group)) else { return Ok(()) };
-        if run.n <= largest_n(tightest) {
+        let ranks = run.ranks();
+        let Some(tightest) = self.known().min_by_key(|group| largest_n(group, ranks)) else { return Ok(()) };
+        let largest_n = largest_n(tightest, ranks);
+        if run.n <= largest_n {
             return Ok(());
         }
         Err(ScenarioError::Memory {
             n: run.n,
             node: tightest.node.name.clone(),
-            needed_bytes: (per_rank * tightest.ranks as f64) as u64,
-            free_bytes: free(tightest),
-            largest_n: largest_n(tightest),
+            needed_bytes: (8.0 * (run.n as f64).powi(2) / ranks as f64 * tightest.ranks as f64) as u64,
+            free_bytes: free_bytes(tightest.node),
+            largest_n,
         })
     }
 
     /// Largest N whose matrix fits with this placement of P·Q ranks; `None` where no memory is known.
     pub fn largest_n(&self, ranks: usize) -> Option<usize> {
-        let free = |group: &Group| group.node.memory_bytes.saturating_sub(group.node.reserved_bytes) as f64;
-        let known = self.groups.iter().filter(|group| group.node.memory_bytes > 0);
-        known.map(|group| (free(group) / 8.0 / group.ranks as f64 * ranks as f64).sqrt() as usize).min()
+        self.known().map(|group| largest_n(group, ranks)).min()
+    }
+
+    /// Groups whose memory is known.
+    fn known(&self) -> impl Iterator<Item = &Group<'a>> {
+        self.groups.iter().filter(|group| group.node.memory_bytes > 0)
     }
 
     /// Ranks of this run that a layer joins which joins `ranks` on the full machine.
     pub(super) fn joined(&self, ranks: usize) -> usize {
+        if ranks >= self.all {
+            return usize::MAX;
+        }
         if ranks <= self.full {
             return ranks.min(self.ranks_per_node);
         }
         (ranks as f64 * self.ranks_per_node as f64 / self.full as f64).ceil() as usize
     }
+}
+
+fn free_bytes(node: &Node) -> u64 {
+    node.memory_bytes.saturating_sub(node.reserved_bytes)
+}
+
+/// Largest N of which the group's nodes hold their ranks' equal parts.
+fn largest_n(group: &Group<'_>, ranks: usize) -> usize {
+    (free_bytes(group.node) as f64 / 8.0 / group.ranks as f64 * ranks as f64).sqrt() as usize
 }

@@ -1,3 +1,5 @@
+use proptest::option;
+use proptest::prelude::*;
 use space::domain::squarest;
 use space::machine::{Measured, published};
 
@@ -109,6 +111,44 @@ fn what_does_not_fit_is_named_with_the_way_out() {
     assert!(theta.contains("rate_gflops") && theta.contains("--rank-gflops"), "{theta}");
     let latency = refused(&machine("isabella-hpc1"), Run { nodes: None, ..run(20_000, 128, (20, 40), 1) });
     assert!(latency.contains("alpha_s of [[layer]] 1 (InfiniBand SDR)") && latency.contains("--alpha"), "{latency}");
+}
+
+#[test]
+fn a_link_stands_in_for_layers() {
+    let theta = machine("theta");
+    let rank_gflops = Some(2000.0);
+    let choices = Choices { rank_gflops, alpha_s: Some(2e-6), link_gbytes_per_s: Some(10.0), ..Choices::default() };
+    let run = run(8_360_352, 336, (32, 101), 3232);
+    let (model, _) = mcl(&theta, &run, &choices).unwrap();
+    assert_eq!((model.layers.len(), model.layers[0].ranks, model.layers[0].beta_s), (1, 3232, 8e-10));
+    let refused = |choices| mcl(&theta, &run, &choices).unwrap_err().to_string();
+    assert!(refused(Choices { alpha_s: None, ..choices }).contains("--alpha"));
+    assert!(refused(Choices { link_gbytes_per_s: None, ..choices }).contains("--link"));
+}
+
+proptest! {
+    #[test]
+    fn any_run_on_any_machine_is_predicted_or_refused(
+        index in 0..published::ALL.len(), n in 0usize..3_000_000, nb in 0usize..2000, p in 0usize..200, q in 0usize..200,
+        nodes in option::of(0usize..5000), threads in 0usize..80, known in any::<bool>(), layering in any::<bool>(),
+    ) {
+        let machine = published::ALL[index].machine().unwrap();
+        let run = Run { n, nb, p, q, nodes, threads };
+        let figure = |value| known.then_some(value);
+        let layering = if layering { Layering::All } else { Layering::Ends };
+        let (alpha_s, rank_gflops, link_gbytes_per_s) = (figure(1e-6), figure(10.0), figure(10.0));
+        let choices = Choices { layering, alpha_s, rank_gflops, link_gbytes_per_s, ..Choices::default() };
+        match mcl(&machine, &run, &choices) {
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+            Ok((model, gamma)) => {
+                prop_assert!(gamma.s_per_flop > 0.0 && gamma.s_per_flop.is_finite());
+                prop_assert!(model.time_s(&run.problem()).is_finite());
+                // Layers join more and more ranks, the last one all.
+                prop_assert!(model.layers.windows(2).all(|pair| pair[0].ranks < pair[1].ranks));
+                prop_assert!(model.layers.last().is_none_or(|last| last.ranks == run.ranks()));
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 pub mod balance;
 pub mod calibrate;
+pub mod machines;
 pub mod measured;
+pub mod predict;
 pub mod rehearse;
 pub mod replay;
 pub mod report;

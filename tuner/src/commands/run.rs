@@ -59,6 +59,14 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
+/// The one run that a HPL.dat names.
+///
+/// # Errors
+/// A file that cannot be read, is no HPL.dat, or names several runs.
+pub(crate) fn single_run(path: &Path) -> anyhow::Result<space::HplParams> {
+    single(&read_dat(path)?, path)
+}
+
 pub(crate) fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
     let text = String::from_utf8_lossy(&bytes);

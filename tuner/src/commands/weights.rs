@@ -8,13 +8,14 @@ use objectives::weights::{
     Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts,
 };
 use space::Share;
-use space::machine::{Machine, published};
+use space::machine::Machine;
 use space::weights_file::{WeightedNode, WeightsFile};
 
 use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
 use crate::commands::measured::measured;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
+use crate::machines;
 use crate::report::weights::{Comparison, picture};
 
 /// Computes the weights, prints them side by side and writes the files that are asked for.
@@ -25,7 +26,7 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     if let Some(dat) = &args.measure {
         return measured(args, dat);
     }
-    let machine = read_machine(name(args))?;
+    let machine = machines::load(name(args))?;
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
@@ -63,19 +64,6 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
 /// What `--machine` says; without `--measure` it is there.
 fn name(args: &WeightsArgs) -> &str {
     args.machine.as_deref().unwrap_or_default()
-}
-
-/// A machine description: the file at this path, or a published one of this name.
-fn read_machine(name: &str) -> anyhow::Result<Machine> {
-    let path = Path::new(name);
-    if let (false, Some(published)) = (path.exists(), published::find(name)) {
-        return Ok(published.machine()?);
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let known: Vec<&str> = published::ALL.iter().map(|published| published.name).collect();
-        bad_input(format!("cannot read {name}: {error}; give a machine.toml, or one of {}", known.join(", ")))
-    })?;
-    Machine::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }
 
 fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {

@@ -8,7 +8,7 @@ pub mod html;
 pub mod importance;
 pub mod stats;
 pub mod summary;
-mod svg;
+pub(crate) mod svg;
 pub mod table;
 pub mod weights;
 
@@ -22,7 +22,7 @@ use crate::record::Fidelity;
 use crate::session::Session;
 
 /// A candidate in words, as HPL names them, most important first.
-fn words(candidate: &Candidate) -> Vec<(String, String)> {
+pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
     let (hpl, engine) = (&candidate.hpl, &candidate.engine);
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let hpl_words = [
@@ -76,7 +76,7 @@ fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<String>)> {
 }
 
 /// `value` with four significant digits, `85.31`, `0.003412`, `1.2e-7`.
-fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     if !(-5.0..7.0).contains(&magnitude) {
         return if value == 0.0 { "0".to_owned() } else { format!("{value:.3e}") };

@@ -102,14 +102,16 @@ impl Plot<'_> {
 }
 
 /// A linear axis with round ticks: 1, 2 or 5 times a power of ten apart.
-struct Axis {
-    low: f64,
-    high: f64,
-    step: f64,
+pub(crate) struct Axis {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Distance between ticks.
+    pub(crate) step: f64,
 }
 
 impl Axis {
-    fn over(values: impl Iterator<Item = f64> + Clone) -> Self {
+    /// The round ends around the values.
+    pub(crate) fn over(values: impl Iterator<Item = f64> + Clone) -> Self {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         // Equal values get a span of their own.
@@ -120,11 +122,13 @@ impl Axis {
         Self { low, high: if high > low { high } else { low + step }, step }
     }
 
-    fn share(&self, value: f64) -> f64 {
+    /// Where a value lies, from 0 at the low end to 1 at the high one.
+    pub(crate) fn share(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 
-    fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
+    /// The ticks from the low end to the high one.
+    pub(crate) fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
         let count = ((self.high - self.low) / self.step).round() as usize;
         (0..=count).map(|index| self.low + index as f64 * self.step)
     }

@@ -1,0 +1,194 @@
+//! `hpl-tune machines` and `hpl-tune predict`: published descriptions, predictions, pictures, and what is refused.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use space::machine::{Machine, published};
+
+use crate::program::{err, hpl_dat, out, tune};
+
+/// Standard output of a command that succeeds.
+fn told(args: &[&str]) -> String {
+    let output = tune(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+    out(&output)
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&told(args)).unwrap()
+}
+
+fn refused(args: &[&str], words: &[&str]) {
+    let output = tune(args);
+    let text = err(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{args:?}: '{word}' is not in: {text}");
+    }
+}
+
+#[test]
+fn every_published_machine_is_listed_and_printed() {
+    let list = told(&["machines"]);
+    let machines = json(&["machines", "--json"]);
+    assert_eq!(machines["machines"].as_array().unwrap().len(), published::ALL.len());
+    for published in published::ALL {
+        assert!(list.contains(published.name), "{list}");
+        let text = told(&["machines", published.name]);
+        assert_eq!(Machine::parse(&text).unwrap(), published.machine().unwrap());
+    }
+    refused(&["machines", "no-such"], &["no-such", "hpl-tune machines"]);
+}
+
+#[test]
+fn the_paper_s_p100_is_reproduced() {
+    let one =
+        ["predict", "--machine", "p100-cluster", "--nodes", "1", "--p", "1", "--q", "1", "--nb", "1024", "--json"];
+    for (memory, paper) in [("equivalent", 3840.0), ("simple-sum", 4347.0)] {
+        let answer = json(&[&one[..], &["--memory", memory]].concat());
+        assert_eq!((answer["n"].as_u64(), answer["model"].as_str()), (Some(44_000), Some("mcl")));
+        let rate = answer["predicted_rate_gflops"].as_f64().unwrap();
+        assert!((rate / paper - 1.0).abs() < 0.005, "{rate}");
+        assert_eq!(answer["measured_rate_gflops"][0].as_f64(), Some(3882.0));
+        let terms = answer["terms"].as_array().unwrap();
+        let sum: f64 = terms.iter().map(|term| term["time_s"].as_f64().unwrap()).sum();
+        assert!((sum / answer["predicted_time_s"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    }
+    let table = |layers| {
+        json(&["predict", "--machine", "p100-cluster", "--measured", "--nb", "1024", "--layers", layers, "--json"])
+    };
+    let difference = |layers| table(layers)["mean_difference_percent"].as_f64().unwrap();
+    assert!(difference("ends") <= 5.2 && difference("all") <= 6.7);
+    let left_out = json(&["predict", "--machine", "p100-cluster", "--leave-one-out", "--nb", "1024", "--json"]);
+    assert!(left_out["mean_error_percent"].as_f64().unwrap() < 5.4, "{left_out}");
+}
+
+#[test]
+fn the_readings_differ_with_several_layers_only() {
+    let rate = |reading, grid: [&str; 3]| {
+        let [nodes, p, q] = grid;
+        let args =
+            ["predict", "--machine", "p100-cluster", "--json", "--n", "90000", "--nodes", nodes, "--p", p, "--q", q];
+        json(&[&args[..], &["--reading", reading]].concat())["predicted_rate_gflops"].as_f64().unwrap()
+    };
+    assert_eq!(rate("printed", ["1", "1", "1"]), rate("cumulative", ["1", "1", "1"]));
+    assert!(rate("printed", ["4", "4", "4"]) > rate("cumulative", ["4", "4", "4"]));
+}
+
+#[test]
+fn one_crusher_node_is_fitted_and_128_are_predicted() {
+    let table = json(&["predict", "--machine", "crusher", "--measured", "--json"]);
+    let rows = table["rows"].as_array().unwrap();
+    let error =
+        |row: &Value| row["predicted_gflops"].as_f64().unwrap() / row["measured_gflops"].as_f64().unwrap() - 1.0;
+    assert!(error(&rows[0]).abs() < 1e-3 && error(&rows[1]).abs() < 0.05, "{table}");
+    assert_eq!((rows[0]["n_assumed"].as_bool(), rows[1]["n_assumed"].as_bool()), (Some(false), Some(true)));
+}
+
+#[test]
+fn what_a_model_does_not_see_is_said() {
+    let output = tune(["predict", "--machine", "crusher", "--bcast", "long", "--depth", "0"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(err(&output).contains("does not see DEPTH, BCAST"), "{}", err(&output));
+    assert!(out(&output).contains("note: "), "{}", out(&output));
+}
+
+#[test]
+fn flags_stand_over_hpl_dat() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 5000, 96, 2, 2);
+    let dat = dat.to_str().unwrap();
+    let of = |more: &[&str]| json(&[&["predict", "--machine", "p100-cluster", "--json", "--dat", dat], more].concat());
+    let plain = of(&[]);
+    let sizes = |answer: &Value| ["n", "nb", "p", "q"].map(|name| answer[name].as_u64().unwrap());
+    assert_eq!(sizes(&plain), [5000, 96, 2, 2]);
+    assert_eq!(sizes(&of(&["--n", "6000", "--p", "1"])), [6000, 96, 1, 2]);
+}
+
+#[test]
+fn pictures_are_whole_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("out.svg");
+    for (machine, model) in [("p100-cluster", "mcl"), ("crusher", "overlap"), ("ibm-x440", "mcl"), ("theta", "netlib")]
+    {
+        let what_if = ["--alpha", "1e-6", "--link", "1", "--rank-gflops", "2"];
+        let args = ["predict", "--machine", machine, "--model", model, "--plot", svg.to_str().unwrap()];
+        told(&[&args[..], &what_if].concat());
+        let text = std::fs::read_to_string(&svg).unwrap();
+        assert!(
+            text.starts_with("<svg") && text.ends_with("</svg>\n") && !text.contains("NaN") && !text.contains("inf"),
+            "{text}"
+        );
+        assert!(["Rate over N", "Phases over the run", "Weak scaling"].iter().all(|title| text.contains(title)));
+    }
+    let output = tune(["predict", "--machine", "crusher", "--plot", "/proc/nowhere.svg"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(err(&output).contains("/proc/nowhere.svg"), "{}", err(&output));
+}
+
+/// A copy of a published description with a change, as a file.
+fn changed(folder: &Path, old: &str, new: &str) -> PathBuf {
+    let text = published::find("p100-cluster").unwrap().text;
+    assert!(text.contains(old), "{old}");
+    let path = folder.join("machine.toml");
+    std::fs::write(&path, text.replacen(old, new, 1)).unwrap();
+    path
+}
+
+#[test]
+fn hostile_machine_files_are_named_with_key_and_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for (old, new, words) in [
+        ("beta_s_per_word = 1e-9", "beta_s_per_word = -1e-9", &["[[layer]] 2", "beta_s_per_word", "-0.000000001"][..]),
+        ("beta_s_per_word = 1e-9", "", &["beta_s_per_word", "missing"]),
+        ("beta_s_per_word = 1e-9", "beta_gb_s = 8", &["beta_gb_s", "units are part of the key: write beta_s_per_word"]),
+        ("clock_hz = 1.303e9", "clock_hz = 1.303e30", &["[accelerator]", "clock_hz"]),
+        ("clock_hz = 1.303e9", "clock_hz = nan", &["[accelerator]", "clock_hz", "NaN"]),
+        ("ranks = 16", "ranks = 18", &["[[layer]] 2 (InfiniBand)", "multiple of the 4"]),
+        ("[[layer]]", "[[leyer]]", &["leyer"]),
+        ("cores = 4 ", "cores = \"four\" ", &["cores", "line "]),
+        ("[host]", "[host", &["line "]),
+    ] {
+        let path = changed(folder.path(), old, new);
+        let path = path.to_str().unwrap();
+        refused(&["predict", "--machine", path, "--n", "1000"], &[&[path], words].concat());
+    }
+    let path = changed(folder.path(), "ranks = 16", "ranks = 8");
+    refused(&["predict", "--machine", path.to_str().unwrap(), "--n", "1000"], &["multiply to 8 ranks, P×Q = 16"]);
+}
+
+#[test]
+fn runs_that_do_not_fit_are_refused() {
+    let p100 =
+        |more: &[&str], words: &[&str]| refused(&[&["predict", "--machine", "p100-cluster"], more].concat(), words);
+    p100(&["--n", "0"], &["--n"]);
+    p100(&["--n", "1000", "--p", "3"], &["16 ranks make no grid with one side of 3"]);
+    p100(&["--n", "1000", "--p", "5", "--q", "5"], &["need 7 nodes, there are 4"]);
+    p100(&["--n", "1000", "--p", "1", "--q", "3", "--nodes", "2"], &["do not spread evenly"]);
+    p100(&["--n", "1000", "--reading", "both"], &["cumulative or printed"]);
+    p100(
+        &["--n", "1000", "--nb", "4000", "--nodes", "1", "--p", "1", "--q", "4"],
+        &["gives no time for N = 1000, NB = 4000", "lower NB"],
+    );
+    p100(&["--n", "1000", "--model", "overlap"], &["[offload]"]);
+    p100(&["--n", "1000", "--model", "calibrated"], &["[[rate]]"]);
+    refused(&["predict", "--machine", "crusher", "--n", "4000000"], &["N = 4000000", "lower N to at most 2965"]);
+    refused(&["predict", "--machine", "stampede"], &["--rank-gflops"]);
+    refused(
+        &["predict", "--machine", "theta", "--rank-gflops", "2000"],
+        &["a [[layer]] that joins 3232 ranks", "--link"],
+    );
+    refused(&["predict", "--machine", "isabella-hpc2", "--n", "1000"], &["alpha_s of [[layer]] 1", "--alpha"]);
+    refused(&["predict", "--machine", "roadrunner"], &["[[layer]]"]);
+    refused(&["predict", "--machine", "/no/such"], &["/no/such", "crusher"]);
+}
+
+#[test]
+fn the_calibrated_model_predicts_this_machine() {
+    let path = crate::program::machine_toml().to_str().unwrap();
+    let answer = json(&["predict", "--machine", path, "--n", "1000", "--p", "1", "--q", "1", "--json"]);
+    assert!(["calibrated", "timeline"].contains(&answer["model"].as_str().unwrap()), "{answer}");
+    assert!(answer["predicted_rate_gflops"].as_f64().unwrap() > 0.01, "{answer}");
+    let mcl = json(&["predict", "--machine", path, "--n", "1000", "--p", "1", "--q", "1", "--json", "--model", "mcl"]);
+    assert_eq!(mcl["model"].as_str(), Some("mcl"));
+}

@@ -1,0 +1,169 @@
+//! Flags of `predict` and `machines`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use objectives::mcl::{InnerGrid, Memory, Reading};
+use objectives::scenario::{Choices, Layering};
+use space::params::Coded;
+use space::{Bcast, Pmap, Swap};
+
+use crate::predict::Model;
+
+/// Flags of `machines`.
+#[derive(Debug, Args)]
+pub struct MachinesArgs {
+    /// Print the description of this machine, to copy and change
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "name")]
+    pub json: bool,
+}
+
+/// Flags of `predict`.
+#[derive(Debug, Args)]
+pub struct PredictArgs {
+    /// A name that `hpl-tune machines` lists, or the path of a machine.toml
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: String,
+    /// Model: mcl, netlib, overlap, calibrated or timeline; by default the first of timeline, calibrated, overlap and mcl that
+    /// the machine file has the figures for
+    #[arg(long, value_name = "MODEL", value_parser = Model::parse)]
+    pub model: Option<Model>,
+    /// HPL.dat that names exactly one run; flags below change it
+    #[arg(long, value_name = "FILE")]
+    pub dat: Option<PathBuf>,
+    /// Nodes that the ranks spread over evenly; by default all, or as few as hold P·Q ranks
+    #[arg(long, value_name = "NODES", value_parser = count)]
+    pub nodes: Option<usize>,
+    /// Matrix order; by default that of a measured run of as many nodes and ranks, else the largest that fits the
+    /// memory, else as much matrix per rank as the largest measured run has
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub n: Option<usize>,
+    /// Blocking factor; by default that of the measured runs, else 128
+    #[arg(long, value_name = "NB", value_parser = count)]
+    pub nb: Option<usize>,
+    /// Process rows; by default P×Q is as square as the ranks allow, with P at most Q
+    #[arg(long, value_name = "P", value_parser = count)]
+    pub p: Option<usize>,
+    /// Process columns
+    #[arg(long, value_name = "Q", value_parser = count)]
+    pub q: Option<usize>,
+    /// Threads of each rank; 1 by default
+    #[arg(long, value_name = "T", value_parser = count)]
+    pub threads: Option<usize>,
+    /// Look-ahead, where the model sees it
+    #[arg(long, value_name = "DEPTH")]
+    pub depth: Option<usize>,
+    /// Broadcast, where the model sees it: 1ring, 1ringM, 2ring, 2ringM, long or longM
+    #[arg(long, value_name = "BCAST", value_parser = coded::<Bcast>)]
+    pub bcast: Option<Bcast>,
+    /// Row exchange, where the model sees it: bin-exch, long, or a number of columns for mix with this threshold
+    #[arg(long, value_name = "SWAP", value_parser = swap)]
+    pub swap: Option<Swap>,
+    /// Order of the ranks in the grid, where the model sees it: row or column
+    #[arg(long, value_name = "PMAP", value_parser = coded::<Pmap>)]
+    pub pmap: Option<Pmap>,
+    /// What the published models leave open
+    #[command(flatten)]
+    pub choices: ChoiceArgs,
+    /// Predict the machine's measured runs and compare
+    #[arg(long, conflicts_with_all = ["dat", "nodes", "n", "p", "q", "plot"])]
+    pub measured: bool,
+    /// Predict each measured run by three rates fitted to all others, and compare
+    #[arg(long, conflicts_with_all = ["dat", "nodes", "n", "p", "q", "plot", "model", "measured"])]
+    pub leave_one_out: bool,
+    /// Draw GFLOP/s over N, the phases over the run, and weak scaling over nodes
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Choices that the closed forms leave open.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ChoiceArgs {
+    /// mcl: charge a layer for its own full extent (cumulative) or for what it adds to the one inside (printed)
+    #[arg(long, value_name = "READING", default_value = "cumulative", value_parser = |text: &str| one_of(text, &READINGS))]
+    pub reading: Reading,
+    /// Words that a row exchange moves per word of U: 3 in print, 2 on full-duplex links
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = positive)]
+    pub update_coefficient: f64,
+    /// mcl: bandwidth of an accelerator's memory: equivalent or simple-sum
+    #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = |text: &str| one_of(text, &MEMORIES))]
+    pub memory: Memory,
+    /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends)
+    #[arg(long, value_name = "LAYERS", default_value = "all", value_parser = |text: &str| one_of(text, &LAYERINGS))]
+    pub layers: Layering,
+    /// mcl: grid of the ranks inside a layer: square, or primes: row after row where a side would be prime
+    #[arg(long, value_name = "GRID", default_value = "square", value_parser = |text: &str| one_of(text, &INNER_GRIDS))]
+    pub inner_grid: InnerGrid,
+    /// mcl: N rounded up to a multiple of NB·lcm(P, Q), for reproducing the paper
+    #[arg(long)]
+    pub round_n: bool,
+    /// DGEMM of one rank in GFLOP/s, in place of what the machine file says
+    #[arg(long, value_name = "GFLOPS", value_parser = positive)]
+    pub rank_gflops: Option<f64>,
+    /// Seconds per message of the layers whose latency the machine file does not state
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub alpha: Option<f64>,
+    /// Bandwidth between ranks in GB/s, where the machine file states no layer
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    pub link: Option<f64>,
+}
+
+const READINGS: [(&str, Reading); 2] = [("cumulative", Reading::Cumulative), ("printed", Reading::Printed)];
+const MEMORIES: [(&str, Memory); 2] = [("equivalent", Memory::Equivalent), ("simple-sum", Memory::SimpleSum)];
+const LAYERINGS: [(&str, Layering); 2] = [("all", Layering::All), ("ends", Layering::Ends)];
+const INNER_GRIDS: [(&str, InnerGrid); 2] = [("square", InnerGrid::Square), ("primes", InnerGrid::PrimesKeepGrid)];
+
+impl ChoiceArgs {
+    /// The choices as the models take them.
+    pub fn choices(&self) -> Choices {
+        Choices {
+            reading: self.reading,
+            update_coefficient: self.update_coefficient,
+            memory: self.memory,
+            layering: self.layers,
+            inner: self.inner_grid,
+            round_n: self.round_n,
+            rank_gflops: self.rank_gflops,
+            alpha_s: self.alpha,
+            link_gbytes_per_s: self.link,
+        }
+    }
+}
+
+/// The value of this name.
+pub(crate) fn one_of<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
+    let value = known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    value.ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        format!("'{text}' is unknown; give {}", names.join(" or "))
+    })
+}
+
+fn coded<T: Coded>(text: &str) -> Result<T, String> {
+    one_of(text, &T::ALL.iter().map(|(value, name)| (*name, *value)).collect::<Vec<_>>())
+}
+
+fn swap(text: &str) -> Result<Swap, String> {
+    match text.parse() {
+        Ok(threshold) => Ok(Swap::Mix { threshold }),
+        Err(_) => {
+            one_of(text, &[("bin-exch", Swap::BinExch), ("long", Swap::Long), ("mix", Swap::Mix { threshold: 64 })])
+        }
+    }
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    let valid = text.parse::<usize>().ok().filter(|count| (1..=1_000_000_000).contains(count));
+    valid.ok_or_else(|| format!("'{text}' is no whole number from 1 to 1000000000"))
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let valid = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0 && *value < 1e12);
+    valid.ok_or_else(|| format!("'{text}' is no number above 0"))
+}

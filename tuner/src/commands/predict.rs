@@ -1,0 +1,61 @@
+//! `hpl-tune predict`: what a model says of a run on a described machine.
+
+use std::io::Write;
+
+use crate::cli::predict::PredictArgs;
+use crate::exit;
+use crate::folder::replace_file;
+use crate::machines;
+use crate::predict::compare::Comparison;
+use crate::predict::text::Prediction;
+use crate::predict::{Model, Question, plot};
+use crate::progress::say;
+
+/// Predicts one run, or all that were measured on the machine, and prints it.
+///
+/// # Errors
+/// A machine that is none, a run that does not fit it, a figure that its description lacks, or a file that cannot be
+/// written.
+pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
+    let machine = machines::load(&args.machine)?;
+    let choices = args.choices.choices();
+    let mut out = std::io::stdout().lock();
+    if args.measured || args.leave_one_out {
+        let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
+        let comparison = if args.leave_one_out {
+            Comparison::leave_one_out(&machine, args.nb)?
+        } else {
+            Comparison::of(&machine, model, &choices, args.nb)?
+        };
+        out.write_all(if args.json { comparison.json()? } else { comparison.text() }.as_bytes())?;
+        return Ok(exit::DONE);
+    }
+    let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
+    let question = Question::new(args, &machine)?;
+    let answer = model.answer(&machine, &question, &choices)?;
+    let unseen = unseen(args, model);
+    if !unseen.is_empty() {
+        say(&format!("note: {} does not see {}; the prediction is the same without", model.name(), unseen.join(", ")));
+    }
+    if let Some(path) = &args.plot {
+        let picture = plot::picture(&machine, model, &question, &choices, &answer);
+        replace_file(path, picture.as_bytes())?;
+    }
+    let prediction = Prediction::new(&machine, model, &question, &answer);
+    out.write_all(if args.json { prediction.json()? } else { prediction.text() }.as_bytes())?;
+    if let Some(path) = args.plot.as_ref().filter(|_| !args.json) {
+        writeln!(out, "picture in {}", path.display())?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Parameters that were given and do not change what the model says.
+fn unseen(args: &PredictArgs, model: Model) -> Vec<&'static str> {
+    let given = [
+        ("DEPTH", args.depth.is_some()),
+        ("BCAST", args.bcast.is_some()),
+        ("SWAP", args.swap.is_some()),
+        ("PMAP", args.pmap.is_some()),
+    ];
+    given.iter().filter(|(name, given)| *given && !model.sees().contains(name)).map(|(name, _)| *name).collect()
+}

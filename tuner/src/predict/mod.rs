@@ -1,0 +1,14 @@
+//! Predictions on request: which run is meant, what a model says of it, and how that is shown.
+//!
+//! [`question`] settles the run, [`model`] answers, [`text`] and [`plot`] show, [`compare`] sets measured runs beside their
+//! predictions.
+
+mod chart;
+pub mod compare;
+pub mod model;
+pub mod plot;
+pub mod question;
+pub mod text;
+
+pub use model::{Answer, Model, Term};
+pub use question::Question;

@@ -1,0 +1,296 @@
+//! What each model says of a run.
+
+use objectives::mcl::{InnerGrid, Memory, Reading};
+use objectives::overlap::Overlap;
+use objectives::predict::Predictor;
+use objectives::scenario::{self, Choices, Gamma, Layering};
+use objectives::timeline::Timeline;
+use objectives::timeline::own::OwnModel;
+use serde::Serialize;
+use space::machine::Machine;
+use space::{Candidate, EngineParams};
+
+use super::Question;
+use crate::cli::predict::one_of;
+use crate::exit::bad_input;
+use crate::report::words;
+
+/// A model of a run's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// The multi-communication-layer model, a closed form per layer.
+    Mcl,
+    /// The original model, summed over the panels.
+    Netlib,
+    /// The update of accelerators against the chain of the host.
+    Overlap,
+    /// MCL's steps with the fitted rates of a calibrated machine.
+    Calibrated,
+    /// The engine's own plan, step by step, costed by what its phases were measured to take.
+    Timeline,
+}
+
+const MODELS: [(&str, Model); 5] = [
+    ("mcl", Model::Mcl),
+    ("netlib", Model::Netlib),
+    ("overlap", Model::Overlap),
+    ("calibrated", Model::Calibrated),
+    ("timeline", Model::Timeline),
+];
+
+/// One term of a predicted time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Term {
+    /// Layer of the machine, or who computes.
+    pub layer: String,
+    /// Name of the term.
+    pub term: &'static str,
+    /// Its time in seconds; negative for what overlaps.
+    pub time_s: f64,
+}
+
+/// What a model says of a run.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Time of the run in seconds.
+    pub time_s: f64,
+    /// Where it goes, by layer and term.
+    pub terms: Vec<Term>,
+    /// The run step by step, from models that see steps.
+    pub timeline: Option<Timeline>,
+    /// Parameters and choices that the figure depends on, with their origin.
+    pub parameters: Vec<(&'static str, String)>,
+    /// What the model does not see or takes for granted, and where it leaves its ground.
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    /// Predicted score in GFLOP/s of a run of order `n`.
+    pub fn rate_gflops(&self, n: usize) -> f64 {
+        space::flops::rate_gflops(n, self.time_s)
+    }
+}
+
+impl Model {
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// A sentence that lists the names.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        one_of(text, &MODELS)
+    }
+
+    /// Name, as `--model` takes it.
+    pub fn name(self) -> &'static str {
+        MODELS[self as usize].0
+    }
+
+    /// The one that knows most of what the description states.
+    pub fn best_for(machine: &Machine) -> Self {
+        if OwnModel::new(machine).is_some() {
+            Self::Timeline
+        } else if !machine.rates.is_empty() {
+            Self::Calibrated
+        } else if machine.offload.is_some() {
+            Self::Overlap
+        } else {
+            Self::Mcl
+        }
+    }
+
+    /// All models.
+    pub fn all() -> impl Iterator<Item = Self> {
+        MODELS.into_iter().map(|(_, model)| model)
+    }
+
+    /// Parameters of HPL.dat beside N, NB, P and Q that it sees.
+    pub fn sees(self) -> &'static [&'static str] {
+        match self {
+            Self::Calibrated => &["DEPTH"],
+            Self::Timeline => &["DEPTH", "BCAST", "SWAP"],
+            Self::Mcl | Self::Netlib | Self::Overlap => &[],
+        }
+    }
+
+    /// Predicts a run.
+    ///
+    /// # Errors
+    /// Bad input: a run that does not fit the machine, or a figure that its description lacks, named with the way out.
+    pub fn answer(self, machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
+        let answer = match self {
+            Self::Mcl => mcl(machine, question, choices),
+            Self::Netlib => netlib(machine, question, choices),
+            Self::Overlap => overlap(machine, question, choices),
+            Self::Calibrated => calibrated(machine, question),
+            Self::Timeline => timeline(machine, question),
+        }?;
+        let Question { hpl, .. } = question;
+        // Published flop counts are polynomials that turn negative where panels are as wide as the matrix.
+        if answer.time_s.is_finite() && answer.time_s > 0.0 {
+            return Ok(answer);
+        }
+        Err(bad_input(format!(
+            "{} gives no time for N = {}, NB = {} on {}×{} ranks: it holds for N well above NB·P and NB·Q; raise N or lower NB",
+            self.name(),
+            hpl.n,
+            hpl.nb,
+            hpl.p,
+            hpl.q
+        )))
+    }
+}
+
+fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
+    let run = question.run();
+    let (model, gamma) = scenario::mcl(machine, &run, choices).map_err(bad_input)?;
+    let breakdown = model.breakdown(&run.problem());
+    let mut terms = vec![term("ranks", "computing", breakdown.calc_s)];
+    for layer in &breakdown.layers {
+        terms.push(term(&layer.name, "pivot exchange", layer.pivot_s));
+        terms.push(term(&layer.name, "panel broadcast", layer.broadcast_s));
+        terms.push(term(&layer.name, "row exchange", layer.update_s));
+    }
+    let mut parameters = closed_form_parameters(&gamma, choices);
+    let reading = match choices.reading {
+        Reading::Printed => "printed",
+        Reading::Cumulative => "cumulative",
+    };
+    let layers: Vec<String> = model
+        .layers
+        .iter()
+        .map(|layer| {
+            format!("{} ({} ranks, {:.2e} s, {:.2e} s per word)", layer.name, layer.ranks, layer.alpha_s, layer.beta_s)
+        })
+        .collect();
+    parameters.push(("layers", format!("{}, {reading}", layers.join(", "))));
+    if machine.accelerator.is_some() {
+        let memory = match choices.memory {
+            Memory::Equivalent => "equivalent",
+            Memory::SimpleSum => "simple sum",
+        };
+        parameters.push(("memory", memory.to_owned()));
+    }
+    if choices.inner == InnerGrid::PrimesKeepGrid {
+        parameters.push(("inner grid", "row after row where a side would be prime".to_owned()));
+    }
+    if choices.round_n {
+        let n = objectives::mcl::rounded_n(&run.problem());
+        parameters.push(("N_new", format!("{n}, in place of N: for reproducing the paper only")));
+    }
+    let timeline = model.timeline(&run.problem());
+    Ok(Answer { time_s: breakdown.total_s(), terms, timeline: Some(timeline), parameters, notes: Vec::new() })
+}
+
+fn netlib(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
+    let run = question.run();
+    let (costs, gamma) = scenario::netlib(machine, &run, choices).map_err(bad_input)?;
+    let timeline = objectives::netlib::timeline(&costs, &run.problem());
+    let mut parameters = closed_form_parameters(&gamma, choices);
+    parameters.push(("messages", format!("{:.2e} s, {:.2e} s per word", costs.alpha_s, costs.beta_s)));
+    parameters.push(("back substitution", format!("{:.2e} s per flop", costs.gamma2_s)));
+    Ok(Answer {
+        time_s: timeline.total_s,
+        terms: phases(&timeline),
+        timeline: Some(timeline),
+        parameters,
+        notes: Vec::new(),
+    })
+}
+
+fn overlap(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
+    let model = Overlap::new(machine, choices).map_err(bad_input)?;
+    let timeline = model.timeline(&question.run()).map_err(bad_input)?;
+    let hidden = format!("{:.1} % of the time", 100.0 * Overlap::hidden(&timeline));
+    let parameters =
+        vec![("hidden", hidden), ("row exchange", format!("{} words per word of U", choices.update_coefficient))];
+    Ok(Answer {
+        time_s: timeline.total_s,
+        terms: phases(&timeline),
+        timeline: Some(timeline),
+        parameters,
+        notes: model.assumptions(),
+    })
+}
+
+fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
+    // The calibrated model knows one node; what does not fit there is refused as by the others.
+    scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
+    let predictor = Predictor::new(machine).map_err(bad_input)?;
+    let candidate = candidate(question);
+    let terms = predictor.breakdown(&candidate);
+    let list = [
+        ("FACT", terms.fact_s),
+        ("pivot exchange", terms.pivot_s),
+        ("LBCAST", terms.lbcast_s),
+        ("RS", terms.rs_s),
+        ("triangular solves", terms.trsm_s),
+        ("matrix products", terms.gemm_s),
+        ("back substitution", terms.trsv_s),
+        ("hidden by DEPTH", -terms.hidden_s),
+    ];
+    let worst = machine.rates.iter().map(|rate| rate.fit_error).fold(0.0, f64::max);
+    let parameters = vec![
+        ("rates", machine.host.origin.clone()),
+        ("fit", format!("rates miss their samples by at most {:.0} %", 100.0 * worst)),
+        ("DEPTH", question.hpl.depth.to_string()),
+    ];
+    Ok(Answer {
+        time_s: terms.total_s(),
+        terms: list.map(|(name, time_s)| term("ranks", name, time_s)).into(),
+        timeline: None,
+        parameters,
+        notes: predictor.warnings(&candidate),
+    })
+}
+
+fn timeline(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
+    scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
+    let model = OwnModel::new(machine).ok_or_else(|| {
+        bad_input("timeline needs [[phase]], which the description does not state; measure it with hpl-tune calibrate")
+    })?;
+    let candidate = candidate(question);
+    let timeline = model.timeline(&candidate);
+    let words: Vec<String> = words(&candidate).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    Ok(Answer {
+        time_s: timeline.total_s,
+        terms: phases(&timeline),
+        timeline: Some(timeline),
+        parameters: vec![("phases", machine.host.origin.clone()), ("candidate", words.join("  "))],
+        notes: model.warnings(&candidate),
+    })
+}
+
+/// The run as our own engine would be told it.
+fn candidate(question: &Question) -> Candidate {
+    Candidate { hpl: question.hpl, engine: EngineParams { threads: question.threads, ..EngineParams::default() } }
+}
+
+fn closed_form_parameters(gamma: &Gamma, choices: &Choices) -> Vec<(&'static str, String)> {
+    let rate = 1e-9 / gamma.s_per_flop;
+    let mut parameters = vec![
+        ("rank", format!("{rate:.1} GFLOP/s, from {}", gamma.origin)),
+        ("row exchange", format!("{} words per word of U", choices.update_coefficient)),
+    ];
+    if choices.layering == Layering::Ends {
+        parameters.push(("inner layers", "not charged".to_owned()));
+    }
+    parameters
+}
+
+/// Phases of a timeline as terms.
+fn phases(timeline: &Timeline) -> Vec<Term> {
+    let sums = timeline.sums();
+    let list = [
+        ("FACT", sums.fact_s),
+        ("LBCAST", sums.lbcast_s),
+        ("RS", sums.rs_s),
+        ("UPDATE", sums.update_s),
+        ("back substitution", timeline.trsv_s),
+    ];
+    list.map(|(name, time_s)| term("ranks", name, time_s)).into()
+}
+
+fn term(layer: &str, term: &'static str, time_s: f64) -> Term {
+    Term { layer: layer.to_owned(), term, time_s }
+}

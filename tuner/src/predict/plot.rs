@@ -1,0 +1,208 @@
+//! The picture of a prediction: GFLOP/s over N, the phases over the run, weak scaling over nodes.
+
+use objectives::scenario::Choices;
+use objectives::timeline::Step;
+use space::domain::squarest;
+use space::machine::{Machine, Measured};
+
+use super::chart::{Mark, Panel, Scale, Series, document};
+use super::text::{rate, rate_unit};
+use super::{Answer, Model, Question};
+
+/// Points of a curve over N.
+const POINTS: usize = 60;
+/// Pieces that a run is cut into for the phases.
+const PIECES: usize = 240;
+
+/// The picture of a prediction as an SVG document.
+pub fn picture(machine: &Machine, model: Model, question: &Question, choices: &Choices, answer: &Answer) -> String {
+    let hpl = &question.hpl;
+    let subtitle = format!(
+        "model {}; N {}, NB {}, P×Q {}×{}: predicted {}",
+        model.name(),
+        hpl.n,
+        hpl.nb,
+        hpl.p,
+        hpl.q,
+        rate(answer.rate_gflops(hpl.n))
+    );
+    let rate_at = |question: &Question| {
+        model.answer(machine, question, choices).ok().map(|answer| answer.rate_gflops(question.hpl.n))
+    };
+    let panels = [over_n(machine, question, &rate_at), phases(answer), over_nodes(machine, question, &rate_at)];
+    document(&machine.host.name, &subtitle, &panels)
+}
+
+/// A way to write counts up to `highest`: what follows the name, and the size.
+fn count_unit(highest: f64) -> (&'static str, f64) {
+    match highest {
+        h if h >= 2e6 => (", millions", 1e6),
+        h if h >= 2e4 => (", thousands", 1e3),
+        _ => ("", 1.0),
+    }
+}
+
+/// Predicted rates of the same grid over N, with measured runs.
+fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Panel {
+    let largest_n = question.largest_n(machine).ok().flatten();
+    let highest_n = largest_n.unwrap_or(question.hpl.n + question.hpl.n / 4).max(question.hpl.n);
+    let nb = question.hpl.nb;
+    let curve: Vec<(f64, f64)> = (1..=POINTS)
+        .map(|i| (highest_n * i / POINTS / nb * nb).max(nb).min(highest_n))
+        .filter_map(|n| Some((n as f64, rate_at(&question.at(n))?)))
+        .filter(|(_, rate)| *rate > 0.0)
+        .collect();
+    let top = curve.iter().map(|point| point.1).fold(0.0, f64::max);
+    let (unit, size) = rate_unit(top);
+    let (thousands, count) = count_unit(highest_n as f64);
+    let mark =
+        |class, name, n: usize, gflops: f64, title| Mark { class, name, x: n as f64 / count, y: gflops / size, title };
+    let near = |run: &&Measured| run.n.is_some_and(|n| n <= highest_n) && run.rate_gflops <= 1.5 * top;
+    let mut marks = Vec::new();
+    for run in machine.measured.iter().filter(near) {
+        let Some(theirs) = Question::of_measured(run, Some(nb), None) else { continue };
+        let (n, same) = (theirs.hpl.n, run.ranks() == Some(question.hpl.ranks()));
+        if !same && let Some(predicted) = rate_at(&theirs) {
+            marks.push(mark("there", "predicted for them", n, predicted, format!("predicted {}", rate(predicted))));
+        }
+        let (class, name) = if same { ("measured", "measured") } else { ("other", "measured, other ranks") };
+        marks.push(mark(class, name, n, run.rate_gflops, words(run)));
+    }
+    if let Some(predicted) = rate_at(question) {
+        let title = format!("predicted {}", rate(predicted));
+        marks.push(mark("here", "this run, predicted", question.hpl.n, predicted, title));
+    }
+    let rates = curve.iter().map(|point| point.1 / size).chain(marks.iter().map(|mark| mark.y));
+    let y = Scale::from_zero(rates.collect::<Vec<_>>().into_iter());
+    let line: Vec<(f64, f64)> = curve.iter().map(|(n, rate)| (n / count, rate / size)).collect();
+    Panel {
+        title: "Rate over N",
+        x_name: format!("N{thousands}"),
+        y_name: unit.to_owned(),
+        x: Scale::from_zero([highest_n as f64 / count].into_iter()),
+        y,
+        areas: Vec::new(),
+        empty: line.is_empty().then(|| "no N of this grid can be predicted".to_owned()),
+        lines: vec![Series { class: "predicted", name: "predicted", points: line }],
+        marks,
+    }
+}
+
+fn words(run: &Measured) -> String {
+    let part = |name: &str, value: Option<usize>| value.map_or(String::new(), |value| format!(", {value} {name}"));
+    let shape = format!("{}{}", part("nodes", run.nodes), part("ranks", run.ranks()));
+    format!("measured {}{shape} {}", rate(run.rate_gflops), run.note)
+}
+
+/// Shares of the phases in the time of each part of the run.
+fn phases(answer: &Answer) -> Panel {
+    let steps = answer.timeline.as_ref().map_or(&[][..], |timeline| &timeline.steps);
+    let piece = steps.len().div_ceil(PIECES).max(1);
+    let shares: Vec<[f64; 4]> = steps.chunks(piece).map(shares).collect();
+    let last = steps.len().max(1) as f64;
+    let at = |index: usize| (index * piece) as f64;
+    // Each area reaches from the phases below it up to its own share, a step at a time.
+    let area = |phase: usize| {
+        let under = |shares: &[f64; 4], phases: usize| 100.0 * shares[..phases].iter().sum::<f64>();
+        let corners = |index: usize, height: f64| [(at(index), height), (at(index + 1).min(last), height)];
+        let upper = shares.iter().enumerate().flat_map(|(i, s)| corners(i, under(s, phase + 1)));
+        let lower: Vec<(f64, f64)> = shares.iter().enumerate().flat_map(|(i, s)| corners(i, under(s, phase))).collect();
+        upper.chain(lower.into_iter().rev()).collect()
+    };
+    let names = [("update", "UPDATE"), ("rs", "RS"), ("lbcast", "LBCAST"), ("fact", "FACT")];
+    let series = names.iter().enumerate().map(|(phase, &(class, name))| Series { class, name, points: area(phase) });
+    Panel {
+        title: "Phases over the run",
+        x_name: "step (panel)".to_owned(),
+        y_name: "share of the step's time, %".to_owned(),
+        x: Scale::exactly(0.0, last),
+        y: Scale::exactly(0.0, 100.0),
+        areas: series.collect(),
+        lines: Vec::new(),
+        marks: Vec::new(),
+        empty: steps.is_empty().then(|| "this model sees no steps".to_owned()),
+    }
+}
+
+/// UPDATE, RS, LBCAST and FACT of some steps, their sum 1.
+fn shares(steps: &[Step]) -> [f64; 4] {
+    let sum = |of: fn(&Step) -> f64| steps.iter().map(of).map(|time_s| time_s.max(0.0)).sum::<f64>();
+    let all = [sum(|s| s.update_s), sum(|s| s.rs_s), sum(|s| s.lbcast_s), sum(|s| s.fact_s)];
+    let total = all.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    all.map(|time_s| time_s / total)
+}
+
+/// Predicted rate per node with N growing so that each node keeps its memory's share, with measured runs.
+fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Panel {
+    let mut panel = Panel {
+        title: "Weak scaling",
+        x_name: "nodes".to_owned(),
+        y_name: String::new(),
+        x: Scale::doubling(std::iter::empty()),
+        y: Scale::from_zero(std::iter::empty()),
+        areas: Vec::new(),
+        lines: Vec::new(),
+        marks: Vec::new(),
+        empty: None,
+    };
+    let [node] = machine.nodes.as_slice() else {
+        panel.empty = Some("needs a description of equal nodes".to_owned());
+        return panel;
+    };
+    if node.count < 2 {
+        panel.empty = Some("one node".to_owned());
+        return panel;
+    }
+    let ranks_per_node = node.ranks(question.threads);
+    let nodes_here = question.nodes.unwrap_or(question.hpl.ranks().div_ceil(ranks_per_node));
+    let doubled = std::iter::successors(Some(1), |nodes| Some(nodes * 2)).take_while(|nodes| *nodes < node.count);
+    let points: Vec<(f64, f64)> = doubled
+        .chain([node.count])
+        .filter_map(|nodes| {
+            let n = question.hpl.n as f64 * (nodes as f64 / nodes_here as f64).sqrt();
+            let n = (n as usize / question.hpl.nb * question.hpl.nb).max(question.hpl.nb);
+            let mut scaled = Question { nodes: Some(nodes), ..question.at(n) };
+            (scaled.hpl.p, scaled.hpl.q) = grid(machine, nodes * ranks_per_node);
+            Some((nodes as f64, rate_at(&scaled)? / nodes as f64))
+        })
+        .collect();
+    let highest = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let (unit, size) = rate_unit(highest);
+    let full = |run: &&Measured| run.nodes.is_some_and(|nodes| run.ranks() == Some(nodes * ranks_per_node));
+    panel.marks = machine
+        .measured
+        .iter()
+        .filter(full)
+        .filter_map(|run| {
+            let x = run.nodes? as f64;
+            Some(Mark {
+                class: "measured",
+                name: "measured, full nodes",
+                x,
+                y: run.rate_gflops / x / size,
+                title: words(run),
+            })
+        })
+        .collect();
+    panel.y_name = format!("{unit} per node");
+    panel.x = Scale::doubling(points.iter().map(|point| point.0));
+    panel.y = Scale::from_zero(points.iter().map(|point| point.1 / size).chain(panel.marks.iter().map(|mark| mark.y)));
+    if let (Some(first), Some(last)) = (points.first(), points.last()) {
+        let level = first.1 / size;
+        panel.lines.push(Series { class: "ideal", name: "as one node", points: vec![(1.0, level), (last.0, level)] });
+    }
+    let line: Vec<(f64, f64)> = points.iter().map(|(nodes, rate)| (*nodes, rate / size)).collect();
+    panel.empty = line.is_empty().then(|| "no number of nodes can be predicted".to_owned());
+    panel.lines.push(Series {
+        class: "predicted",
+        name: "predicted, N filling the same share of memory",
+        points: line,
+    });
+    panel
+}
+
+/// P×Q as a measured run of as many ranks had it, else as square as they allow.
+fn grid(machine: &Machine, ranks: usize) -> (usize, usize) {
+    let known = machine.measured.iter().filter(|run| run.ranks() == Some(ranks)).find_map(|run| run.p.zip(run.q));
+    known.unwrap_or_else(|| squarest(ranks))
+}
