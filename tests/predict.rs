@@ -94,6 +94,12 @@ fn what_a_model_does_not_see_is_said() {
 }
 
 #[test]
+fn a_rate_of_one_kernel_alone_is_no_calibration() {
+    let answer = json(&["predict", "--machine", "dahu", "--n", "500000", "--json"]);
+    assert_eq!(answer["model"].as_str(), Some("mcl"), "{answer}");
+}
+
+#[test]
 fn flags_stand_over_hpl_dat() {
     let folder = tempfile::tempdir().unwrap();
     let dat = hpl_dat(folder.path(), 5000, 96, 2, 2);

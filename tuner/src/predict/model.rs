@@ -90,7 +90,7 @@ impl Model {
     pub fn best_for(machine: &Machine) -> Self {
         if OwnModel::new(machine).is_some() {
             Self::Timeline
-        } else if !machine.rates.is_empty() {
+        } else if Predictor::new(machine).is_ok() {
             Self::Calibrated
         } else if machine.offload.is_some() {
             Self::Overlap
