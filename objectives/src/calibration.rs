@@ -16,7 +16,7 @@ use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
-use crate::timeline::own::{LearnError, Observed, learn, refined};
+use crate::timeline::own::{Observed, learn, refined};
 
 const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
 
@@ -87,9 +87,6 @@ pub enum CalibrationError {
     /// A run of the engine failed.
     #[error("calibration: {0}")]
     Run(#[from] RunError),
-    /// The runs gave no phases.
-    #[error("calibration: {0}")]
-    Learn(#[from] LearnError),
 }
 
 /// Measures this machine; `progress` hears the share of the budget used, from 0 to 1.
@@ -125,10 +122,15 @@ pub fn calibrate(
     let after = hpl::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
-    let phases = learn(&runs.results, &date, &options.origin)?;
+    // Without phases there are still the rates of kernels.
+    let (phases, too_few) = match learn(&runs.results, &date, &options.origin) {
+        Ok(phases) => (phases, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     let mut warnings = disturbances(&before, &after, options.cores.len());
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));
+    warnings.extend(too_few);
     warnings.extend(doubts(&rates));
     warnings.extend(doubtful_phases(&phases));
     let machine = Machine {

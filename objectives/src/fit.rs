@@ -124,19 +124,20 @@ pub struct Weighted {
 const REWEIGHTED: usize = 4;
 
 /// Coefficients c ≥ 0 of `rows`, at least one, that minimise the weighted relative errors: squares of small ones,
-/// absolute values of those beyond twice the median (Huber's loss by reweighting), so that what was interrupted
-/// counts little.
+/// absolute values of large ones (Huber's loss by reweighting). Interruptions only lengthen work, so that errors are
+/// large beyond the median for work that took longer than fitted, beyond three times that for work that took less.
 pub fn robust(rows: &[Weighted]) -> Vec<f64> {
     let relative: Vec<Vec<f64>> =
         rows.iter().map(|row| row.terms.iter().map(|term| term / row.time_s).collect()).collect();
     let mut weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
     let mut coefficients = weighted(&relative, &weights);
     for _ in 1..REWEIGHTED {
-        let errors: Vec<f64> = relative.iter().map(|row| (dot(row, &coefficients) - 1.0).abs()).collect();
-        let mut sorted = errors.clone();
+        let errors: Vec<f64> = relative.iter().map(|row| dot(row, &coefficients) - 1.0).collect();
+        let mut sorted: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
         sorted.sort_by(f64::total_cmp);
-        let usual = 2.0 * sorted[sorted.len() / 2].max(1e-6);
-        weights = rows.iter().zip(&errors).map(|(row, error)| row.weight / (error / usual).max(1.0)).collect();
+        let usual = sorted[sorted.len() / 2].max(1e-6);
+        let large = |error: f64| if error < 0.0 { -error / usual } else { error / (3.0 * usual) };
+        weights = rows.iter().zip(&errors).map(|(row, &error)| row.weight / large(error).max(1.0)).collect();
         coefficients = weighted(&relative, &weights);
     }
     coefficients

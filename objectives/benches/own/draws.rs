@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use hpl::program::{RunOptions, Runner};
+use nix::sys::resource::{UsageWho, getrusage};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use space::domain::{DomainSpec, HplDomain};
@@ -15,8 +16,8 @@ use crate::Flags;
 /// The first draws are run again at the end: two runs of one candidate tell the noise.
 const REPEATED: usize = 30;
 
-/// `count` candidates of order `n`, then the first of them again.
-fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {
+/// The whole search space of this machine at order `n`.
+pub(crate) fn domain(n: usize) -> HplDomain {
     let facts = hpl::host::facts();
     let spec = DomainSpec {
         n,
@@ -26,7 +27,12 @@ fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {
         ranks: None,
         threads: None,
     };
-    let domain = HplDomain::new(&spec).expect("a space that fits this machine");
+    HplDomain::new(&spec).expect("a space that fits this machine")
+}
+
+/// `count` candidates of order `n`, then the first of them again.
+fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {
+    let domain = domain(n);
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
     let mut one = || domain.candidate(draw::uniform(&domain, &mut rng).expect("a point"));
     let drawn: Vec<Candidate> = (0..count).map(|_| one()).collect();
@@ -40,6 +46,11 @@ pub(crate) fn read(path: &std::path::Path) -> Vec<RunResult> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
+/// How often the system took a core from this process.
+fn taken() -> i64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.involuntary_context_switches())
+}
+
 /// Runs what the file lacks, until the seconds are used.
 pub(crate) fn measure(flags: &Flags) {
     let (n, count, seed) = (flags.number("--n", 4000), flags.number("--draws", 60), flags.number("--seed", 1));
@@ -49,7 +60,7 @@ pub(crate) fn measure(flags: &Flags) {
     println!("N={n}, {count} draws with seed {seed}: {done} of {} rows are there", all.len());
     let runner = Runner::new(&KernelChoice::Builtin).expect("built-in kernels");
     let mut file = OpenOptions::new().create(true).append(true).open(&path).expect("a file to write");
-    let start = Instant::now();
+    let (start, taken) = (Instant::now(), taken());
     for candidate in all.iter().skip(done) {
         if start.elapsed().as_secs() >= seconds as u64 {
             break;
@@ -58,5 +69,11 @@ pub(crate) fn measure(flags: &Flags) {
         assert!(result.result.passed, "{candidate:?}");
         writeln!(file, "{}", serde_json::to_string(&result.result).expect("a row")).expect("a row written");
     }
-    println!("{} of {} rows, {:.0} s", read(&path).len(), all.len(), start.elapsed().as_secs_f64());
+    let seconds = start.elapsed().as_secs_f64();
+    let per_s = (self::taken() - taken) as f64 / seconds;
+    println!(
+        "{} of {} rows, {seconds:.0} s; others took a core {per_s:.0} times a second",
+        read(&path).len(),
+        all.len()
+    );
 }

@@ -1,10 +1,13 @@
 //! The model beside the rows: error, order, and what the noise allows.
 
+use std::time::Instant;
+
 use objectives::predict::Predictor;
 use objectives::timeline::own::OwnModel;
+use space::dims::Space;
 use space::machine::Machine;
 use space::params::Coded;
-use space::{Candidate, RunResult};
+use space::{Candidate, EngineParams, HplParams, RunResult};
 
 use crate::Flags;
 use crate::draws::read;
@@ -73,6 +76,35 @@ fn score(name: &str, measured: &[f64], predicted: &[f64]) {
     );
 }
 
+/// What predictions cost: of all candidates of the space, and of one whole run on two cores at N = 40000.
+fn speed(machine: &Machine, n: usize) {
+    let domain = crate::draws::domain(n);
+    let predictor = Predictor::new(machine).expect("rates");
+    let clock = Instant::now();
+    let best = domain.points().iter().map(|point| predictor.time_s(&domain.candidate(point))).fold(f64::MAX, f64::min);
+    let (count, s) = (domain.points().len(), clock.elapsed().as_secs_f64());
+    println!(
+        "{count} candidates in {s:.2} s, {:.1} µs each; the best is predicted to take {best:.4} s",
+        1e6 * s / count as f64
+    );
+    let model = OwnModel::new(machine).expect("phases");
+    for (p, q, threads) in [(1, 2, 1), (2, 1, 1), (1, 1, 2)] {
+        let engine = EngineParams { threads, ..EngineParams::default() };
+        let candidate = Candidate { hpl: HplParams::baseline(40_000, p, q), engine };
+        let clock = Instant::now();
+        let whole = model.timeline(&candidate);
+        let (whole_s, clock) = (clock.elapsed().as_secs_f64(), Instant::now());
+        let thinned = model.time_s(&candidate);
+        println!(
+            "N=40000 NB=128 {p}x{q}x{threads}: {} steps in {:.2} ms, thinned {:.2} ms and {:+.2} % of the time",
+            whole.steps.len(),
+            1e3 * whole_s,
+            1e3 * clock.elapsed().as_secs_f64(),
+            100.0 * (thinned / whole.total_s - 1.0)
+        );
+    }
+}
+
 /// Prints every row and the summary.
 pub(crate) fn judge(flags: &Flags) {
     let text = std::fs::read_to_string(flags.path("--machine")).expect("a machine");
@@ -115,6 +147,7 @@ pub(crate) fn judge(flags: &Flags) {
     score("timeline, all steps", &measured, &exact);
     score("timeline, as the tuner asks", &measured, &of(&own));
     score("step sum of kernels", &measured, &of(&steps));
+    speed(&machine, rows[0].candidate.hpl.n);
     if !again.is_empty() {
         score(&format!("noise: {} runs again", again.len()), &before, &after);
     }

@@ -25,8 +25,12 @@ const LARGE_RUNS: f64 = 16.0;
 /// Smallest order that is run.
 const SMALLEST_N: usize = 128;
 
-/// Times a second that others may take a core from a run without it being called disturbed.
-const TOLERATED_PER_S: f64 = 50.0;
+/// Times a second that others may take a core from a run without it being called disturbed: a time slice is a few
+/// milliseconds.
+const TOLERATED_PER_S: f64 = 10.0;
+
+/// Part of the runs that must be undisturbed for the others to be left out.
+const CLEAN_SHARE: f64 = 0.33;
 
 /// What to run.
 pub(super) struct Options<'a> {
@@ -129,7 +133,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let cost_s = clock.elapsed().as_secs_f64();
         costs_s[size] = costs_s[size].max(cost_s);
         runs.made += 1;
-        let disturbed = (times_taken() - taken) as f64 > 2.0 + TOLERATED_PER_S * cost_s * options.cores as f64;
+        let disturbed = (times_taken() - taken) as f64 > 1.0 + TOLERATED_PER_S * cost_s * options.cores as f64;
         runs.disturbed += usize::from(disturbed);
         clean.push(!disturbed && result.passed);
         if result.passed {
@@ -140,7 +144,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
     }
     // On a machine that is never quiet all runs are alike; otherwise the disturbed ones are no news of the engine.
-    if 4 * runs.disturbed <= runs.made {
+    if clean.iter().filter(|&&clean| clean).count() as f64 >= CLEAN_SHARE * runs.made as f64 {
         let mut clean = clean.into_iter();
         runs.results.retain(|_| clean.next().unwrap_or(true));
     }
