@@ -127,7 +127,7 @@ impl ForeignDomain {
     }
 
     /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
-    /// [`HplParams::baseline`] where the engine has it.
+    /// [`crate::HplParams::baseline`] where the engine has it.
     pub fn usual(&self) -> Candidate {
         self.usual.canonical(NETLIB)
     }
