@@ -19,7 +19,7 @@ use super::recursion::trsv_s;
 use super::{Platform, Profile};
 use window::Window;
 
-/// Steps of a window: [`WARM`] until the columns are as far apart as they get, then those that are counted.
+/// Steps of a window: 18 until the columns are as far apart as they get, then those that are counted.
 pub const WINDOW: usize = 50;
 
 /// Steps of a window before those that are counted.
