@@ -67,7 +67,7 @@ impl Strategy for Bayes {
             point: points[best].clone(),
             repeat_of: known.get(best).map(|known| known.1),
             why: why(best, &known, means.is_empty()),
-            predicted: Some(marginals[best].into()),
+            predicted: Some(surrogate.as_rate(marginals[best])),
         })
     }
 }
@@ -143,7 +143,7 @@ pub fn leaders(ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
 
 pub(crate) fn leaders_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
     let tried: Vec<&Point> = first_passes(ctx).into_iter().map(|(point, _)| point).collect();
-    let predictions = surrogate.predict(&tried).into_iter().map(Prediction::from);
+    let predictions = surrogate.predict(&tried).into_iter().map(|at| surrogate.as_rate(at));
     let mut leaders: Vec<(Point, Prediction)> = tried.into_iter().cloned().zip(predictions).collect();
     leaders.sort_by(|a, b| b.1.rate_gflops.total_cmp(&a.1.rate_gflops));
     leaders.truncate(count);

@@ -9,6 +9,7 @@ mod around;
 pub mod bayes;
 #[cfg(test)]
 mod conformance;
+mod expected;
 mod feasible;
 mod gp;
 pub mod local;
@@ -20,6 +21,7 @@ mod speed;
 mod surrogate;
 #[cfg(test)]
 mod testing;
+mod warp;
 
 pub use surrogate::Surrogate;
 

@@ -39,7 +39,7 @@ impl Strategy for NelderMead {
 
         let seen = RefCell::new(Vec::new());
         cube.search(noise * 0.1, |point| {
-            let mean = surrogate.predict(&[point])[0].mean;
+            let mean = surrogate.prediction(point).rate_gflops.ln();
             if !values.contains_key(point) {
                 seen.borrow_mut().push((mean, point.clone()));
             }
