@@ -17,7 +17,7 @@ fn help_names_the_verbs_and_hides_the_guard() {
     let output = tune(["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let text = out(&output);
-    for verb in ["tune", "run", "calibrate", "report", "replay", "--budget", "--resume"] {
+    for verb in ["tune", "run", "calibrate", "report", "replay", "space", "--budget", "--resume"] {
         assert!(text.contains(verb), "{text}");
     }
     assert!(!text.contains("__guard"));
@@ -105,4 +105,24 @@ fn stored_searches_score_as_they_did() {
     };
     let played = replay(&["--strategy", "random,local", "--seeds", "3", "--store", traces]);
     assert_eq!(replay(&["--seeds", "0", "--traces", traces]), played);
+}
+
+#[test]
+fn the_space_says_why_and_which_limit_emptied_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("space.toml");
+    let file = path.to_str().unwrap();
+    std::fs::write(&path, "[nb]\nvalues = [100, 200]\n[depth]\nfixed = 1\n").unwrap();
+    let output = tune(["space", "--n", "2000", "--space", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for words in ["nb (by --space): 100 200", "depth (by --space): 1\n", "source: [HPL] tuning page", "without --space"]
+    {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+    std::fs::write(&path, "[nb]\nmin = 600\n").unwrap();
+    refused(["space", "--n", "2000", "--space", file], 2, &["[nb] leaves no value", "widen it"]);
+    std::fs::write(&path, "[blocks]\nmin = 600\n").unwrap();
+    refused(["--budget", "1m", "--space", file], 2, &["space.toml", "[blocks]", "bcast"]);
+    refused(["space", "--space", "/no/such.toml"], 2, &["/no/such.toml"]);
 }

@@ -5,9 +5,11 @@
 //! of cores fits; a pair that makes no whole P and Q does not exist.
 
 mod foreign;
+mod limits;
 mod values;
 
 pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
+pub use self::limits::{LimitError, Limits};
 use self::values::{DETAILS, SWAP, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space};
@@ -61,6 +63,27 @@ pub enum DomainError {
     /// A value of the specification breaks a rule.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// The user's limits cannot be kept.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The allowed grids are of no allowed number of ranks.
+    #[error("[ranks] and [grid] contradict each other: none of {} ranks makes a grid of {}; widen one of them", ranks.join(", "), grids.join(", "))]
+    NoGrid {
+        /// Allowed numbers of ranks.
+        ranks: Vec<String>,
+        /// Allowed aspects P:Q.
+        grids: Vec<String>,
+    },
+    /// NBMIN is above NB everywhere.
+    #[error(
+        "[nb] and [nbmin] contradict each other: the rule NBMIN <= NB leaves nothing of NB up to {nb} and NBMIN from {nbmin}; widen one of them"
+    )]
+    Recursion {
+        /// Largest allowed NB.
+        nb: usize,
+        /// Smallest allowed NBMIN.
+        nbmin: usize,
+    },
 }
 
 /// Points that a domain may have; a suggestion looks at all of them.
@@ -101,43 +124,70 @@ impl HplDomain {
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
     pub fn new(spec: &DomainSpec) -> Result<Self, DomainError> {
+        Self::within(spec, &Limits::default())
+    }
+
+    /// The domain of `spec` with the values that `limits` allow.
+    ///
+    /// # Errors
+    /// [`DomainError`] naming the rule or the limit that leaves no candidate.
+    pub fn within(spec: &DomainSpec, limits: &Limits) -> Result<Self, DomainError> {
         let splits = splits(spec)?;
         default_candidate(spec).check()?;
         let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { MAX_POINTS };
-        let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
-            let limit = limit(index);
-            let values = Values {
+        for (index, detail) in DETAILS.iter().enumerate() {
+            let values = limits.apply(Values {
                 splits: splits.clone(),
                 aspects: aspects(&splits),
                 // NB above N is NB = N; NBMIN above NB likewise.
                 nb: up_to(detail.nb, spec.n),
                 nbmin: up_to(detail.nbmin, spec.n),
                 ndiv: detail.ndiv.to_vec(),
-                pfact: detail.pfact,
-                rfact: detail.rfact,
-                bcast: detail.bcast,
-                depth: detail.depth,
+                pfact: detail.pfact.to_vec(),
+                rfact: detail.rfact.to_vec(),
+                bcast: detail.bcast.to_vec(),
+                depth: detail.depth.to_vec(),
                 // Mix is binary exchange alone where N is below its threshold.
-                swap: if spec.n < SWAP[0].threshold() { &SWAP[1..] } else { &SWAP },
-                split: detail.split,
-            };
+                swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
+                split: detail.split.to_vec(),
+            })?;
+            // Listed values may be above N too, and NB below every NBMIN has no candidate.
+            let mut values = Values { nb: up_to(&values.nb, spec.n), nbmin: up_to(&values.nbmin, spec.n), ..values };
+            let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);
+            values.nb.retain(|&nb| nb >= nbmin);
+            if values.nb.is_empty() {
+                return Err(DomainError::Recursion { nb, nbmin });
+            }
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
-            domain.points = domain.enumerate(limit)?;
-            Some(domain)
-        });
-        let domain = domain.expect("the last detail has no limit");
-        if domain.points.is_empty() { Err(domain.too_large()) } else { Ok(domain) }
+            if let Some(points) = domain.enumerate(limit(index)) {
+                domain.points = points;
+                return if domain.points.is_empty() { Err(domain.emptied()) } else { Ok(domain) };
+            }
+        }
+        unreachable!("the last detail has no limit")
     }
 
-    /// Memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
+    /// Which rule left no point.
+    fn emptied(&self) -> DomainError {
+        let values = &self.values;
+        let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
+        if values.splits.iter().any(has_grid) {
+            return self.too_large();
+        }
+        let labels = |d: usize| self.dims[d].levels.iter().map(|level| level.label.clone()).collect();
+        DomainError::NoGrid { ranks: labels(0), grids: labels(1) }
+    }
+
+    /// Where there is a grid, memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
     /// NB, without look-ahead, on the grid that needs least.
     fn too_large(&self) -> DomainError {
         let DomainSpec { n, memory_bytes, .. } = self.spec;
         let splits = self.values.splits.iter();
         let grids = splits.flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
-        let needs = grids.map(|(p, q)| (required_bytes(n, p, q, self.values.nb[0], 0), p, q));
+        let depth = self.values.depth[0];
+        let needs = grids.map(|(p, q)| (required_bytes(n, p, q, self.values.nb[0], depth), p, q));
         let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
-        let largest_n = largest_n(memory_bytes, p, q, self.values.nb[0], 0);
+        let largest_n = largest_n(memory_bytes, p, q, self.values.nb[0], depth);
         DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
     }
 
@@ -185,24 +235,26 @@ impl HplDomain {
         Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
     }
 
-    /// The levels of the canonical form of a run; fields that are no dimension must have their one value.
+    /// The levels of the canonical form of a run; fields that are no dimension must have their one value. Where the value
+    /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
     fn levels(&self, run: Chosen) -> Option<Levels> {
         let run = run.canonical();
         let (Chosen { hpl, threads, split }, values) = (run, &self.values);
         let levels = [
-            level(&values.splits, &(hpl.ranks(), threads))?,
-            level(&values.aspects, &aspect(hpl.p, hpl.q))?,
-            level(&values.nb, &hpl.nb)?,
-            level(&values.nbmin, &hpl.nbmin)?,
-            level(&values.ndiv, &hpl.ndiv)?,
-            level(values.pfact, &hpl.pfact)?,
-            level(values.rfact, &hpl.rfact)?,
-            level(values.bcast, &hpl.bcast)?,
-            level(values.depth, &hpl.depth)?,
-            level(values.swap, &hpl.swap)?,
-            level(values.split, &split.get())?,
+            level(&values.splits, &(hpl.ranks(), threads)),
+            level(&values.aspects, &aspect(hpl.p, hpl.q)),
+            level(&values.nb, &hpl.nb),
+            level(&values.nbmin, &hpl.nbmin),
+            level(&values.ndiv, &hpl.ndiv),
+            level(&values.pfact, &hpl.pfact),
+            level(&values.rfact, &hpl.rfact),
+            level(&values.bcast, &hpl.bcast),
+            level(&values.depth, &hpl.depth),
+            level(&values.swap, &hpl.swap),
+            level(&values.split, &split.get()),
         ];
-        (self.chosen(&levels)? == run).then_some(levels)
+        let levels = levels.map(Option::unwrap_or_default);
+        (self.chosen(&levels)?.canonical() == run).then_some(levels)
     }
 
     /// [`Space::canonical`] on levels.

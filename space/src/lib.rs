@@ -15,6 +15,7 @@ pub mod domain;
 pub mod draw;
 pub mod engine;
 pub mod flops;
+pub mod guide;
 pub mod listed;
 pub mod machine;
 pub mod order;

@@ -2,19 +2,21 @@
 
 pub mod balance;
 pub mod predict;
+pub mod space;
 pub mod survey;
 pub mod weights;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::space::KernelChoice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use hpl::windows::Windows;
-use space::KernelChoice;
 
 use self::balance::BalanceArgs;
 use self::predict::{MachinesArgs, PredictArgs};
+use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
@@ -50,6 +52,8 @@ pub enum Command {
     Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
+    /// Print what would be searched on this machine, and why
+    Space(SpaceArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape
     Replay(ReplayArgs),
     /// Measure what each rank reaches while all work, with the links between them
@@ -103,6 +107,9 @@ pub struct TuneArgs {
     /// Use the rates of this machine.toml instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
+    /// TOML that narrows, fixes or widens what is searched; see hpl-tune space
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
+    pub space: Option<PathBuf>,
     /// How the next point is chosen: a Gaussian process with the model as its mean, refined by Nelder–Mead; Nelder–Mead
     /// alone; uniform without replacement; or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]

@@ -6,7 +6,7 @@ use objectives::foreign::{Foreign, LAUNCHERS, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
-use space::domain::{DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, default_candidate};
+use space::domain::{DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, default_candidate};
 use space::machine::Machine;
 
 use crate::error::RecordError;
@@ -104,8 +104,20 @@ impl Engine {
     /// # Errors
     /// [`DomainError`] when no candidate is left.
     pub fn domain(&self, spec: &DomainSpec) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
+        self.domain_within(spec, &Limits::default())
+    }
+
+    /// [`Engine::domain`] with the values that `limits` allow; they are for our engine alone.
+    ///
+    /// # Errors
+    /// [`DomainError`] when no candidate is left.
+    pub fn domain_within(
+        &self,
+        spec: &DomainSpec,
+        limits: &Limits,
+    ) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
         match self {
-            Self::Ours => Ok((Box::new(HplDomain::new(spec)?), default_candidate(spec))),
+            Self::Ours => Ok((Box::new(HplDomain::within(spec, limits)?), default_candidate(spec))),
             Self::Foreign(foreign) => {
                 let domain = ForeignDomain::new(spec, &obeyed(foreign.profile()))?;
                 let usual = domain.usual();

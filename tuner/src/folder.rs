@@ -261,6 +261,11 @@ impl RunFolder {
         self.root.join("space.toml")
     }
 
+    /// `limits.toml`: what the user allowed; only there with `--space`.
+    pub fn limits_toml(&self) -> PathBuf {
+        self.root.join("limits.toml")
+    }
+
     /// `HPL.dat`: the best configuration.
     pub fn hpl_dat(&self) -> PathBuf {
         self.root.join("HPL.dat")

@@ -43,11 +43,11 @@ enum Axis {
     Nb(Vec<usize>),
     Nbmin(Vec<usize>),
     Ndiv(Vec<usize>),
-    Pfact(&'static [Looking]),
-    Rfact(&'static [Looking]),
-    Bcast(&'static [Bcast]),
-    Depth(&'static [usize]),
-    Swap(&'static [Swap]),
+    Pfact(Vec<Looking>),
+    Rfact(Vec<Looking>),
+    Bcast(Vec<Bcast>),
+    Depth(Vec<usize>),
+    Swap(Vec<Swap>),
     Extra(Extra),
 }
 
@@ -103,12 +103,12 @@ impl ForeignDomain {
             nb: up_to(nb, spec.n),
             nbmin: up_to(detail.nbmin, spec.n),
             ndiv: detail.ndiv.to_vec(),
-            pfact: detail.pfact,
-            rfact: detail.rfact,
-            bcast: detail.bcast,
-            depth: detail.depth,
-            swap,
-            split: &[0.0],
+            pfact: detail.pfact.to_vec(),
+            rfact: detail.rfact.to_vec(),
+            bcast: detail.bcast.to_vec(),
+            depth: detail.depth.to_vec(),
+            swap: swap.to_vec(),
+            split: vec![0.0],
         };
         let (axes, dims) = axes(&values, foreign);
         let mut domain = Self {
@@ -224,11 +224,11 @@ fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<Axis>, Vec<Dim>) {
         "nb" => Axis::Nb(values.nb.clone()),
         "nbmin" => Axis::Nbmin(values.nbmin.clone()),
         "ndiv" => Axis::Ndiv(values.ndiv.clone()),
-        "pfact" => Axis::Pfact(values.pfact),
-        "rfact" => Axis::Rfact(values.rfact),
-        "bcast" => Axis::Bcast(values.bcast),
-        "depth" => Axis::Depth(values.depth),
-        _ => Axis::Swap(values.swap),
+        "pfact" => Axis::Pfact(values.pfact.clone()),
+        "rfact" => Axis::Rfact(values.rfact.clone()),
+        "bcast" => Axis::Bcast(values.bcast.clone()),
+        "depth" => Axis::Depth(values.depth.clone()),
+        _ => Axis::Swap(values.swap.clone()),
     };
     let acts = |dim: &Dim| ["ranks", "grid"].contains(&dim.name.as_str()) || foreign.obeys.contains(&dim.name);
     let mut dims: Vec<Dim> = values.dims().into_iter().filter(|dim| dim.name != "split" && acts(dim)).collect();

@@ -21,6 +21,10 @@ const DEPTH: [usize; 3] = [0, 1, 2];
 /// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
 const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
 
+/// The dimensions, in the order of [`Values::dims`].
+pub(super) const NAMES: [&str; 11] =
+    ["ranks", "grid", "nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap", "split"];
+
 /// How finely a domain looks at the dimensions that matter least.
 pub(super) struct Detail {
     pub(super) nb: &'static [usize],
@@ -63,12 +67,12 @@ pub(super) struct Values {
     pub(super) nb: Vec<usize>,
     pub(super) nbmin: Vec<usize>,
     pub(super) ndiv: Vec<usize>,
-    pub(super) pfact: &'static [Looking],
-    pub(super) rfact: &'static [Looking],
-    pub(super) bcast: &'static [Bcast],
-    pub(super) depth: &'static [usize],
-    pub(super) swap: &'static [Swap],
-    pub(super) split: &'static [f64],
+    pub(super) pfact: Vec<Looking>,
+    pub(super) rfact: Vec<Looking>,
+    pub(super) bcast: Vec<Bcast>,
+    pub(super) depth: Vec<usize>,
+    pub(super) swap: Vec<Swap>,
+    pub(super) split: Vec<f64>,
 }
 
 impl Values {

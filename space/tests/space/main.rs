@@ -4,6 +4,7 @@ mod candidate;
 mod dat;
 mod domain;
 mod fuzz;
+mod limits;
 mod machine;
 mod mutate;
 mod out;

@@ -9,6 +9,7 @@ pub mod rehearse;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod space;
 pub mod survey;
 pub mod tune;
 pub mod weights;

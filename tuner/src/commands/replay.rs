@@ -111,7 +111,7 @@ fn by_tool(traces: Vec<Trace>) -> Vec<Vec<Trace>> {
 }
 
 fn table(report: &Report) -> String {
-    let goals = GOALS.map(|goal| format!("{:>15}", format!("to {} %", 100.0 * goal))).concat();
+    let goals = GOALS.map(|goal| format!("{:>17}", format!("to {} %", 100.0 * goal))).concat();
     let mut text = format!(
         "{}: {} points, {} evaluations at most; evaluations as mean / p90, (k) searches never got there\n\
          {:22}{:>6}{goals}{:>9}{:>17}{:>8}{:>9}{:>10}\n",
@@ -129,7 +129,7 @@ fn table(report: &Report) -> String {
     for score in &report.scores {
         let reach = score.reach.map(|reach| {
             let never = if reach.never > 0 { format!(" ({})", reach.never) } else { String::new() };
-            format!("{:>15}", format!("{:.1} / {}{never}", reach.mean, reach.p90))
+            format!("{:>17}", format!("{:.1} / {}{never}", reach.mean, reach.p90))
         });
         text += &format!(
             "{:22}{:>6}{}{:>9.3}{:>17}{:>8.1}{:>9.1}{:>10}\n",

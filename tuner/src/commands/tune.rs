@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::domain::DomainSpec;
+use space::domain::{DomainSpec, Limits};
 use space::machine::Machine;
 use space::{Candidate, Candidates, KernelChoice};
 
@@ -14,6 +14,7 @@ use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
 use crate::commands::rehearse;
 use crate::commands::report::publish;
+use crate::commands::space::read_limits;
 use crate::cost::CostEstimate;
 use crate::drive::{Drive, Ended};
 use crate::engine::Engine;
@@ -100,7 +101,9 @@ fn search(
     let (machine, _) = read_machine(&path)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?;
     let spec = spec(store, engine, &machine, &predictor, &budget)?;
-    let (domain, baseline) = engine.domain(&spec).map_err(bad_input)?;
+    let path = store.folder().limits_toml();
+    let limits = if path.exists() { read_limits(&path)?.0 } else { Limits::default() };
+    let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
     let prior = prior::table(domain, &predictor);
     store.write_space(domain)?;
@@ -176,6 +179,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
+    let limits = args.space.as_deref().map(read_limits).transpose()?;
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_programs()?;
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
@@ -214,7 +218,9 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_limited_by_budget: false,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
-    if let Err(error) = given.and_then(|()| engine.save(&folder)).and_then(|()| session.save(&folder.session_toml())) {
+    let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
+    let saved = given.and_then(|()| allowed()).and_then(|()| engine.save(&folder));
+    if let Err(error) = saved.and_then(|()| session.save(&folder.session_toml())) {
         folder.discard();
         return Err(error.into());
     }

@@ -1,0 +1,281 @@
+//! What a user allows: `space.toml` narrows, fixes or widens the dimensions of the HPL space.
+//!
+//! ```toml
+//! [nb]
+//! values = [192, 240, 1024]      # exactly these, also such as are not searched otherwise
+//! [depth]
+//! fixed = 1
+//! [nbmin]
+//! min = 4                        # of the usual values those from 4 to 16
+//! max = 16
+//! [bcast]
+//! without = ["long", "longM"]    # the usual values but these
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::values::{NAMES, Values};
+use crate::params::Coded;
+use crate::{Bcast, Looking, Swap};
+
+/// The limits of each named dimension; empty for the usual space.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Limits(BTreeMap<String, Limit>);
+
+/// What is allowed in one dimension.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limit {
+    values: Option<Vec<Word>>,
+    fixed: Option<Word>,
+    without: Option<Vec<Word>>,
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+/// A value as users write it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Integer(i64),
+    Real(f64),
+    Text(String),
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(value) => value.fmt(f),
+            Self::Real(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+/// Limits that cannot be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// No TOML, or not of this form.
+    #[error("{0}")]
+    Syntax(String),
+    /// A dimension that the HPL space does not have.
+    #[error("[{name}] is no dimension; there are {}", NAMES.join(", "))]
+    NoDimension {
+        /// The name.
+        name: String,
+    },
+    /// A value that the dimension cannot take.
+    #[error("[{name}]: '{found}' is {wrong}")]
+    NoValue {
+        /// The dimension.
+        name: String,
+        /// The value.
+        found: String,
+        /// Why not, and what can be.
+        wrong: String,
+    },
+    /// Keys that contradict each other.
+    #[error("[{name}]: {wrong}")]
+    Contradiction {
+        /// The dimension.
+        name: String,
+        /// Which keys.
+        wrong: String,
+    },
+    /// Nothing is left of a dimension.
+    #[error("[{name}] leaves no value of {}; widen it, or leave it out", usual.join(", "))]
+    Empty {
+        /// The dimension.
+        name: String,
+        /// The values without limits.
+        usual: Vec<String>,
+    },
+}
+
+impl Limits {
+    /// Parses `space.toml`.
+    ///
+    /// # Errors
+    /// [`LimitError`] for bad syntax with its line, unknown dimensions, and keys that exclude each other.
+    pub fn parse(text: &str) -> Result<Self, LimitError> {
+        let limits: Self = toml::from_str(text).map_err(|error| LimitError::Syntax(error.to_string()))?;
+        for (name, limit) in &limits.0 {
+            if !NAMES.contains(&name.as_str()) {
+                return Err(LimitError::NoDimension { name: name.clone() });
+            }
+            let wrong = |wrong: &str| LimitError::Contradiction { name: name.clone(), wrong: wrong.to_owned() };
+            if limit.values.is_some() && limit.fixed.is_some() {
+                return Err(wrong("'values' and 'fixed' exclude each other; keep one"));
+            }
+            if let (Some(min), Some(max)) = (limit.min, limit.max)
+                && min > max
+            {
+                return Err(wrong(&format!("min {min} is above max {max}")));
+            }
+            if (limit.min.is_some() || limit.max.is_some()) && CATEGORICAL.contains(&name.as_str()) {
+                return Err(wrong("it has no order: give 'values' or 'without' instead of 'min' and 'max'"));
+            }
+            if *limit == Limit::default() {
+                return Err(wrong("no key; give values, fixed, without, min or max"));
+            }
+        }
+        Ok(limits)
+    }
+
+    /// The names of the limited dimensions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether there is no limit.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values that are left of `usual`.
+    pub(super) fn apply(&self, usual: Values) -> Result<Values, LimitError> {
+        let size = |value: usize| value as f64;
+        Ok(Values {
+            splits: self.subset("ranks", usual.splits, |(ranks, _)| (ranks.to_string(), size(*ranks)))?,
+            aspects: self.subset("grid", usual.aspects, |(p, q)| (format!("{p}:{q}"), size(*p) / size(*q)))?,
+            nb: self.sizes("nb", usual.nb, 1)?,
+            nbmin: self.sizes("nbmin", usual.nbmin, 1)?,
+            ndiv: self.sizes("ndiv", usual.ndiv, 2)?,
+            pfact: self.named("pfact", usual.pfact, Looking::ALL.iter().map(|(value, _)| *value))?,
+            rfact: self.named("rfact", usual.rfact, Looking::ALL.iter().map(|(value, _)| *value))?,
+            bcast: self.named("bcast", usual.bcast, Bcast::ALL.iter().map(|(value, _)| *value))?,
+            depth: self.sizes("depth", usual.depth, 0)?,
+            swap: self.subset("swap", usual.swap, |swap: &Swap| (swap.name().to_owned(), 0.0))?,
+            split: self.shares(usual.split)?,
+        })
+    }
+
+    /// Of the usual values those that are allowed: nothing can be added.
+    fn subset<T: Clone>(
+        &self,
+        name: &str,
+        usual: Vec<T>,
+        of: impl Fn(&T) -> (String, f64),
+    ) -> Result<Vec<T>, LimitError> {
+        let Some(limit) = self.0.get(name) else { return Ok(usual) };
+        let labels: Vec<String> = usual.iter().map(|value| of(value).0).collect();
+        for word in limit.words() {
+            if !labels.contains(&word.to_string()) {
+                let wrong = format!("not possible here; there are {}", labels.join(", "));
+                return Err(LimitError::NoValue { name: name.to_owned(), found: word.to_string(), wrong });
+            }
+        }
+        let allowed = |value: &T| {
+            let (label, position) = of(value);
+            limit.lists(&label) && limit.spans(position)
+        };
+        let left: Vec<T> = usual.into_iter().filter(allowed).collect();
+        limit.not_empty(name, left, || labels)
+    }
+
+    /// Whole numbers of at least `least`; listed ones need not be usual.
+    fn sizes(&self, name: &str, usual: Vec<usize>, least: usize) -> Result<Vec<usize>, LimitError> {
+        let Some(limit) = self.0.get(name) else { return Ok(usual) };
+        let number = |word: &Word| {
+            let value = if let Word::Integer(value) = word { usize::try_from(*value).ok() } else { None };
+            value.filter(|value| (least..=i32::MAX as usize).contains(value)).ok_or_else(|| LimitError::NoValue {
+                name: name.to_owned(),
+                found: word.to_string(),
+                wrong: format!("no whole number of at least {least}"),
+            })
+        };
+        let labels = usual.iter().map(ToString::to_string).collect();
+        let mut left = limit.exact().map_or(Ok(usual), |words| words.iter().map(number).collect())?;
+        let without = limit.without.iter().flatten().map(number).collect::<Result<Vec<_>, _>>()?;
+        left.retain(|value| !without.contains(value) && limit.spans(*value as f64));
+        left.sort_unstable();
+        left.dedup();
+        limit.not_empty(name, left, || labels)
+    }
+
+    /// Shares of at least 0 and below 1.
+    fn shares(&self, usual: Vec<f64>) -> Result<Vec<f64>, LimitError> {
+        let name = "split";
+        let Some(limit) = self.0.get(name) else { return Ok(usual) };
+        let number = |word: &Word| {
+            let value = match word {
+                Word::Integer(value) => Some(*value as f64),
+                Word::Real(value) => Some(*value),
+                Word::Text(_) => None,
+            };
+            value.filter(|value| (0.0..1.0).contains(value)).ok_or_else(|| LimitError::NoValue {
+                name: name.to_owned(),
+                found: word.to_string(),
+                wrong: "no share of at least 0 and below 1".to_owned(),
+            })
+        };
+        let labels = usual.iter().map(ToString::to_string).collect();
+        let mut left: Vec<f64> = limit.exact().map_or(Ok(usual), |words| words.iter().map(number).collect())?;
+        let without = limit.without.iter().flatten().map(number).collect::<Result<Vec<_>, _>>()?;
+        left.retain(|value| !without.contains(value) && limit.spans(*value));
+        left.sort_by(f64::total_cmp);
+        left.dedup();
+        limit.not_empty(name, left, || labels)
+    }
+
+    /// Values with names; `all` can be listed, in the order in which the usual ones come first.
+    fn named<T: Coded + PartialEq>(
+        &self,
+        name: &str,
+        usual: Vec<T>,
+        all: impl Iterator<Item = T>,
+    ) -> Result<Vec<T>, LimitError> {
+        let Some(limit) = self.0.get(name) else { return Ok(usual) };
+        let mut known = usual.clone();
+        for value in all {
+            if !known.contains(&value) {
+                known.push(value);
+            }
+        }
+        // What is listed may be unusual; what is only excluded leaves the usual ones.
+        let base = if limit.exact().is_some() { known.clone() } else { usual };
+        let names: Vec<String> = known.iter().map(|value| value.name().to_owned()).collect();
+        for word in limit.words() {
+            if !names.contains(&word.to_string()) {
+                let wrong = format!("unknown; there are {}", names.join(", "));
+                return Err(LimitError::NoValue { name: name.to_owned(), found: word.to_string(), wrong });
+            }
+        }
+        let left = base.into_iter().filter(|value| limit.lists(value.name())).collect();
+        limit.not_empty(name, left, || names)
+    }
+}
+
+const CATEGORICAL: [&str; 4] = ["pfact", "rfact", "bcast", "swap"];
+
+impl Limit {
+    /// The listed values, `None` when nothing is listed.
+    fn exact(&self) -> Option<Vec<Word>> {
+        self.values.clone().or_else(|| self.fixed.clone().map(|word| vec![word]))
+    }
+
+    fn words(&self) -> Vec<Word> {
+        [self.exact(), self.without.clone()].into_iter().flatten().flatten().collect()
+    }
+
+    fn lists(&self, label: &str) -> bool {
+        let has = |words: &[Word]| words.iter().any(|word| word.to_string() == label);
+        self.exact().is_none_or(|words| has(&words)) && !self.without.as_deref().is_some_and(has)
+    }
+
+    fn spans(&self, position: f64) -> bool {
+        self.min.is_none_or(|min| position >= min) && self.max.is_none_or(|max| position <= max)
+    }
+
+    fn not_empty<T>(
+        &self,
+        name: &str,
+        left: Vec<T>,
+        usual: impl FnOnce() -> Vec<String>,
+    ) -> Result<Vec<T>, LimitError> {
+        if left.is_empty() { Err(LimitError::Empty { name: name.to_owned(), usual: usual() }) } else { Ok(left) }
+    }
+}

@@ -1,0 +1,65 @@
+//! Why each dimension is searched over the values that it is, with the source of the guideline.
+
+/// The reason for the values of one dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guideline {
+    /// The dimension, as in [`crate::dims::Dim::name`].
+    pub dim: &'static str,
+    /// Why these values.
+    pub why: &'static str,
+    /// Where that is known from; keys in brackets are those of REFERENCES.md.
+    pub source: &'static str,
+}
+
+/// The guidelines of all dimensions of the HPL space, in their order.
+pub const GUIDELINES: [Guideline; 11] = {
+    const fn of(dim: &'static str, why: &'static str, source: &'static str) -> Guideline {
+        Guideline { dim, why, source }
+    }
+    [
+        of(
+            "ranks",
+            "every divisor of the cores; the other cores become threads of a rank",
+            "rule: ranks x threads = cores",
+        ),
+        of(
+            "grid",
+            "every P x Q of the ranks; near square with P slightly below Q is usual, a factor of 11 lies between best and worst",
+            "[HPL] tuning page; [Cornebize] 28 grids of 960 ranks",
+        ),
+        of(
+            "nb",
+            "dense where small changes matter, with the 192, 240 and 384 that processor vendors recommend; at most N",
+            "[HPL] tuning page; [Cornebize]: 37 % of the variance",
+        ),
+        of(
+            "nbmin",
+            "powers of two; where the recursion of the panel ends, at most NB",
+            "[HPL] tuning page; rule: NBMIN <= NB",
+        ),
+        of("ndiv", "2 to 4 parts of a panel", "[HPL] tuning page"),
+        of("pfact", "all three; nearly no effect in published runs", "[HPL] tuning page"),
+        of("rfact", "all three; nearly no effect in published runs", "[HPL] tuning page"),
+        of(
+            "bcast",
+            "all six; one value where Q = 1",
+            "[Cornebize]: 25 % of the variance; rule: nothing to send where Q = 1",
+        ),
+        of("depth", "0 to 2 panels of look-ahead", "[HPL] tuning page; [Cornebize]: 12 % of the variance"),
+        of(
+            "swap",
+            "all three, mix with threshold 64; one value where P = 1",
+            "[HPL] tuning page; rule: no rows to exchange where P = 1",
+        ),
+        of(
+            "split",
+            "no split, and the range in which the split update pays; none where P = 1",
+            "[rocHPL]; rule: no rows to hide where P = 1",
+        ),
+    ]
+};
+
+/// The guideline of a dimension, `None` for one that the HPL space does not have.
+pub fn guideline(dim: &str) -> Option<&'static Guideline> {
+    GUIDELINES.iter().find(|guideline| guideline.dim == dim)
+}

@@ -1,0 +1,104 @@
+//! Limits of the user: what they leave, and what is said when they leave nothing.
+
+use std::collections::BTreeSet;
+
+use space::dims::Space;
+use space::domain::{DomainSpec, HplDomain, Limits};
+use space::guide::GUIDELINES;
+use space::{Bcast, Candidate, KernelChoice};
+
+fn spec(cores: usize) -> DomainSpec {
+    DomainSpec { n: 4000, cores, memory_bytes: 1 << 33, kernels: KernelChoice::Builtin, ranks: None, threads: None }
+}
+
+fn within(cores: usize, limits: &str) -> Result<HplDomain, String> {
+    let limits = Limits::parse(limits).map_err(|error| error.to_string())?;
+    HplDomain::within(&spec(cores), &limits).map_err(|error| error.to_string())
+}
+
+fn candidates(domain: &HplDomain) -> Vec<Candidate> {
+    domain.points().iter().map(|point| domain.candidate(point)).collect()
+}
+
+#[test]
+fn limits_narrow_fix_and_widen() {
+    let domain = within(
+        4,
+        "[nb]\nvalues = [1000, 192]\n[depth]\nfixed = 3\n[bcast]\nwithout = ['long', 'longM']\n[split]\nmax = 0.5\n[nbmin]\nmin = 4\nmax = 8",
+    )
+    .unwrap();
+    let all = candidates(&domain);
+    assert!(!all.is_empty());
+    assert_eq!(all.iter().map(|run| run.hpl.nb).collect::<BTreeSet<_>>(), [192, 1000].into());
+    for run in &all {
+        assert!(run.hpl.depth == 3 && (4..=8).contains(&run.hpl.nbmin) && run.engine.split.get() <= 0.5);
+        assert!(!matches!(run.hpl.bcast, Bcast::Long | Bcast::LongM));
+    }
+}
+
+#[test]
+fn every_point_is_canonical_and_comes_back_from_its_candidate() {
+    for limits in [
+        "",
+        "[bcast]\nfixed = 'long'",
+        "[pfact]\nvalues = ['left', 'right']\n[rfact]\nfixed = 'left'",
+        "[ndiv]\nvalues = [3, 5]\n[nb]\nvalues = [64, 100]",
+        "[swap]\nfixed = 'long'\n[split]\nvalues = [0.25, 0.6]",
+        "[grid]\nvalues = ['1:1', '1:4']",
+    ] {
+        let domain = within(4, limits).unwrap();
+        let mut seen = BTreeSet::new();
+        for point in domain.points() {
+            assert_eq!(domain.canonical(point).as_ref(), Some(point), "{limits}");
+            assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point), "{limits}");
+            assert!(seen.insert(point), "{limits}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_cannot_matter_hides_no_grid() {
+    // With Q = 1 nothing is sent: the only allowed broadcast stands for all.
+    let domain = within(4, "[bcast]\nfixed = 'long'").unwrap();
+    assert!(candidates(&domain).iter().any(|run| run.hpl.q == 1));
+    assert!(candidates(&domain).iter().any(|run| run.hpl.q == 4));
+}
+
+#[test]
+fn nb_below_every_nbmin_hides_no_other_nb() {
+    let domain = within(2, "[nb]\nvalues = [16, 64]\n[nbmin]\nfixed = 32").unwrap();
+    assert!(candidates(&domain).iter().all(|run| run.hpl.nb == 64 && run.hpl.nbmin == 32));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_dimension() {
+    for (limits, words) in [
+        ("[blocks]\nfixed = 3", ["[blocks]", "nb, nbmin"]),
+        ("[nb]\nvalues = [64", ["TOML", "line 2"]),
+        ("[nb]\nsize = 64", ["size", "values"]),
+        ("[nb]\nfixed = 64\nvalues = [64]", ["[nb]", "exclude"]),
+        ("[nb]\nfixed = 0", ["[nb]", "'0'"]),
+        ("[nb]\nfixed = 'big'", ["[nb]", "'big'"]),
+        ("[nb]\nmin = 300\nmax = 200", ["[nb]", "min 300 is above max 200"]),
+        ("[nb]\nmin = 5000", ["[nb]", "leaves no value"]),
+        ("[bcast]\nmin = 2", ["[bcast]", "no order"]),
+        ("[bcast]\nfixed = 'ring'", ["'ring'", "1ringM"]),
+        ("[ranks]\nfixed = 3", ["'3'", "1, 2, 4"]),
+        ("[split]\nfixed = 1.0", ["[split]", "below 1"]),
+        ("[depth]", ["[depth]", "no key"]),
+        ("[ranks]\nfixed = 4\n[grid]\nfixed = '1:2'", ["[ranks] and [grid]", "widen"]),
+        ("[nb]\nfixed = 16\n[nbmin]\nfixed = 32", ["NBMIN <= NB", "16"]),
+    ] {
+        let error = within(4, limits).err().unwrap_or_default();
+        for word in words {
+            assert!(error.contains(word), "'{word}' is not in: {error} ({limits})");
+        }
+    }
+}
+
+#[test]
+fn every_dimension_has_its_guideline() {
+    let domain = within(4, "").unwrap();
+    let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
+    assert_eq!(names, GUIDELINES.map(|guideline| guideline.dim));
+}

@@ -1,0 +1,113 @@
+//! `hpl-tune space`: what a search would look at on this machine, and why.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use space::KernelChoice;
+use space::dims::{Dim, Space};
+use space::domain::{DomainSpec, HplDomain, Limits};
+use space::guide::guideline;
+
+use crate::cli::space::SpaceArgs;
+use crate::exit::{self, bad_input};
+use crate::prepare;
+
+/// Version of the JSON that `--json` prints.
+const JSON_SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u32,
+    n: usize,
+    cores: usize,
+    candidates: usize,
+    /// Candidates without the user's limits.
+    candidates_unlimited: usize,
+    dimensions: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    dim: &'a Dim,
+    limited: bool,
+    why: &'static str,
+    source: &'static str,
+}
+
+impl<'a> Entry<'a> {
+    fn new(dim: &'a Dim, limits: &Limits) -> Self {
+        let guide = guideline(&dim.name);
+        Self {
+            dim,
+            limited: limits.names().any(|name| name == dim.name),
+            why: guide.map_or("", |guide| guide.why),
+            source: guide.map_or("", |guide| guide.source),
+        }
+    }
+}
+
+/// Prints the space that a search on this machine would have.
+///
+/// # Errors
+/// A file of limits that cannot be used, or limits that leave nothing.
+pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
+    let facts = hpl::host::facts();
+    let limits = args.space.as_deref().map(read_limits).transpose()?.map(|(limits, _)| limits).unwrap_or_default();
+    let mut spec = DomainSpec {
+        n: 0,
+        cores: facts.cores_allowed.len(),
+        memory_bytes: facts.memory_available_bytes,
+        kernels: KernelChoice::Builtin,
+        ranks: args.ranks.map(|ranks| ranks as usize),
+        threads: args.threads.map(|threads| threads as usize),
+    };
+    spec.n = args.n.map_or_else(|| prepare::largest_safe_n(&spec), |n| n as usize);
+    let unlimited = HplDomain::new(&spec).map_err(bad_input)?.points().len();
+    let domain = HplDomain::within(&spec, &limits).map_err(bad_input)?;
+    let report = Report {
+        schema_version: JSON_SCHEMA,
+        n: spec.n,
+        cores: spec.cores,
+        candidates: domain.points().len(),
+        candidates_unlimited: unlimited,
+        dimensions: domain.dims().iter().map(|dim| Entry::new(dim, &limits)).collect(),
+    };
+    let mut out = std::io::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+        false => out.write_all(text(&report).as_bytes())?,
+    }
+    out.flush()?;
+    Ok(exit::DONE)
+}
+
+/// A file of limits, checked, and its text.
+///
+/// # Errors
+/// A file that cannot be read, or limits that cannot be kept.
+pub(crate) fn read_limits(path: &Path) -> anyhow::Result<(Limits, String)> {
+    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    let limits = Limits::parse(&text).map_err(|error| named(&error))?;
+    Ok((limits, text))
+}
+
+fn text(report: &Report<'_>) -> String {
+    let unlimited = match report.candidates == report.candidates_unlimited {
+        true => String::new(),
+        false => format!(" of {} without --space", report.candidates_unlimited),
+    };
+    let mut text = format!(
+        "N = {} on {} cores: {} candidates{unlimited}, each valid and none twice\n",
+        report.n, report.cores, report.candidates
+    );
+    for entry in &report.dimensions {
+        let labels: Vec<&str> = entry.dim.levels.iter().map(|level| level.label.as_str()).collect();
+        let limited = if entry.limited { " (by --space)" } else { "" };
+        text += &format!("\n{}{limited}: {}\n", entry.dim.name, labels.join(" "));
+        text += &format!("    {}\n    source: {}\n", entry.why, entry.source);
+    }
+    text
+}
