@@ -59,7 +59,7 @@ fn stopped(child: Child, signal: Signal, folder: &Path) -> Output {
     send(&child, signal);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", err(&output));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     assert!(out(&output).contains("Trials"), "no summary: {}", out(&output));
     assert!(err(&output).contains("--resume"), "{}", err(&output));
     nothing_is_left(folder);
@@ -187,7 +187,7 @@ fn a_session_whose_budget_is_used_is_shown_and_not_overdrawn() {
     let begun = Instant::now();
     let output = resume(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(err(&output).contains("used up"), "{}", err(&output));
     assert_eq!(trials(&folder).len(), count);
 }

@@ -183,7 +183,7 @@ pub fn mcl(machine: &Machine, run: &Run, choices: &Choices) -> Result<(Mcl, Gamm
 /// where no layer of one rank says how fast that memory is.
 ///
 /// # Errors
-/// As [`mcl`].
+/// As [`mcl()`].
 pub fn netlib(machine: &Machine, run: &Run, choices: &Choices) -> Result<(Costs, Gamma), ScenarioError> {
     let (gamma, layers) = gamma_and_layers("netlib", machine, run, choices)?;
     let memory = layers.first().filter(|layer| layer.ranks == 1);

@@ -102,7 +102,7 @@ fn a_hang_ends_at_the_deadline() {
     let begun = Instant::now();
     let (_, _, record) = guarded(0.3, &shell("sleep 1000 & sleep 1000"));
     assert_eq!((record.exit, record.ended_by), (Some(Exit::Signal(15)), EndedBy::Deadline));
-    assert!(record.wall_s >= 0.3 && begun.elapsed() < Duration::from_secs(2), "{record:?}");
+    assert!(record.wall_s >= 0.3 && begun.elapsed() < Duration::from_secs(5), "{record:?}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn who_ignores_sigterm_is_killed() {
     let begun = Instant::now();
     let (_, _, record) = guarded(0.2, &shell("trap '' TERM INT HUP; while :; do sleep 1000; done"));
     assert_eq!((record.exit, record.ended_by), (Some(Exit::Signal(9)), EndedBy::Deadline));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{record:?}");
+    assert!(begun.elapsed() < Duration::from_secs(6), "{record:?}");
 }
 
 #[test]

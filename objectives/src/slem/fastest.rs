@@ -3,7 +3,9 @@
 //! Over symmetric doubly stochastic P ≥ 0 that are 0 off the graph: minimise s with −s·I ⪯ P − 11ᵀ/n ⪯ s·I \[FMMC\].
 //! With one variable p_l per edge, P = I − Σ p_l b_l b_lᵀ has all its equations built in, and the program is
 //!
-//!     F₁ = sI − P + vvᵀ ⪰ 0,   F₂ = sI + P − vvᵀ ⪰ 0,   p ≥ 0,   P_ii ≥ 0.
+//! ```text
+//! F₁ = sI − P + vvᵀ ⪰ 0,   F₂ = sI + P − vvᵀ ⪰ 0,   p ≥ 0,   P_ii ≥ 0.
+//! ```
 //!
 //! By symmetry the nodes of a group have equal entries \[FMMC-symmetry\]. P then falls apart into a matrix between the
 //! groups, with v_g = sqrt(c_g/n) and b = sqrt(c_h)·e_g − sqrt(c_g)·e_h for an edge between groups of c_g and c_h nodes,

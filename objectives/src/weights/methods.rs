@@ -59,7 +59,9 @@ impl Method {
 
 /// The shares at which every node takes the same time T over its flops and words,
 ///
-///     w = max(0, (T − V_L/bw) / (F/ε + V_U/bw)),   F = 2N³/3,   V_L = V_U = 4N² bytes,
+/// ```text
+/// w = max(0, (T − V_L/bw) / (F/ε + V_U/bw)),   F = 2N³/3,   V_L = V_U = 4N² bytes,
+/// ```
 ///
 /// with T found by bisection: the shares are to be 1 together. V_L is what a node receives of L whatever its share, V_U
 /// what it sends and receives of U in proportion to it. Ours; a node too slow to receive L gets nothing.
