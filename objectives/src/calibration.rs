@@ -41,6 +41,10 @@ const K_BREAKS: [usize; 3] = [32, 64, 192];
 /// Disturbed rounds, as a share of all, that are worth a warning.
 const DISTURBED: f64 = 0.2;
 
+/// Disturbed runs, as a share of all, beyond which too few others are left and phases mislead: predictions from them
+/// were off by a factor of two.
+const USELESS: f64 = 1.0 - runs::CLEAN_SHARE;
+
 /// Least memory kept for the system and its caches, in bytes; otherwise a twentieth of what is available.
 const RESERVED: u64 = 256 << 20;
 
@@ -124,6 +128,7 @@ pub fn calibrate(
     let rates = rates(&samples, &date, &options.origin)?;
     // Without phases there are still the rates of kernels.
     let (phases, too_few) = match learn(&runs.results, &date, &options.origin) {
+        Ok(_) if runs.disturbed_share() > USELESS => (Vec::new(), None),
         Ok(phases) => (phases, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
@@ -275,13 +280,14 @@ fn interruptions(samples: &[Sample]) -> Option<String> {
 
 /// Whether others took cores from the runs of the engine.
 fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
-    let share = runs.disturbed as f64 / runs.made.max(1) as f64;
-    (share > DISTURBED).then(|| {
-        format!(
-            "other processes took cores during {:.0} % of the runs, so that their phases are too long; end them",
-            100.0 * share
-        )
-    })
+    let share = runs.disturbed_share();
+    let outcome = if share > USELESS {
+        "so that their phases are not used and the model stays blind to most variants"
+    } else {
+        "so that their phases are too long"
+    };
+    (share > DISTURBED)
+        .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
 }
 
 /// The phases whose runs scatter, or do not fit their form.

@@ -30,7 +30,7 @@ const SMALLEST_N: usize = 128;
 const TOLERATED_PER_S: f64 = 10.0;
 
 /// Part of the runs that must be undisturbed for the others to be left out.
-const CLEAN_SHARE: f64 = 0.33;
+pub(super) const CLEAN_SHARE: f64 = 0.33;
 
 /// What to run.
 pub(super) struct Options<'a> {
@@ -52,6 +52,13 @@ pub(super) struct Runs {
     /// Runs during which other processes took a core; they are among the results only when there are few others.
     pub(super) disturbed: usize,
     pub(super) made: usize,
+}
+
+impl Runs {
+    /// Disturbed runs as a share of all.
+    pub(super) fn disturbed_share(&self) -> f64 {
+        self.disturbed as f64 / self.made.max(1) as f64
+    }
 }
 
 /// Splits of the cores: (P, Q, threads), grids as square as possible and both flat ones.
