@@ -14,20 +14,14 @@ const HUGE_PAGE: usize = 2 << 20;
 #[cfg(target_env = "gnu")]
 const LARGE_BLOCK: i32 = 1 << 20;
 
-/// What a heap keeps free at its end, for the next message: given back and taken again each step it would cost small
-/// problems a few per cent.
-#[cfg(target_env = "gnu")]
-const KEPT: i32 = 32 << 20;
-
 /// Lets the general allocator give large blocks back as soon as they are freed. On its own the C library of GNU raises
 /// the size from which it does so to that of the largest block freed, and then keeps such blocks for the thread that
 /// had them, where the other ranks of the process cannot use them.
 pub(crate) fn give_large_blocks_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: sets parameters of the allocator, under its own lock.
+    // SAFETY: sets a parameter of the allocator, under its own lock.
     unsafe {
         nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_BLOCK);
-        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, KEPT);
     }
 }
 
