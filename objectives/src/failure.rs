@@ -25,7 +25,7 @@ pub enum Failure {
         why: String,
     },
     /// The run was ended at its time limit: its time is at least the limit.
-    #[error("ended at its limit of {limit_s} s")]
+    #[error("ended at its limit of {limit_s:.1} s")]
     TimedOut {
         /// The limit in seconds, from the start of the command.
         limit_s: f64,
