@@ -8,26 +8,8 @@ use hpl::windows::Windows;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use space::domain::{DomainSpec, HplDomain};
+use space::stats::spearman;
 use space::{KernelChoice, draw};
-
-/// Ranks of the values, ties sharing their mean.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
-    let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
-    values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
-}
-
-/// Spearman's ρ.
-fn spearman(a: &[f64], b: &[f64]) -> f64 {
-    let centred = |values: &[f64]| {
-        let ranks = ranks(values);
-        let mean = ranks.iter().sum::<f64>() / ranks.len() as f64;
-        ranks.into_iter().map(|rank| rank - mean).collect::<Vec<_>>()
-    };
-    let (a, b) = (centred(a), centred(b));
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
-}
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();

@@ -6,6 +6,8 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use space::stats::{Summary, summary};
+
 use crate::affinity::pin_current_thread;
 use crate::host;
 use crate::kernels::Kernels;
@@ -66,8 +68,7 @@ fn pulse<K: Kernels>(kernels: &K, core: usize, time: Duration, together: &Barrie
     while begun.elapsed() < time {
         times.push(product());
     }
-    times.sort_by(f64::total_cmp);
-    let at = |part: f64| times[(part * (times.len() - 1) as f64).round() as usize];
+    let Summary { median, spread } = summary(&times);
     let source = vec![1.0; COPY_WORDS];
     let mut target = vec![0.0; COPY_WORDS];
     together.wait();
@@ -81,8 +82,8 @@ fn pulse<K: Kernels>(kernels: &K, core: usize, time: Duration, together: &Barrie
     Pulse {
         core,
         bound,
-        rate_gflops: 2e-9 * (ORDER as f64).powi(3) / at(0.5),
-        spread: (at(0.75) - at(0.25)) / at(0.5),
+        rate_gflops: 2e-9 * (ORDER as f64).powi(3) / median,
+        spread,
         copy_bytes_per_s: 16.0 * COPY_WORDS as f64 / copy_s,
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use space::stats::summary;
 use space::{Candidate, EngineParams, HplParams, Weights, flops};
 
 use crate::comm::{Comm, PeerGone, Request, Tag};
@@ -128,6 +129,5 @@ fn exchange<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Res
             rates.push(2.0 * 8.0 * WORDS as f64 / start.elapsed().as_secs_f64() * 1e-9);
         }
     }
-    rates.sort_by(f64::total_cmp);
-    Ok(rates.get(rates.len() / 2).copied().unwrap_or_default())
+    Ok(summary(&rates).median)
 }

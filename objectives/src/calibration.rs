@@ -13,6 +13,7 @@ use hpl::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
 use space::KernelChoice;
 use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
+use space::stats::summary;
 
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
@@ -184,7 +185,7 @@ fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitE
                     threads,
                     coefficients: fit.coefficients,
                     valid: fit.valid,
-                    spread: median(piece.iter().map(|s| s.spread)),
+                    spread: summary(&piece.iter().map(|s| s.spread).collect::<Vec<_>>()).median,
                     fit_error: fit.error,
                     date: date.to_owned(),
                     origin: origin.to_owned(),
@@ -207,12 +208,6 @@ fn pieces<'a>(kernel: RateKernel, samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>
 
 fn timed(sample: &Sample) -> fit::Sample {
     fit::Sample { sizes: sample.sizes.iter().map(|&size| size as f64).collect(), time_s: sample.time_s }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// The memory of a rank, and messages between ranks where there can be several.

@@ -1,5 +1,7 @@
 //! Which of several equal things are slower than they should be, beyond the noise of their own repeats.
 
+use space::stats::{Summary, summary};
+
 /// A rate below the others by less than this share is none to speak of.
 pub const LEAST: f64 = 0.02;
 
@@ -14,32 +16,11 @@ pub struct Outlier {
     pub below: f64,
 }
 
-/// Repeats in short.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// Median, 0 without repeats.
-    pub median: f64,
-    /// (third − first quartile) / median, 0 without repeats.
-    pub spread: f64,
-}
-
-/// Median and spread of some repeats.
-pub fn summary(repeats: &[f64]) -> Summary {
-    let mut sorted = repeats.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |share: f64| sorted.get(((sorted.len().saturating_sub(1)) as f64 * share).round() as usize).copied();
-    let median = at(0.5).unwrap_or(0.0);
-    let spread = at(0.75).zip(at(0.25)).map_or(0.0, |(high, low)| high - low);
-    Summary { median, spread: if median > 0.0 { spread / median } else { 0.0 } }
-}
-
 /// Those whose median is below the typical one by more than [`LEAST`] and by more than the spread of any repeats. The
 /// typical one is the median of all, of an even number the better of the two in the middle.
 pub fn outliers(rates: &[Vec<f64>]) -> Vec<Outlier> {
     let all: Vec<Summary> = rates.iter().map(|repeats| summary(repeats)).collect();
-    let mut medians: Vec<f64> = all.iter().map(|summary| summary.median).collect();
-    medians.sort_by(f64::total_cmp);
-    let Some(&typical) = medians.get(medians.len() / 2) else { return Vec::new() };
+    let typical = summary(&all.iter().map(|summary| summary.median).collect::<Vec<_>>()).median;
     let noise = all.iter().map(|summary| summary.spread).fold(LEAST, f64::max);
     let outlier = |(index, summary): (usize, &Summary)| {
         let below = 1.0 - summary.median / typical;

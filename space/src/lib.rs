@@ -24,6 +24,7 @@ pub mod params;
 pub mod result;
 pub mod rules;
 pub mod share;
+pub mod stats;
 pub mod weights_file;
 pub mod windows;
 

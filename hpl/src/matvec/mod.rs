@@ -12,6 +12,8 @@ use std::time::Instant;
 pub use csr::Csr;
 pub use dense::Dense;
 
+use space::stats::summary;
+
 use crate::balance::{Balance, Times};
 use crate::team::{HelperPanicked, NotStarted, Team, TeamParams, with_team};
 
@@ -191,9 +193,8 @@ pub fn share(
 
 /// Median of some measured times in seconds.
 fn median(repeats: usize, mut time: impl FnMut() -> Result<f64, HelperPanicked>) -> Result<f64, HelperPanicked> {
-    let mut times = (0..repeats.max(1)).map(|_| time()).collect::<Result<Vec<f64>, _>>()?;
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    let times = (0..repeats.max(1)).map(|_| time()).collect::<Result<Vec<f64>, _>>()?;
+    Ok(summary(&times).median)
 }
 
 /// Two workers on one team: the threads of the slower one first.

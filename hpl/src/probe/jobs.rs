@@ -1,6 +1,7 @@
 //! What is measured: each kernel over the shapes that ranks of this machine meet.
 
 use space::machine::RateKernel;
+use space::stats::{Summary, summary};
 
 use super::clock::Round;
 use super::stage::{MAX_K, Stage, grid, thread_counts};
@@ -111,21 +112,14 @@ impl Job {
 
     /// The median of the rounds. `None` without a round, and for a difference of two times that is lost in noise.
     pub(super) fn sample(&self) -> Option<Sample> {
-        let mut times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
-        if times_s.is_empty() {
-            return None;
-        }
-        times_s.sort_by(f64::total_cmp);
-        let at = |share: f64| times_s[((times_s.len() - 1) as f64 * share).round() as usize];
-        if at(0.5) <= 0.0 {
-            return None;
-        }
-        Some(Sample {
+        let times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
+        let Summary { median, spread } = summary(&times_s);
+        (median > 0.0).then(|| Sample {
             quantity: self.quantity,
             threads: self.threads,
             sizes: self.sizes.clone(),
-            time_s: at(0.5),
-            spread: (at(0.75) - at(0.25)) / at(0.5),
+            time_s: median,
+            spread,
             rounds: self.rounds.len(),
             disturbed: self.rounds.iter().filter(|round| round.disturbed).count(),
         })

@@ -1,5 +1,7 @@
 //! How good predictions are: errors, order, and what the predicted best loses.
 
+use space::stats::spearman;
+
 use crate::runs::Run;
 
 /// A run with its prediction.
@@ -46,18 +48,4 @@ fn figures(predicted: &[f64], real: &[f64]) -> String {
     format!(
         "mean error {mean:5.2} %, {near:2} of {count:2} within 5 %, Spearman {order:.3}, predicted best loses {loss:.2} %"
     )
-}
-
-/// Correlation of ranks, ties by their mean rank.
-fn spearman(a: &[f64], b: &[f64]) -> f64 {
-    let (a, b) = (ranks(a), ranks(b));
-    let mean = (a.len() as f64 - 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
-    product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
-}
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
-    let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
-    values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
 }

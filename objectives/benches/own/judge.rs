@@ -7,29 +7,11 @@ use objectives::timeline::own::OwnModel;
 use space::dims::Space;
 use space::machine::Machine;
 use space::params::Coded;
+use space::stats::spearman;
 use space::{Candidate, EngineParams, HplParams, RunResult};
 
 use crate::Flags;
 use crate::draws::read;
-
-/// Ranks of the values, ties sharing their mean.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
-    let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
-    values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
-}
-
-/// Spearman's ρ.
-fn spearman(a: &[f64], b: &[f64]) -> f64 {
-    let centred = |values: &[f64]| {
-        let ranks = ranks(values);
-        let mean = ranks.iter().sum::<f64>() / ranks.len() as f64;
-        ranks.into_iter().map(|rank| rank - mean).collect::<Vec<_>>()
-    };
-    let (a, b) = (centred(a), centred(b));
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
-}
 
 /// Seconds of factorization, broadcast, rows, update and substitution, means over the ranks.
 fn phases(row: &RunResult) -> [f64; 5] {

@@ -1,4 +1,5 @@
 use hpl::program::{RunOptions, run_candidate};
+use space::stats::spearman;
 use space::{Candidate, EngineParams, HplParams};
 
 use super::*;
@@ -85,18 +86,6 @@ fn calibration_of_this_machine() {
     println!("{:#?}", found.machine.layers);
 }
 
-/// Ranks of `values`, 0 for the smallest.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    values.iter().map(|v| values.iter().filter(|other| *other < v).count() as f64).collect()
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-    let (ma, mb) = (mean(a), mean(b));
-    let sum = |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
-    sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
-}
-
 /// Calibrates, predicts, then runs: (grid, threads, NB, DEPTH) at one N, three runs each, median.
 #[test]
 #[ignore = "runs for a minute; alone on the machine"]
@@ -141,6 +130,6 @@ fn predictions_against_real_runs() {
         "{} runs: mean error {:.1} %, Spearman {:.2}",
         measured.len(),
         100.0 * errors.sum::<f64>() / measured.len() as f64,
-        correlation(&ranks(&measured), &ranks(&predicted))
+        spearman(&measured, &predicted)
     );
 }

@@ -7,8 +7,8 @@ use hpl::balance::weights::WeightSearch;
 use hpl::layout::Layout;
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
 use hpl::windows::{Window, Windows};
-use objectives::outliers::summary;
 use space::params::Pmap;
+use space::stats::summary;
 use space::weights_file::WeightsFile;
 use space::{Candidate, Share, WindowsResult};
 

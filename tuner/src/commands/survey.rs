@@ -4,9 +4,10 @@ use std::io::Write;
 
 use hpl::program::{Runner, refuse_mpi};
 use hpl::survey::RankSurvey;
-use objectives::outliers::{lost_by_equal_shares, outliers, summary};
+use objectives::outliers::{lost_by_equal_shares, outliers};
 use serde_json::json;
 use space::machine::{Host, Link, Machine, Node};
+use space::stats::summary;
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
