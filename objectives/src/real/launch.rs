@@ -238,11 +238,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// The outcome, if the run has ended.
-    pub fn try_finish(&mut self) -> Option<Result<Observation, Failure>> {
-        self.finish_within(Duration::ZERO)
-    }
-
     /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
     pub fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
         let begun = Instant::now();
