@@ -22,9 +22,6 @@ const COPY_WORDS: usize = 1 << 21;
 /// Copies on each core, of which the fastest counts.
 const COPIES: usize = 3;
 
-/// Relative distance to the median beyond which a core is named, where its own spread does not explain it.
-const TOLERATED: f64 = 0.02;
-
 /// What one core showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pulse {
@@ -88,47 +85,11 @@ fn pulse<K: Kernels>(kernels: &K, core: usize, time: Duration, together: &Barrie
     }
 }
 
-/// The cores that stand out: slower or faster than the median by more than 2 % and by more than the spread of both, with
-/// their rate over the median.
-pub fn outliers(pulses: &[Pulse]) -> Vec<(&Pulse, f64)> {
-    let mut rates: Vec<f64> = pulses.iter().map(|pulse| pulse.rate_gflops).collect();
-    rates.sort_by(f64::total_cmp);
-    let mut spreads: Vec<f64> = pulses.iter().map(|pulse| pulse.spread).collect();
-    spreads.sort_by(f64::total_cmp);
-    // Of two, the faster one: the other waits for nobody.
-    let (Some(&median), Some(&usual)) = (rates.get(rates.len() / 2), spreads.get(spreads.len() / 2)) else {
-        return Vec::new();
-    };
-    let ratio = |pulse: &Pulse| pulse.rate_gflops / median;
-    let stands_out = |pulse: &&Pulse| (ratio(pulse) - 1.0).abs() > TOLERATED.max(pulse.spread + usual);
-    pulses.iter().filter(stands_out).map(|pulse| (pulse, ratio(pulse))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::load;
     use space::KernelChoice;
-
-    fn pulse(core: usize, rate_gflops: f64, spread: f64) -> Pulse {
-        Pulse { core, bound: true, rate_gflops, spread, copy_bytes_per_s: 1e10 }
-    }
-
-    #[test]
-    fn a_slow_core_is_named_and_a_noisy_one_is_not() {
-        let cores = [
-            pulse(0, 50.0, 0.004),
-            pulse(1, 50.3, 0.004),
-            pulse(2, 44.0, 0.004),
-            pulse(3, 46.0, 0.2),
-            pulse(4, 50.2, 0.004),
-        ];
-        let found: Vec<usize> = outliers(&cores).iter().map(|(pulse, _)| pulse.core).collect();
-        assert_eq!(found, [2]);
-        assert!((outliers(&cores)[0].1 - 44.0 / 50.0).abs() < 1e-9);
-        assert!(outliers(&cores[..2]).is_empty() && outliers(&[]).is_empty());
-        assert_eq!(outliers(&[pulse(0, 40.0, 0.004), pulse(1, 50.0, 0.004)]).len(), 1);
-    }
 
     #[test]
     fn every_core_answers() {

@@ -1,32 +1,33 @@
-//! Which of several equal things are slower than they should be, beyond the noise of their own repeats.
+//! Which of several equal things stand out, beyond the noise of their own repeats.
 
 use space::stats::{Summary, summary};
 
-/// A rate below the others by less than this share is none to speak of.
+/// A rate this near to the typical one, as a share of it, does not stand out.
 pub const LEAST: f64 = 0.02;
 
-/// One that is too slow.
+/// One that stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
     /// Its place in the list.
     pub index: usize,
     /// Median of its repeats.
     pub rate: f64,
-    /// Share by which that is below the typical one.
-    pub below: f64,
+    /// That over the typical one: below 1 for a slow one, which the others wait for, above 1 for a fast one.
+    pub ratio: f64,
 }
 
-/// Those whose median is below the typical one by more than [`LEAST`] and by more than the spread of any repeats. The
-/// typical one is the median of all, of an even number the better of the two in the middle.
-pub fn outliers(rates: &[Vec<f64>]) -> Vec<Outlier> {
-    let all: Vec<Summary> = rates.iter().map(|repeats| summary(repeats)).collect();
-    let typical = summary(&all.iter().map(|summary| summary.median).collect::<Vec<_>>()).median;
-    let noise = all.iter().map(|summary| summary.spread).fold(LEAST, f64::max);
-    let outlier = |(index, summary): (usize, &Summary)| {
-        let below = 1.0 - summary.median / typical;
-        (below > noise).then_some(Outlier { index, rate: summary.median, below })
+/// Those whose rate is off the typical one by more than [`LEAST`] and by more than the spread of its own repeats and the
+/// typical spread together. Typical is the median, of an even number the better of the two in the middle: of two, the
+/// slower one stands out.
+pub fn outliers(rates: &[Summary]) -> Vec<Outlier> {
+    let middle = |of: fn(&Summary) -> f64| summary(&rates.iter().map(of).collect::<Vec<_>>()).median;
+    let (typical, usual) = (middle(|rate| rate.median), middle(|rate| rate.spread));
+    let outlier = |(index, rate): (usize, &Summary)| {
+        let ratio = rate.median / typical;
+        let stands_out = (ratio - 1.0).abs() > LEAST.max(rate.spread + usual);
+        stands_out.then_some(Outlier { index, rate: rate.median, ratio })
     };
-    all.iter().enumerate().filter_map(outlier).collect()
+    rates.iter().enumerate().filter_map(outlier).collect()
 }
 
 /// Share of all rates that is lost when every one gets the same work and waits for the slowest.
@@ -40,29 +41,40 @@ pub fn lost_by_equal_shares(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn repeats(rate: f64, noise: f64) -> Vec<f64> {
-        [-1.0, 0.5, 0.0, -0.5, 1.0].iter().map(|step| rate * (1.0 + step * noise)).collect()
+    fn repeats(rate: f64, noise: f64) -> Summary {
+        summary(&[-1.0, 0.5, 0.0, -0.5, 1.0].map(|step| rate * (1.0 + step * noise)))
     }
 
     #[test]
     fn one_hot_node_among_eight_is_named() {
-        let mut rates: Vec<Vec<f64>> = (0..8).map(|i| repeats(100.0 + f64::from(i % 3) * 0.3, 0.004)).collect();
+        let mut rates: Vec<Summary> = (0..8).map(|i| repeats(100.0 + f64::from(i % 3) * 0.3, 0.004)).collect();
         rates[5] = repeats(90.0, 0.004);
         let found = outliers(&rates);
         assert_eq!(found.len(), 1);
-        assert!(found[0].index == 5 && (found[0].below - 0.1).abs() < 0.005 && found[0].rate == 90.0);
+        assert!(found[0].index == 5 && (found[0].ratio - 0.9).abs() < 0.005 && found[0].rate == 90.0);
     }
 
     #[test]
     fn noise_names_nobody() {
-        let within: Vec<Vec<f64>> = (0..8).map(|i| repeats(100.0 - f64::from(i) * 0.2, 0.001)).collect();
+        let within: Vec<Summary> = (0..8).map(|i| repeats(100.0 - f64::from(i) * 0.2, 0.001)).collect();
         assert_eq!(outliers(&within), []);
         // 4 % below, with repeats that spread by more.
         let noisy = [repeats(100.0, 0.05), repeats(96.0, 0.05), repeats(100.0, 0.05)];
         assert_eq!(outliers(&noisy), []);
         assert_eq!(outliers(&[]), []);
-        assert_eq!(outliers(&[vec![5.0]]), []);
-        assert_eq!(outliers(&[Vec::new(), vec![1.0, 1.0]]).len(), 1, "one that answers nothing");
+        assert_eq!(outliers(&[summary(&[5.0])]), []);
+        assert_eq!(outliers(&[summary(&[]), summary(&[1.0, 1.0])]).len(), 1, "one that answers nothing");
+    }
+
+    #[test]
+    fn a_slow_core_is_named_and_a_noisy_one_is_not() {
+        let core = |median, spread| Summary { median, spread };
+        let cores = [core(50.0, 0.004), core(50.3, 0.004), core(44.0, 0.004), core(46.0, 0.2), core(50.2, 0.004)];
+        let found: Vec<usize> = outliers(&cores).iter().map(|outlier| outlier.index).collect();
+        assert_eq!(found, [2]);
+        assert!((outliers(&cores)[0].ratio - 44.0 / 50.0).abs() < 1e-9);
+        assert!(outliers(&cores[..2]).is_empty());
+        assert_eq!(outliers(&[core(40.0, 0.004), core(50.0, 0.004)]).len(), 1);
     }
 
     /// Four nodes of 32 are a tenth slower: with equal shares nearly all of that tenth is lost everywhere.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use hpl::affinity::core_sets;
 use hpl::kernels;
-use hpl::preflight::{Pulse, outliers, preflight};
+use hpl::preflight::{Pulse, preflight};
+use objectives::outliers::outliers;
+use space::stats::Summary;
 use space::{Candidate, KernelChoice};
 
 use crate::budget::Budget;
@@ -40,7 +42,10 @@ fn sentence(pulses: &[Pulse]) -> String {
 
 /// What is wrong with a core.
 fn warnings(pulses: &[Pulse]) -> Vec<String> {
-    let standing_out = outliers(pulses).into_iter().map(|(pulse, ratio)| {
+    let rate = |pulse: &Pulse| Summary { median: pulse.rate_gflops, spread: pulse.spread };
+    let rates: Vec<Summary> = pulses.iter().map(rate).collect();
+    let standing_out = outliers(&rates).into_iter().map(|outlier| {
+        let (pulse, ratio) = (&pulses[outlier.index], outlier.ratio);
         let percent = 100.0 * (ratio - 1.0).abs();
         let what =
             if ratio < 1.0 { "slower than the median: equal shares wait for it" } else { "faster than the median" };

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use hpl::program::{Runner, refuse_mpi};
 use hpl::survey::RankSurvey;
-use objectives::outliers::{lost_by_equal_shares, outliers};
+use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
 use space::machine::{Host, Link, Machine, Node};
-use space::stats::summary;
+use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
@@ -55,8 +55,10 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-fn rates(found: &[RankSurvey]) -> Vec<Vec<f64>> {
-    found.iter().map(|rank| rank.hpl_gflops.clone()).collect()
+/// Ranks slower than typical.
+fn slow(found: &[RankSurvey]) -> Vec<Outlier> {
+    let rates: Vec<Summary> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
+    outliers(&rates).into_iter().filter(|outlier| outlier.ratio < 1.0).collect()
 }
 
 fn medians(found: &[RankSurvey]) -> Vec<f64> {
@@ -81,14 +83,14 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
             100.0 * hpl.spread
         )?;
     }
-    let slow = outliers(&rates(found));
+    let slow = slow(found);
     if slow.is_empty() {
         return writeln!(out, "\nno rank is slower than the others by more than 2 % and the spread of the repeats");
     }
     writeln!(out)?;
     for outlier in slow {
         let (rank, host) = (outlier.index, &found[outlier.index].host);
-        writeln!(out, "rank {rank} on {host} is {:.1} % slower than typical", 100.0 * outlier.below)?;
+        writeln!(out, "rank {rank} on {host} is {:.1} % slower than typical", 100.0 * (1.0 - outlier.ratio))?;
     }
     let all = medians(found);
     writeln!(
@@ -100,9 +102,9 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
 }
 
 fn document(found: &[RankSurvey]) -> serde_json::Value {
-    let slow: Vec<_> = outliers(&rates(found))
+    let slow: Vec<_> = slow(found)
         .into_iter()
-        .map(|outlier| json!({ "rank": outlier.index, "rate_gflops": outlier.rate, "below": outlier.below }))
+        .map(|outlier| json!({ "rank": outlier.index, "rate_gflops": outlier.rate, "below": 1.0 - outlier.ratio }))
         .collect();
     let ranks: Vec<_> = found
         .iter()
