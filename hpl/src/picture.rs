@@ -1,5 +1,27 @@
 //! What all our SVG pictures share.
 
+/// Texts, ground, grid and the colours of phases: hue says the phase; chosen to differ in lightness too (Okabe and Ito's
+/// reds and yellows), on light and on dark ground.
+const STYLE: &str = "\
+text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fill:#1b1f24}\
+.title{font-size:17px;font-weight:600}.dim{fill:#5a6370}.num{font-variant-numeric:tabular-nums}\
+.ground{fill:#fff}.grid{stroke:#c8cdd4;stroke-width:1;fill:none}\
+.fact{fill:#d55e00}.lbcast{fill:#f0e442}.rs{fill:#e69f00}\
+@media(prefers-color-scheme:dark){text{fill:#e8eaed}.dim{fill:#a3acb9}.ground{fill:#14171c}.grid{stroke:#3c434e}}";
+
+/// The beginning of a document of width × height with a title and a line below it, both from `left` on. `style` is what
+/// this picture adds to the style of all. It ends with `</svg>`.
+pub fn open((width, height): (f64, f64), left: f64, style: &str, title: &str, subtitle: &str) -> String {
+    let (title, subtitle) = (escape(title), escape(subtitle));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\">\n<title>{title}</title>\n<style>{STYLE}{style}</style>\n\
+         <rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n\
+         <text class=\"title\" x=\"{left}\" y=\"27\">{title}</text>\n\
+         <text class=\"dim\" x=\"{left}\" y=\"48\">{subtitle}</text>\n"
+    )
+}
+
 /// Distance between the ticks of an axis: the least of 1, 2 and 5 times a power of ten that cuts `span` > 0 into
 /// at most `most` pieces.
 ///

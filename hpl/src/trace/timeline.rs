@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::Span;
 use super::kind::Kind;
 use super::steps::StepRange;
-use crate::picture::{escape, label, round_step};
+use crate::picture::{label, open, round_step};
 
 /// A picture of some steps of one run.
 pub struct Timeline<'a> {
@@ -39,18 +39,12 @@ const CHAR: f64 = 6.6;
 /// Spans of one kind that are nearer than this become one: no screen shows the gap.
 const JOIN: f64 = 0.25;
 
-/// Colours: hue says the phase, lightness the section; chosen to differ in lightness too (Okabe and Ito's reds and
-/// yellows, a scale of blues), on light and on dark ground.
+/// Lightness of the blues says the section.
 const STYLE: &str = "\
-text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fill:#1b1f24}\
-.title{font-size:17px;font-weight:600}.dim{fill:#5a6370}.num{font-variant-numeric:tabular-nums}\
 .in{font-size:10px;text-anchor:middle;pointer-events:none}.on-dark{fill:#fff}.on-light{fill:#111}\
-.ground{fill:#fff}.lane{fill:#e9ebef}.grid{stroke:#c8cdd4;stroke-width:1}\
-.step{stroke:#1b1f24;stroke-width:1;stroke-dasharray:3 2}\
-.fact{fill:#d55e00}.lbcast{fill:#f0e442}.rs{fill:#e69f00}.pack{fill:#7d8794}\
+.lane{fill:#e9ebef}.step{stroke:#1b1f24;stroke-width:1;stroke-dasharray:3 2}.pack{fill:#7d8794}\
 .ahead{fill:#1d4f9e}.left{fill:#4a90d9}.rest{fill:#a6cbee}.trsv{fill:#a3568a}\
-@media(prefers-color-scheme:dark){text{fill:#e8eaed}.dim{fill:#a3acb9}.ground{fill:#14171c}.lane{fill:#262b33}\
-.grid{stroke:#3c434e}.step{stroke:#e8eaed}.ahead{fill:#2b66c4}.on-light{fill:#111}.on-dark{fill:#fff}}";
+@media(prefers-color-scheme:dark){.lane{fill:#262b33}.step{stroke:#e8eaed}.ahead{fill:#2b66c4}.on-light{fill:#111}.on-dark{fill:#fff}}";
 
 impl Timeline<'_> {
     /// The picture as an SVG document; `None` when no span falls into the steps to show.
@@ -65,23 +59,15 @@ impl Timeline<'_> {
         let (legend, legend_rows) = legend(&kinds);
         let top = LEGEND_TOP + legend_rows as f64 * LEGEND_ROW;
         let scale = (WIDTH - LEFT - RIGHT) / (end_s - start_s);
-        let mut drawing = Drawing { svg: String::new(), start_s, end_s, scale };
-
         let tops = tops(&lanes, top);
         let bottom = tops.last().map_or(top, |y| y + LANE);
-        let height = bottom + 52.0;
+        let svg = open((WIDTH, bottom + 52.0), LEFT, STYLE, self.title, self.subtitle);
+        let mut drawing = Drawing { svg, start_s, end_s, scale };
         let Drawing { svg, .. } = &mut drawing;
         // Writing to a String cannot fail.
         let _ = writeln!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-             height=\"{height}\" role=\"img\">\n<title>{0}</title>\n<style>{STYLE}</style>\n\
-             <rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
-             <text class=\"title\" x=\"{LEFT}\" y=\"27\">{0}</text>\n\
-             <text class=\"dim\" x=\"{LEFT}\" y=\"48\">{1}</text>\n{legend}\
-             <text class=\"dim\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">compute</text>",
-            escape(self.title),
-            escape(self.subtitle),
+            "{legend}<text class=\"dim\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">compute</text>",
             WIDTH - 16.0,
             top + HEAD - 6.0,
         );

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hpl::picture::{escape, label};
+use hpl::picture::{escape, label, open};
 
 use crate::report::svg::Axis;
 
@@ -18,17 +18,12 @@ const HEAD: f64 = 64.0;
 /// Width of a character of the legend, a little more than the mean.
 const CHAR: f64 = 7.1;
 
-/// Okabe and Ito's colours for phases, as in the timeline picture of a run.
 const STYLE: &str = "\
-text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fill:#1b1f24}\
-.title{font-size:17px;font-weight:600}.panel{font-size:14px;font-weight:600}.dim{fill:#5a6370}\
-.num{font-variant-numeric:tabular-nums}.ground{fill:#fff}.frame{fill:none;stroke:#8b939d}\
-.grid{stroke:#c8cdd4;stroke-width:1;fill:none}.line{fill:none;stroke-width:2}\
+.panel{font-size:14px;font-weight:600}.frame{fill:none;stroke:#8b939d}.line{fill:none;stroke-width:2}\
 .predicted{stroke:#1d4f9e}.ideal{stroke:#7d8794;stroke-dasharray:5 4}.measured{fill:#d55e00;stroke:#fff}\
 .other{fill:none;stroke:#d55e00;stroke-width:1.5}.there{fill:none;stroke:#1d4f9e;stroke-width:1.5}.here{fill:#1d4f9e;stroke:#fff}\
-.fact{fill:#d55e00}.lbcast{fill:#f0e442}.rs{fill:#e69f00}.update{fill:#4a90d9}\
-@media(prefers-color-scheme:dark){text{fill:#e8eaed}.dim{fill:#a3acb9}.ground{fill:#14171c}.grid{stroke:#3c434e}\
-.predicted{stroke:#74b0e8}.here{fill:#74b0e8}.there{stroke:#74b0e8}}";
+.update{fill:#4a90d9}\
+@media(prefers-color-scheme:dark){.predicted{stroke:#74b0e8}.here{fill:#74b0e8}.there{stroke:#74b0e8}}";
 
 /// One set of axes with what is drawn on them.
 pub(super) struct Panel {
@@ -110,19 +105,9 @@ impl Scale {
 
 /// The panels under a title, as an SVG document.
 pub(super) fn document(title: &str, subtitle: &str, panels: &[Panel]) -> String {
-    let (width, height) = (WIDTH * panels.len() as f64, HEAD + HEIGHT);
-    let mut svg = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\">\n<title>{0}</title>\n<style>{STYLE}</style>\n<rect class=\"ground\" width=\"{width}\" \
-         height=\"{height}\"/>\n<text class=\"title\" x=\"18\" y=\"27\">{0}</text>\n\
-         <text class=\"dim\" x=\"18\" y=\"48\">{1}</text>",
-        escape(title),
-        escape(subtitle)
-    );
+    let mut svg = open((WIDTH * panels.len() as f64, HEAD + HEIGHT), 18.0, STYLE, title, subtitle);
     for (index, panel) in panels.iter().enumerate() {
+        // Writing to a String cannot fail.
         let _ = writeln!(svg, "<g transform=\"translate({} {HEAD})\">", index as f64 * WIDTH);
         panel.draw(&mut svg);
         svg.push_str("</g>\n");
