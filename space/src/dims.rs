@@ -52,3 +52,37 @@ pub trait Space: Sync {
     /// All canonical points, each once, in a fixed order.
     fn points(&self) -> &[Point];
 }
+
+/// All canonical points in lexicographic order, `None` when there are more than `limit`; `is_canonical` says whether
+/// levels are their own canonical form.
+///
+/// Whether a level matters must depend on dimensions before it alone, and level 0 must need the least memory: where the
+/// first levels are not canonical with zeros behind them, they never are.
+pub(crate) fn enumerate(dims: &[Dim], limit: usize, is_canonical: impl Fn(&[u16]) -> bool) -> Option<Vec<Point>> {
+    let mut walk = Walk { dims, limit, is_canonical, points: Vec::new() };
+    walk.extend(&mut vec![0; dims.len()], 0).then_some(walk.points)
+}
+
+struct Walk<'a, F> {
+    dims: &'a [Dim],
+    limit: usize,
+    is_canonical: F,
+    points: Vec<Point>,
+}
+
+impl<F: Fn(&[u16]) -> bool> Walk<'_, F> {
+    /// Adds the canonical points with the first `d` of `levels`; false when there are more than the limit.
+    fn extend(&mut self, levels: &mut [u16], d: usize) -> bool {
+        let Some(dim) = self.dims.get(d) else {
+            self.points.push(Point(levels.to_vec()));
+            return self.points.len() <= self.limit;
+        };
+        (0..dim.levels.len() as u16).all(|level| {
+            levels[d] = level;
+            levels[d + 1..].fill(0);
+            // The ranks alone say nothing yet: their grid comes next.
+            let dead = d > 0 && !(self.is_canonical)(levels);
+            dead || self.extend(levels, d + 1)
+        })
+    }
+}

@@ -12,7 +12,7 @@ pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
 pub use self::limits::{LimitError, Limits};
 use self::values::{DETAILS, SWAP, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
-use crate::dims::{Dim, Point, Space};
+use crate::dims::{Dim, Point, Space, enumerate};
 use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::rules::{MAX_THREADS, RuleError};
@@ -159,7 +159,7 @@ impl HplDomain {
                 return Err(DomainError::Recursion { nb, nbmin });
             }
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
-            if let Some(points) = domain.enumerate(limit(index)) {
+            if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
                 domain.points = points;
                 return if domain.points.is_empty() { Err(domain.emptied()) } else { Ok(domain) };
             }
@@ -266,28 +266,8 @@ impl HplDomain {
         valid.then(|| self.levels(run)).flatten()
     }
 
-    /// All canonical points in lexicographic order, `None` when there are more than `limit`.
-    fn enumerate(&self, limit: usize) -> Option<Vec<Point>> {
-        let mut points = Vec::new();
-        self.extend(&mut [0; 11], 0, limit, &mut points).then_some(points)
-    }
-
-    /// Adds the canonical points with the first `d` of `levels`; false when there are more than `limit`.
-    ///
-    /// Whether a level matters depends on dimensions before it alone, and level 0 needs the least memory: where
-    /// the first levels are not canonical with zeros behind them, they never are.
-    fn extend(&self, levels: &mut Levels, d: usize, limit: usize, points: &mut Vec<Point>) -> bool {
-        let Some(dim) = self.dims.get(d) else {
-            points.push(Point(levels.to_vec()));
-            return points.len() <= limit;
-        };
-        (0..dim.levels.len() as u16).all(|level| {
-            levels[d] = level;
-            levels[d + 1..].fill(0);
-            // The ranks alone say nothing yet: their grid comes next.
-            let dead = d > 0 && self.canonical_levels(levels).as_ref() != Some(levels);
-            dead || self.extend(levels, d + 1, limit, points)
-        })
+    fn is_canonical(&self, levels: &[u16]) -> bool {
+        levels.try_into().is_ok_and(|levels| self.canonical_levels(levels).as_ref() == Some(levels))
     }
 }
 

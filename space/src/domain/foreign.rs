@@ -6,7 +6,7 @@ use super::values::{DETAILS, SWAP, Values, up_to};
 use super::{DomainError, DomainSpec, HplDomain, MAX_POINTS, aspect, aspects, grid_of, level, required_bytes, splits};
 use crate::candidate::EngineProfile;
 use crate::candidates::Candidates;
-use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::dims::{Dim, Kind, Level, Point, Space, enumerate};
 use crate::{Bcast, Candidate, Looking, Swap};
 
 /// What another engine obeys.
@@ -120,9 +120,8 @@ impl ForeignDomain {
             dims,
             points: Vec::new(),
         };
-        let mut points = Vec::new();
-        domain.extend(&mut vec![0; domain.dims.len()], 0, limit, &mut points).then_some(())?;
-        domain.points = points;
+        let is_canonical = |levels: &[u16]| domain.canonical_levels(levels).as_deref() == Some(levels);
+        domain.points = enumerate(&domain.dims, limit, is_canonical)?;
         Some(domain)
     }
 
@@ -186,22 +185,6 @@ impl ForeignDomain {
         let fits = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth) <= self.spec.memory_bytes;
         let valid = hpl.nbmin <= hpl.nb && fits;
         valid.then(|| self.levels(&candidate)).flatten()
-    }
-
-    /// Adds the canonical points with the first `d` of `levels`; false when there are more than `limit`. What a level does
-    /// depends on dimensions before it alone: where the first levels are not canonical with zeros behind them, they never are.
-    fn extend(&self, levels: &mut Vec<u16>, d: usize, limit: usize, points: &mut Vec<Point>) -> bool {
-        let Some(dim) = self.dims.get(d) else {
-            points.push(Point(levels.clone()));
-            return points.len() <= limit;
-        };
-        (0..dim.levels.len() as u16).all(|level| {
-            levels[d] = level;
-            levels[d + 1..].fill(0);
-            // The ranks alone say nothing yet: their grid comes next.
-            let dead = d > 0 && self.canonical_levels(levels).as_ref() != Some(levels);
-            dead || self.extend(levels, d + 1, limit, points)
-        })
     }
 }
 
