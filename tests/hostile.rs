@@ -10,7 +10,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::KernelChoice;
 use space::domain::DomainSpec;
 use space::machine::Machine;
 use tuner::engine::Engine;
@@ -152,14 +151,8 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
     let folder = root.path().join("session");
     let slow = root.path().join("slow.toml");
     let mut machine = Machine::parse(&std::fs::read_to_string(machine_toml()).unwrap()).unwrap();
-    let spec = DomainSpec {
-        n: 500,
-        cores: hpl::host::facts().cores_allowed.len(),
-        memory_bytes: prepare::usable_bytes(&machine),
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-    };
+    let memory_bytes = prepare::usable_bytes(&machine);
+    let spec = DomainSpec { memory_bytes, ..hpl::host::facts().domain_spec(500) };
     // Without phases the model goes by the rates, which are made slow.
     machine.phases.clear();
     let predictor = Predictor::new(&machine).unwrap();

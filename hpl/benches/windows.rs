@@ -7,23 +7,15 @@ use hpl::program::{Ranks, RunOptions, Runner};
 use hpl::windows::Windows;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use space::domain::{DomainSpec, HplDomain};
+use space::domain::HplDomain;
+use space::draw;
 use space::stats::spearman;
-use space::{KernelChoice, draw};
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     let number = |at: usize, default| numbers.get(at).copied().unwrap_or(default);
     let (n, draws, seed) = (number(0, 16_000), number(1, 20), number(2, 1));
-    let facts = hpl::host::facts();
-    let spec = DomainSpec {
-        n,
-        cores: facts.cores_allowed.len(),
-        memory_bytes: facts.memory_available_bytes,
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-    };
+    let spec = hpl::host::facts().domain_spec(n);
     let domain = HplDomain::new(&spec).expect("a space that fits this machine");
     let runner = Runner::new(&spec.kernels).expect("built-in kernels");
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);

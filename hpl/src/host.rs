@@ -11,6 +11,8 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use space::KernelChoice;
+use space::domain::DomainSpec;
 
 /// The host as this process sees it, at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +43,21 @@ pub struct HostFacts {
     pub clock_hz: Option<f64>,
     /// Its nominal clock in Hz, where the system says.
     pub base_clock_hz: Option<f64>,
+}
+
+impl HostFacts {
+    /// What a space of runs of order `n` on this host is built for: all its cores and memory, the built-in kernels, any
+    /// ranks and threads.
+    pub fn domain_spec(&self, n: usize) -> DomainSpec {
+        DomainSpec {
+            n,
+            cores: self.cores_allowed.len(),
+            memory_bytes: self.memory_available_bytes,
+            kernels: KernelChoice::Builtin,
+            ranks: None,
+            threads: None,
+        }
+    }
 }
 
 /// CPU time since boot, all CPUs together, in clock ticks.

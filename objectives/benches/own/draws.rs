@@ -8,7 +8,7 @@ use hpl::program::{RunOptions, Runner};
 use nix::sys::resource::{UsageWho, getrusage};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use space::domain::{DomainSpec, HplDomain};
+use space::domain::HplDomain;
 use space::{Candidate, KernelChoice, RunResult, draw};
 
 use crate::Flags;
@@ -18,16 +18,7 @@ const REPEATED: usize = 30;
 
 /// The whole search space of this machine at order `n`.
 pub(crate) fn domain(n: usize) -> HplDomain {
-    let facts = hpl::host::facts();
-    let spec = DomainSpec {
-        n,
-        cores: facts.cores_allowed.len(),
-        memory_bytes: facts.memory_available_bytes,
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-    };
-    HplDomain::new(&spec).expect("a space that fits this machine")
+    HplDomain::new(&hpl::host::facts().domain_spec(n)).expect("a space that fits this machine")
 }
 
 /// `count` candidates of order `n`, then the first of them again.

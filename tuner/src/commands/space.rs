@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use space::KernelChoice;
 use space::dims::{Dim, Space};
 use space::domain::{DomainSpec, HplDomain, Limits};
 use space::guide::guideline;
@@ -53,15 +52,11 @@ impl<'a> Entry<'a> {
 /// # Errors
 /// A file of limits that cannot be used, or limits that leave nothing.
 pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
-    let facts = hpl::host::facts();
     let limits = args.space.as_deref().map(read_limits).transpose()?.map(|(limits, _)| limits).unwrap_or_default();
     let mut spec = DomainSpec {
-        n: 0,
-        cores: facts.cores_allowed.len(),
-        memory_bytes: facts.memory_available_bytes,
-        kernels: KernelChoice::Builtin,
         ranks: args.ranks.map(|ranks| ranks as usize),
         threads: args.threads.map(|threads| threads as usize),
+        ..hpl::host::facts().domain_spec(0)
     };
     spec.n = args.n.map_or_else(|| prepare::largest_safe_n(&spec), |n| n as usize);
     let unlimited = HplDomain::new(&spec).map_err(bad_input)?.points().len();
