@@ -319,7 +319,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let moved = take_rows(&mut self.moved, shape.k, rows_of);
         let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
         let rows = self.rows(panel, moved.as_ref());
-        let queue = Queue::new(Slab { first, top, c }, team.threads());
+        let queue = Queue::new(Slab { first, top, c }, team.threads(), self.kernels.widest_slab());
         let (k, part, trace) = (shape.k, section.part, self.trace);
         let helper = |thread| {
             let mut recorder = trace.recorder(thread, k, part);

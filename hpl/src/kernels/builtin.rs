@@ -2,7 +2,7 @@
 
 use super::isa::Isa;
 use super::product::{self, Packed};
-use super::{Form, Kernels, PackedL, by_blocks, triangle};
+use super::{Form, Kernels, PackedL, SLAB_OF_COPIES, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 
 /// Products with at most this many columns gain nothing from a copy of A.
@@ -38,6 +38,10 @@ impl Kernels for Builtin {
         PackedL(Form::Packed(packed))
     }
 
+    fn widest_slab(&self) -> usize {
+        SLAB_OF_COPIES
+    }
+
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
         by_blocks(l2, c, |l2, c| match &l2.0 {
@@ -54,7 +58,12 @@ pub(super) fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
     product::through(isa, a, b, c);
 }
 
-pub(super) fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
+pub(super) fn trsm(isa: Isa, l: Mat<'_>, b: MatMut<'_>) {
+    trsm_by(isa, l, b, &|a, b, c| gemm(isa, a, b, c));
+}
+
+/// B ← L⁻¹·B by halves: small triangles here, the products between them by `gemm`.
+pub(super) fn trsm_by(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>, gemm: &impl Fn(Mat<'_>, Mat<'_>, MatMut<'_>)) {
     let (k, n) = (b.rows(), b.cols());
     assert!(l.rows() == k && l.cols() == k, "shapes agree");
     if k < SMALL_ORDER || (n < SMALL_WIDTH && k <= triangle::MAX_ORDER) {
@@ -66,9 +75,9 @@ pub(super) fn trsm(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>) {
     // [L11 0; L21 L22]·[X1; X2] = [B1; B2]
     let half = (k / 2).next_multiple_of(triangle::MAX_ORDER);
     let (mut b1, mut b2) = b.reborrow().split_rows(half);
-    trsm(isa, l.sub(0, 0, half, half), b1.reborrow());
-    gemm(isa, l.sub(half, 0, k - half, half), b1.as_ref(), b2.reborrow());
-    trsm(isa, l.sub(half, half, k - half, k - half), b2);
+    trsm_by(isa, l.sub(0, 0, half, half), b1.reborrow(), gemm);
+    gemm(l.sub(half, 0, k - half, half), b1.as_ref(), b2.reborrow());
+    trsm_by(isa, l.sub(half, half, k - half, k - half), b2, gemm);
 }
 
 /// Forward substitution, one column of B at a time.

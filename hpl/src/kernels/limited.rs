@@ -2,7 +2,7 @@
 
 use super::isa::Isa;
 use super::product::{self, Packed};
-use super::{Form, Kernels, PackedL, builtin, by_blocks};
+use super::{Form, Kernels, PackedL, SLAB_OF_COPIES, builtin, by_blocks};
 use crate::mat::{Mat, MatMut};
 use space::engine::InstructionSet;
 
@@ -38,6 +38,10 @@ impl Kernels for Limited {
         let mut packed = Packed::from(memory);
         product::pack(self.0, l2, &mut packed);
         PackedL(Form::Packed(packed))
+    }
+
+    fn widest_slab(&self) -> usize {
+        SLAB_OF_COPIES
     }
 
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {

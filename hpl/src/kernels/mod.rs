@@ -23,6 +23,13 @@ pub use limited::Limited;
 
 use crate::mat::{Mat, MatMut, transpose};
 
+/// Columns of the widest slab where the kernels keep a copy of L2 for all slabs: wide enough for them, narrow enough to
+/// deal evenly and to stay in the caches from one operation to the next.
+pub const SLAB_OF_COPIES: usize = 256;
+
+/// The same where every slab makes the kernels copy L2 anew.
+const SLAB_WITHOUT: usize = 1024;
+
 /// Dense kernels, sequential inside. Implementations agree within rounding, not bit for bit.
 pub trait Kernels: Send + Sync {
     /// Name and version, as stored with every result.
@@ -57,6 +64,11 @@ pub trait Kernels: Send + Sync {
         PackedL::in_place(l2)
     }
 
+    /// Columns that a slab of the update has at most.
+    fn widest_slab(&self) -> usize {
+        SLAB_WITHOUT
+    }
+
     /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n), L2 in blocks from top to bottom.
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
@@ -87,6 +99,10 @@ impl Kernels for Box<dyn Kernels> {
 
     fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
         (**self).pack_l(l2, memory)
+    }
+
+    fn widest_slab(&self) -> usize {
+        (**self).widest_slab()
     }
 
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, u: MatMut<'_>, c: MatMut<'_>) {

@@ -54,7 +54,7 @@ pub(super) fn gemm<K: Kernels>(
             let l1 = Mat::new(&panels[core / threads], k, k, ld(k));
             let mut u = MatMut::new(&mut upper, k, cols, ld(k));
             let mut c = MatMut::new(&mut trailing, m, cols, ld(m));
-            for width in update::widths(cols, 1) {
+            for width in update::widths(cols, 1, kernels.widest_slab()) {
                 let (u_slab, u_right) = u.split_cols(width);
                 let (c_slab, c_right) = c.split_cols(width);
                 kernels.update_slab(l2, l1, u_slab, c_slab);
@@ -104,7 +104,7 @@ pub(super) fn trsm<K: Kernels>(
         clock.time(|| {
             let l1 = Mat::new(&panel, k, k, ld(k));
             let mut rest = MatMut::new(&mut upper, k, cols, ld(k));
-            for width in update::widths(cols, 1) {
+            for width in update::widths(cols, 1, kernels.widest_slab()) {
                 let (slab, right) = rest.split_cols(width);
                 kernels.trsm(l1, slab);
                 rest = right;

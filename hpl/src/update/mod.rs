@@ -14,9 +14,6 @@ use crate::panel::Panel;
 use crate::swap::{self, Exchanged};
 use crate::team::{HelperPanicked, Team};
 
-/// Columns of the widest slab: wide enough for the kernels, narrow enough to deal evenly.
-const WIDEST: usize = 256;
-
 /// Columns that are updated between two looks at messages that do not move on alone: a fraction of a millisecond up to
 /// thousands of rows, in which a fast link moves no more than it buffers.
 pub(crate) const BETWEEN_LOOKS: usize = 32;
@@ -244,11 +241,11 @@ impl Memory {
 pub(crate) struct Queue<'a>(Mutex<vec::IntoIter<Slab<'a>>>);
 
 impl<'a> Queue<'a> {
-    /// Cuts `all` into slabs for `threads` threads.
-    pub(crate) fn new(all: Slab<'a>, threads: usize) -> Self {
+    /// Cuts `all` into slabs of at most `widest` columns for `threads` threads.
+    pub(crate) fn new(all: Slab<'a>, threads: usize, widest: usize) -> Self {
         let mut slabs = Vec::new();
         let mut left = all;
-        for width in widths(left.c.cols(), threads) {
+        for width in widths(left.c.cols(), threads, widest) {
             let (slab, rest) = left.split(width);
             slabs.push(slab);
             left = rest;
@@ -263,12 +260,12 @@ impl<'a> Queue<'a> {
 }
 
 /// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
-/// narrow and the threads end together.
-pub fn widths(cols: usize, threads: usize) -> Vec<usize> {
+/// narrow and the threads end together; at most `widest`, see [`Kernels::widest_slab`].
+pub fn widths(cols: usize, threads: usize, widest: usize) -> Vec<usize> {
     let (mut left, mut widths) = (cols, Vec::new());
     while left > 0 {
         let share = left.div_ceil(2 * threads).next_multiple_of(TILE);
-        let width = if threads == 1 { WIDEST } else { share.min(WIDEST) }.min(left);
+        let width = if threads == 1 { widest } else { share.min(widest) }.min(left);
         widths.push(width);
         left -= width;
     }
@@ -282,9 +279,9 @@ mod tests {
     #[test]
     fn widths_cover_all_columns() {
         for (cols, threads) in (0..700).flat_map(|cols| (1..5).map(move |threads| (cols, threads))) {
-            let widths = widths(cols, threads);
+            let widths = widths(cols, threads, 256);
             assert_eq!(widths.iter().sum::<usize>(), cols);
-            assert!(widths.iter().all(|&width| (1..=WIDEST).contains(&width)));
+            assert!(widths.iter().all(|width| (1..=256).contains(width)));
         }
     }
 }
