@@ -164,7 +164,9 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let rows = rows(&folder);
-    assert!(rows.len() == 1 && rows[0].strategy == "final" && rows[0].passed, "{}", err(&output));
+    assert!(rows[0].strategy == "final" && rows[0].passed, "{}", err(&output));
+    // It took a thousandth of what was expected: in the time that is left it is compared with the default.
+    assert!(rows[1..].iter().all(|row| ["confirm", "race"].contains(&row.strategy.as_str())), "{}", err(&output));
 }
 
 #[test]

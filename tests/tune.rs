@@ -52,8 +52,7 @@ fn a_session_keeps_its_budget_and_ends_verified() {
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     assert!(done.wall_s <= 33.0, "{} s", done.wall_s);
     let rows = rows(&done.folder);
-    let last = rows.last().unwrap();
-    assert_eq!(last.strategy, "final", "{}", done.stderr);
+    let last = rows.iter().rfind(|row| row.strategy == "final").expect(&done.stderr);
     assert!(last.passed && last.residual.unwrap() < 16.0);
     assert!(done.stdout.contains("PASSED"), "{}", done.stdout);
 }
@@ -79,7 +78,8 @@ fn the_run_folder_is_complete_and_agrees_with_itself() {
     assert_eq!(tuner::parquet::read::<tuner::record::Row>(&done.folder.join("trials.parquet")).unwrap(), rows);
     let text = std::fs::read_to_string(done.folder.join("HPL.dat")).unwrap();
     let runs = space::dat::HplDat::parse(&text).unwrap().runs();
-    assert_eq!(runs, [rows.last().unwrap().candidate().hpl]);
+    let last = rows.iter().rfind(|row| row.strategy == "final").unwrap();
+    assert_eq!(runs, [last.candidate().hpl]);
 }
 
 #[test]
@@ -112,4 +112,25 @@ fn a_finished_session_is_shown_again_by_report_and_by_resume() {
     let json = tune(["report", "--json", folder]);
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(value["schema_version"].is_u64(), "{value}");
+}
+
+#[test]
+fn a_session_starts_from_earlier_runs_and_keeps_them_out_of_its_record() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    std::fs::write(at("HPL.out"), "WR11C2R4 9000 192 1 2 3.50 9.7500e+01\n").unwrap();
+    std::fs::write(at("bad.parquet"), "no table").unwrap();
+    let earlier = folder();
+    let before = rows(earlier).len();
+    let mut command = crate::program::hpl_tune();
+    command.args(["--budget", "30s", "--blas", "builtin", "--n", "1500", "--machine"]);
+    command.arg(earlier.join("machine.toml")).arg("--out").arg(at("warm")).arg("--warm-start");
+    command.arg(earlier).arg(at("HPL.out")).arg(at("bad.parquet"));
+    let kept = crate::engine::run_until(&mut command, &at("warm"), 2);
+    assert!(kept.iter().all(|row| row.n == 1500 && row.started_utc > rows(earlier)[before - 1].started_utc));
+    let text = std::fs::read_to_string(at("warm").join("earlier.jsonl")).unwrap();
+    assert!(text.lines().count() >= 3, "{text}");
+    let typo = tune(["--budget", "30s", "--warm-start", at("typo").to_str().unwrap()]);
+    assert_eq!(typo.status.code(), Some(2), "{}", err(&typo));
+    assert!(err(&typo).contains("no such file"), "{}", err(&typo));
 }

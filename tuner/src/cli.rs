@@ -110,6 +110,12 @@ pub struct TuneArgs {
     /// TOML that narrows, fixes or widens what is searched; see hpl-tune space
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
     pub space: Option<PathBuf>,
+    /// Start from earlier runs: run folders, journal.jsonl or trials.parquet files, HPL.out files, of this or other machines
+    ///
+    /// They only say what to try first: of this machine the differences between runs count, of others their order, and
+    /// when they mislead they are dropped. They are no part of the results.
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "resume")]
+    pub warm_start: Vec<PathBuf>,
     /// How the next point is chosen: a Gaussian process with the model as its mean, refined by Nelder–Mead; Nelder–Mead
     /// alone; uniform without replacement; or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]

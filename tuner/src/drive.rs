@@ -1,4 +1,4 @@
-//! The loop: plan, run, record, until the budget is used; then the final verified run.
+//! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
 use std::time::{Duration, Instant};
 
@@ -103,6 +103,14 @@ impl Drive<'_> {
                 return Ok(Ended::Interrupted);
             }
         }
+        while let Some(plan) = self.after_final() {
+            if !self.trial(&plan, self.budget.left_s() - CLOSING_S)? {
+                return Ok(Ended::Interrupted);
+            }
+            if self.store.rows().last().is_some_and(|row| !row.passed) {
+                break;
+            }
+        }
         Ok(Ended::Done)
     }
 
@@ -110,8 +118,17 @@ impl Drive<'_> {
         self.consider(|view| view.next())
     }
 
+    fn after_final(&self) -> Option<Plan> {
+        self.look(|view| view.after_final(), |_| CLOSING_S)
+    }
+
     /// Looks at the record as it is now, the final run's reserve taken from the time left.
     fn consider<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
+        self.look(ask, |view| view.final_reserve_s())
+    }
+
+    /// Looks at the record as it is now, `reserve_s` taken from the time left.
+    fn look<T>(&self, ask: impl FnOnce(&View<'_>) -> T, reserve_s: impl FnOnce(&View<'_>) -> f64) -> T {
         let rows = self.store.rows();
         let mut view = View {
             domain: self.domain,
@@ -126,7 +143,7 @@ impl Drive<'_> {
             total_s: self.budget.total_s(),
             seed: self.store.session().seed,
         };
-        view.left_s -= view.final_reserve_s();
+        view.left_s -= reserve_s(&view);
         ask(&view)
     }
 
@@ -152,14 +169,16 @@ impl Drive<'_> {
         larger.or_else(|| (cost.of(&at(smallest), Extent::Whole) <= left_s).then_some(smallest))
     }
 
-    /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless.
+    /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless. While nothing has
+    /// passed it may take half of the time left: another one deserves a try.
     fn limit_s(&self, plan: &Plan) -> f64 {
         let until_final_s = self.consider(|view| view.left_s);
         let rows = self.store.rows();
         let passed = rows.iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
         let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
         let hopeless_s = quickest.map_or(f64::INFINITY, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
-        until_final_s.min(hopeless_s).max(1.0)
+        let share = if rows.iter().any(|row| row.passed) { 1.0 } else { 0.5 };
+        (share * until_final_s).min(hopeless_s).max(1.0)
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.

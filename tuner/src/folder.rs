@@ -22,7 +22,7 @@ const SPACE_OF_A_TRIAL: u64 = 4 << 20;
 const BALLAST: usize = 1 << 20;
 
 /// What the start of a session makes before `session.toml`, the last of it.
-const FIRST: [&str; 5] = ["lock", "phases", "machine.toml", "engine.toml", "ballast"];
+const FIRST: [&str; 7] = ["lock", "phases", "machine.toml", "limits.toml", "earlier.jsonl", "engine.toml", "ballast"];
 
 /// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
 #[derive(Debug)]
@@ -264,6 +264,11 @@ impl RunFolder {
     /// `limits.toml`: what the user allowed; only there with `--space`.
     pub fn limits_toml(&self) -> PathBuf {
         self.root.join("limits.toml")
+    }
+
+    /// `earlier.jsonl`: runs of earlier sessions that this one starts from; only there with `--warm-start`.
+    pub fn earlier(&self) -> PathBuf {
+        self.root.join("earlier.jsonl")
     }
 
     /// `HPL.dat`: the best configuration.

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod commands;
 pub mod cost;
 pub mod drive;
+pub mod earlier;
 pub mod engine;
 pub mod error;
 pub mod exit;

@@ -1,7 +1,7 @@
 //! What a session does next, as a pure function of its record and the time left.
 //!
 //! Stages: the baseline; the strategy's proposals, every third refined by Nelder–Mead; repeats of the leaders; then
-//! pairs of baseline and best, and the final verified run. Where whole runs at the target N are dear, all but the last
+//! pairs of baseline and best, the final verified run, and more pairs in the time that it leaves. Where whole runs at the target N are dear, all but the last
 //! are windows, and the leaders get a whole run each before the pairs, if that fits. Nothing but the record and the
 //! clock decide, so a resumed session goes on where it stopped.
 
@@ -35,6 +35,9 @@ const PROMOTION_SHARE: f64 = 0.1;
 
 /// Share of the budget that is kept for the final run where the search goes by windows.
 pub const FINAL_SHARE: f64 = 0.15;
+
+/// Trials after the final run, at most: more than these tell nothing new.
+const SPARE: usize = 24;
 
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +114,40 @@ impl View<'_> {
         let mut plan = self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run");
         plan.extent = Extent::Whole;
         Some(plan)
+    }
+
+    /// What the time after the final run is used for: the pairs go on with what was verified, and where no pair fits, it is
+    /// run once more alone. `None` when nothing fits for sure, or the final run has not passed.
+    pub fn after_final(&self) -> Option<Plan> {
+        let last = self.rows.iter().rfind(|row| row.strategy == Identity::FINAL && row.passed)?;
+        if self.rows.iter().filter(|row| row.trial > last.trial).count() >= SPARE {
+            return None;
+        }
+        let mut verified = last.candidate();
+        verified.hpl.n = self.domain.spec().n;
+        let baseline_s = self.cost.at_most(self.baseline, self.search_by);
+        let verified_s = self.cost.at_most(&verified, self.search_by);
+        let begun = self.rows.last().filter(|row| row.strategy == Identity::CONFIRM && row.passed);
+        let begun = begun.filter(|row| row.candidate() == *self.baseline && row.trial > last.trial);
+        let is_other = verified != *self.baseline;
+        let plan = |candidate: &Candidate, strategy: &str, why: &str| {
+            let mut plan = self.plan(candidate.clone(), strategy, why);
+            plan.repeat_of = self.first_trial_of(candidate);
+            plan
+        };
+        if let Some(baseline) = begun.filter(|_| is_other && self.fits(verified_s)) {
+            let mut plan = plan(&verified, Identity::CONFIRM, "the verified one, right after the baseline");
+            plan.paired_with = Some(baseline.trial);
+            return Some(plan);
+        }
+        if is_other && self.fits(baseline_s + verified_s) {
+            return Some(plan(
+                self.baseline,
+                Identity::CONFIRM,
+                "time is left: the baseline, right before the verified one",
+            ));
+        }
+        self.fits(verified_s).then(|| plan(&verified, Identity::RACE, "time is left: the verified one again"))
     }
 
     /// Seconds to keep for the final run and the closing of the session: what the fastest candidate so far hardly exceeds,

@@ -23,13 +23,14 @@ use crate::folder::{Lock, RunFolder, replace_file};
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
 use crate::prepare::{self, Target};
-use crate::progress::Progress;
+use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
 use crate::schedule::FINAL_SHARE;
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::store::Store;
 use crate::strategy::Prior;
-use crate::{calibrate, preflight, prior, strategy};
+use crate::strategy::informed::Informed;
+use crate::{calibrate, earlier, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -105,9 +106,10 @@ fn search(
     let limits = if path.exists() { read_limits(&path)?.0 } else { Limits::default() };
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
-    let prior = prior::table(domain, &predictor);
+    let prior = expectations(store, domain, &predictor, progress)?;
+    let prior = prior.as_ref();
     store.write_space(domain)?;
-    plan(store, (domain, &baseline), &prior, &predictor, &budget, progress);
+    plan(store, (domain, &baseline), prior, &predictor, &budget, progress);
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -119,7 +121,7 @@ fn search(
     };
     let mut drive = Drive {
         domain,
-        prior: &prior,
+        prior,
         predictor: &predictor,
         strategy: strategy.as_ref(),
         baseline: &baseline,
@@ -133,6 +135,37 @@ fn search(
         verbose,
     };
     Ok(drive.run()?)
+}
+
+/// What is expected of each point: the model's word, corrected by the runs of earlier sessions where there are such.
+fn expectations<'a>(
+    store: &Store,
+    domain: &'a dyn Candidates,
+    predictor: &Predictor,
+    progress: &Progress,
+) -> anyhow::Result<Box<dyn Prior + 'a>> {
+    let model = prior::table(domain, predictor);
+    let earlier = earlier::load(store.folder())?;
+    if earlier.is_empty() {
+        return Ok(Box::new(model));
+    }
+    let groups = earlier::place::groups(domain, &earlier, &store.session().host);
+    let placed = |here: bool| -> usize {
+        groups.iter().filter(|group| group.of_this_machine == here).map(|group| group.runs.len()).sum()
+    };
+    let (here, elsewhere) = (placed(true), placed(false));
+    let of = earlier.len();
+    progress.line(&format!(
+        "{} of {of} earlier runs are used: {here} of this machine, {elsewhere} of others by their order",
+        here + elsewhere
+    ));
+    match Informed::new(domain, model.clone(), &groups) {
+        Some(informed) => Ok(Box::new(informed)),
+        None => {
+            progress.warn("the earlier runs have no two to compare; they are not used");
+            Ok(Box::new(model))
+        }
+    }
 }
 
 fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
@@ -159,7 +192,7 @@ fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
     match ended {
         Ended::Interrupted => exit::INTERRUPTED,
         Ended::Done if passed => {
-            let last = rows.last().filter(|row| row.strategy == Identity::FINAL);
+            let last = rows.iter().rfind(|row| row.strategy == Identity::FINAL);
             if last.is_some_and(wrong) { exit::RESIDUAL } else { exit::DONE }
         }
         Ended::NothingWorks | Ended::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
@@ -180,6 +213,8 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let cores = facts.cores_allowed.clone();
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
     let limits = args.space.as_deref().map(read_limits).transpose()?;
+    let found = earlier::read::read(&args.warm_start).map_err(bad_input)?;
+    found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_programs()?;
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
@@ -219,7 +254,8 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
     let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
-    let saved = given.and_then(|()| allowed()).and_then(|()| engine.save(&folder));
+    let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };
+    let saved = given.and_then(|()| allowed()).and_then(|()| warm()).and_then(|()| engine.save(&folder));
     if let Err(error) = saved.and_then(|()| session.save(&folder.session_toml())) {
         folder.discard();
         return Err(error.into());

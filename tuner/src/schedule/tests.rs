@@ -193,3 +193,50 @@ fn a_candidate_that_fails_is_not_run_again_and_never_final() {
     }
     assert_eq!(of(&done, Identity::FINAL)[0].engine.threads, 2);
 }
+
+/// What is run in `left_s` seconds after a session's final run, with what it takes.
+fn after(done: &[(Plan, Row)], left_s: f64) -> (Vec<Plan>, f64) {
+    let predictor = predictor();
+    let domain = HplDomain::new(&spec()).unwrap();
+    let (prior, baseline) = (prior::table(&domain, &predictor), default_candidate(&spec()));
+    let mut rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
+    let (mut plans, mut used_s) = (Vec::new(), 0.0);
+    loop {
+        let view = View {
+            domain: &domain,
+            prior: &prior,
+            strategy: &Bayes,
+            rows: &rows,
+            history: &History::from_rows(&rows, &domain),
+            baseline: &baseline,
+            search_by: Extent::Whole,
+            cost: &CostEstimate::new(&rows, &predictor),
+            left_s: left_s - used_s,
+            total_s: TOTAL_S,
+            seed: 1,
+        };
+        let Some(plan) = view.after_final() else { return (plans, used_s) };
+        let wall_s = crate::cost::model_s(&predictor, &plan.candidate, plan.extent);
+        used_s += wall_s;
+        let row = row_of(rows.len() as u64, &plan.candidate);
+        rows.push(Row { strategy: plan.strategy.clone(), paired_with: plan.paired_with, wall_s, ..row });
+        plans.push(plan);
+    }
+}
+
+#[test]
+fn the_time_after_the_final_run_goes_to_more_pairs() {
+    let done = session(|c| Some(if c.hpl.nb == 128 { 20.0 } else { 21.0 }));
+    let run_s = done.last().unwrap().1.wall_s;
+    let (plans, used_s) = after(&done, 7.5 * run_s);
+    assert!(used_s <= 7.5 * run_s && used_s > 6.0 * run_s, "{used_s} of {}", 7.5 * run_s);
+    let (baseline, verified) = (&done[0].0.candidate, &done.last().unwrap().0.candidate);
+    for pair in plans.chunks_exact(2) {
+        assert_eq!((&pair[0].candidate, &pair[1].candidate), (baseline, verified));
+        assert!(pair[1].paired_with.is_some() && pair[0].paired_with.is_none());
+    }
+    // Where no pair fits, the verified one is measured once more alone; without a final run nothing is.
+    let (plans, _) = after(&done, 1.6 * run_s);
+    assert_eq!(plans.iter().map(|plan| plan.strategy.as_str()).collect::<Vec<_>>(), [Identity::RACE]);
+    assert!(after(&done[..done.len() - 1], 100.0).0.is_empty() && after(&done, 0.5 * run_s).0.is_empty());
+}

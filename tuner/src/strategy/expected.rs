@@ -6,16 +6,16 @@
 
 use space::dims::{Dim, Kind, Point};
 
-use super::Ctx;
 use super::around::finite;
 use super::gp::kernel::unit_positions;
+use super::{Ctx, Prior};
 
 /// Loss at the ends of an ordered dimension without a prior, as a difference of logarithms.
 const BOWL: f64 = 0.2;
 
 /// Expected log rates; those of a bowl have its top at 0.
 pub(crate) struct Expected<'a> {
-    ctx: &'a Ctx<'a>,
+    prior: &'a dyn Prior,
     /// Positions in 0..1 of each ordered dimension; empty where there is a prior.
     bowl: Vec<Option<Vec<f64>>>,
     /// Of all points of the space, in its order.
@@ -25,12 +25,12 @@ pub(crate) struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    pub(crate) fn new(ctx: &'a Ctx<'a>) -> Self {
-        let told: Vec<f64> = ctx.prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
+    pub(crate) fn new(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
+        let told: Vec<f64> = prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
         let is_flat = told.windows(2).all(|pair| pair[0] == pair[1]);
         let positions = |dim: &Dim| (dim.kind == Kind::Ordered).then(|| unit_positions(dim));
         let bowl = if is_flat { ctx.space.dims().iter().map(positions).collect() } else { Vec::new() };
-        let mut expected = Self { ctx, bowl, all: told, top: 0.0 };
+        let mut expected = Self { prior, bowl, all: told, top: 0.0 };
         let depths: Vec<f64> = ctx.space.points().iter().map(|point| expected.depth(point)).collect();
         expected.all.iter_mut().zip(depths).for_each(|(log, depth)| *log -= depth);
         expected.top = expected.all.iter().copied().reduce(f64::max).unwrap_or(0.0);
@@ -44,7 +44,7 @@ impl<'a> Expected<'a> {
 
     /// The expected log rate of a point, which need not be of the space.
     pub(crate) fn log_rate(&self, point: &Point) -> f64 {
-        finite(self.ctx.prior.log_rate(point)) - self.depth(point)
+        finite(self.prior.log_rate(point)) - self.depth(point)
     }
 
     fn depth(&self, point: &Point) -> f64 {

@@ -12,6 +12,7 @@ mod conformance;
 mod expected;
 mod feasible;
 mod gp;
+pub mod informed;
 pub mod local;
 pub mod nelder_mead;
 pub mod prior;
@@ -61,6 +62,11 @@ pub trait Prior: Sync {
     /// [`Prior::log_rate`] of many points; a prior that holds a table overrides it.
     fn log_rates(&self, points: &[Point]) -> Vec<f64> {
         points.iter().map(|point| self.log_rate(point)).collect()
+    }
+
+    /// What is expected without the runs of earlier sessions, where those are part of it: they may mislead.
+    fn without_earlier_runs(&self) -> Option<&dyn Prior> {
+        None
     }
 
     /// [`Prior::cost_s`] of many points.

@@ -44,6 +44,11 @@ impl<'a> PriorTable<'a> {
         }
     }
 
+    /// The same with other log rates, in the order of the space's points.
+    pub(crate) fn with_log_rates(&self, log_rates: Vec<f64>) -> Self {
+        Self { log_rates, ..self.clone() }
+    }
+
     fn is_whole(&self, points: &[Point]) -> bool {
         std::ptr::eq(points, self.points)
     }

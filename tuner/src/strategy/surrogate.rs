@@ -3,7 +3,8 @@
 //! level(log rate) = offset + slope · (level(log expected) − its mean) + g + noise, see [`super::gp`] and [`super::warp`].
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
 //! second hypothesis holds the slope at 0: it wins when it predicts the runs better, each from all the others, than the
-//! one that trusts what is expected.
+//! one that trusts what is expected. Runs of earlier sessions are part of what is expected as long as the runs of this one are
+//! not predicted better without them.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Glance, glance};
 use super::warp::Warp;
-use super::{Ctx, Prediction};
+use super::{Ctx, Prediction, Prior};
 use crate::history::{History, Outcome, Trial};
 
 /// Distinct points that the hyperparameters are fitted to, at most.
@@ -57,6 +58,8 @@ pub struct Surrogate<'a> {
 }
 
 struct Fitted {
+    /// How well each run is predicted from all the others, with the odds for the hypothesis.
+    score: f64,
     /// Mean of what was expected of the tried points.
     centre: f64,
     /// Mean of what that leaves unexplained.
@@ -68,7 +71,14 @@ impl<'a> Surrogate<'a> {
     /// Fits the surrogate to the record. Evaluates the prior at every point of the space: see
     /// [`PriorTable`](super::prior::PriorTable).
     pub fn new(ctx: &'a Ctx<'a>) -> Self {
-        let expected = Expected::new(ctx);
+        let with = Self::expecting(ctx, ctx.prior);
+        let without = ctx.prior.without_earlier_runs().map(|prior| Self::expecting(ctx, prior));
+        let score = |surrogate: &Self| surrogate.fitted.as_ref().map_or(0.0, |fitted| fitted.score);
+        without.filter(|without| score(without) > score(&with) + TRUST).unwrap_or(with)
+    }
+
+    fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
+        let expected = Expected::new(ctx, prior);
         let told = Warp { best: expected.top };
         let best = ctx.history.trials.iter().filter_map(log_rate).reduce(f64::max);
         let seen = Warp { best: best.unwrap_or(expected.top) };
@@ -106,9 +116,9 @@ impl<'a> Surrogate<'a> {
             let beliefs = beliefs(slope_mean, slope_sd);
             let hyper = fit(&axes, &beliefs, &data.thinned(FIT_POINTS));
             let posterior = Posterior::new(&axes, beliefs, hyper, data)?;
-            Some((posterior.leave_one_out() + odds, Fitted { centre, level, posterior }))
+            Some(Fitted { score: posterior.leave_one_out() + odds, centre, level, posterior })
         });
-        fits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, fitted)| fitted)
+        fits.max_by(|a, b| a.score.total_cmp(&b.score))
     }
 
     /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing.
@@ -143,7 +153,7 @@ impl<'a> Surrogate<'a> {
     /// Mean and standard deviation on the levelled scale, without the noise of a run.
     pub(crate) fn predict(&self, points: &[&Point]) -> Vec<Marginal> {
         let expected = points.iter().map(|point| self.expected(point));
-        let Some(Fitted { centre, level, posterior }) = &self.fitted else {
+        let Some(Fitted { centre, level, posterior, .. }) = &self.fitted else {
             let sd = beliefs(1.0, 0.0).signal.median.hypot(OFFSET_SD);
             return expected.map(|mean| Marginal { mean, sd }).collect();
         };
@@ -156,7 +166,7 @@ impl<'a> Surrogate<'a> {
     /// latter follows from the nearest tried point alone.
     pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
         let expected = self.expected.all.iter().map(|&log| self.told.level(log));
-        let Some(Fitted { centre, level, posterior }) = &self.fitted else {
+        let Some(Fitted { centre, level, posterior, .. }) = &self.fitted else {
             return expected.collect();
         };
         let basis: Vec<f64> = expected.map(|level| level - centre).collect();
