@@ -66,9 +66,11 @@ const SMALLEST: f64 = 0.06;
 /// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size.
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
-    let (n, len) = (hpl.n as f64, turn as f64);
+    let n = hpl.n as f64;
+    // After its last step a window is left as one matrix: the panels in flight but the last update the rest.
+    let len = (turn + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
     // A step on the part f of N takes 3·NB/N·f² of the run.
-    let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * (len + EXTRA));
+    let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
     let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
     let ratio = (1.0 - largest * largest / squares).max(0.0).sqrt();
     let mut windows: Vec<Window> = Vec::new();
