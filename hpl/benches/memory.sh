@@ -3,6 +3,7 @@
 #
 #   hpl/benches/memory.sh [N [NBS [DEPTHS [GRIDS]]]]      defaults 8000 "128 256" "0 1 2 3" "1x1 1x2 2x1 2x2"
 #
+# SWAP in the environment: 0 bin-exch, 1 long, 2 mix (default).
 # Peak resident memory of the whole process (VmHWM, read until it ends), program and stacks included, minus the
 # N (N + 1) doubles of [A | b]. Exit code 1 when a run is over its bound or was not made, 3 when a residual FAILED.
 set -euo pipefail
@@ -32,7 +33,7 @@ for grid in $grids; do
     for nb in $nbs; do
         for depth in $depths; do
             p=${grid%x*} q=${grid#*x}
-            dat 1 N="$n" NB="$nb" DEPTH="$depth" P="$p" Q="$q" RFACT=2 >HPL.dat
+            dat 1 N="$n" NB="$nb" DEPTH="$depth" P="$p" Q="$q" RFACT=2 SWAP="${SWAP:-2}" >HPL.dat
             if ! peak=$(peak_kib); then
                 printf '%-5s %5d %6d   not run: %s\n' "$grid" "$nb" "$depth" "$(tail -n 1 err)"
                 over=1

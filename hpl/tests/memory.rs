@@ -5,9 +5,9 @@
 use std::process::{Command, Stdio};
 
 use nix::sys::resource::{UsageWho, getrusage};
-use space::HplParams;
 use space::dat::HplDat;
 use space::order::required_bytes;
+use space::{HplParams, Swap};
 
 /// Memory of [A | b] in bytes.
 fn matrix_bytes(hpl: &HplParams) -> u64 {
@@ -23,10 +23,16 @@ fn peak_bytes() -> u64 {
 #[test]
 fn a_run_takes_what_is_required() {
     let mut before = 0;
-    for (n, nb, p, q, depth) in
-        [(1300, 64, 1, 1, 0), (1800, 64, 2, 1, 0), (2400, 96, 1, 2, 2), (3200, 96, 2, 2, 1), (4200, 128, 2, 1, 3)]
-    {
-        let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+    let mix = Swap::Mix { threshold: 64 };
+    for (n, nb, p, q, depth, swap) in [
+        (1300, 64, 1, 1, 0, mix),
+        (1800, 64, 2, 1, 0, mix),
+        (2400, 96, 1, 2, 2, mix),
+        (3200, 96, 2, 2, 1, mix),
+        (4200, 128, 2, 1, 3, mix),
+        (5600, 128, 4, 1, 0, Swap::BinExch),
+    ] {
+        let hpl = HplParams { nb, depth, swap, ..HplParams::baseline(n, p, q) };
         let (matrix, required) = (matrix_bytes(&hpl), required_bytes(n, p, q, nb, depth));
         assert!(matrix > before, "N={n} alone takes more than all before it");
         let folder = tempfile::tempdir().unwrap();
@@ -35,8 +41,9 @@ fn a_run_takes_what_is_required() {
         run.arg("--force").current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
         assert!(run.status().unwrap().success());
         let peak = peak_bytes();
-        let said =
-            format!("{peak} bytes of {required}, {matrix} of them the matrix: N={n} NB={nb} P={p} Q={q} DEPTH={depth}");
+        let said = format!(
+            "{peak} bytes of {required}, {matrix} of them the matrix: N={n} NB={nb} P={p} Q={q} DEPTH={depth} {swap:?}"
+        );
         println!("{said}");
         assert!(peak > matrix && peak <= required, "{said}");
         assert!(peak as f64 > 0.85 * required as f64, "{said}");

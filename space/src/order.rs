@@ -13,8 +13,8 @@ const PROGRAM_BYTES: u64 = 6 << 20;
 /// The matrix \[A | b\], to which others add ((DEPTH + 2)·Q + P)·NB columns: each process column has up to DEPTH + 1
 /// panels and a packed copy of one, each process row a copy of U. No DEPTH has more panels than the matrix. 1 % is for
 /// what is small or rounded up. Ranks that are threads of one process share panels and rows and take less: DEPTH + 1
-/// panels (DEPTH, but at least 1, at Q = 1), Q packed ones, and 1 + (P − 1)/P of U at P > 1. SWAP bin-exch, whose messages
-/// double from round to round, may take more from P = 4 on; at 4×1 it was one N × NB.
+/// panels (DEPTH, but at least 1, at Q = 1), Q packed ones, and 1 + (P − 1)/P of U at P > 1. With SWAP bin-exch, whose
+/// messages double from round to round, it is about 4 of U at P = 4, so that at DEPTH 0 there is nothing to spare.
 pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> u64 {
     let depth = depth.min(n.div_ceil(nb.max(1)));
     let [n, p, q, nb, depth] = [n, p, q, nb, depth].map(|size| size as u128);

@@ -42,6 +42,17 @@ impl Pool {
     /// A buffer of at least `len` doubles that nobody else holds; its content is arbitrary. The smallest of those that
     /// are free; if there is none, a new one takes the place of the largest that is free.
     pub(crate) fn take(&self, len: usize) -> Arc<[f64]> {
+        self.take_or(len, usize::MAX, len + len / ROOM)
+    }
+
+    /// As [`Pool::take`], but not much longer than asked for: where lengths differ, long buffers are not spent on short
+    /// messages, and a new one may take the place of a longer one.
+    pub(crate) fn take_close(&self, len: usize) -> Arc<[f64]> {
+        self.take_or(len, len + len / 4, len)
+    }
+
+    /// A free buffer of `len` to `most` doubles, or one of `new`.
+    fn take_or(&self, len: usize, most: usize, new: usize) -> Arc<[f64]> {
         if len < KEEP_FROM {
             return zeros(len);
         }
@@ -53,14 +64,14 @@ impl Pool {
                     free.push((buffer.len(), at));
                 }
             }
-            if let Some(&(_, at)) = free.iter().filter(|(size, _)| *size >= len).min() {
+            if let Some(&(_, at)) = free.iter().filter(|(size, _)| (len..=most).contains(size)).min() {
                 return buffers.swap_remove(at);
             }
             free.iter().max().map(|&(_, at)| buffers.swap_remove(at))
         };
         // Before the new one is there.
         drop(replaced);
-        zeros(len + len / ROOM)
+        zeros(new)
     }
 
     /// Gives a buffer back; whoever still holds it goes on reading.
@@ -123,8 +134,10 @@ mod tests {
         drop(third);
         drop(fill(20 * KEEP_FROM, 4.0));
         assert_eq!((second[0], count()), (2.0, 2), "or replaced");
+        drop(pool.take_close(KEEP_FROM));
+        assert_eq!((second[0], count()), (2.0, 1), "or not spent on a short message");
         let small = fill(KEEP_FROM - 1, 5.0);
-        assert_eq!((second[0], small[0], count()), (2.0, 5.0, 2), "small ones are not kept");
+        assert_eq!((second[0], small[0], count()), (2.0, 5.0, 1), "small ones are not kept");
         drop(second);
         pool.clear();
         assert_eq!(count(), 0);

@@ -105,6 +105,8 @@ struct Task<'a, C: Comm> {
     /// Columns of the section.
     cols: usize,
     form: Form,
+    /// Whether the pattern is spread and roll.
+    long: bool,
     tags: RowTags,
     /// Sends under way.
     sends: Vec<C::Send>,
@@ -137,12 +139,12 @@ impl<'a, C: Comm> Exchange<'a, C> {
         mut hands: Hands<'_, '_>,
     ) -> Result<Exchanging<'a, C>, Error> {
         let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
-        let mut task = Task { column, rows, moves, cols, form, tags, sends: Vec::new() };
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
             Swap::Mix { threshold } => cols > threshold,
         };
+        let mut task = Task { column, rows, moves, cols, form, long, tags, sends: Vec::new() };
         let pattern = if long {
             Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands)?))
         } else {
@@ -218,7 +220,10 @@ impl<'a, C: Comm> Task<'a, C> {
 
     /// A piece of `rows` rows to be written.
     fn blank(&self, rows: usize) -> Blank {
-        Blank::take(rows, self.cols, self.form, self.pool())
+        let len = rows * self.cols;
+        // In bin-exch messages double from round to round.
+        let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
+        Blank::new(data, rows, self.cols, self.form)
     }
 
     /// The piece of some local rows; `None` when it is empty.

@@ -86,7 +86,8 @@ impl Piece {
         }
         match self.form {
             Form::NotTransposed => {
-                let mut blank = Blank::take(range.len(), self.cols, self.form, pool);
+                let data = pool.take(range.len() * self.cols);
+                let mut blank = Blank::new(data, range.len(), self.cols, self.form);
                 let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
                 blank.write(Source::Piece(self), &pairs, hands)?;
                 Ok(blank.done(pool))
@@ -102,9 +103,9 @@ impl Piece {
 }
 
 impl Blank {
-    /// Room for a piece; its content is arbitrary.
-    pub(super) fn take(rows: usize, cols: usize, form: Form, pool: &Pool) -> Self {
-        Self { data: pool.take(rows * cols), rows, cols, form }
+    /// A piece in `data`, which has room for it and one holder; its content is arbitrary.
+    pub(super) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
+        Self { data, rows, cols, form }
     }
 
     /// Row `second` ← row `first` of `from` for each pair.
