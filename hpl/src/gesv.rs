@@ -16,7 +16,7 @@ use crate::fact::Fact;
 use crate::grid::Grid;
 use crate::kernels::Kernels;
 use crate::mat::{Mat, MatMut};
-use crate::panel::{self, Panel, PanelMut};
+use crate::panel::{self, Panel};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
 use crate::recursion::Recipe;
@@ -170,7 +170,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         for task in tasks {
             match task {
                 // Panel ← L\U
-                Task::Fact(shape) => self.fact(shape, a.reborrow())?,
+                Task::Fact(shape) => self.fact(shape, a.reborrow(), Some(team))?,
                 // Everybody will get L, L1 and the pivots
                 Task::Lbcast(shape) => self.set_out(shape),
                 // [U; C] ← P·[U; C]
@@ -205,32 +205,36 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         now
     }
 
-    /// Factors a panel of `a` and leaves its U there.
-    fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>) -> Result<(), PeerGone> {
+    /// Factors a panel of `a`, by all threads if they are free, and leaves its U there.
+    fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>, team: Option<&mut Team<'_>>) -> Result<(), Error> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
         let cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
-        let msg = self.grid.row_comm.buffers().panels.message(shape.words(), |data| {
-            let PanelMut { a: mut local, l1, pivots, info } = panel::parts_mut(shape, self.params.l1, data);
-            for j in 0..shape.jb {
-                local.col_mut(j).copy_from_slice(cols.col(j));
-            }
+        let mut threads = 1;
+        let msg = self.grid.row_comm.buffers().panels.message(shape.words(), |data| -> Result<(), Error> {
             let fact = Fact {
                 recipe: Recipe::new(self.params),
                 kernels: self.kernels,
                 column: &self.grid.col_comm,
                 rows: &self.plan.layout.rows,
                 shape: *shape,
-                panel: PanelMut { a: local, l1, pivots, info },
+                from: cols.as_ref(),
+                panel: panel::parts_mut(shape, self.params.l1, data),
             };
-            fact.run()
+            match team {
+                Some(team) => threads = fact.run_by(team, &self.scratch)?,
+                None => fact.run()?,
+            }
+            Ok(())
         })?;
         // Only U is read again, by the back substitution.
         if shape.top > 0 {
             Panel::new(*shape, self.params.l1, msg.clone()).l1().copy_to(cols.sub(0, 0, shape.jb, shape.jb));
         }
         self.factored = Some(msg);
-        self.record(shape.k, Phase::Fact, None, start);
+        let end = self.record(shape.k, Phase::Fact, None, start);
+        // They meet at every column.
+        (1..threads).for_each(|thread| self.trace.span(thread, shape.k, Phase::Fact, None, (start, end)));
         Ok(())
     }
 
@@ -371,7 +375,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     /// A task of the first thread while the others update.
     fn beside(&mut self, task: &Task, before: MatMut<'_>) -> Result<(), Error> {
         match task {
-            Task::Fact(shape) => self.fact(shape, before)?,
+            Task::Fact(shape) => self.fact(shape, before, None)?,
             Task::Lbcast(shape) => self.set_out(shape),
             Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::Alone, before.as_ref())?,
             Task::RsWait { .. } | Task::Update { .. } => unreachable!("the plan puts nothing else beside an update"),

@@ -2,12 +2,15 @@
 //!
 //! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
 
+mod meeting;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+pub(crate) use self::meeting::{Meeting, Over};
 use crate::affinity;
 use crate::mat::MatMut;
 
@@ -186,6 +189,12 @@ impl Team<'_> {
         self.fork(&mine, || mine(0))?;
         let result = |slot: Mutex<(_, Option<R>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
         Ok(slots.into_iter().filter_map(result).collect())
+    }
+
+    /// A meeting of the first `threads` threads.
+    pub(crate) fn meeting(&self, threads: usize) -> Meeting {
+        assert!(threads <= self.threads(), "one place per thread");
+        Meeting::new(threads, self.shared.spin)
     }
 
     /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a

@@ -1,18 +1,33 @@
 //! Panel factorization by one process column: the operations of the [recursion](crate::recursion), carried out.
 //!
-//! L1 is held by every process row, so that the triangular solves need no message. It lies in the panel as L1 of
-//! HPL.dat says, as it is or transposed; the recursion does not see which.
+//! The rows of a panel are dealt to some threads of the rank. Each does every operation on its own rows; they meet at
+//! every column to choose the pivot. The first has the diagonal block and the messages.
+//!
+//! L1 is held by every process row and every thread, so that the triangular solves need nobody. It lies in the panel as
+//! L1 of HPL.dat says, as it is or transposed; the recursion does not see which.
 
+mod board;
+mod part;
 mod pivot;
 
-use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
+use self::board::Board;
+use self::part::{Ended, First, Part, Shared};
+use self::pivot::Candidate;
+use crate::Error;
 use crate::comm::{Comm, PeerGone};
-use crate::kernels::{Kernels, stored};
+use crate::kernels::Kernels;
 use crate::layout::Axis;
+use crate::mat::{Mat, StoredMut};
 use crate::panel::PanelMut;
 use crate::plan::PanelShape;
-use crate::recursion::{Op, Recipe};
+use crate::recursion::Recipe;
+use crate::team::{HelperPanicked, Meeting, Team};
+use crate::update::Scratch;
+
+/// Rows of a thread's part are a multiple of this, which suits the vectors of the kernels.
+const TILE: usize = 8;
 
 /// A panel factorization under way on one rank.
 pub(crate) struct Fact<'a, C, K> {
@@ -26,61 +41,107 @@ pub(crate) struct Fact<'a, C, K> {
     pub(crate) rows: &'a Axis,
     /// Size and owners of the panel.
     pub(crate) shape: PanelShape,
-    /// Its parts.
+    /// The columns to be factored, from the diagonal block on.
+    pub(crate) from: Mat<'a>,
+    /// The panel's parts, of any content.
     pub(crate) panel: PanelMut<'a>,
 }
 
-impl<C: Comm, K: Kernels> Fact<'_, C, K> {
-    /// Factors the panel: A ← L (multipliers), L1 with U, pivots, info.
+impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
+    /// Factors the panel: A ← L (multipliers), L1 with U, pivots, info; by this thread.
     ///
     /// # Errors
     /// [`PeerGone`] when the process column breaks.
-    pub(crate) fn run(mut self) -> Result<(), PeerGone> {
-        *self.panel.info = 0.0;
-        let (recipe, cols) = (self.recipe, 0..self.shape.jb);
-        recipe.walk(cols, &mut |op| self.apply(op))
-    }
-
-    fn apply(&mut self, op: Op) -> Result<(), PeerGone> {
-        match op {
-            Op::Pivot(j) => self.pivot(j)?,
-            Op::Solve { k, cols } => self.solve(&k, &cols),
-            Op::Eliminate { k, cols } => self.eliminate(&k, &cols),
-            Op::EliminateU { blk, done, rest } => self.eliminate_u(&blk, &done, &rest),
+    pub(crate) fn run(self) -> Result<(), PeerGone> {
+        let shared = self.share(Meeting::new(1, false));
+        let Self { column, shape, from, panel: PanelMut { a: tile, l1, pivots, info }, .. } = self;
+        *info = 0.0;
+        let first = Some(First { column, pivots, info });
+        let part = Part { shared: &shared, thread: 0, first, above: 0, tile, l1, best: Candidate::none(shape.jb) };
+        match part.run(from) {
+            Err(Ended::Peer(error)) => Err(error),
+            Ok(()) | Err(Ended::Over) => Ok(()),
         }
-        Ok(())
     }
 
-    /// First local row that columns up to `col` have left in play.
-    fn active(&self, col: usize) -> usize {
-        if self.shape.top > 0 { col } else { 0 }
+    /// The same by the threads of the rank, by as many as the rows are worth; returns how many.
+    ///
+    /// # Errors
+    /// When the process column breaks or a thread fails.
+    pub(crate) fn run_by(self, team: &mut Team<'_>, scratch: &Scratch) -> Result<usize, Error> {
+        let PanelShape { mp, jb, .. } = self.shape;
+        let threads = mp.div_ceil(team.share(mp, jb));
+        self.run_by_some(team, threads, scratch)
     }
 
-    /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols)
-    fn solve(&mut self, k: &Range<usize>, cols: &Range<usize>) {
-        // Both orders occur: U right of its triangle, never left of it.
-        let (left, right) = self.panel.l1.reborrow().split_cols(cols.start);
-        let triangle = left.as_ref().sub(k.start, k.start, k.len(), k.len());
-        stored::trsm(self.kernels, triangle, right.sub(k.start, 0, k.len(), cols.len()));
+    /// The same by at most `threads` of them, whose L1 are in `scratch`.
+    fn run_by_some(self, team: &mut Team<'_>, threads: usize, scratch: &Scratch) -> Result<usize, Error> {
+        let lengths = lengths(self.shape.mp, self.shape.top, threads);
+        let threads = lengths.len();
+        if threads <= 1 {
+            self.run()?;
+            return Ok(1);
+        }
+        let shared = &self.share(team.meeting(threads));
+        let Self { column, shape: PanelShape { jb, .. }, from, panel, .. } = self;
+        let PanelMut { mut a, l1, pivots, info } = panel;
+        *info = 0.0;
+        let form = l1.as_ref().form();
+        let (mut places, mut above) = (Vec::new(), 0);
+        for rows in lengths {
+            let (tile, below) = a.split_rows(rows);
+            places.push(Mutex::new(Some((above, tile))));
+            (above, a) = (above + rows, below);
+        }
+        let take = |thread: usize| places.get(thread)?.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let helper = |thread| {
+            if let Some((above, tile)) = take(thread) {
+                let mut own = scratch.lend(jb, jb);
+                let (l1, best) = (StoredMut::new(own.mat(), form), Candidate::none(jb));
+                let part = Part { shared, thread, first: None::<First<'_, C>>, above, tile, l1, best };
+                // The first thread hears of a failure at its next meeting.
+                let _ = shared.meeting.attend(|| part.run(from));
+            }
+        };
+        let first_thread = || {
+            let (above, tile) = take(0).expect("nobody else takes it");
+            let (first, best) = (Some(First { column, pivots, info }), Candidate::none(jb));
+            let part = Part { shared, thread: 0, first, above, tile, l1, best };
+            shared.meeting.attend(|| part.run(from))
+        };
+        match team.fork(&helper, first_thread)? {
+            Ok(()) => Ok(threads),
+            Err(Ended::Peer(error)) => Err(error.into()),
+            Err(Ended::Over) => Err(HelperPanicked.into()),
+        }
     }
 
-    /// A(below k, cols) ← A(below k, cols) − A(below k, k) · U(k, cols)
-    fn eliminate(&mut self, k: &Range<usize>, cols: &Range<usize>) {
-        let (top, m) = (self.active(k.end), self.shape.mp - self.active(k.end));
-        let (left, right) = self.panel.a.reborrow().split_cols(cols.start);
-        let l = left.as_ref().sub(top, k.start, m, k.len());
-        let c = right.sub(top, 0, m, cols.len());
-        let u = self.panel.l1.as_ref().sub(k.start, cols.start, k.len(), cols.len());
-        stored::gemm(self.kernels, l, u, c);
+    /// What all threads see.
+    fn share(&self, meeting: Meeting) -> Shared<'a, K> {
+        Shared {
+            recipe: self.recipe,
+            kernels: self.kernels,
+            rows: self.rows,
+            shape: self.shape,
+            row: self.column.rank(),
+            procs: self.column.size(),
+            board: Board::new(meeting.threads() + 1, Candidate::none(self.shape.jb).len(true)),
+            meeting,
+        }
     }
+}
 
-    /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest)
-    fn eliminate_u(&mut self, blk: &Range<usize>, done: &Range<usize>, rest: &Range<usize>) {
-        let (left, right) = self.panel.l1.reborrow().split_cols(rest.start);
-        let l = left.as_ref().sub(blk.start, done.start, blk.len(), done.len());
-        let (above, below) = right.sub(done.start, 0, blk.end - done.start, rest.len()).split_rows(done.len());
-        stored::gemm_within(self.kernels, l, above.as_ref(), below);
+/// Rows of each of at most `threads` threads, from top to bottom. The first gets the diagonal block, whose rows leave
+/// the work one after the other: they count half.
+fn lengths(mp: usize, top: usize, threads: usize) -> Vec<usize> {
+    let each = (mp - top / 2).div_ceil(threads.max(1)).next_multiple_of(TILE);
+    let mut lengths = vec![(each + top / 2).next_multiple_of(TILE).max(top).min(mp)];
+    let mut left = mp - lengths[0];
+    while left > 0 {
+        lengths.push(each.min(left));
+        left -= each.min(left);
     }
+    lengths
 }
 
 #[cfg(test)]

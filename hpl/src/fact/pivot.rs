@@ -1,13 +1,14 @@
 //! One column of the panel: find the pivot, exchange rows, scale.
 //!
-//! A candidate is {|value|, local row, global row, process row} with its row of the panel; the row that
+//! Each thread posts a candidate of its rows; the first thread takes the best of them to the process column. A
+//! candidate is {|value|, local row, global row, process row} with its row of the panel; the row that
 //! leaves the diagonal block travels with it. Binary exchange over the process column, counted from the
 //! owner of the diagonal block; ranks beyond the largest power of two fold in first and hear the result at
 //! the end [HPL, `src/pfact/HPL_pdmxswp.c`].
 
 use std::sync::Arc;
 
-use super::Fact;
+use super::part::{Ended, First, Part, Shared};
 use crate::comm::{Comm, Msg, PeerGone, Request};
 use crate::grid::{position, rank_at, tag};
 use crate::kernels::{Kernels, vector};
@@ -17,15 +18,15 @@ use crate::reduce::power_of_two;
 /// Doubles before the rows.
 const HEAD: usize = 4;
 
-/// The best candidate that a rank knows of: head, candidate row and, once it has arrived, the current row.
-struct Candidate {
+/// The best candidate that a thread or rank knows of: head, candidate row and, once it has arrived, the current row.
+pub(super) struct Candidate {
     words: Vec<f64>,
     jb: usize,
 }
 
 impl Candidate {
-    /// A rank with no row in play: any other candidate is better.
-    fn none(jb: usize) -> Self {
+    /// Of somebody with no row in play: any other candidate is better.
+    pub(super) fn none(jb: usize) -> Self {
         let mut words = vec![0.0; HEAD + 2 * jb];
         words[0] = -1.0;
         Self { words, jb }
@@ -40,7 +41,7 @@ impl Candidate {
     }
 
     /// Length of a message with or without the current row.
-    fn len(&self, with_current: bool) -> usize {
+    pub(super) fn len(&self, with_current: bool) -> usize {
         HEAD + if with_current { 2 * self.jb } else { self.jb }
     }
 
@@ -63,23 +64,25 @@ fn copy_row(a: Mat<'_>, i: usize, out: &mut [f64]) {
     }
 }
 
-impl<C: Comm, K: Kernels> Fact<'_, C, K> {
+impl<C: Comm, K: Kernels> Part<'_, C, K> {
     /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
-    pub(super) fn pivot(&mut self, j: usize) -> Result<(), PeerGone> {
-        let top = self.active(j);
-        let local = top + vector::argmax_abs(&self.panel.a.col(j)[top..]);
-        let pivot_row = if self.column.size() == 1 { self.interchange(j, local) } else { self.exchange(j, local)? };
-        self.panel.pivots[j] = pivot_row;
-        let pivot = self.panel.l1.at(j, j);
+    pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
+        let start = self.active(j);
+        let place = start + vector::argmax_abs(&self.tile.col(j)[start..]);
+        if self.shared.procs == 1 && self.shared.meeting.threads() == 1 {
+            self.interchange(j, place);
+        } else {
+            self.propose(j, place);
+            self.decide(j)?;
+            self.exchange(j);
+        }
+        let pivot = self.l1.at(j, j);
         if pivot == 0.0 {
-            if *self.panel.info == 0.0 {
-                *self.panel.info = (self.shape.ia + j + 1) as f64;
-            }
             // The column is zero: nothing to eliminate.
             return Ok(());
         }
         let below = self.active(j + 1);
-        let column = &mut self.panel.a.col_mut(j)[below..];
+        let column = &mut self.tile.col_mut(j)[below..];
         let reciprocal = pivot.recip();
         if reciprocal.is_finite() {
             vector::scale(column, reciprocal);
@@ -89,81 +92,138 @@ impl<C: Comm, K: Kernels> Fact<'_, C, K> {
         Ok(())
     }
 
-    /// All rows are here: L1(j) ← A(local), A(local) ← A(j). Returns the pivot's global row.
-    fn interchange(&mut self, j: usize, local: usize) -> f64 {
-        for col in 0..self.shape.jb {
-            let column = self.panel.a.col_mut(col);
-            let pivot = column[local];
-            column[local] = column[j];
-            self.panel.l1.set(j, col, pivot);
+    /// All rows are here: L1(j) ← A(place), A(place) ← A(j).
+    fn interchange(&mut self, j: usize, place: usize) {
+        for col in 0..self.shared.shape.jb {
+            let column = self.tile.col_mut(col);
+            let pivot = column[place];
+            column[place] = column[j];
+            self.l1.set(j, col, pivot);
         }
-        self.global(local)
+        self.note(j, self.global(place));
     }
 
-    /// Global row of a local row of the panel.
-    fn global(&self, local: usize) -> f64 {
-        self.rows.global(self.column.rank(), self.shape.ii + local) as f64
+    /// Global row of row `place` of this thread.
+    fn global(&self, place: usize) -> f64 {
+        self.shared.rows.global(self.shared.row, self.shared.shape.ii + self.above + place) as f64
     }
 
-    /// Agrees on the pivot with the other process rows and exchanges its row with the current one.
-    fn exchange(&mut self, j: usize, local: usize) -> Result<f64, PeerGone> {
-        let (jb, me) = (self.shape.jb, self.column.rank());
-        let mut best = Candidate::none(jb);
-        let a = self.panel.a.as_ref();
-        if local < self.shape.mp {
-            best.words[..HEAD].copy_from_slice(&[a.at(local, j).abs(), local as f64, self.global(local), me as f64]);
-            copy_row(a, local, &mut best.words[HEAD..HEAD + jb]);
-        }
-        if me == self.shape.row {
-            copy_row(a, j, &mut best.words[HEAD + jb..]);
-        }
-        self.agree(&mut best)?;
-        for col in 0..jb {
-            self.panel.l1.set(j, col, best.row()[col]);
-        }
-        // The pivot's place gets the row that left the diagonal block, on whichever rank it is.
-        if best.words[3] == me as f64 {
-            let local = best.words[1] as usize;
-            for (col, &value) in best.current().iter().enumerate() {
-                self.panel.a.set(local, col, value);
+    /// Row j was interchanged with global row `pivot`, which is now in L1.
+    fn note(&mut self, j: usize, pivot: f64) {
+        if let Some(First { pivots, info, .. }) = &mut self.first {
+            pivots[j] = pivot;
+            if **info == 0.0 && self.l1.at(j, j) == 0.0 {
+                **info = (self.shared.shape.ia + j + 1) as f64;
             }
         }
-        Ok(best.words[2])
     }
 
-    /// Every rank ends with the best candidate and the current row.
-    fn agree(&self, best: &mut Candidate) -> Result<(), PeerGone> {
-        let (size, root) = (self.column.size(), self.shape.row);
-        let me = position(self.column.rank(), root, size);
-        let half = power_of_two(size);
-        let send = |to: usize, best: &Candidate, with_current: bool| {
-            let len = best.len(with_current);
-            self.column.isend(rank_at(to, root, size), tag::PIVOT, Arc::from(&best.words[..len]), 0..len)
-        };
-        let receive = |from: usize, len: usize| -> Result<Msg, PeerGone> {
-            self.column.irecv(rank_at(from, root, size), tag::PIVOT, len).wait()
-        };
-        if me >= half {
-            send(me - half, best, false).wait()?;
-            let len = best.len(true);
-            best.words.copy_from_slice(&receive(me - half, len)?);
-            return Ok(());
+    /// Row `place` of this thread is its candidate, if there is such a row. The first thread of the process row with
+    /// the diagonal block has the current row.
+    fn propose(&mut self, j: usize, place: usize) {
+        let (jb, tile) = (self.shared.shape.jb, self.tile.as_ref());
+        let mut head = [-1.0, 0.0, 0.0, 0.0];
+        if place < tile.rows() {
+            let row = self.shared.row as f64;
+            head = [tile.at(place, j).abs(), (self.above + place) as f64, self.global(place), row];
+            copy_row(tile, place, &mut self.best.words[HEAD..HEAD + jb]);
         }
-        if me + half < size {
-            best.merge(&receive(me + half, best.len(false))?);
+        self.best.words[..HEAD].copy_from_slice(&head);
+        if self.thread == 0 && self.shared.row == self.shared.shape.row {
+            copy_row(tile, j, &mut self.best.words[HEAD + jb..]);
         }
-        let mut mask = 1;
-        while mask < half {
-            let partner = me ^ mask;
-            // The first `mask` positions have the current row, which started at position 0.
-            let sent = send(partner, best, me < mask);
-            best.merge(&receive(partner, best.len(partner < mask))?);
-            sent.wait()?;
-            mask *= 2;
+    }
+
+    /// The best candidate of all threads and process rows. All threads of one process row choose alike; of more than
+    /// one, the first thread tells the others.
+    fn decide(&mut self, j: usize) -> Result<(), Ended> {
+        let Shared { board, meeting, procs, shape, .. } = self.shared;
+        let (threads, with_current) = (meeting.threads(), self.best.len(true));
+        let mine = self.best.len(self.thread == 0);
+        board.post((self.thread, j), 0, &self.best.words[..mine]);
+        meeting.wait()?;
+        if *procs == 1 || self.first.is_some() {
+            let head = |thread: usize| {
+                let mut value = [0.0];
+                board.read((thread, j), 0, &mut value);
+                value[0]
+            };
+            // The first of equals, whose rows are above.
+            let best = (1..threads).fold(
+                0,
+                |best, thread| {
+                    if head(thread).total_cmp(&head(best)).is_gt() { thread } else { best }
+                },
+            );
+            let (candidate, current) = self.best.words.split_at_mut(HEAD + shape.jb);
+            if best != self.thread {
+                board.read((best, j), 0, candidate);
+            }
+            // Who has the pivot's place puts the current row there; messages may have to carry it.
+            if self.thread != 0 && best == self.thread {
+                board.read((0, j), HEAD + shape.jb, current);
+            }
         }
-        if me + half < size {
-            send(me + half, best, true).wait()?;
+        if *procs > 1 {
+            if let Some(First { column, .. }) = &self.first {
+                agree(*column, shape.row, &mut self.best)?;
+                board.post((threads, j), 0, &self.best.words[..with_current]);
+            }
+            meeting.wait()?;
+            if self.first.is_none() {
+                board.read((threads, j), 0, &mut self.best.words);
+            }
         }
         Ok(())
     }
+
+    /// L1(j) ← the pivot row. Its place gets the row that left the diagonal block, on whichever rank and thread it is.
+    fn exchange(&mut self, j: usize) {
+        for (col, &value) in self.best.row().iter().enumerate() {
+            self.l1.set(j, col, value);
+        }
+        let place = (self.best.words[1] as usize).wrapping_sub(self.above);
+        if self.best.words[3] == self.shared.row as f64 && place < self.tile.rows() {
+            for (col, &value) in self.best.current().iter().enumerate() {
+                self.tile.set(place, col, value);
+            }
+        }
+        self.note(j, self.best.words[2]);
+    }
+}
+
+/// Every rank ends with the best candidate and the current row, which the rank at `root` has.
+fn agree<C: Comm>(column: &C, root: usize, best: &mut Candidate) -> Result<(), PeerGone> {
+    let size = column.size();
+    let me = position(column.rank(), root, size);
+    let half = power_of_two(size);
+    let send = |to: usize, best: &Candidate, with_current: bool| {
+        let len = best.len(with_current);
+        column.isend(rank_at(to, root, size), tag::PIVOT, Arc::from(&best.words[..len]), 0..len)
+    };
+    let receive = |from: usize, len: usize| -> Result<Msg, PeerGone> {
+        column.irecv(rank_at(from, root, size), tag::PIVOT, len).wait()
+    };
+    if me >= half {
+        send(me - half, best, false).wait()?;
+        let len = best.len(true);
+        best.words.copy_from_slice(&receive(me - half, len)?);
+        return Ok(());
+    }
+    if me + half < size {
+        best.merge(&receive(me + half, best.len(false))?);
+    }
+    let mut mask = 1;
+    while mask < half {
+        let partner = me ^ mask;
+        // The first `mask` positions have the current row, which started at position 0.
+        let sent = send(partner, best, me < mask);
+        best.merge(&receive(partner, best.len(partner < mask))?);
+        sent.wait()?;
+        mask *= 2;
+    }
+    if me + half < size {
+        send(me + half, best, true).wait()?;
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::Builtin;
 use crate::mat::{Mat, MatMut};
 use crate::panel::parts_mut;
+use crate::team::{TeamParams, with_team};
 
 /// What one process row is left with.
 struct Factored {
@@ -41,19 +42,33 @@ fn random(rows: usize, cols: usize) -> Vec<f64> {
 
 /// Factors the first panel of an m-row matrix whose columns are `a`, on `p` process rows.
 fn factor(a: &[f64], m: usize, jb: usize, nb: usize, p: usize, recipe: Recipe, form: Form) -> Vec<Factored> {
+    factor_by(1, a, m, jb, nb, p, recipe, form)
+}
+
+/// The same by `threads` threads in each process row.
+#[expect(clippy::too_many_arguments, reason = "one each")]
+fn factor_by(
+    threads: usize,
+    a: &[f64],
+    m: usize,
+    jb: usize,
+    nb: usize,
+    p: usize,
+    recipe: Recipe,
+    form: Form,
+) -> Vec<Factored> {
     let rows = Axis::block_cyclic(m, nb, p);
     let one_rank = |comm: ThreadComm| {
         let row = comm.rank();
         let mp = rows.local_len(row);
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp, top: if row == 0 { jb } else { 0 } };
-        let mut data = vec![0.0; shape.words()];
-        let panel = parts_mut(&shape, form, &mut data);
-        let mut local = panel.a;
-        for (i, j) in (0..jb).flat_map(|j| (0..mp).map(move |i| (i, j))) {
-            local.set(i, j, a[rows.global(row, i) + j * m]);
-        }
-        let panel = PanelMut { a: local, ..panel };
-        Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, panel }.run().unwrap();
+        let (rows_here, mut data) = (&rows, vec![0.0; shape.words()]);
+        let mine = move |j| (0..mp).map(move |i| a[rows_here.global(row, i) + j * m]);
+        let local: Vec<f64> = (0..jb).flat_map(mine).collect();
+        let (from, panel) = (Mat::new(&local, mp, jb, mp.max(1)), parts_mut(&shape, form, &mut data));
+        let fact = Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel };
+        let team = TeamParams { threads, cores: &[], spin: false };
+        with_team(team, |team| fact.run_by_some(team, threads, &Scratch::default())).unwrap().unwrap();
         Factored { shape, form, data }
     };
     thread::scope(|scope| {
@@ -105,6 +120,41 @@ fn all_variants_factor_and_agree_on_pivots() {
         for (recipe, form) in recipes().flat_map(|recipe| FORMS.map(|form| (recipe, form))) {
             let pivots = check(&a, m, jb, nb, &mut factor(&a, m, jb, nb, p, recipe, form));
             assert_eq!(*expected.get_or_insert(pivots.clone()), pivots, "{recipe:?} {form:?} on {p} process rows");
+        }
+    }
+}
+
+/// Each thread with its rows comes to what one thread comes to, bit for bit.
+#[test]
+fn a_team_factors_as_one_thread_does() {
+    for (m, jb, nb, p) in [(7, 7, 7, 1), (65, 13, 13, 1), (300, 40, 40, 1), (50, 8, 8, 2), (200, 24, 24, 3)] {
+        let a = random(m, jb);
+        for (turn, recipe) in recipes().enumerate() {
+            let (form, threads) = (FORMS[turn % 2], 2 + turn % 3);
+            let mut team = factor_by(threads, &a, m, jb, nb, p, recipe, form);
+            check(&a, m, jb, nb, &mut team);
+            let same = factor(&a, m, jb, nb, p, recipe, form);
+            for (part, one) in team.into_iter().zip(same) {
+                // Rows of the diagonal block are not read again.
+                let (mp, top) = (part.shape.mp, part.shape.top);
+                let read = |&at: &usize| at >= mp * jb || at % mp >= top;
+                let mut places = (0..part.data.len()).filter(read);
+                assert!(
+                    places.all(|at| part.data[at].to_bits() == one.data[at].to_bits()),
+                    "{recipe:?} {form:?} by {threads} threads on {p} process rows"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_cover_all_rows_and_the_first_has_the_diagonal_block() {
+    for (mp, top) in (0..130).flat_map(|mp| [0, mp / 3, mp.min(24), mp].map(|top| (mp, top))) {
+        for threads in 1..6 {
+            let lengths = lengths(mp, top, threads);
+            assert_eq!(lengths.iter().sum::<usize>(), mp);
+            assert!(lengths.len() <= threads && lengths[0] >= top, "{mp} {top} {threads}: {lengths:?}");
         }
     }
 }
@@ -163,7 +213,7 @@ fn zero_column_sets_info_everywhere() {
     for (p, recipe) in (1..=3).flat_map(|p| recipes().map(move |recipe| (p, recipe))) {
         let mut a = random(12, 4);
         a[2 * 12..3 * 12].fill(0.0);
-        for mut part in factor(&a, 12, 4, 4, p, recipe, FORMS[p % 2]) {
+        for mut part in factor_by(p % 2 + 1, &a, 12, 4, 4, p, recipe, FORMS[p % 2]) {
             assert_eq!(*part.parts().info, 3.0);
         }
     }
@@ -175,7 +225,7 @@ fn not_a_number_ends_with_equal_pivots() {
         let recipe = Recipe { pfact: Looking::Left, rfact: Looking::Crout, nbmin: 2, ndiv: 2 };
         let mut a = random(16, 4);
         a[at + 16] = f64::NAN;
-        let mut parts = factor(&a, 16, 4, 4, p, recipe, FORMS[at % 2]);
+        let mut parts = factor_by(at % 3 + 1, &a, 16, 4, 4, p, recipe, FORMS[at % 2]);
         let mut pivots = parts.iter_mut().map(|part| part.parts().pivots.to_vec());
         let first = pivots.next().unwrap();
         assert!(pivots.all(|other| other == first));
@@ -203,10 +253,10 @@ fn rate_of_panels() {
         ] {
             let recipe = Recipe { pfact, rfact, nbmin, ndiv };
             let mut time_s = |form| {
-                data[..m * jb].copy_from_slice(&a);
                 let clock = std::time::Instant::now();
                 let panel = parts_mut(&shape, form, &mut data);
-                Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, panel }.run().unwrap();
+                let from = Mat::new(&a, m, jb, m);
+                Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel }.run().unwrap();
                 clock.elapsed().as_secs_f64()
             };
             let mut pairs: Vec<[f64; 2]> = (0..21).map(|_| FORMS.map(&mut time_s)).collect();

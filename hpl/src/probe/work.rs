@@ -159,11 +159,8 @@ fn factor<C: Comm, K: Kernels>(
     let recipe = Recipe::new(&params);
     clock.time(|| {
         let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
-        let mut panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
-        for j in 0..shape.jb {
-            panel.a.col_mut(j).copy_from_slice(source.col(j));
-        }
-        let fact = Fact { recipe, kernels, column, rows, shape, panel };
+        let panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
+        let fact = Fact { recipe, kernels, column, rows, shape, from: source, panel };
         fact.run().expect("peers stay until both are done");
     })
 }
