@@ -27,6 +27,13 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(nix::unistd::Pid::from_raw(0), &set)?)
 }
 
+/// The first of `cores` that the system refuses to threads of this process, with its reason.
+pub fn refused(cores: &[usize]) -> Option<(usize, io::Error)> {
+    let ask = || cores.iter().find_map(|&core| pin_current_thread(core).err().map(|error| (core, error)));
+    // In a thread of its own, which may end up bound anywhere.
+    std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())
+}
+
 /// Where a thread may run.
 #[cfg(feature = "mpi")]
 pub(crate) struct Mask(Option<nix::sched::CpuSet>);
@@ -91,6 +98,14 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn a_refusal_is_told_and_changes_nothing_here() {
+        let before = crate::host::facts().cores_allowed;
+        assert!(refused(&before).is_none());
+        assert_eq!(refused(&[before[0], 100_000]).unwrap().0, 100_000);
+        assert_eq!(crate::host::facts().cores_allowed, before);
     }
 
     #[test]

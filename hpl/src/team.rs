@@ -273,6 +273,18 @@ mod tests {
         }
     }
 
+    /// A core that is not there is refused like one that the system keeps for others.
+    #[test]
+    fn threads_that_cannot_be_bound_work_unbound() {
+        let team = TeamParams { threads: 3, cores: &[100_000, 100_001], spin: false };
+        let done = AtomicUsize::new(0);
+        let count = |_| {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        with_team(team, |team| team.fork(&count, || count(0))).unwrap().unwrap();
+        assert_eq!(done.into_inner(), 3);
+    }
+
     #[test]
     fn a_panic_of_a_helper_is_reported() {
         let outcome = with_team(params(3), |team| team.fork(&|index| assert!(index != 2, "on purpose"), || 7));

@@ -232,45 +232,36 @@ fn not_a_number_ends_with_equal_pivots() {
     }
 }
 
-/// Rate of one core in both forms of L1: `cargo test --release -p hpl --lib -- --ignored --nocapture rate_of_panels`.
-/// The forms alternate; the ratio is the median over the pairs.
-#[test]
-#[ignore = "a measurement"]
-fn rate_of_panels() {
-    for (m, jb) in [(8000, 128), (8000, 256), (2000, 128), (500, 128)] {
-        let a = random(m, jb);
-        let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp: m, top: jb };
-        let (rows, comm) = (Axis::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
-        let mut data = vec![0.0; shape.words()];
-        for (pfact, rfact, nbmin, ndiv) in [
-            (Looking::Right, Looking::Crout, 4, 2),
-            (Looking::Right, Looking::Right, 8, 2),
-            (Looking::Left, Looking::Left, 8, 2),
-            (Looking::Crout, Looking::Crout, 8, 2),
-            (Looking::Left, Looking::Right, 16, 2),
-            (Looking::Right, Looking::Right, 16, 2),
-            (Looking::Left, Looking::Left, 64, 2),
-        ] {
-            let recipe = Recipe { pfact, rfact, nbmin, ndiv };
-            let mut time_s = |form| {
-                let clock = std::time::Instant::now();
-                let panel = parts_mut(&shape, form, &mut data);
-                let from = Mat::new(&a, m, jb, m);
-                Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel }.run().unwrap();
-                clock.elapsed().as_secs_f64()
-            };
-            let mut pairs: Vec<[f64; 2]> = (0..21).map(|_| FORMS.map(&mut time_s)).collect();
-            let mut median = |of: fn(&[f64; 2]) -> f64| {
-                pairs.sort_by(|a, b| of(a).total_cmp(&of(b)));
-                of(&pairs[10])
-            };
-            let (transposed_s, plain_s, ratio) = (median(|t| t[0]), median(|t| t[1]), median(|t| t[1] / t[0]));
-            let rate = |time_s: f64| ((m * jb * jb) as f64 - (jb * jb * jb) as f64 / 3.0) / time_s * 1e-9;
-            println!(
-                "{m}×{jb} {pfact:?} {rfact:?} NBMIN {nbmin}: {:.1} GFLOP/s transposed, {:.1} not, ratio {ratio:.3}",
-                rate(transposed_s),
-                rate(plain_s)
-            );
-        }
+/// Kernels that fail on the second thread of a team.
+struct Failing;
+
+impl Kernels for Failing {
+    fn name(&self) -> String {
+        "failing".to_owned()
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        assert!(thread::current().name() != Some("hpl-1"), "on purpose");
+        Builtin.gemm(a, b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        Builtin.trsm(l, b);
     }
 }
+
+#[test]
+fn a_thread_that_fails_ends_the_others() {
+    let (a, recipe) = (random(90, 12), recipes().next().unwrap());
+    let recipe = Recipe { nbmin: 3, ..recipe };
+    let shape = PanelShape { k: 0, ia: 0, jb: 12, row: 0, col: 0, ii: 0, mp: 90, top: 12 };
+    let (rows, comm) = (Axis::block_cyclic(90, 12, 1), threads::world(1, false).pop().unwrap());
+    let mut data = vec![0.0; shape.words()];
+    let (from, panel) = (Mat::new(&a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));
+    let fact = Fact { recipe, kernels: &Failing, column: &comm, rows: &rows, shape, from, panel };
+    let team = TeamParams { threads: 3, cores: &[], spin: false };
+    let outcome = with_team(team, |team| fact.run_by_some(team, 3, &Scratch::default())).unwrap();
+    assert!(matches!(outcome, Err(Error::Panicked(_))), "{outcome:?}");
+}
+
+mod rates;

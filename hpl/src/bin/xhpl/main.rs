@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use hpl::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
 use hpl::windows::{WindowError, Windows};
-use hpl::{Residual, Watch};
+use hpl::{Residual, Watch, affinity, host};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
@@ -199,6 +199,11 @@ fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, asked:
             note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a poor rate"));
             break;
         }
+    }
+    if let Some((core, error)) = affinity::refused(&host::facts().cores_allowed) {
+        note(&format!(
+            "the system does not bind threads to core {core} ({error}): they run anywhere, expect a poorer rate"
+        ));
     }
 }
 
