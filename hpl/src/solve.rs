@@ -146,8 +146,9 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
-        let started = self.start()?;
         let watch = (self.comm.rank() == 0).then_some(self.watch);
+        watch.inspect(|watch| watch.starts());
+        let started = self.start()?;
         let info = lu.factor(0..plan.steps(), team, local.view(), watch)?;
         // U x = y
         let mut x = Vec::new();
@@ -158,6 +159,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
             trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
         }
         let time_s = self.seconds_since(started)?;
+        watch.inspect(|watch| watch.ends());
         let phases = lu.phases.into_steps();
         let spans = trace.into_spans(self.comm.rank(), started);
 

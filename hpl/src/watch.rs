@@ -6,6 +6,13 @@ pub trait Watch: Sync {
     /// `done` of `n` columns are factored; `rate_gflops` is the mean rate of the whole run until now.
     fn column(&self, done: usize, n: usize, rate_gflops: f64);
 
+    /// Called by rank 0 just before the clock of a run starts, from its first thread, while the threads of all ranks are
+    /// there.
+    fn starts(&self) {}
+
+    /// Likewise just after it has stopped.
+    fn ends(&self) {}
+
     /// Whether the run shall record its time spans, see [`crate::trace`].
     fn wants_spans(&self) -> bool {
         false

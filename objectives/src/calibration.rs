@@ -4,6 +4,7 @@
 //! phases tell what they take in the engine itself.
 
 mod runs;
+mod waiting;
 
 use std::time::Instant;
 
@@ -128,15 +129,15 @@ pub fn calibrate(
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
     // Without phases there are still the rates of kernels.
-    let (phases, too_few) = match learn(&runs.results, &date, &options.origin) {
+    let (phases, other) = match learn(&runs.results, &date, &options.origin) {
         Ok(_) if runs.disturbed_share() > USELESS => (Vec::new(), None),
-        Ok(phases) => (phases, None),
+        Ok(learned) => (learned.rates, slowed_runs(learned.slowed, learned.runs)),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let mut warnings = disturbances(&before, &after, options.cores.len());
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));
-    warnings.extend(too_few);
+    warnings.extend(other);
     warnings.extend(doubts(&rates));
     warnings.extend(doubtful_phases(&phases));
     let machine = Machine {
@@ -283,6 +284,18 @@ fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
     };
     (share > DISTURBED)
         .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
+}
+
+/// Whether something that takes no cores slowed the machine at times.
+fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
+    let share = slowed as f64 / runs.max(1) as f64;
+    (share > DISTURBED).then(|| {
+        format!(
+            "the machine was more than a tenth slower during {:.0} % of the runs though nobody took its cores, as when others \
+             share its caches, memory or cores from outside; these runs are left out, real ones will scatter as much",
+            100.0 * share
+        )
+    })
 }
 
 /// The phases whose runs scatter, or do not fit their form.

@@ -13,22 +13,19 @@ use space::{Candidate, KernelChoice, RunResult, draw};
 
 use crate::Flags;
 
-/// The first draws are run again at the end: two runs of one candidate tell the noise.
-const REPEATED: usize = 30;
-
 /// The whole search space of this machine at order `n`.
 pub(crate) fn domain(n: usize) -> HplDomain {
     HplDomain::new(&hpl::host::facts().domain_spec(n)).expect("a space that fits this machine")
 }
 
-/// `count` candidates of order `n`, then the first of them again.
-fn candidates(n: usize, count: usize, seed: usize) -> Vec<Candidate> {
+/// `count` candidates of order `n`, as often as there are rounds: what slows the machine for some seconds meets a candidate
+/// in one round only.
+fn candidates(n: usize, count: usize, seed: usize, rounds: usize) -> Vec<Candidate> {
     let domain = domain(n);
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
     let mut one = || domain.candidate(draw::uniform(&domain, &mut rng).expect("a point"));
     let drawn: Vec<Candidate> = (0..count).map(|_| one()).collect();
-    let again = drawn.iter().take(REPEATED).cloned().collect();
-    [drawn, again].concat()
+    drawn.iter().cycle().take(rounds * count).cloned().collect()
 }
 
 /// The rows of a file, in the order in which they were run.
@@ -45,8 +42,8 @@ fn taken() -> i64 {
 /// Runs what the file lacks, until the seconds are used.
 pub(crate) fn measure(flags: &Flags) {
     let (n, count, seed) = (flags.number("--n", 4000), flags.number("--draws", 60), flags.number("--seed", 1));
-    let (path, seconds) = (flags.path("--rows"), flags.number("--seconds", 110));
-    let all = candidates(n, count, seed);
+    let (path, seconds, rounds) = (flags.path("--rows"), flags.number("--seconds", 110), flags.number("--rounds", 4));
+    let all = candidates(n, count, seed, rounds);
     let done = read(&path).len();
     println!("N={n}, {count} draws with seed {seed}: {done} of {} rows are there", all.len());
     let runner = Runner::new(&KernelChoice::Builtin).expect("built-in kernels");

@@ -1,5 +1,6 @@
 //! The model beside the rows: error, order, and what the noise allows.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
@@ -24,6 +25,66 @@ fn phases(row: &RunResult) -> [f64; 5] {
     sums
 }
 
+/// All runs of one candidate.
+pub(crate) struct Case {
+    /// The quickest.
+    pub(crate) row: RunResult,
+    times_s: Vec<f64>,
+}
+
+impl Case {
+    /// Quickest of the odd runs, and of the even ones.
+    fn halves(&self) -> Option<(f64, f64)> {
+        let half = |first: usize| self.times_s.iter().skip(first).step_by(2).copied().reduce(f64::min);
+        half(0).zip(half(1))
+    }
+}
+
+/// The candidates of a file, in their order.
+pub(crate) fn cases(path: &std::path::Path) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for row in read(path) {
+        match cases.iter_mut().find(|case| case.row.candidate == row.candidate) {
+            Some(case) => {
+                case.times_s.push(row.time_s);
+                if row.time_s < case.row.time_s {
+                    case.row = row;
+                }
+            }
+            None => cases.push(Case { times_s: vec![row.time_s], row }),
+        }
+    }
+    cases
+}
+
+/// A candidate's value in a dimension.
+type Value = fn(&Candidate) -> String;
+
+/// Mean error of the candidates that have a dimension's value in common.
+fn residuals(cases: &[Case], errors: &[f64]) {
+    let dimensions: [(&str, Value); 10] = [
+        ("grid", |c| format!("{}x{}x{}", c.hpl.p, c.hpl.q, c.engine.threads)),
+        ("NB", |c| format!("{:3}", 1 << c.hpl.nb.ilog2())),
+        ("NBMIN", |c| format!("{:2}", c.hpl.nbmin)),
+        ("NDIV", |c| c.hpl.ndiv.to_string()),
+        ("PFACT", |c| c.hpl.pfact.name().to_owned()),
+        ("RFACT", |c| c.hpl.rfact.name().to_owned()),
+        ("DEPTH", |c| c.hpl.depth.to_string()),
+        ("SWAP", |c| c.hpl.swap.name().to_owned()),
+        ("split", |c| c.engine.split.to_string()),
+        ("BCAST", |c| c.hpl.bcast.name().to_owned()),
+    ];
+    for (name, value) in dimensions {
+        let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (case, error) in cases.iter().zip(errors) {
+            groups.entry(value(&case.row.candidate)).or_default().push(*error);
+        }
+        let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+        let words = groups.iter().map(|(value, list)| format!("{value} {:+.1} ({})", mean(list), list.len()));
+        println!("  by {name}: {}", words.collect::<Vec<_>>().join(", "));
+    }
+}
+
 fn short(c: &Candidate) -> String {
     let (h, e) = (&c.hpl, &c.engine);
     format!(
@@ -43,7 +104,7 @@ fn short(c: &Candidate) -> String {
 }
 
 /// Mean |error| of predictions, in per cent of the measured times, and Spearman's ρ with them.
-fn score(name: &str, measured: &[f64], predicted: &[f64]) {
+pub(crate) fn score(name: &str, measured: &[f64], predicted: &[f64]) {
     let errors = measured.iter().zip(predicted).map(|(real, model)| (model / real - 1.0).abs());
     let mean = 100.0 * errors.sum::<f64>() / measured.len() as f64;
     let best = (0..measured.len()).min_by(|&a, &b| measured[a].total_cmp(&measured[b])).expect("rows");
@@ -91,20 +152,12 @@ fn speed(machine: &Machine, n: usize) {
 pub(crate) fn judge(flags: &Flags) {
     let text = std::fs::read_to_string(flags.path("--machine")).expect("a machine");
     let machine = Machine::parse(&text).expect("a machine");
-    let rows = read(&flags.path("--rows"));
+    let cases = cases(&flags.path("--rows"));
     let model = OwnModel::new(&machine).expect("a machine with phases");
     let without = Machine { phases: Vec::new(), ..machine.clone() };
     let (own, steps) = (Predictor::new(&machine).expect("rates"), Predictor::new(&without).expect("rates"));
-    // A candidate that comes again is the noise of the one before.
-    let (mut first, mut again): (Vec<&RunResult>, Vec<(usize, f64)>) = (Vec::new(), Vec::new());
-    for row in &rows {
-        match first.iter().position(|other| other.candidate == row.candidate) {
-            Some(at) => again.push((at, row.time_s)),
-            None => first.push(row),
-        }
-    }
     println!("per cent of the run: model minus measured, in factorization, broadcast, rows, update, substitution");
-    for row in &first {
+    for row in cases.iter().map(|case| &case.row) {
         let timeline = model.timeline(&row.candidate);
         let sums = timeline.sums();
         let predicted = [sums.fact_s, sums.lbcast_s, sums.rs_s, sums.update_s, timeline.trsv_s];
@@ -122,15 +175,19 @@ pub(crate) fn judge(flags: &Flags) {
             short(&row.candidate)
         );
     }
-    let measured: Vec<f64> = first.iter().map(|row| row.time_s).collect();
-    let of = |predictor: &Predictor| first.iter().map(|row| predictor.time_s(&row.candidate)).collect::<Vec<f64>>();
-    let exact: Vec<f64> = first.iter().map(|row| model.timeline(&row.candidate).total_s).collect();
-    let (before, after): (Vec<f64>, Vec<f64>) = again.iter().map(|&(at, s)| (measured[at], s)).unzip();
+    let measured: Vec<f64> = cases.iter().map(|case| case.row.time_s).collect();
+    let of =
+        |predictor: &Predictor| cases.iter().map(|case| predictor.time_s(&case.row.candidate)).collect::<Vec<f64>>();
+    let exact: Vec<f64> = cases.iter().map(|case| model.timeline(&case.row.candidate).total_s).collect();
+    let errors: Vec<f64> = measured.iter().zip(&exact).map(|(real, model)| 100.0 * (model / real - 1.0)).collect();
+    println!("mean error in per cent, with its sign, and number of candidates:");
+    residuals(&cases, &errors);
     score("timeline, all steps", &measured, &exact);
     score("timeline, as the tuner asks", &measured, &of(&own));
     score("step sum of kernels", &measured, &of(&steps));
-    speed(&machine, rows[0].candidate.hpl.n);
-    if !again.is_empty() {
-        score(&format!("noise: {} runs again", again.len()), &before, &after);
+    speed(&machine, cases[0].row.candidate.hpl.n);
+    let (odd, even): (Vec<f64>, Vec<f64>) = cases.iter().filter_map(Case::halves).unzip();
+    if !odd.is_empty() {
+        score(&format!("noise: quickest of odd and of even runs of {}", odd.len()), &odd, &even);
     }
 }

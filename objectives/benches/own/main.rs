@@ -1,13 +1,17 @@
 //! How well the calibrated timeline predicts our own engine: uniform draws from the whole search space, each run once.
 //!
-//!     cargo bench -p objectives --bench own -- measure --n 4000 --draws 60 --seed 1 --rows FILE [--seconds S]
+//!     cargo bench -p objectives --bench own -- measure --n 4000 --draws 60 --seed 1 --rows FILE [--rounds 4] [--seconds S]
 //!     cargo bench -p objectives --bench own -- calibrate --machine machine.toml --n 4000 --seconds 20
 //!     cargo bench -p objectives --bench own -- judge --rows FILE --machine machine.toml
+//!     cargo bench -p objectives --bench own -- refine --rows FILE --machine machine.toml
 //!
-//! `measure` goes on where FILE ends, so that a long series can be taken in short turns; `judge` only reads.
+//! `measure` goes on where FILE ends, so that a long series can be taken in short turns; the others only read. Noise of a machine
+//! that others share from outside only ever slows: the quickest of a candidate's runs is its time, the quickest of its odd runs
+//! beside that of its even ones the noise left. `refine` corrects the model by the first candidates and predicts the last.
 
 mod draws;
 mod judge;
+mod refine;
 
 use std::path::PathBuf;
 
@@ -40,7 +44,10 @@ fn main() {
         Some("measure") => draws::measure(&flags),
         Some("calibrate") => calibrate(&flags),
         Some("judge") => judge::judge(&flags),
-        _ => println!("measure, calibrate or judge: see the head of this file; both need a quiet machine or its rows"),
+        Some("refine") => refine::refine(&flags),
+        _ => println!(
+            "measure, calibrate, judge or refine: see the head of this file; both need a quiet machine or its rows"
+        ),
     }
 }
 

@@ -8,9 +8,10 @@
 use std::time::Instant;
 
 use hpl::program::{RunError, RunOptions, Runner};
-use nix::sys::resource::{UsageWho, getrusage};
 use space::candidate::EngineProfile;
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap};
+
+use super::waiting::Waiting;
 
 /// Values of NB, all sizes of panels that are worth a search.
 const NB: [usize; 23] =
@@ -25,9 +26,8 @@ const LARGE_RUNS: f64 = 16.0;
 /// Smallest order that is run.
 const SMALLEST_N: usize = 128;
 
-/// Times a second that others may take a core from a run without it being called disturbed: a time slice is a few
-/// milliseconds.
-const TOLERATED_PER_S: f64 = 10.0;
+/// Part of a run that its threads together may wait for cores without it being called disturbed.
+const TOLERATED: f64 = 0.02;
 
 /// Part of the runs that must be undisturbed for the others to be left out.
 pub(super) const CLEAN_SHARE: f64 = 0.33;
@@ -135,12 +135,14 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let at = round + 7 * (index % splits.len());
         let split = splits[index % splits.len()];
         let candidate = candidate(at, orders[size], split, round % 4 == 3, options.kernels);
-        let (clock, taken) = (Instant::now(), times_taken());
-        let result = runner.run(&candidate, &RunOptions { threshold: 16.0, force: false, watch: &() })?.result;
+        let (clock, waiting) = (Instant::now(), Waiting::default());
+        let result = runner.run(&candidate, &RunOptions { threshold: 16.0, force: false, watch: &waiting })?.result;
         let cost_s = clock.elapsed().as_secs_f64();
         costs_s[size] = costs_s[size].max(cost_s);
         runs.made += 1;
-        let disturbed = (times_taken() - taken) as f64 > 1.0 + TOLERATED_PER_S * cost_s * options.cores as f64;
+        // Where the system does not count it, all runs are taken as they are.
+        let waited_s = waiting.waited_s().unwrap_or(0.0);
+        let disturbed = waited_s > TOLERATED * result.time_s;
         runs.disturbed += usize::from(disturbed);
         clean.push(!disturbed && result.passed);
         if result.passed {
@@ -164,11 +166,6 @@ fn order(options: &Options<'_>, run_s: f64) -> usize {
     let n = (run_s * options.peak_gflops * 1e9 / 2.0 * 1.5).cbrt() as usize;
     let fits = (options.memory_bytes as f64 / 16.0).sqrt() as usize;
     n.clamp(SMALLEST_N, fits.max(SMALLEST_N)).min(options.max_n.max(1))
-}
-
-/// How often the system took a core from a thread of this process that wanted to go on.
-fn times_taken() -> i64 {
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.involuntary_context_switches())
 }
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ fn doubts_are_told() {
     };
     assert_eq!(interruptions(&[sample(0), sample(3)]), None);
     assert!(interruptions(&[sample(2), sample(8)]).unwrap().contains("50 %"));
+    assert_eq!(slowed_runs(2, 20), None);
+    assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
     let rate = |spread, fit_error| Rate {
         kernel: RateKernel::Dgemm,
         threads: 2,

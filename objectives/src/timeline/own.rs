@@ -10,6 +10,7 @@
 mod clock;
 mod forms;
 mod learn;
+mod quiet;
 mod rates;
 mod refine;
 mod routes;
@@ -24,7 +25,7 @@ use hpl::recursion::Recipe;
 use space::machine::Machine;
 use space::{Candidate, HplParams};
 
-pub use self::learn::{LearnError, learn};
+pub use self::learn::{LearnError, Learned, learn};
 pub use self::refine::{Observed, refined};
 
 use self::clock::{Costs, walk};

@@ -3,6 +3,7 @@
 //! Runs at DEPTH 0 without a split have nothing beside an update, so that each phase is its own work: factorization of
 //! the process row with the longest panel, waiting of the others left out; rows with the wait for them; an update with
 //! its packing. The steps of a run are summed in a few groups, so that clock reads and single interruptions weigh little.
+//! Runs that a first fit shows to have met a slower machine are left out of the second.
 
 use hpl::layout::Layout;
 use hpl::plan::Plan;
@@ -12,6 +13,7 @@ use space::result::PhaseTime;
 use space::{Candidate, Pmap, RunResult};
 
 use super::forms::{Exchange, PanelWork, Shape, trsv};
+use super::quiet::slowed;
 use crate::fit::{Weighted, robust};
 
 /// Groups of steps per run and rank.
@@ -38,6 +40,17 @@ pub enum LearnError {
     },
 }
 
+/// What runs taught.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learned {
+    /// Rates of each phase and number of threads.
+    pub rates: Vec<PhaseRate>,
+    /// Runs at DEPTH 0 without a split.
+    pub runs: usize,
+    /// Those of them that met a slower machine and were left out.
+    pub slowed: usize,
+}
+
 /// One phase in some steps of one run on one rank.
 struct Piece {
     phase: EnginePhase,
@@ -53,19 +66,22 @@ type Stretch = (Vec<f64>, f64);
 ///
 /// # Errors
 /// [`LearnError`] where the factorization, the update or the substitution of some number of threads has too few runs.
-pub fn learn(runs: &[RunResult], date: &str, origin: &str) -> Result<Vec<PhaseRate>, LearnError> {
+pub fn learn(runs: &[RunResult], date: &str, origin: &str) -> Result<Learned, LearnError> {
     let plain = |run: &&RunResult| run.candidate.hpl.depth == 0 && run.candidate.engine.split.get() == 0.0;
     let runs: Vec<&RunResult> = runs.iter().filter(plain).collect();
     let mut threads: Vec<usize> = runs.iter().map(|run| run.candidate.engine.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    let mut rates = Vec::new();
+    let mut learned = Learned { rates: Vec::new(), runs: runs.len(), slowed: 0 };
     for threads in threads {
         let chosen: Vec<&RunResult> =
             runs.iter().copied().filter(|run| run.candidate.engine.threads == threads).collect();
-        let pieces: Vec<Piece> = chosen.iter().enumerate().flat_map(|(at, run)| pieces(at, run)).collect();
+        let mut pieces: Vec<Piece> = chosen.iter().enumerate().flat_map(|(at, run)| pieces(at, run)).collect();
+        let slowed = slowed(&ratios(&pieces, chosen.len()));
+        pieces.retain(|piece| !slowed[piece.run]);
+        learned.slowed += slowed.iter().filter(|&&slowed| slowed).count();
         for phase in EnginePhase::ALL {
-            let mine: Vec<&Piece> = pieces.iter().filter(|piece| piece.phase == phase).collect();
+            let mine = of_phase(&pieces, phase);
             let mut of: Vec<usize> = mine.iter().map(|piece| piece.run).collect();
             of.dedup();
             let optional = matches!(phase, EnginePhase::RowsHere | EnginePhase::RowsExchanged);
@@ -78,30 +94,77 @@ pub fn learn(runs: &[RunResult], date: &str, origin: &str) -> Result<Vec<PhaseRa
                 let (coefficients, spread, fit_error) = fit(&mine);
                 let (date, origin) = (date.to_owned(), origin.to_owned());
                 let runs = of.len();
-                rates.push(PhaseRate { phase, threads, coefficients, n, nb, runs, spread, fit_error, date, origin });
+                learned.rates.push(PhaseRate {
+                    phase,
+                    threads,
+                    coefficients,
+                    n,
+                    nb,
+                    runs,
+                    spread,
+                    fit_error,
+                    date,
+                    origin,
+                });
             } else if !optional {
                 return Err(LearnError::TooFew { threads, phase, found: of.len() });
             }
         }
     }
-    Ok(rates)
+    Ok(learned)
 }
 
-/// Coefficients, spread of the runs around the fit, and mean error of a run.
-fn fit(pieces: &[&Piece]) -> (Vec<f64>, f64, f64) {
-    let runs = pieces.iter().map(|piece| piece.run).max().unwrap_or(0) + 1;
-    let mut total_s = vec![0.0; runs];
+fn of_phase(pieces: &[Piece], phase: EnginePhase) -> Vec<&Piece> {
+    pieces.iter().filter(|piece| piece.phase == phase).collect()
+}
+
+/// Measured time of each run against what all phases together, fitted to all runs, make of it.
+fn ratios(pieces: &[Piece], runs: usize) -> Vec<f64> {
+    let (mut real_s, mut fitted_s) = (vec![0.0; runs], vec![0.0; runs]);
+    for phase in EnginePhase::ALL {
+        let mine = of_phase(pieces, phase);
+        if mine.is_empty() {
+            continue;
+        }
+        let coefficients = coefficients(&mine);
+        for piece in mine {
+            real_s[piece.run] += piece.time_s;
+            fitted_s[piece.run] += piece.fitted_s(&coefficients);
+        }
+    }
+    real_s.iter().zip(&fitted_s).map(|(real_s, fitted_s)| real_s / fitted_s.max(f64::MIN_POSITIVE)).collect()
+}
+
+impl Piece {
+    fn fitted_s(&self, coefficients: &[f64]) -> f64 {
+        self.terms.iter().zip(coefficients).map(|(term, c)| term * c).sum()
+    }
+}
+
+/// Seconds of each run in `pieces`.
+fn totals(pieces: &[&Piece]) -> Vec<f64> {
+    let mut total_s = vec![0.0; pieces.iter().map(|piece| piece.run).max().unwrap_or(0) + 1];
     pieces.iter().for_each(|piece| total_s[piece.run] += piece.time_s);
-    // Each run counts once, each group as much as it lasts.
+    total_s
+}
+
+/// Each run counts once, each group as much as it lasts.
+fn coefficients(pieces: &[&Piece]) -> Vec<f64> {
+    let total_s = totals(pieces);
     let weigh = |piece: &&Piece| Weighted {
         terms: piece.terms.clone(),
         time_s: piece.time_s,
         weight: piece.time_s / total_s[piece.run],
     };
-    let coefficients = robust(&pieces.iter().map(weigh).collect::<Vec<_>>());
-    let mut fitted_s = vec![0.0; runs];
+    robust(&pieces.iter().map(weigh).collect::<Vec<_>>())
+}
+
+/// Coefficients, spread of the runs around the fit, and mean error of a run.
+fn fit(pieces: &[&Piece]) -> (Vec<f64>, f64, f64) {
+    let (total_s, coefficients) = (totals(pieces), coefficients(pieces));
+    let mut fitted_s = vec![0.0; total_s.len()];
     for piece in pieces {
-        fitted_s[piece.run] += piece.terms.iter().zip(&coefficients).map(|(term, c)| term * c).sum::<f64>();
+        fitted_s[piece.run] += piece.fitted_s(&coefficients);
     }
     let known = total_s.iter().zip(&fitted_s).filter(|(total_s, _)| **total_s > 0.0);
     let mut ratios: Vec<f64> = known.map(|(total_s, fitted_s)| fitted_s / total_s).collect();

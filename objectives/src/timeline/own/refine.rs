@@ -1,13 +1,17 @@
 //! Refinement: what real runs tell about the phases corrects their rates.
 //!
 //! One factor per phase and number of threads, log-normal around 1 a priori; every run with its phases is an
-//! observation of it, the better the more of the run the phase is. A pure function of description and runs.
+//! observation of it, the better the more of the run the phase is. Runs that met a slower machine than the others are left out.
+//! A pure function of description and runs.
+
+use std::collections::BTreeSet;
 
 use space::Candidate;
 use space::machine::{EnginePhase, Machine};
 use space::result::PhaseTime;
 
 use super::OwnModel;
+use super::quiet::slowed;
 
 /// How far a calibrated phase may be off, as a standard deviation of its logarithm.
 const PRIOR: f64 = 0.1;
@@ -23,7 +27,7 @@ const STRAY: f64 = 0.005;
 pub struct Observed {
     /// What was run.
     pub candidate: Candidate,
-    /// Its phases, as in [`RunResult::phases`](space::RunResult::phases).
+    /// Its phases, as in [`RunResult::phases`](space::RunResult::phases); of some of its steps where windows were run.
     pub phases: Vec<PhaseTime>,
 }
 
@@ -34,10 +38,18 @@ fn measured(run: &Observed) -> [f64; 4] {
     [sum(|time| time.fact_s), sum(|time| time.rs_s), sum(|time| time.update_s), sum(|time| time.trsv_s)]
 }
 
-fn predicted(model: &OwnModel, candidate: &Candidate) -> [f64; 4] {
-    let timeline = model.timeline(candidate);
-    let sums = timeline.sums();
-    [sums.fact_s, sums.rs_s, sums.update_s, timeline.trsv_s]
+/// The same of the steps that were run, as predicted; the substitution is the step after the last.
+fn predicted(model: &OwnModel, run: &Observed) -> [f64; 4] {
+    let timeline = model.timeline(&run.candidate);
+    let made: BTreeSet<usize> = run.phases.iter().map(|time| time.step as usize).collect();
+    let mut sums = [0.0; 4];
+    for step in made.iter().filter_map(|&k| timeline.steps.get(k)) {
+        sums[0] += step.fact_s;
+        sums[1] += step.rs_s;
+        sums[2] += step.update_s;
+    }
+    sums[3] = if made.contains(&timeline.steps.len()) { timeline.trsv_s } else { 0.0 };
+    sums
 }
 
 /// Index of a phase in the above; the rows of P = 1 and of P > 1 are told apart by the run.
@@ -55,8 +67,12 @@ fn place(phase: EnginePhase, p: usize) -> Option<usize> {
 pub fn refined(machine: &Machine, runs: &[Observed]) -> Machine {
     let mut machine = machine.clone();
     let Some(model) = OwnModel::new(&machine) else { return machine };
-    let ratios: Vec<(&Observed, [f64; 4], [f64; 4])> =
-        runs.iter().map(|run| (run, measured(run), predicted(&model, &run.candidate))).collect();
+    let mut ratios: Vec<(&Observed, [f64; 4], [f64; 4])> =
+        runs.iter().map(|run| (run, measured(run), predicted(&model, run))).collect();
+    let whole = |times: &[f64; 4]| times.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let slowed = slowed(&ratios.iter().map(|(_, real_s, model_s)| whole(real_s) / whole(model_s)).collect::<Vec<_>>());
+    let mut slowed = slowed.into_iter();
+    ratios.retain(|_| !slowed.next().unwrap_or(false));
     for rate in &mut machine.phases {
         let (mut weights, mut sum) = (PRIOR.powi(-2), 0.0);
         for (run, real_s, model_s) in &ratios {

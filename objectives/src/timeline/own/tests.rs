@@ -158,22 +158,35 @@ proptest! {
 /// Runs whose phases follow a machine give that machine back, to the accuracy of their groups.
 #[test]
 fn what_runs_were_made_from_is_learned() {
+    let learned = learned_with_every_fifth_slower_by(1.0);
+    assert_eq!(learned.slowed, 0);
+}
+
+#[test]
+fn runs_on_a_slower_machine_teach_nothing() {
+    let learned = learned_with_every_fifth_slower_by(1.5);
+    assert_eq!((learned.slowed, learned.runs), (12, 60));
+}
+
+/// Runs as the model has them, some of them slowed from outside; what is learned predicts them as they would be otherwise.
+fn learned_with_every_fifth_slower_by(factor: f64) -> Learned {
     let (truth, mut runs) = (machine(None, 1.0), Vec::new());
     let model = OwnModel::new(&truth).unwrap();
     let options = RunOptions { threshold: 16.0, force: false, watch: &() };
     let example = run_candidate(&candidate(64, 16, (1, 1), 1, 0, 0.0), &options).unwrap();
-    for (i, nb) in [16, 24, 32, 48, 64, 96, 128, 40].into_iter().enumerate() {
+    for (i, nb) in [16, 24, 32, 48, 64, 96, 128, 40].into_iter().cycle().take(20).enumerate() {
         for (grid, threads) in [((1, 1), 4), ((1, 4), 1), ((4, 1), 1)] {
-            let mut c = candidate(600 + 50 * i, nb, grid, threads, 0, 0.0);
+            let mut c = candidate(600 + 20 * i, nb, grid, threads, 0, 0.0);
             c.hpl.nbmin = 1 << (i % 4);
             let timeline = model.timeline(&c);
+            let slower = if i % 5 == 3 { factor } else { 1.0 };
             let time = |step: usize, rank: usize, s: &crate::timeline::Step| PhaseTime {
                 step: step as u32,
                 rank: rank as u32,
                 // Of the ranks of a row only the owner factors; the mean is over all.
-                fact_s: s.fact_s * grid.1 as f64,
-                rs_s: s.rs_s,
-                update_s: s.update_s,
+                fact_s: slower * s.fact_s * grid.1 as f64,
+                rs_s: slower * s.rs_s,
+                update_s: slower * s.update_s,
                 ..PhaseTime::default()
             };
             let ranks = c.hpl.ranks();
@@ -183,42 +196,49 @@ fn what_runs_were_made_from_is_learned() {
             let last = |rank: usize| PhaseTime {
                 step: timeline.steps.len() as u32,
                 rank: rank as u32,
-                trsv_s: timeline.trsv_s,
+                trsv_s: slower * timeline.trsv_s,
                 ..PhaseTime::default()
             };
             phases.extend((0..ranks).map(last));
             runs.push(space::RunResult { candidate: c, phases, time_s: timeline.total_s, ..example.clone() });
         }
     }
-    let learned = Machine { phases: learn(&runs, "2026-11-20", "test").unwrap(), ..truth };
-    let learned = OwnModel::new(&learned).unwrap();
+    let learned = learn(&runs, "2026-11-20", "test").unwrap();
+    let model = OwnModel::new(&Machine { phases: learned.rates.clone(), ..truth }).unwrap();
     for run in &runs {
-        let ratio = learned.timeline(&run.candidate).total_s / run.time_s;
+        let ratio = model.timeline(&run.candidate).total_s / run.time_s;
         assert!((ratio - 1.0).abs() < 0.05, "{ratio} {:?}", run.candidate.hpl);
     }
     assert!(matches!(learn(&runs[..1], "", ""), Err(LearnError::TooFew { found: 1, .. })));
+    learned
 }
 
 #[test]
 fn refinement_follows_the_runs() {
     let truth = machine(Some(EnginePhase::Fact), 1.2);
     let real = OwnModel::new(&truth).unwrap();
-    let observe = |nb: usize| {
+    let observe = |nb: usize, first: usize| {
         let c = candidate(2000, nb, (1, 1), 4, 0, 0.0);
         let timeline = real.timeline(&c);
-        let time = |s: &crate::timeline::Step| PhaseTime {
+        let time = |(k, s): (usize, &crate::timeline::Step)| PhaseTime {
+            step: k as u32,
             fact_s: s.fact_s,
             rs_s: s.rs_s,
             update_s: s.update_s,
             ..PhaseTime::default()
         };
-        Observed { phases: timeline.steps.iter().map(time).collect(), candidate: c }
+        let steps = timeline.steps.iter().enumerate().skip(first);
+        Observed { phases: steps.map(time).collect(), candidate: c }
     };
     let c = candidate(2000, 96, (1, 1), 4, 0, 0.0);
     let error = |machine: &Machine| OwnModel::new(machine).unwrap().time_s(&c) / real.time_s(&c) - 1.0;
     let calibrated = machine(None, 1.0);
-    let runs: Vec<Observed> = [64, 96, 128, 160, 200].map(observe).to_vec();
-    let corrected = refined(&calibrated, &runs);
-    assert!(error(&corrected).abs() < 0.35 * error(&calibrated).abs(), "{} {}", error(&corrected), error(&calibrated));
+    // Whole runs, and windows of which the first steps are missing.
+    for first in [0, 7] {
+        let runs: Vec<Observed> = [64, 96, 128, 160, 200].map(|nb| observe(nb, first)).to_vec();
+        let corrected = refined(&calibrated, &runs);
+        let (before, after) = (error(&calibrated), error(&corrected));
+        assert!(after.abs() < 0.35 * before.abs(), "from step {first}: {before} {after}");
+    }
     assert_eq!(refined(&calibrated, &[]), calibrated);
 }
