@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use objectives::foreign::{Progress as Trace, ratio};
-use objectives::predict::Predictor;
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
 use space::{Candidate, Candidates};
@@ -13,11 +12,13 @@ use crate::cost::CostEstimate;
 use crate::error::RecordError;
 use crate::history::History;
 use crate::interrupt::Interrupt;
+use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
 use crate::schedule::{Plan, View};
+use crate::session_model::SessionModel;
 use crate::store::Store;
-use crate::strategy::{Prior, Strategy};
+use crate::strategy::Strategy;
 use crate::vitals::Vitals;
 
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
@@ -55,10 +56,8 @@ pub enum Ended {
 pub struct Drive<'a> {
     /// The searched domain at the target N.
     pub domain: &'a dyn Candidates,
-    /// The model's word on its points.
-    pub prior: &'a dyn Prior,
-    /// The model itself, for other N.
-    pub predictor: &'a Predictor,
+    /// The model with its word on the domain's points.
+    pub model: SessionModel<'a>,
     /// The strategy that explores.
     pub strategy: &'a dyn Strategy,
     /// The configuration that users start from.
@@ -114,7 +113,11 @@ impl Drive<'_> {
         Ok(Ended::Done)
     }
 
-    fn next(&self) -> Option<Plan> {
+    fn next(&mut self) -> Option<Plan> {
+        let folder = self.store.folder();
+        // Phases that were not kept are no news.
+        let phases = |trial| parquet::read(&folder.phases(trial)).ok();
+        self.model.learn(self.store.rows(), self.budget.left_s(), phases);
         self.consider(|view| view.next())
     }
 
@@ -132,13 +135,13 @@ impl Drive<'_> {
         let rows = self.store.rows();
         let mut view = View {
             domain: self.domain,
-            prior: self.prior,
+            prior: self.model.prior.as_ref(),
             strategy: self.strategy,
             rows,
             history: &History::from_rows(rows, self.domain),
             baseline: self.baseline,
             search_by: self.search_by,
-            cost: &CostEstimate::new(rows, self.predictor),
+            cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
             seed: self.store.session().seed,

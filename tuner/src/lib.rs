@@ -33,6 +33,7 @@ pub mod report;
 pub mod sbatch;
 pub mod schedule;
 pub mod session;
+pub mod session_model;
 pub mod store;
 pub mod strategy;
 pub mod vitals;

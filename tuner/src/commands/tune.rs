@@ -27,9 +27,10 @@ use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
 use crate::schedule::FINAL_SHARE;
 use crate::session::{SESSION_SCHEMA, Session};
+use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Prior;
-use crate::strategy::informed::Informed;
+use crate::strategy::informed::Group;
 use crate::{calibrate, earlier, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
@@ -106,10 +107,14 @@ fn search(
     let limits = if path.exists() { read_limits(&path)?.0 } else { Limits::default() };
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
-    let prior = expectations(store, domain, &predictor, progress)?;
-    let prior = prior.as_ref();
+    let earlier = earlier(store, domain, progress)?;
+    let given = !earlier.is_empty();
+    let model = SessionModel::new(domain, &machine, predictor, earlier);
+    if given && !model.informed {
+        progress.warn("the earlier runs have no two to compare; they are not used");
+    }
     store.write_space(domain)?;
-    plan(store, (domain, &baseline), prior, &predictor, &budget, progress);
+    plan(store, (domain, &baseline), model.prior.as_ref(), &model.predictor, &budget, progress);
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -121,8 +126,7 @@ fn search(
     };
     let mut drive = Drive {
         domain,
-        prior,
-        predictor: &predictor,
+        model,
         strategy: strategy.as_ref(),
         baseline: &baseline,
         search_by,
@@ -137,17 +141,11 @@ fn search(
     Ok(drive.run()?)
 }
 
-/// What is expected of each point: the model's word, corrected by the runs of earlier sessions where there are such.
-fn expectations<'a>(
-    store: &Store,
-    domain: &'a dyn Candidates,
-    predictor: &Predictor,
-    progress: &Progress,
-) -> anyhow::Result<Box<dyn Prior + 'a>> {
-    let model = prior::table(domain, predictor);
+/// The runs of earlier sessions at their points, where there are such.
+fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<Group>> {
     let earlier = earlier::load(store.folder())?;
     if earlier.is_empty() {
-        return Ok(Box::new(model));
+        return Ok(Vec::new());
     }
     let groups = earlier::place::groups(domain, &earlier, &store.session().host);
     let placed = |here: bool| -> usize {
@@ -159,13 +157,7 @@ fn expectations<'a>(
         "{} of {of} earlier runs are used: {here} of this machine, {elsewhere} of others by their order",
         here + elsewhere
     ));
-    match Informed::new(domain, model.clone(), &groups) {
-        Some(informed) => Ok(Box::new(informed)),
-        None => {
-            progress.warn("the earlier runs have no two to compare; they are not used");
-            Ok(Box::new(model))
-        }
-    }
+    Ok(groups)
 }
 
 fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
