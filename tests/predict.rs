@@ -93,10 +93,77 @@ fn what_a_model_does_not_see_is_said() {
     assert!(out(&output).contains("note: "), "{}", out(&output));
 }
 
+const DAHU: [&str; 4] = ["predict", "--machine", "dahu", "--json"];
+
 #[test]
 fn a_rate_of_one_kernel_alone_is_no_calibration() {
-    let answer = json(&["predict", "--machine", "dahu", "--n", "500000", "--json"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    let text = published::find("dahu").unwrap().text;
+    std::fs::write(&path, &text[..text.find("[timeline]").unwrap()]).unwrap();
+    let path = path.to_str().unwrap();
+    let answer = json(&["predict", "--machine", path, "--n", "500000", "--json"]);
     assert_eq!(answer["model"].as_str(), Some("mcl"), "{answer}");
+    refused(&["predict", "--machine", path, "--n", "500000", "--model", "timeline"], &["[[phase]]", "[timeline]"]);
+}
+
+#[test]
+fn a_described_cluster_is_walked_step_by_step() {
+    let of = |more: &[&str]| json(&[&DAHU[..], &["--n", "250000"], more].concat());
+    let plain = of(&[]);
+    assert_eq!(plain["model"].as_str(), Some("timeline"), "{plain}");
+    let sum =
+        |key: &str| plain["parts"].as_array().unwrap().iter().map(|part| part[key].as_f64().unwrap()).sum::<f64>();
+    let (steps, time_s) = (sum("steps"), plain["predicted_time_s"].as_f64().unwrap());
+    assert_eq!(steps, f64::from(250_000_u32.div_ceil(128)));
+    // What is left is the back substitution.
+    assert!(sum("time_s") > 0.95 * time_s && sum("time_s") < time_s, "{plain}");
+    assert!(["fact_s", "lbcast_s", "rs_s", "update_s"].iter().all(|phase| sum(phase) > 0.0), "{plain}");
+    // All that it says to see, it sees.
+    let changes = [
+        ["--depth", "0"],
+        ["--bcast", "long"],
+        ["--swap", "bin-exch"],
+        ["--pmap", "column"],
+        ["--nb", "192"],
+        ["--p", "16"],
+    ];
+    for change in changes {
+        let changed = of(&change)["predicted_time_s"].as_f64().unwrap();
+        assert!((changed / time_s - 1.0).abs() > 1e-4, "{change:?}: {changed} s, {time_s} s");
+    }
+    let output = tune([&DAHU[..], &["--n", "9000", "--depth", "2", "--pmap", "column"]].concat());
+    assert!(!err(&output).contains("does not see"), "{}", err(&output));
+    assert!(out(&output).contains("DEPTH 2 is taken as 1"), "{}", out(&output));
+    let text = told(&["predict", "--machine", "dahu", "--n", "250000"]);
+    assert!(text.contains("ms a step") && text.lines().any(|line| line.contains("0-195")), "{text}");
+}
+
+#[test]
+fn extreme_runs_on_a_described_cluster_end_well() {
+    for extreme in [
+        &["--n", "1024", "--p", "32", "--q", "32"][..],
+        &["--n", "1"],
+        &["--n", "127", "--p", "1", "--q", "1"],
+        &["--n", "129", "--nb", "4096"],
+        &["--n", "5000", "--p", "1", "--q", "1024"],
+        &["--n", "5000", "--p", "1024", "--q", "1", "--depth", "3"],
+        &["--n", "5000", "--p", "7", "--q", "11", "--depth", "1", "--swap", "0", "--bcast", "longM"],
+        &["--n", "1000000000", "--nb", "512"],
+    ] {
+        let answer = json(&[&DAHU[..], extreme].concat());
+        assert_eq!(answer["model"].as_str(), Some("timeline"));
+        assert!(answer["predicted_time_s"].as_f64().unwrap() > 0.0, "{extreme:?}: {answer}");
+    }
+    for (extreme, words) in [
+        (&["--n", "1000", "--threads", "2"][..], &["ranks of one thread", "--threads 2", "--model mcl"][..]),
+        (&["--n", "1000", "--nb", "4"], &["NB = 4", "raise NB to at least 12"]),
+        (&["--n", "1000000000", "--nb", "16"], &["62500000 steps", "Q = 32", "raise NB"]),
+        (&["--n", "1000", "--p", "64", "--q", "32"], &["need 64 nodes, there are 32"]),
+        (&[], &["no N"]),
+    ] {
+        refused(&[&DAHU[..], extreme].concat(), words);
+    }
 }
 
 #[test]
@@ -115,11 +182,18 @@ fn flags_stand_over_hpl_dat() {
 fn pictures_are_whole_documents() {
     let folder = tempfile::tempdir().unwrap();
     let svg = folder.path().join("out.svg");
-    for (machine, model) in [("p100-cluster", "mcl"), ("crusher", "overlap"), ("ibm-x440", "mcl"), ("theta", "netlib")]
-    {
+    let pairs = [
+        ("p100-cluster", "mcl"),
+        ("crusher", "overlap"),
+        ("ibm-x440", "mcl"),
+        ("theta", "netlib"),
+        ("dahu", "timeline"),
+    ];
+    for (machine, model) in pairs {
+        let n: &[&str] = if machine == "dahu" { &["--n", "100000"] } else { &[] };
         let what_if = ["--alpha", "1e-6", "--link", "1", "--rank-gflops", "2"];
         let args = ["predict", "--machine", machine, "--model", model, "--plot", svg.to_str().unwrap()];
-        told(&[&args[..], &what_if].concat());
+        told(&[&args[..], &what_if, n].concat());
         let text = std::fs::read_to_string(&svg).unwrap();
         assert!(
             text.starts_with("<svg") && text.ends_with("</svg>\n") && !text.contains("NaN") && !text.contains("inf"),

@@ -33,7 +33,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
     let question = Question::new(args, &machine)?;
     let answer = model.answer(&machine, &question, &choices)?;
-    let unseen = unseen(args, model);
+    let unseen = unseen(args, model.sees(&machine));
     if !unseen.is_empty() {
         say(&format!("note: {} does not see {}; the prediction is the same without", model.name(), unseen.join(", ")));
     }
@@ -50,12 +50,12 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
 }
 
 /// Parameters that were given and do not change what the model says.
-fn unseen(args: &PredictArgs, model: Model) -> Vec<&'static str> {
+fn unseen(args: &PredictArgs, seen: &[&str]) -> Vec<&'static str> {
     let given = [
         ("DEPTH", args.depth.is_some()),
         ("BCAST", args.bcast.is_some()),
         ("SWAP", args.swap.is_some()),
         ("PMAP", args.pmap.is_some()),
     ];
-    given.iter().filter(|(name, given)| *given && !model.sees().contains(name)).map(|(name, _)| *name).collect()
+    given.iter().filter(|(name, given)| *given && !seen.contains(name)).map(|(name, _)| *name).collect()
 }

@@ -4,8 +4,10 @@
 //! predictions.
 
 mod chart;
+mod columns;
 pub mod compare;
 pub mod model;
+pub mod parts;
 pub mod plot;
 pub mod question;
 pub mod text;

@@ -8,9 +8,10 @@ use objectives::timeline::Timeline;
 use objectives::timeline::own::OwnModel;
 use serde::Serialize;
 use space::machine::Machine;
-use space::{Candidate, EngineParams};
+use space::params::Coded;
+use space::{Candidate, EngineParams, HplParams};
 
-use super::Question;
+use super::{Question, columns};
 use crate::cli::predict::one_of;
 use crate::exit::bad_input;
 use crate::report::words;
@@ -27,7 +28,8 @@ pub enum Model {
     Overlap,
     /// MCL's steps with the fitted rates of a calibrated machine.
     Calibrated,
-    /// The engine's own plan, step by step, costed by what its phases were measured to take.
+    /// Step by step: the engine's own plan, costed by what its phases were measured to take; without phases Netlib's
+    /// schedule on a described cluster.
     Timeline,
 }
 
@@ -88,7 +90,7 @@ impl Model {
 
     /// The one that knows most of what the description states.
     pub fn best_for(machine: &Machine) -> Self {
-        if OwnModel::new(machine).is_some() {
+        if OwnModel::new(machine).is_some() || columns::described(machine) {
             Self::Timeline
         } else if Predictor::new(machine).is_ok() {
             Self::Calibrated
@@ -104,10 +106,11 @@ impl Model {
         MODELS.into_iter().map(|(_, model)| model)
     }
 
-    /// Parameters of HPL.dat beside N, NB, P and Q that it sees.
-    pub fn sees(self) -> &'static [&'static str] {
+    /// Parameters of HPL.dat beside N, NB, P and Q that it sees on this machine.
+    pub fn sees(self, machine: &Machine) -> &'static [&'static str] {
         match self {
             Self::Calibrated => &["DEPTH"],
+            Self::Timeline if machine.phases.is_empty() => &["DEPTH", "BCAST", "SWAP", "PMAP"],
             Self::Timeline => &["DEPTH", "BCAST", "SWAP"],
             Self::Mcl | Self::Netlib | Self::Overlap => &[],
         }
@@ -245,20 +248,32 @@ fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> 
 }
 
 fn timeline(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
+    let Some(model) = OwnModel::new(machine) else { return recursion(machine, question) };
     scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
-    let model = OwnModel::new(machine).ok_or_else(|| {
-        bad_input("timeline needs [[phase]], which the description does not state; measure it with hpl-tune calibrate")
-    })?;
     let candidate = candidate(question);
-    let timeline = model.timeline(&candidate);
     let words: Vec<String> = words(&candidate).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-    Ok(Answer {
-        time_s: timeline.total_s,
-        terms: phases(&timeline),
-        timeline: Some(timeline),
-        parameters: vec![("phases", machine.host.origin.clone()), ("candidate", words.join("  "))],
-        notes: model.warnings(&candidate),
-    })
+    let parameters = vec![("phases", machine.host.origin.clone()), ("candidate", words.join("  "))];
+    Ok(stepwise(model.timeline(&candidate), parameters, model.warnings(&candidate)))
+}
+
+fn recursion(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
+    if machine.timeline.is_none() {
+        return Err(bad_input(
+            "timeline needs [[phase]], measured by hpl-tune calibrate, or [timeline] with the costs of a rank; the description \
+             states neither",
+        ));
+    }
+    let timeline = columns::timeline(machine, question)?;
+    let HplParams { depth, bcast, swap, pmap, .. } = question.hpl;
+    let choices = format!("DEPTH {depth}  BCAST {}  SWAP {}  PMAP {}", bcast.name(), swap.name(), pmap.name());
+    let parameters =
+        vec![("costs", machine.host.origin.clone()), ("program", "Netlib's".to_owned()), ("choices", choices)];
+    Ok(stepwise(timeline, parameters, columns::notes(machine, question)))
+}
+
+/// The answer of a model that walks the steps.
+fn stepwise(timeline: Timeline, parameters: Vec<(&'static str, String)>, notes: Vec<String>) -> Answer {
+    Answer { time_s: timeline.total_s, terms: phases(&timeline), timeline: Some(timeline), parameters, notes }
 }
 
 /// The run as our own engine would be told it.

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use serde::Serialize;
 use space::machine::{Machine, Measured};
 
+use super::parts::{self, Part};
 use super::{Answer, Model, Question, Term};
 use crate::report::digits;
 
 /// Version of the JSON document.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A prediction with all that it depends on.
 #[derive(Debug, Serialize)]
@@ -29,6 +30,8 @@ pub struct Prediction<'a> {
     /// Scores of measured runs of the same N, ranks and nodes.
     measured_rate_gflops: Vec<f64>,
     terms: &'a [Term],
+    /// The run in parts, of models that see steps.
+    parts: Vec<Part>,
     parameters: Vec<Parameter<'a>>,
     notes: &'a [String],
 }
@@ -59,6 +62,7 @@ impl<'a> Prediction<'a> {
             predicted_rate_gflops: answer.rate_gflops(hpl.n),
             measured_rate_gflops: measured(machine, question).map(|run| run.rate_gflops).collect(),
             terms: &answer.terms,
+            parts: answer.timeline.as_ref().map(parts::parts).unwrap_or_default(),
             parameters: parameters.collect(),
             notes: &answer.notes,
         }
@@ -99,6 +103,10 @@ impl<'a> Prediction<'a> {
         }
         text.push('\n');
         text.push_str(&terms(self.terms, self.predicted_time_s));
+        if !self.parts.is_empty() {
+            text.push('\n');
+            text.push_str(&parts::table(&self.parts));
+        }
         for note in self.notes {
             let _ = writeln!(text, "note: {note}");
         }
