@@ -4,7 +4,7 @@
 //! the model's. Only differences within a group of runs that were measured alike count: no level of another night, another N
 //! or another machine enters. Of another machine not even the differences do, only the order: the best of its runs is taken to
 //! be better than the second by as much as the second is than the third. When this session's runs are predicted better
-//! without all that, the surrogate drops it (see [`super::surrogate`]).
+//! without all that, the surrogate drops it (see `surrogate.rs`).
 
 use std::collections::BTreeMap;
 
