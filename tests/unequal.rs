@@ -98,6 +98,8 @@ fn the_known_example_is_printed_and_written() {
     assert_eq!(std::fs::read_to_string(hosts).unwrap().lines().count(), 4);
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("equal weights") && svg.ends_with("</svg>\n"));
+    assert!(text.lines().any(|line| line.starts_with("share of a node") && line.contains("equal")), "{text}");
+    assert!(text.contains("equal: node dl585 holds 14.00 GB"), "{text}");
     // In the paper's way, with the part of all memory as a factor.
     let text = printed(&["weights", "--machine", &machine, "--memory", "paper"]);
     assert!(["0.2291", "0.6881", "0.0105", "0.0723"].iter().all(|word| text.contains(word)), "{text}");

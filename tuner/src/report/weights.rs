@@ -45,6 +45,11 @@ impl Comparison<'_> {
         let name = |group: &objectives::weights::NodeGroup| format!("{} ×{}", group.name, group.count);
         let width = cluster.groups().iter().map(|group| name(group).chars().count()).max().unwrap_or(0).max(18);
         // Writing to a String cannot fail.
+        let _ = write!(text, "{:<width$}{:>10}", "share of a node", "GFLOP/s");
+        for (method, _) in self.advices {
+            let _ = write!(text, "{:>COLUMN$}", method.name());
+        }
+        text.push('\n');
         let mut line = |head: &str, speed: &str, cell: &dyn Fn(&Advice) -> String| {
             let _ = write!(text, "{head:<width$}{speed:>10}");
             for (_, advice) in self.advices {
@@ -52,8 +57,6 @@ impl Comparison<'_> {
             }
             text.push('\n');
         };
-        let heads: Vec<&str> = self.advices.iter().map(|(method, _)| method.name()).collect();
-        line("share of a node", "GFLOP/s", &|advice| advice.method.name().to_owned());
         for (g, group) in cluster.groups().iter().enumerate().take(MOST_GROUPS) {
             line(&name(group), &format!("{:.1}", group.speed_gflops), &|advice| format!("{:.4}", advice.shares[g]));
         }
@@ -61,9 +64,9 @@ impl Comparison<'_> {
         line("predicted GFLOP/s", "", &|advice| format!("{:.1}", advice.predicted_rate_gflops));
         line("  of all speeds", "", &|advice| format!("{:.1} %", 100.0 * advice.predicted_rate_gflops / speeds));
         text.push('\n');
-        for ((_, advice), head) in self.advices.iter().zip(heads) {
+        for (method, advice) in self.advices {
             if let Err(error) = advice {
-                let _ = writeln!(text, "{head}: {error}");
+                let _ = writeln!(text, "{}: {error}", method.name());
             }
             if let Some(slem) = advice.as_ref().ok().and_then(|advice| advice.slem.as_ref()) {
                 let _ = writeln!(
