@@ -1,41 +1,48 @@
 #!/usr/bin/env bash
 # Unequal ranks: HPL with equal, proportional, slem, model and measured weights beside what the ranks reach alone.
 #
-#   hpl/benches/unequal.sh [-r ROUNDS] [-s SLOW] [SETTING=VALUE...]
+#   hpl/benches/unequal.sh [-r ROUNDS] [-s SLOW] [-d FOLDER] [SETTING=VALUE...]
 #
 # Two in-process ranks on a core each, the second held to slower kernels: SLOW, builtin-avx2 by default. Settings of
 # HPL.dat as in pairs.sh. Speeds come from `hpl-tune survey`, weights from `hpl-tune weights`; the measured ones from
 # windows of this very run. All weights and the ranks alone run in turn, ROUNDS times. XHPL and HPL_TUNE in the environment
-# name the programs. Prints medians, and the ratio of the measured weights to the sum of the ranks alone round by round.
+# name the programs. Prints the median ratio of each to the sum of the ranks alone, and of measured to equal weights.
+# With -d weights and rounds are kept in FOLDER, and a later call with it adds rounds to the same weights; 0 rounds find
+# the weights only.
 set -euo pipefail
-rounds=7 slow=builtin-avx2
-while getopts r:s: option; do
-    case $option in r) rounds=$OPTARG ;; s) slow=$OPTARG ;; *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+rounds=7 slow=builtin-avx2 work=
+while getopts r:s:d: option; do
+    case $option in
+        r) rounds=$OPTARG ;; s) slow=$OPTARG ;; d) mkdir -p "$OPTARG"; work=$(cd "$OPTARG"; pwd) ;;
+        *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    esac
 done
 shift $((OPTIND - 1))
 cd "$(dirname "$0")/../.."
 . hpl/benches/lib.sh
 xhpl=${XHPL:-$PWD/target/release/xhpl}
 tune=${HPL_TUNE:-$PWD/target/release/hpl-tune}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[ -n "$work" ] || { work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; }
 cd "$work"
 
 dat 1 P=1 Q=2 "$@" >two.dat
 dat 1 P=1 Q=1 "$@" >one.dat
 n=$(awk 'NR == 6 { print $1 }' two.dat)
 nb=$(awk 'NR == 8 { print $1 }' two.dat)
-echo "threads = 1
+find_weights() {
+    echo "threads = 1
 rank_kernels = [\"builtin\", \"$slow\"]" >engine.toml
-"$tune" survey --engine-params engine.toml --ranks 2 --nb "$nb" --n 2000 --out machine.toml | sed '/^written/d'
-for method in equal proportional slem model; do
-    "$tune" weights --machine machine.toml --n "$n" --nb "$nb" --method $method --out $method.toml >table
-    order=$(awk -F'"' '/^name/ { print $2 }' $method.toml | tr '\n' ' ')
-    # The fast rank is rank 0; a file that has it second is turned round.
-    case $order in *-0\ *-1\ ) ;; *) awk '/^columns/ { gsub(/[][,]/, " "); print "columns = [" $4 ", " $3 "]" }' $method.toml >t && mv t $method.toml ;; esac
-done
-cat table
-"$tune" weights --measure two.dat --engine-params engine.toml --out measured.toml
+    "$tune" survey --engine-params engine.toml --ranks 2 --nb "$nb" --n 2000 --out machine.toml | sed '/^written/d'
+    for method in equal proportional slem model; do
+        "$tune" weights --machine machine.toml --n "$n" --nb "$nb" --method $method --out $method.toml >table
+        order=$(awk -F'"' '/^name/ { print $2 }' $method.toml | tr '\n' ' ')
+        # The fast rank is rank 0; a file that has it second is turned round.
+        case $order in *-0\ *-1\ ) ;; *) awk '/^columns/ { gsub(/[][,]/, " "); print "columns = [" $4 ", " $3 "]" }' $method.toml >t && mv t $method.toml ;; esac
+    done
+    cat table
+    "$tune" weights --measure two.dat --engine-params engine.toml --out measured.toml
+}
+[ -e measured.toml ] || find_weights
 
 solve() { # solve NAME DAT FLAGS...: one run, its rate appended to the file NAME
     cp "$2" HPL.dat
@@ -44,7 +51,8 @@ solve() { # solve NAME DAT FLAGS...: one run, its rate appended to the file NAME
     rates out >>"$1"
 }
 
-for round in $(seq "$rounds"); do
+[ "$rounds" -gt 0 ] || exit 0
+for _ in $(seq "$rounds"); do
     solve fast one.dat --threads 1 --blas builtin
     solve slow one.dat --threads 1 --blas "$slow"
     for method in equal proportional slem model measured; do

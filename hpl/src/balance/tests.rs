@@ -122,6 +122,20 @@ fn the_fixed_point_is_near_the_optimum_in_spite_of_noise() {
     }
 }
 
+/// Even when the second update was no better than the first.
+#[test]
+fn between_two_ranks_a_block_is_moved_before_the_end() {
+    let mut search = WeightSearch::new(vec![0.5, 0.5], 50);
+    search.observe(&[1.0, 2.0], 2.0);
+    let first = search.weights()[0];
+    assert!((first - 2.0 / 3.0).abs() < 1e-12);
+    search.observe(&[1.0, 1.1], 1.1);
+    search.observe(&[1.2, 1.0], 1.2);
+    assert!(!search.settled() && (search.weights()[0] - (first + 0.02)).abs() < 1e-12, "{search:?}");
+    search.observe(&[1.3, 1.0], 1.3);
+    assert!(search.settled() && search.weights()[0] == first, "{search:?}");
+}
+
 proptest! {
     #[test]
     fn the_share_stays_a_share(

@@ -16,7 +16,7 @@ pub struct WeightSearch {
     weights: Vec<f64>,
     /// Blocks to deal: a move is one of them.
     blocks: f64,
-    updates: usize,
+    runs: usize,
     in_vain: usize,
     best: Option<(f64, Vec<f64>)>,
     /// The times at the best weights.
@@ -27,7 +27,7 @@ impl WeightSearch {
     /// Starts with these weights, together 1, for so many blocks.
     pub fn new(weights: Vec<f64>, blocks: usize) -> Self {
         let best_times = vec![0.0; weights.len()];
-        Self { weights, blocks: blocks as f64, updates: 0, in_vain: 0, best: None, best_times }
+        Self { weights, blocks: blocks as f64, runs: 0, in_vain: 0, best: None, best_times }
     }
 
     /// The weights to try next; once [`settled`](Self::settled) the best seen.
@@ -63,12 +63,15 @@ impl WeightSearch {
             self.best = Some((whole_s, self.weights.clone()));
             self.best_times = compute_s.to_vec();
         }
-        if self.updates < UPDATES {
-            self.updates += 1;
+        self.runs += 1;
+        if self.runs <= UPDATES {
             self.weights = updated(&self.weights, compute_s);
             return;
         }
-        self.in_vain = if better { 0 } else { self.in_vain + 1 };
+        // The last update is no move yet.
+        if self.runs > UPDATES + 1 {
+            self.in_vain = if better { 0 } else { self.in_vain + 1 };
+        }
         self.move_block();
     }
 

@@ -70,7 +70,7 @@ fn search(
     let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
     let mut search = WeightSearch::new(vec![1.0 / ranks as f64; ranks], steps);
     let name = if along == Along::Rows { "rows" } else { "columns" };
-    writeln!(out, "{name:<10}{:<34}{:<34}GFLOP/s by the windows", "weights", "computing [s]")?;
+    writeln!(out, "{name:<10}{:<34}{:<34}GFLOP/s by the windows", "weights", "busy [s]")?;
     let mut windows = Windows::Auto;
     for _ in 0..MOST {
         set(candidate, along, search.weights())?;
@@ -81,9 +81,9 @@ fn search(
             seen = measure(candidate, along, &windows, threshold)?;
         }
         let rate = space::flops::rate_gflops(candidate.hpl.n, seen.whole_s);
-        writeln!(out, "{:<10}{:<34}{:<34}{rate:.2}", "", line(search.weights()), line(&seen.compute_s))?;
+        writeln!(out, "{:<10}{:<34}{:<34}{rate:.2}", "", line(search.weights()), line(&seen.busy_s))?;
         out.flush()?;
-        search.observe(&seen.compute_s, seen.whole_s);
+        search.observe(&seen.busy_s, seen.whole_s);
         if search.settled() {
             break;
         }
@@ -99,8 +99,8 @@ fn line(values: &[f64]) -> String {
 
 /// What a run with some weights takes.
 struct Seen {
-    /// Computing of each process row or column in the windows, in seconds, as if it had exactly its share of the work.
-    compute_s: Vec<f64>,
+    /// How long each process row or column is busy in the windows, in seconds, as if it had exactly its share of the work.
+    busy_s: Vec<f64>,
     /// The whole run in seconds, as the windows predict it.
     whole_s: f64,
 }
@@ -108,18 +108,18 @@ struct Seen {
 /// Medians of some measurements of the same windows.
 fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f64) -> anyhow::Result<Seen> {
     let options = RunOptions { threshold, force: false, watch: &() };
-    let (mut whole, mut compute) = (Vec::new(), Vec::new());
+    let (mut whole, mut busy) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let result = measure_candidate(candidate, windows, &options).map_err(bad_input)?;
         if !result.passed {
             return Err(anyhow::anyhow!("a window left a wrong matrix; the kernels cannot be trusted"));
         }
         whole.push(result.predicted_time_s);
-        compute.push(computing(&result, along));
+        busy.push(busy_times(&result, along));
     }
     let median = |of: &dyn Fn(usize) -> f64| summary(&(0..REPEATS).map(of).collect::<Vec<_>>()).median;
-    let compute_s = (0..compute[0].len()).map(|at| median(&|repeat| compute[repeat][at])).collect();
-    Ok(Seen { compute_s, whole_s: median(&|repeat| whole[repeat]) })
+    let busy_s = (0..busy[0].len()).map(|at| median(&|repeat| busy[repeat][at])).collect();
+    Ok(Seen { busy_s, whole_s: median(&|repeat| whole[repeat]) })
 }
 
 fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Result<()> {
@@ -131,9 +131,12 @@ fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Resu
     Ok(())
 }
 
-/// Time that the updates of the slowest rank of each process row or column take, in seconds, scaled from the blocks that
-/// it had in the windows to its share of the work: few blocks are rarely dealt as the shares say.
-fn computing(result: &WindowsResult, along: Along) -> Vec<f64> {
+/// Time for which the slowest rank of each process row or column is busy, in seconds, scaled from the blocks that it had
+/// in the windows to its share of the work: few blocks are rarely dealt as the shares say.
+///
+/// A process column is busy with its panels, rows and updates: all of it grows with its share, and who waits in it waits
+/// for ranks of the same column. Process rows wait for each other in panels and exchanges, so only updates count.
+fn busy_times(result: &WindowsResult, along: Along) -> Vec<f64> {
     let hpl = &result.candidate.hpl;
     let layout = Layout::of(hpl, &result.candidate.engine.weights);
     let (axis, weights) = match along {
@@ -143,7 +146,10 @@ fn computing(result: &WindowsResult, along: Along) -> Vec<f64> {
     let mut slowest = vec![0.0_f64; axis.procs()];
     let mut of_rank = vec![0.0; hpl.ranks()];
     for phase in &result.phases {
-        of_rank[phase.rank as usize] += phase.update_s;
+        of_rank[phase.rank as usize] += match along {
+            Along::Columns => phase.fact_s + phase.rs_s + phase.update_s,
+            Along::Rows => phase.update_s,
+        };
     }
     for (rank, &time_s) in of_rank.iter().enumerate() {
         let (row, column) = match hpl.pmap {
