@@ -88,7 +88,9 @@ fn the_known_example_is_printed_and_written() {
         "--picture",
         &svg,
     ]);
-    for word in ["0.2801", "0.4139", "0.0571", "0.2490", "a word counted 1 times", "predicted GFLOP/s"] {
+    for word in
+        ["0.2801", "0.4139", "0.0571", "0.2490", "a word counted 1 times", "predicted GFLOP/s", "not by the timeline"]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
     let file = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap();
@@ -150,7 +152,7 @@ fn a_run_takes_a_weights_file() {
 fn two_workers_share_a_product() {
     for format in ["dense", "csr"] {
         let text = printed(&["balance", "--rows", "400", "--cols", "300", "--format", format, "--repeats", "3"]);
-        assert!(text.contains("(measured)") && text.contains("of the sum"), "{text}");
+        assert!(text.contains("measured, nobody waiting") && text.contains("of the sum at once"), "{text}");
     }
     let text = printed(&["balance", "--by", "six-states", "--peak-ratio", "28", "--simulate", "4.22,0.58"]);
     assert!(text.contains("simulated") && text.contains("ratio 5") && text.contains("1.308"), "{text}");

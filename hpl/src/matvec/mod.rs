@@ -2,17 +2,19 @@
 //!
 //! Each [`Worker`] is some threads with their way to compute; rows are cut between the workers so that the slower one
 //! gets its share of the entries, then between the threads of a worker. All times are measured.
+//!
+//! What two workers can reach together is the sum of their rates while both work: they share memory, which feeds one of
+//! them better than each of two. So that sum is measured with both at once, each at its own pace on its own rows.
 
 mod csr;
 mod dense;
 
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use csr::Csr;
 pub use dense::Dense;
 
-use space::stats::summary;
 
 use crate::balance::{Balance, Times};
 use crate::team::{HelperPanicked, NotStarted, Team, TeamParams, with_team};
@@ -53,19 +55,26 @@ pub struct Iteration {
     pub times: Times,
 }
 
-/// Two workers measured alone and together.
+/// Flops per second of two workers in one round of measurements.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// The slower worker, then the faster one, each with everything while the other idles.
+    pub alone: [f64; 2],
+    /// The same while both work, each at its own pace on its rows.
+    pub at_once: [f64; 2],
+    /// Products shared by both.
+    pub shared: f64,
+}
+
+/// Two workers that were balanced and measured.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// Flops per second of the slower worker alone, median.
-    pub slow_rate: f64,
-    /// Of the faster one.
-    pub fast_rate: f64,
     /// The iterations in which the share was found.
     pub iterations: Vec<Iteration>,
     /// The share that was kept.
     pub share: f64,
-    /// Flops per second of both with it, median.
-    pub rate: f64,
+    /// Rounds of measurements with it, one after the other.
+    pub rounds: Vec<Rates>,
     /// Largest difference between the parts' result and that of the plain loop, relative to the largest entry.
     pub error: f64,
 }
@@ -150,8 +159,8 @@ impl Matrix {
     }
 }
 
-/// Measures each worker alone, balances the two by `balance`, and measures them with the share that was found: medians
-/// of `repeats` iterations. Threads are pinned to `cores` where there are as many of them.
+/// Balances two workers by `balance`, then measures `rounds` times in turn what each reaches alone, what both reach at
+/// once, and the product that they share. Threads are pinned to `cores` where there are as many of them.
 ///
 /// # Errors
 /// [`MatvecError`].
@@ -163,7 +172,7 @@ pub fn share(
     slow: &Worker,
     fast: &Worker,
     mut balance: Balance,
-    repeats: usize,
+    rounds: usize,
     cores: &[usize],
 ) -> Result<Shared, MatvecError> {
     assert!(slow.threads > 0 && fast.threads > 0, "a worker has threads");
@@ -175,8 +184,6 @@ pub fn share(
         let flops = 2.0 * matrix.entries() as f64;
         // Warm caches, pages and clocks.
         pair.iterate(0.5)?;
-        let slow_rate = flops / median(repeats, || Ok(pair.iterate(1.0)?.slow_s))?;
-        let fast_rate = flops / median(repeats, || Ok(pair.iterate(0.0)?.fast_s))?;
         let mut iterations = Vec::new();
         while !balance.settled() {
             let share = balance.share();
@@ -185,17 +192,27 @@ pub fn share(
             iterations.push(Iteration { share, times });
         }
         let share = balance.share();
-        let rate = flops / median(repeats, || Ok(pair.iterate(share)?.whole_s))?;
-        Ok(Shared { slow_rate, fast_rate, iterations, share, rate, error: pair.error() })
+        let rates = |_| -> Result<Rates, HelperPanicked> {
+            let alone = [pair.iterate(1.0)?.slow_s, pair.iterate(0.0)?.fast_s].map(|time_s| flops / time_s);
+            // The first of each span warms the caches, which another one's rows have filled.
+            pair.iterate(share)?;
+            let mut whole_s = 0.0;
+            for _ in 0..SPAN {
+                whole_s += pair.iterate(share)?.whole_s / f64::from(SPAN);
+            }
+            let at_once = pair.at_once(share, Duration::from_secs_f64(f64::from(SPAN) * whole_s))?;
+            Ok(Rates { alone, at_once, shared: flops / whole_s })
+        };
+        let rounds = (0..rounds).map(rates).collect::<Result<_, _>>()?;
+        Ok(Shared { iterations, share, rounds, error: pair.error() })
     };
     with_team(params, work).map_err(MatvecError::NotStarted)?.map_err(MatvecError::Panicked)
 }
 
-/// Median of some measured times in seconds.
-fn median(repeats: usize, mut time: impl FnMut() -> Result<f64, HelperPanicked>) -> Result<f64, HelperPanicked> {
-    let times = (0..repeats.max(1)).map(|_| time()).collect::<Result<Vec<f64>, _>>()?;
-    Ok(summary(&times).median)
-}
+/// Shared products of a round; both work at their own pace for as long.
+const SPAN: u32 = 4;
+/// Pieces of a thread's rows, at the end of which it looks at the clock.
+const PIECES: usize = 16;
 
 /// Two workers on one team: the threads of the slower one first.
 struct Pair<'a, 'team, 'scope> {
@@ -205,6 +222,8 @@ struct Pair<'a, 'team, 'scope> {
     team: &'team mut Team<'scope>,
     x: Vec<f64>,
     y: Vec<f64>,
+    /// Where products go that are no part of y.
+    aside: Vec<f64>,
     /// Number of products added to y so far.
     products: f64,
 }
@@ -212,22 +231,24 @@ struct Pair<'a, 'team, 'scope> {
 impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
     fn new(matrix: &'a Matrix, slow: &'a Worker, fast: &'a Worker, team: &'team mut Team<'scope>) -> Self {
         let x = (0..matrix.cols()).map(|j| 1.0 + (j % 7) as f64 / 8.0).collect();
-        Self { matrix, slow, fast, team, x, y: vec![0.0; matrix.rows()], products: 0.0 }
+        let (y, aside) = (vec![0.0; matrix.rows()], vec![0.0; matrix.rows()]);
+        Self { matrix, slow, fast, team, x, y, aside, products: 0.0 }
     }
 
-    /// y ← y + A·x with this share for the slower worker.
-    fn iterate(&mut self, share: f64) -> Result<Times, HelperPanicked> {
+    /// Rows of each thread with this share for the slower worker.
+    fn parts(&self, share: f64) -> Vec<(Range<usize>, Path)> {
         let matrix = self.matrix;
         let split = matrix.row_after((share * matrix.entries() as f64).round() as usize);
         let slow = matrix.cut(0..split, self.slow.threads).into_iter().map(|rows| (rows, self.slow.path));
         let fast = matrix.cut(split..matrix.rows(), self.fast.threads).into_iter().map(|rows| (rows, self.fast.path));
-        let mut rest = self.y.as_mut_slice();
-        let parts = slow.chain(fast).map(|(rows, path)| {
-            let (mine, others) = std::mem::take(&mut rest).split_at_mut(rows.len());
-            rest = others;
-            (rows, path, mine)
-        });
-        let (parts, x) = (parts.collect(), &self.x);
+        slow.chain(fast).collect()
+    }
+
+    /// y ← y + A·x with this share for the slower worker.
+    fn iterate(&mut self, share: f64) -> Result<Times, HelperPanicked> {
+        let (matrix, parts) = (self.matrix, self.parts(share));
+        let parts = with_rows_of(&mut self.y, parts);
+        let x = &self.x;
         let start = Instant::now();
         let ends = self.team.map(parts, |(rows, path, y)| {
             let begun = Instant::now();
@@ -241,6 +262,29 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         Ok(Times { slow_s: longest(slow), fast_s: longest(fast), whole_s })
     }
 
+    /// Flops per second of both workers, which for a time multiply their rows with this share over and over, nobody waiting
+    /// for the other.
+    fn at_once(&mut self, share: f64, time: Duration) -> Result<[f64; 2], HelperPanicked> {
+        let (matrix, parts) = (self.matrix, self.parts(share));
+        let parts = with_rows_of(&mut self.aside, parts);
+        let x = &self.x;
+        let rates = self.team.map(parts, |(rows, path, y)| {
+            let pieces = matrix.cut(rows.clone(), PIECES);
+            let (begun, mut entries) = (Instant::now(), 0);
+            for piece in pieces.into_iter().cycle() {
+                let y = &mut y[piece.start - rows.start..piece.end - rows.start];
+                entries += matrix.entries_before(piece.end) - matrix.entries_before(piece.start);
+                matrix.multiply(piece, x, y, path);
+                if begun.elapsed() >= time {
+                    break;
+                }
+            }
+            2.0 * entries as f64 / begun.elapsed().as_secs_f64()
+        })?;
+        let (slow, fast) = rates.split_at(self.slow.threads);
+        Ok([slow, fast].map(|rates| rates.iter().sum()))
+    }
+
     /// Largest relative difference of y from all products made in one plain loop.
     fn error(&self) -> f64 {
         let mut product = vec![0.0; self.matrix.rows()];
@@ -249,6 +293,17 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         let difference = product.iter().zip(&self.y).map(|(one, all)| (one * self.products - all).abs());
         difference.fold(0.0, f64::max) / largest.max(f64::MIN_POSITIVE)
     }
+}
+
+/// Each part with its rows of `y`, which the parts cut from first to last.
+fn with_rows_of(y: &mut [f64], parts: Vec<(Range<usize>, Path)>) -> Vec<(Range<usize>, Path, &mut [f64])> {
+    let mut rest = y;
+    let part = |(rows, path): (Range<usize>, Path)| {
+        let (mine, others) = std::mem::take(&mut rest).split_at_mut(rows.len());
+        rest = others;
+        (rows, path, mine)
+    };
+    parts.into_iter().map(part).collect()
 }
 
 #[cfg(test)]

@@ -50,7 +50,10 @@ fn two_workers_together_compute_what_one_does() {
             let shared = share(&matrix, &slow, &fast, balance, 3, &[]).unwrap();
             assert!(shared.error < 1e-12, "{}", shared.error);
             assert!((1..=4).contains(&shared.iterations.len()) && (0.0..=1.0).contains(&shared.share));
-            assert!(shared.rate > 0.0 && shared.slow_rate > 0.0 && shared.fast_rate > 0.0);
+            assert_eq!(shared.rounds.len(), 3);
+            for Rates { alone, at_once, shared } in shared.rounds {
+                assert!([alone, at_once].concat().into_iter().all(|rate| rate > 0.0) && shared > 0.0);
+            }
         }
     }
 }

@@ -29,8 +29,8 @@ pub struct BalanceArgs {
     /// Ratio of the workers' peaks, faster to slower, to start from
     #[arg(long, value_name = "R", default_value_t = 2.0)]
     pub peak_ratio: f64,
-    /// Iterations of each median
-    #[arg(long, value_name = "K", default_value_t = 11, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    /// Rounds of measurements once the share is found
+    #[arg(long, value_name = "K", default_value_t = 31, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub repeats: u64,
     /// Measure nothing: follow two workers that take TO and 1 s for everything and TT s for transfers
     #[arg(long, value_name = "TO,TT", value_parser = two_times)]

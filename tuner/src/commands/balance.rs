@@ -3,14 +3,16 @@
 use std::io::Write;
 
 use hpl::balance::{Balance, FixedPoint, SixState, Times};
-use hpl::matvec::{Csr, Dense, Iteration, Matrix, Path, Shared, Worker, share};
+use hpl::matvec::{Csr, Dense, Iteration, Matrix, Path, Rates, Shared, Worker, share};
 use serde_json::json;
+use space::stats::summary;
 
 use crate::cli::balance::{BalanceArgs, ByArg, FormatArg};
 use crate::exit::{self, bad_input};
+use crate::report::stats::paired_ratio;
 
 /// Version of the JSON.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 /// Iterations of a simulation; both ways settle long before.
 const MOST_SIMULATED: usize = 1000;
 
@@ -86,36 +88,50 @@ fn matrix(args: &BalanceArgs) -> Matrix {
 
 fn print(args: &BalanceArgs, shared: &Shared) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
-    let sum = shared.slow_rate + shared.fast_rate;
+    let rounds = &shared.rounds;
+    let median = |of: &dyn Fn(&Rates) -> f64| 1e-9 * summary(&rounds.iter().map(of).collect::<Vec<_>>()).median;
+    let [slow, fast] = [0, 1].map(|at| [median(&|rates| rates.alone[at]), median(&|rates| rates.at_once[at])]);
+    let rate_gflops = median(&|rates| rates.shared);
+    let ratio = |sum: fn(&Rates) -> f64| paired_ratio(&rounds.iter().map(|r| (r.shared, sum(r))).collect::<Vec<_>>());
+    let ratios = ratio(|rates| rates.at_once.iter().sum()).zip(ratio(|rates| rates.alone.iter().sum()));
+    let (of_both, of_alone) = ratios.ok_or_else(|| bad_input("--repeats must be at least 1"))?;
     if args.json {
         let whole = json!({
             "schema_version": SCHEMA,
             "simulated": false,
-            "slow_rate_gflops": shared.slow_rate * 1e-9,
-            "fast_rate_gflops": shared.fast_rate * 1e-9,
+            "alone_gflops": { "slow": slow[0], "fast": fast[0] },
+            "at_once_gflops": { "slow": slow[1], "fast": fast[1] },
             "share": shared.share,
-            "rate_gflops": shared.rate * 1e-9,
-            "of_sum": shared.rate / sum,
+            "rate_gflops": rate_gflops,
+            "of_sum_at_once": of_both,
+            "of_sum_alone": of_alone,
             "error": shared.error,
             "iterations": rows(&shared.iterations),
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&whole)?)?;
         return Ok(exit::DONE);
     }
-    writeln!(
-        out,
-        "alone          slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured)",
-        shared.slow_rate * 1e-9,
-        shared.fast_rate * 1e-9
-    )?;
     table(&mut out, &shared.iterations)?;
     writeln!(
         out,
-        "together       {:.3} GFLOP/s with share {:.4}: {:.3} of the sum; results differ by {:.0e}",
-        shared.rate * 1e-9,
-        shared.share,
-        shared.rate / sum,
-        shared.error
+        "alone          slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured, the other idle)",
+        slow[0], fast[0]
+    )?;
+    writeln!(
+        out,
+        "both at once   slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured, nobody waiting)",
+        slow[1], fast[1]
+    )?;
+    let interval = of_both.interval.map_or(String::new(), |[low, high]| format!(", 95 %: {low:.3} ... {high:.3}"));
+    writeln!(
+        out,
+        "shared         {rate_gflops:.3} GFLOP/s with share {:.4}; results differ by {:.0e}",
+        shared.share, shared.error
+    )?;
+    writeln!(
+        out,
+        "               {:.3} of the sum at once ({} rounds{interval}), {:.3} of the sum alone",
+        of_both.median, of_both.pairs, of_alone.median
     )?;
     out.flush()?;
     Ok(exit::DONE)
