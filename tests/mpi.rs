@@ -23,16 +23,20 @@ impl Mpi {
         root().join("target").join(self.folder()).join("release").join(name)
     }
 
+    /// The words that start a program, `{np}` its processes.
+    pub(crate) fn launcher(self) -> &'static str {
+        match self {
+            Self::Open => "mpirun.openmpi --allow-run-as-root --oversubscribe -np {np}",
+            Self::Mpich => "mpirun.mpich -np {np}",
+        }
+    }
+
     /// `program` on `ranks` processes.
     pub(crate) fn run(self, ranks: usize, program: &Path) -> Command {
-        let mut command = match self {
-            Self::Open => Command::new("mpirun.openmpi"),
-            Self::Mpich => Command::new("mpirun.mpich"),
-        };
-        if self == Self::Open {
-            command.args(["--allow-run-as-root", "--oversubscribe"]);
-        }
-        command.args(["-np", &ranks.to_string()]).arg(program).stdin(Stdio::null());
+        let words = self.launcher().replace("{np}", &ranks.to_string());
+        let mut words = words.split(' ');
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).arg(program).stdin(Stdio::null());
         command
     }
 }

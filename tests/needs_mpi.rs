@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
-use crate::program::{err, out};
+use crate::program::{err, hpl_tune, out};
 
 /// The lists of an HPL.dat; the other lines do not vary.
 struct Dat<'a> {
@@ -100,6 +100,37 @@ fn windows_are_measured_on_processes() {
         assert!(result.passed && result.predicted_time_s > 0.0);
         assert!(result.windows.iter().all(|window| window.residual.is_some()));
         assert_eq!(result.phases.len(), 7 * 2, "each step on each rank");
+    }
+}
+
+/// The processes of a job, of which one is held to fewer instructions: what `hpl-tune survey` finds of them.
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
+fn processes_are_surveyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = folder.path().join("engine.toml");
+    fs::write(&engine, "rank_kernels = [\"builtin\", \"builtin-portable\"]\n").unwrap();
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let survey = |program: &Path, launcher: &str, ranks: &str| {
+            let mut command = hpl_tune();
+            command.args(["survey", "--n", "200", "--repeats", "3", "--ranks", ranks, "--out", "machine.toml"]);
+            command.arg("--engine-params").arg(&engine).arg("--program").arg(program).args(["--launcher", launcher]);
+            command.current_dir(&folder).output().unwrap()
+        };
+        let output = survey(&mpi.built("xhpl"), mpi.launcher(), "2");
+        assert!(output.status.success(), "{mpi:?}: {}", err(&output));
+        assert!(out(&output).contains("weights for it: hpl-tune weights --machine machine.toml"), "{}", out(&output));
+        let machine = fs::read_to_string(folder.path().join("machine.toml")).unwrap();
+        let machine = space::machine::Machine::parse(&machine).unwrap();
+        assert!(machine.nodes.len() == 2 && machine.nodes.iter().all(|node| node.rate_gflops > 0.0));
+        assert!(machine.links.len() == 1 && machine.links[0].gbytes_per_s > 0.0);
+        // Three processes for two kernels; a program that is none of ours.
+        let output = survey(&mpi.built("xhpl"), mpi.launcher(), "3");
+        assert!(output.status.code() == Some(2) && err(&output).contains("rank_kernels"), "{}", err(&output));
+        let output = survey(Path::new("/bin/echo"), "none", "2");
+        assert!(output.status.code() == Some(2) && err(&output).contains("no survey"), "{}", err(&output));
+        // Only the description is left.
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
     }
 }
 

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use space::stats::summary;
 use space::{Candidate, EngineParams, HplParams, Weights, flops};
 
 use crate::comm::{Comm, PeerGone, Request, Tag};
-use crate::kernels::{Kernels, RankKernels};
+use crate::kernels::Kernels;
 use crate::mat::{Mat, MatMut};
 use crate::matgen;
 use crate::team::{TeamParams, with_team};
@@ -28,7 +29,7 @@ const PRODUCTS: usize = 40;
 const WORDS: usize = 1 << 17;
 
 /// What one rank found, in the order of the repeats.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankSurvey {
     /// The rank.
     pub rank: usize,
@@ -44,18 +45,27 @@ pub struct RankSurvey {
     pub gbytes_per_s: Vec<f64>,
 }
 
+/// What a program prints that surveyed its ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Name of the kernels of all ranks that have none of their own.
+    pub kernels: String,
+    /// What each rank found, in order.
+    pub ranks: Vec<RankSurvey>,
+}
+
 /// Surveys the ranks of `comm`, each with the kernels, threads and NB of `candidate` and short runs of its order N.
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
-pub(crate) fn survey<C: Comm>(
+pub(crate) fn survey<C: Comm, K: Kernels>(
     candidate: &Candidate,
     repeats: usize,
     comm: &C,
     cores: &[usize],
-    kernels: &RankKernels<'_>,
+    kernels: &K,
 ) -> Result<RankSurvey, Error> {
-    let (facts, kernels) = (host::facts(), kernels.of(comm.rank()));
+    let facts = host::facts();
     let alone = comm.split(comm.rank(), 0)?;
     let hpl = HplParams { p: 1, q: 1, ..candidate.hpl };
     let engine = EngineParams { weights: Weights::default(), ..candidate.engine.clone() };

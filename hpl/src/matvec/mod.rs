@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 pub use csr::Csr;
 pub use dense::Dense;
 
-
 use crate::balance::{Balance, Times};
 use crate::team::{HelperPanicked, NotStarted, Team, TeamParams, with_team};
 

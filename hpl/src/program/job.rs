@@ -1,4 +1,4 @@
-//! What the ranks of a program do with a candidate: the whole run, or windows of it.
+//! What the ranks of a program do with a candidate: the whole run, windows of it, or a survey.
 
 use std::time::Instant;
 
@@ -8,6 +8,7 @@ use space::result::PhaseTime;
 
 use crate::comm::Comm;
 use crate::kernels::Kernels;
+use crate::survey::RankSurvey;
 use crate::trace::Span;
 use crate::windows::{Window, WindowsReport};
 use crate::{Error, Report, Watch, measure_windows, solve};
@@ -18,6 +19,8 @@ pub(super) struct Own {
     pub(super) phases: Vec<PhaseTime>,
     /// With times since `started`.
     pub(super) spans: Vec<Span>,
+    /// What a survey has found.
+    pub(super) survey: Option<RankSurvey>,
     /// Means nothing to another process.
     #[serde(skip, default = "Instant::now")]
     pub(super) started: Instant,
@@ -29,6 +32,7 @@ pub(super) struct Own {
 pub(super) enum Order {
     Run { wants_spans: bool },
     Windows(Vec<Window>),
+    Survey(usize),
 }
 
 /// A job for all ranks of a candidate.
@@ -66,7 +70,7 @@ impl Job for WholeRun<'_> {
         let mut report = solve(candidate, comm, cores, kernels, self.0)?;
         let (phases, spans) = (std::mem::take(&mut report.phases), std::mem::take(&mut report.spans));
         let started = report.started;
-        Ok((report, Own { phases, spans, started }))
+        Ok((report, Own { phases, spans, survey: None, started }))
     }
 
     #[cfg(feature = "mpi")]
@@ -91,7 +95,7 @@ impl Job for SomeWindows<'_> {
         let started = Instant::now();
         let mut report = measure_windows(candidate, self.0, comm, cores, kernels)?;
         let phases = std::mem::take(&mut report.phases);
-        Ok((report, Own { phases, spans: Vec::new(), started }))
+        Ok((report, Own { phases, spans: Vec::new(), survey: None, started }))
     }
 
     #[cfg(feature = "mpi")]

@@ -11,6 +11,7 @@ use space::{Candidate, HplParams, KernelChoice};
 use super::RunError;
 use super::job::{self, Job, Own, SomeWindows, WholeRun};
 use super::nodes::{Home, Nodes};
+use super::survey::Survey;
 use crate::affinity::Mask;
 use crate::comm::mpi::{self, MpiComm};
 use crate::comm::{Comm, Request, Tag};
@@ -188,6 +189,7 @@ fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -
             WholeRun(&Wants(*wants_spans)).work(candidate, comm, cores, kernels).map(|(_, own)| own)
         }
         job::Order::Windows(windows) => SomeWindows(windows).work(candidate, comm, cores, kernels).map(|(_, own)| own),
+        job::Order::Survey(repeats) => Survey(*repeats).work(candidate, comm, cores, kernels).map(|(_, own)| own),
     }
 }
 

@@ -12,7 +12,7 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
 ];
 
 /// The words of a launcher: of a known one, or of the template `text` itself.
-pub(super) fn words(text: &str) -> Vec<&str> {
+pub fn words(text: &str) -> Vec<&str> {
     let known = LAUNCHERS.iter().find(|(name, _)| *name == text);
     known.map_or(text, |(_, words)| words).split_whitespace().collect()
 }

@@ -14,7 +14,7 @@ mod template;
 
 pub use dimension::ExtraDim;
 pub use error::ProfileError;
-pub use launcher::LAUNCHERS;
+pub use launcher::{LAUNCHERS, words as launcher_words};
 pub use output::Reading;
 pub use profile::{Foreign, OBEYABLE, Profile, SHIPPED};
 pub use progress::{Progress, ratio};

@@ -7,9 +7,15 @@ use clap::Args;
 /// What each rank reaches while all work, with the links between them.
 #[derive(Debug, Args)]
 pub struct SurveyArgs {
-    /// Ranks, as threads of this process; by default one per core
+    /// Ranks, as threads of this process unless --program is given; by default one per core
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub ranks: Option<u64>,
+    /// An xhpl built with MPI, whose processes are surveyed in place of threads of this process
+    #[arg(long, value_name = "XHPL", requires = "ranks")]
+    pub program: Option<PathBuf>,
+    /// How it is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and {threads}
+    #[arg(long, value_name = "NAME|WORDS", default_value = "mpirun", requires = "program")]
+    pub launcher: String,
     /// Engine parameters: threads of a rank, kernels, kernels of single ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
@@ -22,6 +28,10 @@ pub struct SurveyArgs {
     /// Measurements of each kind
     #[arg(long, value_name = "K", default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeats: u64,
+    /// Calibrated machine.toml of one of the fastest nodes: its phases, rates and layers go into the description, so that
+    /// `hpl-tune weights` can predict by the timeline
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
     /// Machine description to write, for `hpl-tune weights --machine`
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

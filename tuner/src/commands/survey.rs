@@ -1,11 +1,16 @@
 //! `hpl-tune survey`: what each rank reaches while all work, with the links between them.
 
 use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use hpl::program::{Runner, refuse_mpi};
-use hpl::survey::RankSurvey;
+use anyhow::Context;
+use hpl::program::{Ranks, Runner, refuse_mpi};
+use hpl::survey::{RankSurvey, Survey};
+use objectives::foreign::launcher_words;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
+use space::dat::HplDat;
 use space::machine::{Host, Link, Machine, Node};
 use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
@@ -14,12 +19,13 @@ use crate::cli::survey::SurveyArgs;
 use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
+use crate::machines;
 
 /// Version of the JSON.
 const SCHEMA: u32 = 1;
 
-/// Surveys ranks that are threads of this process, prints what they reach, names those that are too slow, and writes
-/// the machine description.
+/// Surveys ranks that are threads of this process or processes of an MPI job, prints what they reach, names those that
+/// are too slow, and writes the machine description.
 ///
 /// # Errors
 /// Bad input, a survey that broke off, or a file that cannot be written.
@@ -28,7 +34,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     let engine = read_params(args.engine_params.as_deref())?;
     let cores = hpl::host::facts().cores_allowed.len();
     let ranks = args.ranks.map_or((cores / engine.threads.max(1)).max(1), |ranks| ranks as usize);
-    if ranks * engine.threads > cores {
+    if args.program.is_none() && ranks * engine.threads > cores {
         return Err(bad_input(format!(
             "--ranks {ranks} with {} threads each share {cores} cores; lower them, or their rates mean nothing",
             engine.threads
@@ -36,9 +42,19 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     }
     let hpl = HplParams { nb: args.nb as usize, ..HplParams::baseline(args.n as usize, 1, ranks) };
     let candidate = Candidate { hpl, engine };
-    let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
-    let found = runner.survey(&candidate, args.repeats as usize).map_err(bad_input)?;
-    let machine = machine(&candidate, &found, &runner.kernels().0);
+    let calibrated = match &args.machine {
+        Some(path) => machines::load(&path.display().to_string())?,
+        None => Machine::default(),
+    };
+    let Survey { kernels, ranks: found } = match &args.program {
+        Some(program) => launched(program, args, &candidate)?,
+        None => {
+            let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
+            let ranks = runner.survey_on(&Ranks::threads(), &candidate, args.repeats as usize).map_err(bad_input)?;
+            Survey { kernels: runner.kernels().0, ranks }
+        }
+    };
+    let machine = machine(&candidate, &found, &kernels, calibrated);
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&document(&found))?)?;
@@ -53,6 +69,42 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// What the processes of an MPI job find: `xhpl --survey` in a folder of its own below the current one, which all nodes
+/// see where they see the program.
+fn launched(program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
+    let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
+    let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let found = launched_in(&folder, &program, args, candidate);
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    found
+}
+
+fn launched_in(folder: &Path, program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
+    replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
+    replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
+    let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
+    let filled = |word: &str| word.replace("{np}", &ranks).replace("{threads}", &threads);
+    let mut words: Vec<String> = launcher_words(&args.launcher).into_iter().map(filled).collect();
+    words.push(program.display().to_string());
+    words.extend(["--engine-params", "engine.toml", "--survey", &args.repeats.to_string()].map(str::to_owned));
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| bad_input(format!("cannot start {}: {error}", words[0])))?;
+    let line = words.join(" ");
+    if !output.status.success() {
+        return Err(bad_input(format!("{line}: {}; what it said is above", output.status)));
+    }
+    let found: Survey = serde_json::from_slice(&output.stdout).map_err(|error| {
+        bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
+    })?;
+    let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
+    if answered != wanted {
+        return Err(bad_input(format!("{line}: {answered} of {wanted} ranks answered")));
+    }
+    Ok(found)
 }
 
 /// Ranks slower than typical.
@@ -127,8 +179,8 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
     })
 }
 
-/// A node per rank; those of one host share its memory evenly.
-fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str) -> Machine {
+/// A node per rank; those of one host share its memory evenly. What else is known of one node is taken along.
+fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrated: Machine) -> Machine {
     let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
     let node = |rank: &RankSurvey| {
         let mates = found.iter().filter(|other| other.host == rank.host).count() as u64;
@@ -163,6 +215,6 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str) -> Machin
         },
         nodes: found.iter().map(node).collect(),
         links: pairs().map(link).collect(),
-        ..Machine::default()
+        ..calibrated
     }
 }

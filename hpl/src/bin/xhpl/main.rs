@@ -6,10 +6,12 @@ mod sample;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use clap::Parser;
 use hpl::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
+use hpl::survey::Survey;
 use hpl::windows::{WindowError, Windows};
 use hpl::{Residual, Watch, affinity, host};
 use space::dat::{DatError, HplDat};
@@ -53,6 +55,10 @@ struct Args {
     /// --result` would write.
     #[arg(long, value_name = "WINDOWS", conflicts_with_all = ["progress", "phases", "timeline"])]
     windows: Option<Windows>,
+    /// Survey the ranks of the first run in place of running it, K times: what each reaches while all work, and the links
+    /// between them, as the JSON that `hpl-tune survey --program` reads
+    #[arg(long, value_name = "K", conflicts_with_all = ["windows", "progress", "phases", "timeline"])]
+    survey: Option<NonZeroUsize>,
     #[command(flatten)]
     records: RecordArgs,
 }
@@ -134,6 +140,9 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
         sample::check(windows, &candidates)?;
     }
     let runner = Runner::new(engine.kernels())?;
+    if let Some(repeats) = args.survey {
+        return survey(&candidates, repeats.get(), ranks, &runner);
+    }
     let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
     let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
     describe(&runner, &candidates, ranks, engine.kernels());
@@ -141,6 +150,13 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
         return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
     }
     run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
+}
+
+/// What the ranks of the first run reach, on stdout.
+fn survey(candidates: &[Candidate], repeats: usize, ranks: &Ranks, runner: &Runner) -> Result<(), Failure> {
+    let Some(first) = candidates.first() else { return Ok(()) };
+    let found = Survey { kernels: runner.kernels().0, ranks: runner.survey_on(ranks, first, repeats)? };
+    Out::stdout().write(&json(&found))
 }
 
 /// The text of HPL.dat in the current folder; its comments may be in any encoding.
