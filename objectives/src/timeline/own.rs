@@ -89,6 +89,16 @@ impl OwnModel {
         self.run(candidate, &skeleton).total_s
     }
 
+    /// The same of ranks of unequal speed, by process row, then column: each takes its factor times as long for all that
+    /// it computes as the ranks whose phases were measured.
+    ///
+    /// # Panics
+    /// When there is not one factor per rank.
+    pub fn unequal_time_s(&self, candidate: &Candidate, slowness: &[f64]) -> f64 {
+        assert_eq!(slowness.len(), candidate.hpl.ranks(), "a factor per rank");
+        self.run(candidate, &self.skeleton(candidate, false).slowed(slowness)).total_s
+    }
+
     /// The predicted run with the phases of every step.
     pub fn timeline(&self, candidate: &Candidate) -> Timeline {
         self.run(candidate, &self.skeleton(candidate, true))

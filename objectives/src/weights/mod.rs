@@ -2,7 +2,7 @@
 //!
 //! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, all shares together 1;
 //! [`memory`] bends them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
-//! [`makespan`] says what to expect. [`advise`] does all of it for one method, N included.
+//! [`makespan`] says what to expect, [`timeline`] more closely where phases are known. [`advise`] does all of it for one method, N included.
 
 mod cluster;
 mod grid;
@@ -10,6 +10,7 @@ pub mod makespan;
 pub mod memory;
 mod methods;
 mod ranks;
+pub mod timeline;
 
 pub use cluster::{Cluster, NodeGroup, WeightsError};
 pub use grid::{Combine, Grid};

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use objectives::slem::SlemOptions;
+use objectives::timeline::own::OwnModel;
 use objectives::weights::{
-    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts,
+    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts, timeline,
 };
 use space::Share;
 use space::machine::Machine;
@@ -30,7 +31,9 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
-    let comparison = Comparison { cluster: &cluster, request: &request, advices: &advices };
+    let timeline = by_timeline(&machine, &cluster, request.nb);
+    let comparison =
+        Comparison { cluster: &cluster, request: &request, advices: &advices, timeline: timeline.as_deref() };
     let mut out = std::io::stdout().lock();
     let text = if args.json { comparison.json()? } else { comparison.table() };
     out.write_all(text.as_bytes())?;
@@ -80,6 +83,15 @@ fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
         .map_err(named)?
         .with_speeds(speeds)
         .map_err(|error| bad_input(format!("--speeds: {error}")))
+}
+
+/// GFLOP/s by the timeline, where the description has the phases of a node.
+fn by_timeline<'a>(machine: &'a Machine, cluster: &'a Cluster, nb: usize) -> Option<Box<dyn Fn(&Advice) -> f64 + 'a>> {
+    let model = OwnModel::new(machine)?;
+    let groups = cluster.groups().iter().zip(&machine.nodes);
+    let fastest = groups.max_by(|(a, _), (b, _)| a.speed_gflops.total_cmp(&b.speed_gflops));
+    let threads = fastest.map_or(1, |(_, node)| node.cores);
+    Some(Box::new(move |advice| timeline::rate_gflops(&model, cluster, advice, nb, threads)))
 }
 
 fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {

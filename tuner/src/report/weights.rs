@@ -15,6 +15,8 @@ pub struct Comparison<'a> {
     pub request: &'a Request,
     /// What each method says.
     pub advices: &'a [(Method, Result<Advice, WeightsError>)],
+    /// GFLOP/s of an advice by the timeline, where that can be predicted.
+    pub timeline: Option<&'a dyn Fn(&Advice) -> f64>,
 }
 
 /// Version of the JSON.
@@ -63,6 +65,9 @@ impl Comparison<'_> {
         line("N", "", &|advice| advice.n.to_string());
         line("predicted GFLOP/s", "", &|advice| format!("{:.1}", advice.predicted_rate_gflops));
         line("  of all speeds", "", &|advice| format!("{:.1} %", 100.0 * advice.predicted_rate_gflops / speeds));
+        if let Some(timeline) = self.timeline {
+            line("by the timeline", "", &|advice| format!("{:.1}", timeline(advice)));
+        }
         text.push('\n');
         for (method, advice) in self.advices {
             if let Err(error) = advice {
@@ -79,6 +84,10 @@ impl Comparison<'_> {
         text.push_str(
             "predicted: the slowest node of each step, without panels, latencies and look-ahead; an upper bound.\n",
         );
+        text.push_str(match self.timeline {
+            Some(_) => "by the timeline: panels, messages and look-ahead too, with the description's phases as those of the fastest node.\n",
+            None => "not by the timeline: the description has no [[phase]]; see hpl-tune survey --machine.\n",
+        });
         text
     }
 
@@ -97,6 +106,7 @@ impl Comparison<'_> {
                 "columns": advice.grid.columns,
                 "predicted_time_s": advice.predicted_time_s,
                 "predicted_rate_gflops": advice.predicted_rate_gflops,
+                "timeline_rate_gflops": self.timeline.map(|timeline| timeline(advice)),
                 "slem": advice.slem.as_ref().map(|slem| json!({
                     "units": slem.units,
                     "modulus": slem.modulus,

@@ -118,6 +118,28 @@ impl Skeleton {
     }
 }
 
+impl Skeleton {
+    /// The same with ranks that take longer for all that they compute, each by its factor; messages of a pivot search
+    /// count as computing.
+    pub(super) fn slowed(mut self, factors: &[f64]) -> Self {
+        for (ops, factor) in self.ranks.iter_mut().zip(factors) {
+            for op in ops {
+                match op {
+                    Op::Fact { weight, .. } => *weight *= factor,
+                    Op::Pack { s } => *s *= factor,
+                    Op::RsStart { rows, .. } | Op::EarlyRows { rows, .. } => rows.copy_s *= factor,
+                    Op::Update { rows_s, update_s } => {
+                        *rows_s *= factor;
+                        *update_s *= factor;
+                    }
+                    Op::Lbcast { .. } | Op::Await { .. } | Op::RsWait { .. } | Op::Fork | Op::EndStep => (),
+                }
+            }
+        }
+        self
+    }
+}
+
 /// The tasks of one rank as they are made.
 struct Tasks<'a> {
     maker: &'a Maker<'a>,

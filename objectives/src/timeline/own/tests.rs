@@ -76,6 +76,22 @@ fn look_ahead_hides_the_panel() {
     }
 }
 
+/// A rank of half the speed costs what it must with equal shares, and little with its own.
+#[test]
+fn shares_win_back_what_a_slow_rank_costs() {
+    let model = model();
+    let equal = candidate(6000, 64, (1, 2), 1, 1, 0.0);
+    let shares = [2.0, 1.0].map(|speed| Share::new(speed).unwrap()).to_vec();
+    let mut weighted = equal.clone();
+    weighted.engine.weights = Weights { rows: Vec::new(), columns: shares };
+    let (fast_s, slow_s) = (model.time_s(&equal), model.unequal_time_s(&equal, &[1.0, 2.0]));
+    assert_eq!(model.unequal_time_s(&equal, &[1.0; 2]), fast_s);
+    let weighted_s = model.unequal_time_s(&weighted, &[1.0, 2.0]);
+    assert!((1.85..2.0).contains(&(slow_s / fast_s)), "{slow_s} {fast_s}");
+    // Two speeds of 1 and 1/2 are 3/4 of two of 1.
+    assert!((1.3..1.45).contains(&(weighted_s / fast_s)), "{weighted_s} {fast_s}");
+}
+
 /// What is searched makes a difference, whatever it is.
 #[test]
 fn all_that_is_searched_is_seen() {
