@@ -7,6 +7,7 @@
 mod fit;
 mod judge;
 mod runs;
+mod slow;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,6 +43,9 @@ fn main() {
             let platform = fit.platform(&platform, &data.speeds(set.slow_nodes));
             let cases: Vec<Case> = set.runs.iter().map(|run| Case::new(run, level(&run.hpl, &platform))).collect();
             judge::print(&set.name, &cases, rows);
+        }
+        if name == "recursion" {
+            slow::print(&data, &fit, &platform);
         }
         println!("{:.1} s\n", start.elapsed().as_secs_f64());
     }

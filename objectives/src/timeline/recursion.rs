@@ -11,12 +11,12 @@
 mod step;
 
 use hpl::bcast::Ring;
-use space::{Bcast, HplParams};
+use space::{Bcast, HplParams, Weights};
 
 use super::costs::{Costs, WORD};
 use super::placement::rank;
 use super::rows::{Rows, long};
-use super::shape::Deal;
+use super::shape::{Deal, Unequal};
 use super::speeds::Speeds;
 use super::{Platform, Profile, Step, Timeline, noise};
 use step::Sizes;
@@ -43,6 +43,17 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
     run.now_s() + trsv_s(hpl, platform)
 }
 
+/// The time in seconds with rows and columns dealt by `weights`, as our engine does it.
+///
+/// # Panics
+/// As [`timeline`], and when weights are there but not one per process row or column.
+pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Profile) -> f64 {
+    let mut run = Run::new(hpl, platform, profile);
+    run.unequal = Unequal::new(hpl, weights);
+    run.walk(|_| ());
+    run.now_s() + trsv_s(hpl, platform)
+}
+
 /// A run under way.
 struct Run<'a> {
     costs: Costs<'a>,
@@ -52,6 +63,7 @@ struct Run<'a> {
     hpl: HplParams,
     rows: Deal,
     cols: Deal,
+    unequal: Unequal,
     panels: usize,
     depth: usize,
     blocking: bool,
@@ -94,6 +106,7 @@ impl<'a> Run<'a> {
             hpl: *hpl,
             rows,
             cols,
+            unequal: Unequal::default(),
             panels: rows.blocks(),
             depth: profile.depth(hpl.depth, hpl.q).min(1),
             blocking: profile.forwards_block(),
@@ -128,15 +141,36 @@ impl<'a> Run<'a> {
         self.exchanges[usize::from(long(self.hpl.swap, n))]
     }
 
+    /// Process column of a panel.
+    fn owner(&self, panel: usize) -> usize {
+        self.unequal.cols.as_ref().map_or(panel % self.hpl.q, |dealt| dealt.owner(panel))
+    }
+
+    /// The most rows that a process has from block `block` on.
+    fn most_rows(&self, block: usize) -> f64 {
+        self.unequal.rows.as_ref().map_or_else(|| self.rows.trailing(block).most(), |dealt| dealt.most(block))
+    }
+
+    /// Columns of process column `column` in an update.
+    fn columns(&self, column: usize, sizes: &Sizes) -> f64 {
+        let equal = || sizes.cols.of(column, self.hpl.q);
+        self.unequal.cols.as_ref().map_or_else(equal, |dealt| dealt.left(column, sizes.from))
+    }
+
     /// Sizes of an update by panel `panel` of the columns from block `from` on.
     fn sizes(&mut self, panel: usize, from: usize) -> Sizes {
         let rows = self.rows.trailing(panel + 1);
         for (class, product_s) in self.product_s.iter_mut().enumerate() {
-            *product_s = self.slowness * self.speeds.product_s(class, &rows);
+            let product = match &self.unequal.rows {
+                None => self.speeds.product_s(class, &rows),
+                Some(dealt) => self.speeds.product_with(class, |row| dealt.left(row, panel + 1)),
+            };
+            *product_s = self.slowness * product;
         }
-        let most = rows.most();
+        let most = self.most_rows(panel + 1);
         Sizes {
             rows: most,
+            from,
             cols: self.cols.trailing(from),
             k: self.rows.len(panel) as f64,
             pack_s: self.costs.pack_s(most),

@@ -1,4 +1,7 @@
-//! Local sizes of a block-cyclic dimension, in closed form.
+//! Local sizes of a dimension: block-cyclic in closed form, dealt by weights from the engine's table.
+
+use hpl::layout::Axis;
+use space::{HplParams, Share, Weights};
 
 /// `n` indices in blocks of `nb`, dealt to `procs` processes in turn, as one dimension of HPL's matrix.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +67,51 @@ impl Deal {
     }
 }
 
+/// The dimensions that are dealt by weights.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unequal {
+    pub(super) rows: Option<Dealt>,
+    pub(super) cols: Option<Dealt>,
+}
+
+/// One of them, in the engine's table.
+#[derive(Debug, Clone)]
+pub(super) struct Dealt {
+    axis: Axis,
+    nb: usize,
+}
+
+impl Unequal {
+    pub(super) fn new(hpl: &HplParams, weights: &Weights) -> Self {
+        let dealt = |len: usize, procs: usize, shares: &[Share]| {
+            let shares: Vec<f64> = shares.iter().map(|share| share.get()).collect();
+            assert!(shares.is_empty() || shares.len() == procs, "one weight per process row or column");
+            (!shares.is_empty()).then(|| Dealt { axis: Axis::weighted(len, hpl.nb, &shares), nb: hpl.nb })
+        };
+        Self { rows: dealt(hpl.n, hpl.p, &weights.rows), cols: dealt(hpl.n + 1, hpl.q, &weights.columns) }
+    }
+}
+
+impl Dealt {
+    /// Process of a block.
+    pub(super) fn owner(&self, block: usize) -> usize {
+        self.axis.block_owner(block)
+    }
+
+    /// Indices of a process from block `block` on.
+    pub(super) fn left(&self, proc: usize, block: usize) -> f64 {
+        let start = (block * self.nb).min(self.axis.len());
+        (self.axis.local_len(proc) - self.axis.local_from(proc, start)) as f64
+    }
+
+    /// The most that a process has of them.
+    pub(super) fn most(&self, block: usize) -> f64 {
+        (0..self.axis.procs()).map(|proc| self.left(proc, block)).fold(0.0, f64::max)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hpl::layout::Axis;
     use proptest::prelude::*;
 
     use super::*;

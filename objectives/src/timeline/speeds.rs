@@ -72,6 +72,15 @@ impl Speeds {
     }
 }
 
+impl Speeds {
+    /// The same with `rows` rows of each process row.
+    pub(super) fn product_with(&self, class: usize, rows: impl Fn(usize) -> f64) -> f64 {
+        let class = &self.classes[class];
+        let speed = |row: usize| class.table.first().map_or(class.slowest, |values| values[row]);
+        (0..self.rows).map(|row| speed(row) * rows(row)).fold(0.0, f64::max)
+    }
+}
+
 impl Class {
     fn new(speeds: Vec<f64>) -> Self {
         let slowest = speeds.iter().copied().fold(0.0, f64::max);

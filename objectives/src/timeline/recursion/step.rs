@@ -11,7 +11,9 @@ use crate::timeline::shape::Trailing;
 pub(super) struct Sizes {
     /// Most rows.
     pub rows: f64,
-    /// Columns of each process column.
+    /// The block from which on columns are updated.
+    pub from: usize,
+    /// Columns of each process column, unless they are dealt by weights.
     pub cols: Trailing,
     /// Columns of the panel.
     pub k: f64,
@@ -23,7 +25,7 @@ impl Run<'_> {
     /// Step without look-ahead: panel, broadcast, row exchange, update.
     pub(super) fn step(&mut self, k: usize) -> Step {
         let before = self.sum();
-        let (owner, rows) = (k % self.hpl.q, self.rows.trailing(k).most());
+        let (owner, rows) = (self.owner(k), self.most_rows(k));
         let fact_s = self.costs.fact_s(rows);
         let bytes = self.costs.message_bytes(rows);
         self.clock[owner] += fact_s;
@@ -44,14 +46,14 @@ impl Run<'_> {
 
     /// Panel 0 of a run with look-ahead: nothing to do beside.
     pub(super) fn first_panel(&mut self) -> Step {
-        let rows = self.rows.trailing(0).most();
+        let (owner, rows) = (self.owner(0), self.most_rows(0));
         let fact_s = self.costs.fact_s(rows);
-        self.clock[0] += fact_s;
+        self.clock[owner] += fact_s;
         let bytes = self.costs.message_bytes(rows);
         if ring(self.hpl.bcast, self.hpl.q).is_some() {
-            self.ring_waited_for(0, bytes);
+            self.ring_waited_for(owner, bytes);
         } else {
-            self.long_broadcast(0, bytes);
+            self.long_broadcast(owner, bytes);
         }
         self.clock.copy_from_slice(&self.ready);
         let q = self.hpl.q as f64;
@@ -62,8 +64,8 @@ impl Run<'_> {
     /// Step with look-ahead: panel k is factored and sent while panel k − 1 updates.
     pub(super) fn step_ahead(&mut self, k: usize) -> Step {
         let before = self.sum();
-        let (owner, q) = (k % self.hpl.q, self.hpl.q);
-        let rows = self.rows.trailing(k).most();
+        let (owner, q) = (self.owner(k), self.hpl.q);
+        let rows = self.most_rows(k);
         let sizes = self.sizes(k - 1, k + 1);
         // The owner's column gets ready first, alone on the link.
         let (nb, exchange) = (self.cols.len(k) as f64, self.exchange(self.cols.len(k) as f64));
@@ -135,7 +137,7 @@ impl Run<'_> {
         if self.hpl.p == 1 {
             // Rows change places within the rank.
             for c in 0..q {
-                let u = WORD * sizes.k * sizes.cols.of(c, q);
+                let u = WORD * sizes.k * self.columns(c, sizes);
                 self.swapped[c] = self.ready[c] + self.costs.rows_copied_s(u);
             }
             return;
@@ -146,7 +148,7 @@ impl Run<'_> {
             let mut free = 0.0f64;
             for at in start..end {
                 let c = self.order[at];
-                let n = sizes.cols.of(c, q);
+                let n = self.columns(c, sizes);
                 let (exchange, u) = (self.exchange(n), WORD * sizes.k * n);
                 free = free.max(self.ready[c]) + self.load * exchange.link_s(&self.costs, u);
                 self.swapped[c] = free + if n > 0.0 { exchange.solo_s(&self.costs, u) } else { 0.0 };
@@ -196,7 +198,7 @@ impl Run<'_> {
     /// What a column loses when a forward that blocks meets the roll of its rows: rows of unequal speed then wait for
     /// each other twice, in the panel's ring and in the roll.
     fn imbalance_s(&self, column: usize, sizes: &Sizes) -> f64 {
-        let n = sizes.cols.of(column, self.hpl.q);
+        let n = self.columns(column, sizes);
         if !self.blocking || self.hpl.p == 1 || !long(self.hpl.swap, n) {
             return 0.0;
         }
@@ -206,7 +208,7 @@ impl Run<'_> {
 
     /// Update of a whole column by one call.
     fn update_s(&self, column: usize, sizes: &Sizes) -> f64 {
-        let n = sizes.cols.of(column, self.hpl.q);
+        let n = self.columns(column, sizes);
         if n > 0.0 { sizes.pack_s + self.columns_s(column, sizes, n) } else { 0.0 }
     }
 
@@ -247,7 +249,7 @@ struct Work {
 
 impl Work {
     fn of(run: &Run, column: usize, sizes: &Sizes) -> Self {
-        let (n, width) = (sizes.cols.of(column, run.hpl.q), run.costs.nb);
+        let (n, width) = (run.columns(column, sizes), run.costs.nb);
         let columns_s = run.columns_s(column, sizes, n);
         let slabs = (n / width).ceil();
         let slab_s = if slabs > 0.0 { columns_s / n * width + sizes.pack_s } else { 0.0 };
