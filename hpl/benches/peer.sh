@@ -78,5 +78,5 @@ for block in $(seq $(((pairs + runs - 1) / runs))); do
     # Which side is first alternates, too.
     if [ $((block % 2)) = 1 ]; then our_side "$1"; peer_side "$2"; else peer_side "$2"; our_side "$1"; fi
 done
-echo "$(nproc) cores; ours: $1, $("$ours" --version); peer: ${peer:+xhpl}${peer:-hpcc}, $2; OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-(not set)}"
+echo "$(nproc) cores; ours: $1, $("$ours" --version); peer: ${peer:-hpcc}, $2; OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-(not set)}"
 ratio ours peer ours peer

@@ -29,6 +29,9 @@ use crate::update::Scratch;
 /// Rows of a thread's part are a multiple of this, which suits the vectors of the kernels.
 const TILE: usize = 8;
 
+/// Elements that a thread has at least: with fewer the meetings cost more than the others' help saves.
+const PER_THREAD: usize = 100_000;
+
 /// A panel factorization under way on one rank.
 pub(crate) struct Fact<'a, C, K> {
     /// How the recursion goes.
@@ -69,8 +72,7 @@ impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
     /// # Errors
     /// When the process column breaks or a thread fails.
     pub(crate) fn run_by(self, team: &mut Team<'_>, scratch: &Scratch) -> Result<usize, Error> {
-        let PanelShape { mp, jb, .. } = self.shape;
-        let threads = mp.div_ceil(team.share(mp, jb));
+        let threads = (self.shape.mp * self.shape.jb / PER_THREAD).clamp(1, team.threads());
         self.run_by_some(team, threads, scratch)
     }
 
