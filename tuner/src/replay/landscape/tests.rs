@@ -126,3 +126,25 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
         assert!(excess.abs() < if i == lucky { 0.1 } else { 0.06 }, "{i}: {excess}");
     }
 }
+
+#[test]
+fn the_trials_of_a_session_are_a_landscape_and_a_damaged_table_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("trials.parquet");
+    let rows: Vec<_> = [0, 1, 1, 2].map(crate::record::arbitrary::row).into();
+    crate::parquet::write(&table, &rows).unwrap();
+    let path = folder.path().join("mine.toml");
+    let description = "schema_version = 1\nname = 'mine'\norigin = 'a session'\ntable = 'trials.parquet'\n\
+        value = { column = 'rate_gflops', goal = 'maximize' }\ncost = { column = 'wall_s' }\n\
+        failure = { column = 'outcome', passed = ['passed'] }\n\
+        [[dimension]]\nname = 'nb'\nkind = 'ordered'\nscale = 'log'\n";
+    std::fs::write(&path, description).unwrap();
+    let landscape = Landscape::read(&path, None, None).unwrap();
+    let truths: Vec<_> = (0..3).map(|at| landscape.truth(at)).collect();
+    assert_eq!((landscape.len(), truths), (3, vec![Some(20.0), Some(21.0), Some(22.0)]));
+    assert_eq!(landscape.sites[1].runs.len(), 2);
+    let bytes = std::fs::read(&table).unwrap();
+    std::fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
+    let message = Landscape::read(&path, None, None).unwrap_err().to_string();
+    assert!(message.contains("trials.parquet"), "{message}");
+}
