@@ -19,44 +19,53 @@ const SPEED: Way = Way { name: "as the speeds", method: Method::Proportional, me
 const SLEM: Way = Way { name: "SLEM, memory as cap", method: Method::Slem, memory: Memory::Cap };
 const PAPER: Way = Way { name: "SLEM × memory, eq. (3)", method: Method::Slem, memory: Memory::Paper };
 
-/// Each cluster's three runs, in the order of its description: the ways, and why they differ.
-const RUNS: [(&str, [(&[Way], &str); 3]); 2] = [
+/// A measured run: the ways it may have had, and why it differs from their predictions.
+struct Run {
+    ways: &'static [Way],
+    why: &'static str,
+}
+
+/// Each cluster's runs, in the order of its description.
+const RUNS: [(&str, [Run; 3]); 2] = [
     (
         "isabella-hpc1",
         [
-            (
-                &[EQUAL],
-                "faster than equal shares of nodes allow: a rank on every core instead of every node gives a node as \
+            Run {
+                ways: &[EQUAL],
+                why: "faster than equal shares of nodes allow: a rank on every core instead of every node gives a node as \
                  many shares as cores. That bound is below, and what is left of it the panels, messages and the small \
                  memory per core of a part of the nodes",
-            ),
-            (
-                &[SPEED, PAPER],
-                "far below shares as the speeds, near those of eq. (3): memory as a factor takes work from fast nodes \
+            },
+            Run {
+                ways: &[SPEED, PAPER],
+                why: "far below shares as the speeds, near those of eq. (3): memory as a factor takes work from fast nodes \
                  with little memory; its dealing also never gives a column two adjacent blocks",
-            ),
-            (
-                &[SLEM, PAPER],
-                "twice what eq. (3) allows with the peaks as speeds, and 0.8 of the bound with memory as a cap: the \
+            },
+            Run {
+                ways: &[SLEM, PAPER],
+                why: "twice what eq. (3) allows with the peaks as speeds, and 0.8 of the bound with memory as a cap: the \
                  printed weights cannot be those of the run. The stated peak counts the X4600 twice; of the sum of the \
                  nodes it is the second figure",
-            ),
+            },
         ],
     ),
     (
         "isabella-hpc2",
         [
-            (
-                &[EQUAL],
-                "imbalance cannot explain it: the two kinds of node differ by a fifth. Not N, which may be small, nor \
+            Run {
+                ways: &[EQUAL],
+                why: "imbalance cannot explain it: the two kinds of node differ by a fifth. Neither N (it may be small) nor \
                  ranks and threads are stated; as a gain of weights over it the paper's factor of 3 has no basis",
-            ),
-            (&[SPEED], "the same nodes at half of their bound: links (SDR for four nodes) and N are not stated"),
-            (
-                &[SLEM, PAPER],
-                "eq. (3) favours the four slower nodes, which have twice the memory; what SLEM wins over the \
+            },
+            Run {
+                ways: &[SPEED],
+                why: "the same nodes at half of their bound: links (SDR for four nodes) and N are not stated",
+            },
+            Run {
+                ways: &[SLEM, PAPER],
+                why: "eq. (3) favours the four slower nodes, which have twice the memory; what SLEM wins over the \
                  heterogeneous run is 3 %, about what weights can win here at all",
-            ),
+            },
         ],
     ),
 ];
@@ -67,7 +76,7 @@ fn main() {
         let cluster = Cluster::from_machine(&machine).expect("its nodes are known");
         let sum: f64 = cluster.groups().iter().map(|group| group.count as f64 * group.speed_gflops).sum();
         println!("## {name}: {} nodes, {sum:.1} GFLOP/s together", cluster.nodes());
-        for (measured, (ways, why)) in machine.measured.iter().zip(runs) {
+        for (measured, Run { ways, why }) in machine.measured.iter().zip(runs) {
             let stated = measured.peak_gflops.expect("both descriptions state it");
             let percent = |rate: f64, of: f64| 100.0 * rate / of;
             println!("{}", measured.note);

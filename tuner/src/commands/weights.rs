@@ -32,8 +32,8 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     let request = request(args, &cluster);
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
     let timeline = by_timeline(&machine, &cluster, request.nb);
-    let comparison =
-        Comparison { cluster: &cluster, request: &request, advices: &advices, timeline: timeline.as_deref() };
+    let timeline = timeline.as_ref().map(|timeline| timeline as &dyn Fn(&Advice) -> f64);
+    let comparison = Comparison { cluster: &cluster, request: &request, advices: &advices, timeline };
     let mut out = std::io::stdout().lock();
     let text = if args.json { comparison.json()? } else { comparison.table() };
     out.write_all(text.as_bytes())?;
@@ -86,12 +86,12 @@ fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
 }
 
 /// GFLOP/s by the timeline, where the description has the phases of a node.
-fn by_timeline<'a>(machine: &'a Machine, cluster: &'a Cluster, nb: usize) -> Option<Box<dyn Fn(&Advice) -> f64 + 'a>> {
+fn by_timeline(machine: &Machine, cluster: &Cluster, nb: usize) -> Option<impl Fn(&Advice) -> f64> {
     let model = OwnModel::new(machine)?;
     let groups = cluster.groups().iter().zip(&machine.nodes);
     let fastest = groups.max_by(|(a, _), (b, _)| a.speed_gflops.total_cmp(&b.speed_gflops));
     let threads = fastest.map_or(1, |(_, node)| node.cores);
-    Some(Box::new(move |advice| timeline::rate_gflops(&model, cluster, advice, nb, threads)))
+    Some(move |advice: &Advice| timeline::rate_gflops(&model, cluster, advice, nb, threads))
 }
 
 fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {
