@@ -28,7 +28,7 @@ pub fn spearman(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Ranks of the values, 0 for the smallest, ties sharing their mean.
-fn ranks(values: &[f64]) -> Vec<f64> {
+pub fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
     let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
     values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()

@@ -10,10 +10,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hpl::files::sync_folder;
-use serde::Deserialize;
 
 use crate::error::RecordError;
-use crate::record::{ROW_SCHEMA, Row};
+use crate::record::{ROW_SCHEMA, Row, Version};
 
 /// A journal open for appending.
 #[derive(Debug)]
@@ -127,11 +126,6 @@ enum Bad {
 }
 
 fn parse(line: &[u8]) -> Result<Row, Bad> {
-    /// Read first, so that a newer line is refused for its version and not for a key unknown here.
-    #[derive(Deserialize)]
-    struct Version {
-        schema_version: u64,
-    }
     let damaged = |e: serde_json::Error| Bad::Damaged(e.to_string());
     let version = serde_json::from_slice::<Version>(line).map_err(damaged)?.schema_version;
     if version > u64::from(ROW_SCHEMA) {

@@ -15,9 +15,15 @@ use crate::strategy::Prediction;
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
+mod identity;
 mod outcome;
+mod version;
+mod words;
 
+pub use identity::{Circumstances, Identity};
 pub use outcome::Outcome;
+pub(crate) use version::Version;
+pub use words::{Fidelity, SwapName};
 
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
 ///
@@ -306,96 +312,6 @@ mod weights_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Weights, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
         text.map_or(Ok(Weights::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
-    }
-}
-
-/// What surrounded a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Circumstances {
-    /// Wall-clock seconds that it took, start and end of the process included.
-    pub wall_s: f64,
-    /// Wall-clock seconds of the budget left after it.
-    pub left_s: f64,
-    /// As [`Row::steal_share`].
-    pub steal_share: Option<f64>,
-    /// As [`Row::clock_hz`].
-    pub clock_hz: Option<f64>,
-}
-
-/// Who a trial is; all that is known of it before it ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Number of the trial in its session, from 0.
-    pub trial: u64,
-    /// The trial whose candidate is measured again.
-    pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare with.
-    pub paired_with: Option<u64>,
-    /// What chose the candidate.
-    pub strategy: String,
-    /// Why, in one clause.
-    pub why: String,
-    /// Name of the engine.
-    pub engine: String,
-    /// Start in UTC, RFC 3339.
-    pub started_utc: String,
-    /// The command, quoted for a shell.
-    pub command: String,
-}
-
-impl Identity {
-    /// [`Row::strategy`] of a run of the baseline configuration.
-    pub const BASELINE: &str = "baseline";
-    /// [`Row::strategy`] of the repeats that decide between the leaders.
-    pub const RACE: &str = "race";
-    /// [`Row::strategy`] of the runs that compare best and baseline once the best is chosen.
-    pub const CONFIRM: &str = "confirm";
-    /// [`Row::strategy`] of the whole runs of leaders that windows have found.
-    pub const PROMOTE: &str = "promote";
-    /// [`Row::strategy`] of the final, verified run.
-    pub const FINAL: &str = "final";
-}
-
-/// How much of a run a trial did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fidelity {
-    /// Nothing ran; a simulated time line.
-    Timeline,
-    /// Some steps of the full-size run.
-    Window,
-    /// The whole run with its residual.
-    Full,
-}
-
-impl From<Extent> for Fidelity {
-    fn from(extent: Extent) -> Self {
-        match extent {
-            Extent::Whole => Self::Full,
-            Extent::Windows => Self::Window,
-        }
-    }
-}
-
-/// SWAP without its threshold, which has its own column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SwapName {
-    /// Binary exchange.
-    BinExch,
-    /// Spread and roll.
-    Long,
-    /// Binary exchange up to the threshold, spread and roll above.
-    Mix,
-}
-
-impl From<Swap> for SwapName {
-    fn from(swap: Swap) -> Self {
-        match swap {
-            Swap::BinExch => Self::BinExch,
-            Swap::Long => Self::Long,
-            Swap::Mix { .. } => Self::Mix,
-        }
     }
 }
 

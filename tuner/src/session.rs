@@ -11,7 +11,7 @@ use space::KernelChoice;
 
 use crate::error::RecordError;
 use crate::folder::replace_file;
-use crate::record::Row;
+use crate::record::{Row, Version};
 
 /// Version of the `session.toml` schema.
 ///
@@ -89,11 +89,6 @@ impl Session {
     /// [`RecordError::Newer`] for a schema that this program does not know, [`RecordError::Damaged`] with the
     /// offending line or key otherwise.
     pub fn load(path: &Path) -> Result<Self, RecordError> {
-        /// Read first: a newer session is refused for its version, not for a key unknown here.
-        #[derive(Deserialize)]
-        struct Version {
-            schema_version: u64,
-        }
         let text = std::fs::read_to_string(path).map_err(RecordError::read(path))?;
         let damaged = |e: toml::de::Error| RecordError::damaged(path, e);
         let found = toml::from_str::<Version>(&text).map_err(damaged)?.schema_version;

@@ -12,7 +12,7 @@ use space::Candidate;
 
 use crate::error::RecordError;
 use crate::folder::{RunFolder, replace_file};
-use crate::record::Fidelity;
+use crate::record::{Fidelity, Version};
 
 /// Version of a line of `earlier.jsonl`.
 pub const EARLIER_SCHEMA: u32 = 1;
@@ -67,12 +67,6 @@ pub fn load(folder: &RunFolder) -> Result<Vec<Earlier>, RecordError> {
         serde_json::from_str(text).map_err(damaged)
     };
     text.lines().enumerate().map(run).collect()
-}
-
-/// Read first: a newer line is refused for its version, not for a key unknown here.
-#[derive(Deserialize)]
-struct Version {
-    schema_version: u64,
 }
 
 #[cfg(test)]

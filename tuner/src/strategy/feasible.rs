@@ -4,13 +4,11 @@ use space::dims::Point;
 
 use super::Ctx;
 use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal, fit};
+use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use crate::history::Outcome;
 
-/// Distinct points that the hyperparameters are fitted to, at most.
-const FIT_POINTS: usize = 80;
 /// A run is never taken for impossible: this much probability stays.
 const LEAST: f64 = 0.01;
 /// Less likely than this, a run waits until nothing else is left to try.
@@ -48,8 +46,7 @@ impl Feasibility {
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
         let data = Data::new(labels, |_| 0.0);
         let axes = Axes::new(ctx.space.dims());
-        let hyper = fit(&axes, &beliefs, &data.thinned(FIT_POINTS));
-        Self { posterior: Posterior::new(&axes, beliefs, hyper, data), failures }
+        Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }
 
     /// What is added to the log gain of a run at each of `points`: the log of its probability to work. Late in a search

@@ -9,19 +9,19 @@
 use std::collections::BTreeMap;
 
 use space::dims::{Point, Space};
+use space::stats::ranks;
 
 use super::Prior;
 use super::around::finite;
 use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal, fit};
+use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::glance;
 use super::prior::PriorTable;
 use super::warp::Warp;
 
-/// Distinct points that the hyperparameters are fitted to, and that are conditioned on, at most.
-const FIT_POINTS: usize = 80;
+/// Distinct points that are conditioned on, at most.
 const POINTS: usize = 1000;
 /// Largest difference, on the levelled scale, between the best and the worst run of another machine.
 const SPAN: f64 = 0.2;
@@ -56,8 +56,7 @@ impl<'a> Informed<'a> {
         }
         let axes = Axes::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
-        let hyper = fit(&axes, &beliefs(), &data.thinned(FIT_POINTS));
-        let posterior = Posterior::new(&axes, beliefs(), hyper, data)?;
+        let posterior = Posterior::fitted(&axes, beliefs(), data)?;
         let corrections = glance(&posterior, space.points(), &vec![0.0; told.len()]);
         let corrected = told.iter().zip(corrections).map(|(&log, correction)| {
             let mean = scale.level(log) + correction.mean;
@@ -123,12 +122,10 @@ fn unexplained(group: &Group, told: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)>
 
 /// Equal steps from the worst to the best, over the range of the levels or [`SPAN`]; equal levels share their place.
 fn by_order(levels: &[f64]) -> Vec<f64> {
-    let below = |level: f64| levels.iter().filter(|other| **other < level).count() as f64;
-    let equal = |level: f64| levels.iter().filter(|other| **other == level).count() as f64;
     let range =
         levels.iter().copied().fold(f64::NEG_INFINITY, f64::max) - levels.iter().copied().fold(f64::INFINITY, f64::min);
     let step = range.min(SPAN) / (levels.len() as f64 - 1.0).max(1.0);
-    levels.iter().map(|&level| step * (below(level) + 0.5 * (equal(level) - 1.0))).collect()
+    ranks(levels).into_iter().map(|rank| step * rank).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use space::dims::Point;
 
 use super::expected::Expected;
 use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal, fit};
+use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Glance, glance};
@@ -20,8 +20,6 @@ use super::warp::Warp;
 use super::{Ctx, Prediction, Prior};
 use crate::history::{History, Outcome, Trial};
 
-/// Distinct points that the hyperparameters are fitted to, at most.
-const FIT_POINTS: usize = 80;
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
 const OFFSET_SD: f64 = 0.5;
 /// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
@@ -114,8 +112,7 @@ impl<'a> Surrogate<'a> {
             data.y.iter_mut().for_each(|y| *y -= level);
             let axes = Axes::new(self.ctx.space.dims());
             let beliefs = beliefs(slope_mean, slope_sd);
-            let hyper = fit(&axes, &beliefs, &data.thinned(FIT_POINTS));
-            let posterior = Posterior::new(&axes, beliefs, hyper, data)?;
+            let posterior = Posterior::fitted(&axes, beliefs, data)?;
             Some(Fitted { score: posterior.leave_one_out() + odds, centre, level, posterior })
         });
         fits.max_by(|a, b| a.score.total_cmp(&b.score))

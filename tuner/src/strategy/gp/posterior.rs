@@ -4,7 +4,7 @@ use faer::Mat;
 use space::dims::Point;
 
 use super::data::Data;
-use super::fit::{Beliefs, Hyper, covariance, signal_matrix};
+use super::fit::{Beliefs, Hyper, covariance, fit, signal_matrix};
 use super::kernel::{Axes, Table, correlation};
 use super::linalg::Factor;
 
@@ -27,10 +27,19 @@ pub(crate) struct Posterior {
     pub(crate) alpha: Vec<f64>,
 }
 
+/// Distinct points that the hyperparameters are fitted to, at most.
+const FIT_POINTS: usize = 80;
+
 /// Points predicted together: large enough for the triangular solve to run as matrix products.
 const BLOCK: usize = 256;
 
 impl Posterior {
+    /// With hyperparameters fitted to the data.
+    pub(crate) fn fitted(axes: &Axes, beliefs: Beliefs, data: Data) -> Option<Self> {
+        let hyper = fit(axes, &beliefs, &data.thinned(FIT_POINTS));
+        Self::new(axes, beliefs, hyper, data)
+    }
+
     /// `None` when the covariance cannot be factored, which takes values that are not finite.
     pub(crate) fn new(axes: &Axes, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
         let tables = hyper.tables(axes);

@@ -1,0 +1,50 @@
+//! Who a trial is, before it ends.
+
+use serde::{Deserialize, Serialize};
+
+/// What surrounded a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Circumstances {
+    /// Wall-clock seconds that it took, start and end of the process included.
+    pub wall_s: f64,
+    /// Wall-clock seconds of the budget left after it.
+    pub left_s: f64,
+    /// As [`super::Row::steal_share`].
+    pub steal_share: Option<f64>,
+    /// As [`super::Row::clock_hz`].
+    pub clock_hz: Option<f64>,
+}
+
+/// Who a trial is; all that is known of it before it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Number of the trial in its session, from 0.
+    pub trial: u64,
+    /// The trial whose candidate is measured again.
+    pub repeat_of: Option<u64>,
+    /// The trial measured just before, to compare with.
+    pub paired_with: Option<u64>,
+    /// What chose the candidate.
+    pub strategy: String,
+    /// Why, in one clause.
+    pub why: String,
+    /// Name of the engine.
+    pub engine: String,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// The command, quoted for a shell.
+    pub command: String,
+}
+
+impl Identity {
+    /// [`super::Row::strategy`] of a run of the baseline configuration.
+    pub const BASELINE: &str = "baseline";
+    /// [`super::Row::strategy`] of the repeats that decide between the leaders.
+    pub const RACE: &str = "race";
+    /// [`super::Row::strategy`] of the runs that compare best and baseline once the best is chosen.
+    pub const CONFIRM: &str = "confirm";
+    /// [`super::Row::strategy`] of the whole runs of leaders that windows have found.
+    pub const PROMOTE: &str = "promote";
+    /// [`super::Row::strategy`] of the final, verified run.
+    pub const FINAL: &str = "final";
+}
