@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::kernels::isa::Isa;
 use crate::kernels::random::{self, Jump};
 use crate::kernels::vector;
 use crate::layout::{Axis, Layout};
@@ -48,7 +49,7 @@ pub fn generate_trailing(
         if global < layout.n() {
             let column = &mut out.col_mut(local - cols.start)[above..];
             rows.fill(global, column);
-            vector::add(column, sums);
+            vector::add(Isa::detect(), column, sums);
         }
     }
 }
@@ -107,7 +108,7 @@ impl LocalRows {
     pub(crate) fn fill(&self, col: usize, out: &mut [f64]) {
         let top = self.top(col);
         for piece in &self.pieces {
-            random::fill(piece.jump.apply(top), &mut out[piece.rows.clone()]);
+            random::fill(Isa::detect(), piece.jump.apply(top), &mut out[piece.rows.clone()]);
         }
     }
 
@@ -120,14 +121,20 @@ impl LocalRows {
             let (tops, mut totals) = (cols.map(|col| self.top(col)), [0.0; random::COLUMNS]);
             for Piece { jump, rows } in &self.pieces {
                 let starts = tops.map(|top| jump.apply(top));
-                let part = random::check_columns(starts, *x, &mut r[rows.clone()], &mut s[rows.clone()]);
+                let part = random::check_columns(Isa::detect(), starts, *x, &mut r[rows.clone()], &mut s[rows.clone()]);
                 totals.iter_mut().zip(part).for_each(|(total, part)| *total += part);
             }
             sums.extend(totals);
         }
         for (&col, &x) in singles.iter().zip(x_singles) {
             let part = |Piece { jump, rows }: &Piece| {
-                random::check_column(jump.apply(self.top(col)), x, &mut r[rows.clone()], &mut s[rows.clone()])
+                random::check_column(
+                    Isa::detect(),
+                    jump.apply(self.top(col)),
+                    x,
+                    &mut r[rows.clone()],
+                    &mut s[rows.clone()],
+                )
             };
             sums.push(self.pieces.iter().map(part).sum());
         }

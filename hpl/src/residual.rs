@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::Error;
 use crate::comm::{Comm, PeerGone};
 use crate::grid::Grid;
+use crate::kernels::isa::Isa;
 use crate::kernels::vector;
 use crate::layout::Layout;
 use crate::mat::Mat;
@@ -86,7 +87,7 @@ pub(crate) fn check_ones<C: Comm>(
     let partials = team.map(parts, |cols: Range<usize>| {
         let (mut r, mut row_sums) = (vec![0.0; rows], vec![0.0; rows]);
         for j in cols {
-            vector::column_check(&a.col(j)[row..], 1.0, &mut r, &mut row_sums);
+            vector::column_check(Isa::detect(), &a.col(j)[row..], 1.0, &mut r, &mut row_sums);
         }
         (r, row_sums)
     })?;
@@ -123,7 +124,7 @@ fn partial(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, x: &
     if let Some(b) = b {
         let mut column = vec![0.0; local_rows];
         rows.fill(b, &mut column);
-        vector::add(&column, &mut r);
+        vector::add(Isa::detect(), &column, &mut r);
         b_norminf = column.iter().fold(0.0, |max, b| reduce::max(b.abs(), max));
         col_sums.push(0.0);
     }

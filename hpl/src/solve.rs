@@ -154,7 +154,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let mut x = Vec::new();
         if info == 0 {
             let clock = Instant::now();
-            x = trsv::solve(plan, 0, grid, team, local.view().as_ref())?;
+            x = trsv::solve(plan, 0, grid, self.kernels.isa(), team, local.view().as_ref())?;
             let end = lu.phases.add(plan.steps(), Phase::Trsv, clock);
             trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
         }

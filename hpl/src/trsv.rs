@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::comm::{Comm, PeerGone, Request};
 use crate::grid::{Grid, tag};
+use crate::kernels::isa::Isa;
 use crate::kernels::vector;
 use crate::mat::Mat;
 use crate::plan::Plan;
@@ -24,6 +25,8 @@ struct Trsv<'a, C> {
     /// The last block to be solved.
     first: usize,
     grid: &'a Grid<C>,
+    /// Instructions of the products.
+    isa: Isa,
     /// The factored local matrix.
     a: Mat<'a>,
     /// Local rows of this process column's partial sum of y.
@@ -39,13 +42,14 @@ pub(crate) fn solve<C: Comm>(
     plan: &Plan,
     first: usize,
     grid: &Grid<C>,
+    isa: Isa,
     team: &mut Team<'_>,
     a: Mat<'_>,
 ) -> Result<Vec<f64>, Error> {
     let cols = &plan.layout.cols;
     let n = plan.layout.n();
     let y = if cols.owner(n) == grid.col { a.col(cols.local(n)).to_vec() } else { vec![0.0; a.rows()] };
-    let mut trsv = Trsv { plan, first, grid, a, y };
+    let mut trsv = Trsv { plan, first, grid, isa, a, y };
     let mut x = vec![0.0; n];
     let mut sends = Vec::new();
     // b's process column comes before all others, as if it owned a block after the last.
@@ -128,10 +132,11 @@ impl<C: Comm> Trsv<'_, C> {
     fn subtract(&mut self, k: usize, x: &[f64], rows: Range<usize>, team: &mut Team<'_>) -> Result<(), HelperPanicked> {
         let jj = self.plan.layout.cols.local(self.plan.layout.rows.block(k).start);
         let u = self.a.sub(rows.start, jj, rows.len(), x.len());
-        let y = &mut self.y[rows];
+        let (isa, y) = (self.isa, &mut self.y[rows]);
         let share = team.share(y.len(), x.len());
         let parts = y.chunks_mut(share).enumerate().collect();
-        let product = |(part, y): (usize, &mut [f64])| vector::gemv(u.sub(part * share, 0, y.len(), x.len()), x, y);
+        let product =
+            |(part, y): (usize, &mut [f64])| vector::gemv(isa, u.sub(part * share, 0, y.len(), x.len()), x, y);
         team.map(parts, product).map(drop)
     }
 }

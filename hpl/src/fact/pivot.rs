@@ -68,7 +68,7 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
     /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
     pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
         let start = self.active(j);
-        let place = start + vector::argmax_abs(&self.tile.col(j)[start..]);
+        let place = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
         if self.shared.procs == 1 && self.shared.meeting.threads() == 1 {
             self.interchange(j, place);
         } else {
@@ -85,7 +85,7 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
         let column = &mut self.tile.col_mut(j)[below..];
         let reciprocal = pivot.recip();
         if reciprocal.is_finite() {
-            vector::scale(column, reciprocal);
+            vector::scale(self.shared.kernels.isa(), column, reciprocal);
         } else {
             column.iter_mut().for_each(|value| *value /= pivot);
         }

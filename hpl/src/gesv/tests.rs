@@ -4,10 +4,12 @@ use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
 use crate::comm::threads::{self, ThreadComm};
-use crate::kernels::Builtin;
+use crate::kernels::isa::{Isa, seen};
+use crate::kernels::{Builtin, Limited};
 use crate::layout::Layout;
 use crate::matgen;
 use crate::team::{TeamParams, with_team};
+use crate::trsv;
 
 /// What is left of the matrix and info, by rank.
 type Outcome = Vec<(Vec<f64>, usize)>;
@@ -115,6 +117,30 @@ fn not_a_number_hangs_nobody() {
         for at in [0, 37, 700, 899] {
             let whole = matrix(30, |a| a.set(at % 30, at / 30, f64::NAN));
             factor(&whole, &HplParams { nb: 4, ..HplParams::baseline(30, p, q) }, 0.4, 2);
+        }
+    }
+}
+
+/// Factorization and back substitution by one thread: what the engine does beside the products, too.
+#[test]
+fn kernels_held_to_an_instruction_set_use_no_other() {
+    let (n, whole) = (150, matrix(150, |_| {}));
+    let looking = [Looking::Left, Looking::Crout, Looking::Right];
+    let variants = looking.into_iter().flat_map(|looking| [1, 4, 40].map(|nbmin| (looking, nbmin)));
+    for (isa, (looking, nbmin)) in Isa::available().flat_map(|isa| variants.clone().map(move |variant| (isa, variant))) {
+        for l1 in [Form::Transposed, Form::NotTransposed] {
+            let params = HplParams { nb: 40, nbmin, l1, pfact: looking, rfact: looking, ..HplParams::baseline(n, 1, 1) };
+            let plan = Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth: params.depth, split: 0.0 };
+            let comm = threads::world(1, false).pop().unwrap();
+            let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Limited(isa), Trace::new(0));
+            let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });
+            let solve = |team: &mut Team<'_>| {
+                let mut a = MatMut::new(&mut data, n, n + 1, n);
+                let mut lu = Lu::new(&plan, &grid, &kernels, &params, 0, &trace);
+                lu.factor(0..plan.steps(), team, a.reborrow(), None).unwrap();
+                trsv::solve(&plan, 0, &grid, kernels.isa(), team, a.as_ref()).unwrap();
+            };
+            assert_eq!(seen::during(|| with_team(team, solve).unwrap()), [isa], "{params:?}");
         }
     }
 }

@@ -67,6 +67,8 @@ type Dtrsm = unsafe extern "C" fn(
 /// The two routines of a BLAS library.
 pub struct Blas {
     name: String,
+    /// Of the triangles, and beside the library.
+    isa: Isa,
     dgemm: Dgemm,
     dtrsm: Dtrsm,
 }
@@ -93,6 +95,7 @@ impl Blas {
         let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
         Ok(Self {
             name: format!("{} ({version})", path.display()),
+            isa: Isa::detect(),
             // SAFETY: by their names these are the BLAS routines, whose arguments have not changed in 40 years.
             dgemm: unsafe { std::mem::transmute::<*mut (), Dgemm>(dgemm) },
             // SAFETY: as above.
@@ -188,6 +191,10 @@ impl Kernels for Blas {
         self.name.clone()
     }
 
+    fn isa(&self) -> Isa {
+        self.isa
+    }
+
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
         assert!(b.cols() == c.cols() && b.rows() == a.cols());
         self.product(a, c"N", b, c);
@@ -200,7 +207,7 @@ impl Kernels for Blas {
 
     /// Small triangles by the built-in kernels, the rest by `dgemm_`: OpenBLAS's dtrsm reaches a sixth of its dgemm.
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        trsm_by(Isa::detect(), l, b, &|a, b, c| self.gemm(a, b, c));
+        trsm_by(self.isa, l, b, &|a, b, c| self.gemm(a, b, c));
     }
 
     fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
@@ -240,7 +247,75 @@ fn is_blas_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::isa::seen;
+    use super::super::selftest;
     use super::*;
+
+    /// A library in Rust, as slow as it is short.
+    unsafe extern "C" fn dgemm(
+        _: *const c_char,
+        form: *const c_char,
+        m: Int,
+        n: Int,
+        k: Int,
+        alpha: *const f64,
+        a: *const f64,
+        lda: Int,
+        b: *const f64,
+        ldb: Int,
+        _: *const f64,
+        c: *mut f64,
+        ldc: Int,
+        _: Len,
+        _: Len,
+    ) {
+        // SAFETY: called by `Blas` alone, whose views hold what is read and written here.
+        unsafe {
+            let (row, col) = if *form == b'N' as c_char { (1, *ldb) } else { (*ldb, 1) };
+            for (i, j, p) in (0..*m).flat_map(|i| (0..*n).flat_map(move |j| (0..*k).map(move |p| (i, j, p)))) {
+                let product = *a.offset((i + p * *lda) as isize) * *b.offset((p * row + j * col) as isize);
+                *c.offset((i + j * *ldc) as isize) += *alpha * product;
+            }
+        }
+    }
+
+    unsafe extern "C" fn dtrsm(
+        _: *const c_char,
+        _: *const c_char,
+        _: *const c_char,
+        _: *const c_char,
+        m: Int,
+        n: Int,
+        _: *const f64,
+        t: *const f64,
+        ldt: Int,
+        b: *mut f64,
+        ldb: Int,
+        _: Len,
+        _: Len,
+        _: Len,
+        _: Len,
+    ) {
+        // SAFETY: as above.
+        unsafe {
+            for (j, p, i) in (0..*n).flat_map(|j| (0..j).flat_map(move |p| (0..*m).map(move |i| (j, p, i)))) {
+                let product = *b.offset((i + p * *ldb) as isize) * *t.offset((p + j * *ldt) as isize);
+                *b.offset((i + j * *ldb) as isize) -= product;
+            }
+        }
+    }
+
+    /// The triangles are the built-in ones: those of each instruction set, and of no other than the one asked for.
+    #[test]
+    fn triangles_beside_a_library_are_of_its_instruction_set() {
+        for isa in Isa::available() {
+            let blas = Blas { name: "test".to_owned(), isa, dgemm, dtrsm };
+            assert_eq!(selftest::check(&blas), Ok(()), "{isa:?}");
+            let (l, mut b) = ([0.0; 100 * 100], [1.0; 100 * 9]);
+            let solve = || blas.trsm(Mat::new(&l, 100, 100, 100), MatMut::new(&mut b, 100, 9, 100));
+            assert_eq!((seen::during(solve), blas.isa()), (vec![isa], isa));
+        }
+    }
 
     #[test]
     fn blas_names() {

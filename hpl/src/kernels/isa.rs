@@ -4,9 +4,10 @@
 /// an instruction set that has it may use `mul_add`: it would be a library call.
 pub(super) const PORTABLE_FMA: bool = cfg!(target_arch = "aarch64");
 
-/// An instruction set with its own copy of the kernels.
+/// An instruction set with its own copy of the kernels. A value says that the processor has it: there are no others
+/// than those of [`Isa::available`], also outside this crate, which cannot name the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Isa {
+pub enum Isa {
     /// x86-64 with AVX-512F, DQ, VL: 32 registers of 8 doubles.
     Avx512,
     /// x86-64 with AVX2 and FMA: 16 registers of 4 doubles.
@@ -17,12 +18,12 @@ pub(super) enum Isa {
 
 impl Isa {
     /// The best one that this processor runs.
-    pub(super) fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         Self::available().next().expect("the portable one always is")
     }
 
     /// All that this processor runs, best first.
-    pub(super) fn available() -> impl Iterator<Item = Self> {
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
         [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.runs())
     }
 
@@ -51,5 +52,33 @@ impl Isa {
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
         }
+    }
+}
+
+/// Which instruction sets this thread's kernels were run for, so that a test can see that no other than its own was.
+#[cfg(test)]
+pub(crate) mod seen {
+    use std::cell::RefCell;
+
+    use super::Isa;
+
+    thread_local! {
+        static SEEN: RefCell<Vec<Isa>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// A kernel runs.
+    pub(crate) fn note(isa: Isa) {
+        SEEN.with_borrow_mut(|seen| {
+            if !seen.contains(&isa) {
+                seen.push(isa);
+            }
+        });
+    }
+
+    /// Those of the kernels that `work` runs on this thread.
+    pub(crate) fn during(work: impl FnOnce()) -> Vec<Isa> {
+        SEEN.with_borrow_mut(Vec::clear);
+        work();
+        SEEN.with_borrow_mut(std::mem::take)
     }
 }

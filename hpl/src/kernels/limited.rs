@@ -8,7 +8,7 @@ use space::engine::InstructionSet;
 
 /// The built-in kernels for one instruction set: for ranks that shall be as slow as an older processor.
 #[derive(Debug, Clone, Copy)]
-pub struct Limited(Isa);
+pub struct Limited(pub(crate) Isa);
 
 impl Limited {
     /// The kernels for `set`; `None` when this processor does not run it.
@@ -24,6 +24,10 @@ impl Limited {
 impl Kernels for Limited {
     fn name(&self) -> String {
         format!("builtin {} (held to {})", env!("CARGO_PKG_VERSION"), self.0.name())
+    }
+
+    fn isa(&self) -> Isa {
+        self.0
     }
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {

@@ -4,7 +4,7 @@ mod blas;
 mod builtin;
 mod by_rank;
 mod choose;
-mod isa;
+pub(crate) mod isa;
 mod limited;
 mod product;
 pub(crate) mod random;
@@ -15,6 +15,7 @@ pub(crate) mod stored;
 mod triangle;
 pub(crate) mod vector;
 
+use self::isa::Isa;
 pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
@@ -34,6 +35,12 @@ const SLAB_WITHOUT: usize = 1024;
 pub trait Kernels: Send + Sync {
     /// Name and version, as stored with every result.
     fn name(&self) -> String;
+
+    /// Instructions that the engine's own passes over columns and small triangles use beside these kernels: the best
+    /// of the processor, unless it is to be held to others. Generator and check use the best in any case.
+    fn isa(&self) -> Isa {
+        Isa::detect()
+    }
 
     /// C ← C − A·B with A m×k, B k×n, C m×n; any of m, n, k may be 0.
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>);
@@ -79,6 +86,10 @@ pub trait Kernels: Send + Sync {
 impl Kernels for Box<dyn Kernels> {
     fn name(&self) -> String {
         (**self).name()
+    }
+
+    fn isa(&self) -> Isa {
+        (**self).isa()
     }
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {

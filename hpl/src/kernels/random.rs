@@ -178,6 +178,7 @@ fn check<const F: bool, const W: usize>(tops: [u64; W], x: [f64; W], r: &mut [f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::isa::Isa;
 
     /// One step at a time.
     fn values(mut x: u64, len: usize) -> Vec<f64> {
@@ -188,10 +189,11 @@ mod tests {
     /// Bit for bit, whatever the processor.
     #[test]
     fn vectors_agree_with_single_steps() {
-        for len in [0, 1, 7, 8, 9, 31, 32, 33, 40, 100, 1000] {
+        let lengths = [0, 1, 7, 8, 9, 31, 32, 33, 40, 100, 1000];
+        for (isa, len) in Isa::available().flat_map(|isa| lengths.map(|len| (isa, len))) {
             for x in [0, 100, u64::MAX, 1 << 63, 0x1234_5678_9abc_def0] {
                 let (mut out, mut portable) = (vec![f64::NAN; len], vec![f64::NAN; len]);
-                fill(x, &mut out);
+                fill(isa, x, &mut out);
                 fill_body::<false>(x, &mut portable);
                 assert_eq!(out, values(x, len));
                 assert_eq!(portable, out);
@@ -201,16 +203,16 @@ mod tests {
 
     #[test]
     fn sums_agree_with_their_definition() {
-        for len in [0, 1, 8, 13, 64, 100] {
+        for (isa, len) in Isa::available().flat_map(|isa| [0, 1, 8, 13, 64, 100].map(|len| (isa, len))) {
             let (tops, x) = ([3, 1 << 40, 77, u64::MAX], [0.5, -0.25, 1.0, 0.75]);
             let columns = tops.map(|top| values(top, len));
             let (mut r, mut s) = (vec![1.0; len], vec![2.0; len]);
-            let sums = check_columns(tops, x, &mut r, &mut s);
+            let sums = check_columns(isa, tops, x, &mut r, &mut s);
             let (mut r_single, mut s_single) = (vec![1.0; len], vec![2.0; len]);
             for j in 0..COLUMNS {
                 let sum: f64 = columns[j].iter().map(|a| a.abs()).sum();
                 assert!((sums[j] - sum).abs() < 1e-12);
-                assert_eq!(check_column(tops[j], x[j], &mut r_single, &mut s_single), sums[j]);
+                assert_eq!(check_column(isa, tops[j], x[j], &mut r_single, &mut s_single), sums[j]);
             }
             // The same operations in the same order.
             assert_eq!((&r, &s), (&r_single, &s_single));

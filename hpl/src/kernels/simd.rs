@@ -202,6 +202,8 @@ macro_rules! versions {
         $(#[$doc])*
         pub(super) fn $name(isa: crate::kernels::isa::Isa, $($arg: $kind),*) {
             use crate::kernels::{isa::Isa, simd};
+            #[cfg(test)]
+            crate::kernels::isa::seen::note(isa);
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]

@@ -14,8 +14,8 @@ const LEAF: usize = 8;
 /// C ← C − A·B where only B is part of L1.
 pub(crate) fn gemm<K: Kernels>(kernels: &K, a: Mat<'_>, b: Stored<'_>, mut c: MatMut<'_>) {
     match (a.cols(), c.cols()) {
-        (1, _) => vector::ger(a.col(0), b, c),
-        (_, 1) => vector::gemv(a, &b.col(0), c.col_mut(0)),
+        (1, _) => vector::ger(kernels.isa(), a.col(0), b, c),
+        (_, 1) => vector::gemv(kernels.isa(), a, &b.col(0), c.col_mut(0)),
         _ => match b.form() {
             Form::NotTransposed => kernels.gemm(a, b.memory(), c),
             Form::Transposed => kernels.gemm_transposed(a, b.memory(), c),
@@ -57,7 +57,7 @@ pub(super) fn solve_right<K: Kernels + ?Sized>(kernels: &K, u: Mat<'_>, mut b: M
     if k <= LEAF {
         for j in 1..k {
             let (done, mut column) = b.reborrow().sub(0, 0, n, j + 1).split_cols(j);
-            vector::gemv(done.as_ref(), &u.col(j)[..j], column.col_mut(0));
+            vector::gemv(kernels.isa(), done.as_ref(), &u.col(j)[..j], column.col_mut(0));
         }
         return;
     }

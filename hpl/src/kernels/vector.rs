@@ -1,7 +1,7 @@
 //! Fused passes over a few long columns, as the panel factorization and the back substitution need them.
 //!
 //! The passes of a general GEMM over register tiles read long columns in pieces; these stream them once,
-//! unpacked. Each pass is compiled for the vector units of x86 and chosen at run time.
+//! unpacked. Each pass is compiled for the vector units of x86, and told which to use.
 
 use crate::mat::{Mat, MatMut, Stored};
 
@@ -11,11 +11,13 @@ pub(super) fn fma<const F: bool>(a: f64, b: f64, c: f64) -> f64 {
     if F { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A function in three versions: AVX-512, AVX2 with FMA, any processor.
+/// A function in three versions, AVX-512, AVX2 with FMA, any processor, behind one that takes the instruction set to use.
 macro_rules! by_processor {
     ($(#[$doc:meta])* $name:ident, $body:ident, ($($arg:ident: $kind:ty),*) $(-> $out:ty)?) => {
         $(#[$doc])*
-        pub(crate) fn $name($($arg: $kind),*) $(-> $out)? {
+        pub(crate) fn $name(isa: crate::kernels::isa::Isa, $($arg: $kind),*) $(-> $out)? {
+            #[cfg(test)]
+            crate::kernels::isa::seen::note(isa);
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
@@ -27,14 +29,16 @@ macro_rules! by_processor {
                     $body::<true>($($arg),*)
                 }
                 use crate::kernels::isa::Isa;
-                match Isa::detect() {
-                    // SAFETY: the processor has these features.
+                match isa {
+                    // SAFETY: `Isa::available` has seen the features on this processor.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Isa::Avx2 => return unsafe { avx2($($arg),*) },
                     Isa::Portable => {}
                 }
             }
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = isa;
             $body::<{ crate::kernels::isa::PORTABLE_FMA }>($($arg),*)
         }
     };
@@ -176,6 +180,7 @@ fn column_check_body<const F: bool>(a: &[f64], x: f64, r: &mut [f64], s: &mut [f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::isa::Isa;
 
     fn numbers(len: usize) -> Vec<f64> {
         (0..len).map(|i| ((i * 7919) % 101) as f64 / 50.0 - 1.0).collect()
@@ -183,41 +188,44 @@ mod tests {
 
     #[test]
     fn argmax_takes_the_first_of_the_largest() {
-        for len in [1, 2, 31, 32, 33, 100] {
+        for (isa, len) in Isa::available().flat_map(|isa| [1, 2, 31, 32, 33, 100].map(|len| (isa, len))) {
             for at in 0..len {
                 let mut x = vec![0.25; len];
                 x[at] = -3.0;
                 x[len - 1] = if at == len - 1 { -3.0 } else { 3.0 };
-                assert_eq!(argmax_abs(&x), at);
+                assert_eq!(argmax_abs(isa, &x), at);
                 x[0] = if at == 0 { x[0] } else { f64::NAN };
-                assert_eq!(argmax_abs(&x), at);
+                assert_eq!(argmax_abs(isa, &x), at);
             }
         }
-        assert_eq!(argmax_abs(&[0.0; 40]), 0);
-        assert_eq!(argmax_abs(&[f64::NAN; 40]), 0);
-        assert_eq!(argmax_abs(&[]), 0);
+        for isa in Isa::available() {
+            assert_eq!(argmax_abs(isa, &[0.0; 40]), 0);
+            assert_eq!(argmax_abs(isa, &[f64::NAN; 40]), 0);
+            assert_eq!(argmax_abs(isa, &[]), 0);
+        }
     }
 
     #[test]
     fn products_agree_with_their_definition() {
-        for (m, n) in [(0, 3), (1, 1), (5, 3), (33, 4), (64, 7), (7, 9)] {
+        let shapes = [(0, 3), (1, 1), (5, 3), (33, 4), (64, 7), (7, 9)];
+        for (isa, (m, n)) in Isa::available().flat_map(|isa| shapes.map(|shape| (isa, shape))) {
             let (a, x, y) = (numbers(m * n), numbers(m), numbers(n));
             let view = Mat::new(&a, m, n, m);
             let mut out = x.clone();
-            gemv(view, &y, &mut out);
+            gemv(isa, view, &y, &mut out);
             for i in 0..m {
                 let exact = x[i] - (0..n).map(|j| view.at(i, j) * y[j]).sum::<f64>();
                 assert!((out[i] - exact).abs() < 1e-14 * n as f64);
             }
             let mut c = a.clone();
             let row = Stored::new(Mat::new(&y, 1, n, 1), space::Form::NotTransposed);
-            ger(&x, row, MatMut::new(&mut c, m, n, m));
+            ger(isa, &x, row, MatMut::new(&mut c, m, n, m));
             for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
                 assert!((c[i + j * m] - (view.at(i, j) - x[i] * y[j])).abs() < 1e-15 * 4.0);
             }
             for j in 0..n {
                 let (mut r, mut s) = (x.clone(), x.clone());
-                let sum = column_check(view.col(j), 0.75, &mut r, &mut s);
+                let sum = column_check(isa, view.col(j), 0.75, &mut r, &mut s);
                 assert!((sum - view.col(j).iter().map(|v| v.abs()).sum::<f64>()).abs() < 1e-13);
                 for i in 0..m {
                     assert!((r[i] - (x[i] - 0.75 * view.at(i, j))).abs() < 1e-15);
@@ -225,10 +233,10 @@ mod tests {
                 }
             }
             let mut sum = x.clone();
-            add(&numbers(m), &mut sum);
+            add(isa, &numbers(m), &mut sum);
             assert!(sum.iter().zip(&x).all(|(sum, x)| *sum == 2.0 * x));
             let mut scaled = x.clone();
-            scale(&mut scaled, 0.5);
+            scale(isa, &mut scaled, 0.5);
             assert!(scaled.iter().zip(&x).all(|(s, x)| *s == 0.5 * x));
         }
     }

@@ -99,7 +99,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let Some(first) = windows.iter().map(|window| window.first).min() else { return Ok(0.0) };
         let (n, from) = (self.plan.layout.n(), self.plan.layout.rows.block(first).start);
         let start = self.start()?;
-        trsv::solve(&self.plan, first, self.grid, team, local.view().as_ref())?;
+        trsv::solve(&self.plan, first, self.grid, self.kernels.isa(), team, local.view().as_ref())?;
         let scale = n as f64 / (n - from) as f64;
         Ok(self.seconds_since(start)? * scale * scale)
     }
