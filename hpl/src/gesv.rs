@@ -20,7 +20,7 @@ use crate::panel::{self, Panel};
 use crate::phases::{Phase, Phases};
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
 use crate::recursion::Recipe;
-use crate::swap::{Exchanged, Exchanging, Hands};
+use crate::swap::{Exchanged, Exchanging, Hands, Moves};
 use crate::team::{HelperPanicked, Team};
 use crate::trace::Trace;
 use crate::update::{BETWEEN_LOOKS, Memory, Queue, Scratch, Slab, Update};
@@ -45,6 +45,8 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     sends: Vec<C::Send>,
     /// Column + 1 of the first zero pivot, else 0.
     info: usize,
+    /// Which rows the last panel moves that any has set out for.
+    moves: Option<(usize, Arc<Moves>)>,
     /// Rows of sections on their way.
     moving: Vec<Travel<Exchanging<'a, C>>>,
     /// Rows that have come and are not all at their places.
@@ -81,6 +83,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             factored: None,
             sends: Vec::new(),
             info: 0,
+            moves: None,
             moving: Vec::new(),
             moved: Vec::new(),
             scratch: Arc::default(),
@@ -160,6 +163,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         }
         self.panels.clear();
         self.moved.clear();
+        self.moves = None;
         self.sends.drain(..).try_for_each(Request::wait)?;
         Ok(())
     }

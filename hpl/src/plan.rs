@@ -20,6 +20,9 @@ use crate::layout::Layout;
 /// what the trailing matrix has before it, and vanishes first. While one section is updated, the rows of the other
 /// travel: those of the right section during the update of the left; the next panel is factored, and the rows of the
 /// left section that *it* moves travel, during the update of the right [rocHPL, section III.C].
+///
+/// **Strips**: without a split, the rows of the last section may travel strip by strip, each right before its update, so
+/// that a place is still in the cache when its new row comes.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Who owns what.
@@ -28,6 +31,8 @@ pub struct Plan {
     pub depth: usize,
     /// Share of a rank's columns in the right section; 0 for no split. Without effect at P = 1, where no rows travel.
     pub split: f64,
+    /// Columns of a strip; `None` for all at once. Without effect at P = 1 and with a split.
+    pub strip: Option<usize>,
 }
 
 /// Size and owners of one panel, as seen from one process row.
@@ -196,8 +201,12 @@ impl Plan {
         } else if late.is_empty() {
             tasks.extend(arrival);
         } else {
-            tasks.extend(self.exchange(k, Part::Rest, late.clone()));
-            tasks.push(update(k, Part::Rest, late, Part::Rest, arrival));
+            let strips = self.strips(late);
+            let beside = std::iter::once(arrival).chain(std::iter::repeat_with(Vec::new));
+            for (strip, beside) in strips.zip(beside) {
+                tasks.extend(self.exchange(k, Part::Rest, strip.clone()));
+                tasks.push(update(k, Part::Rest, strip, Part::Rest, beside));
+            }
         }
         Step { panel: self.panel(k, row), tasks }
     }
@@ -253,6 +262,13 @@ impl Plan {
         let right = ((len as f64 * (1.0 - self.split)) as usize) / nb * nb;
         let travels = self.layout.rows.procs() > 1 && self.split > 0.0;
         if travels && start < right && right < len { start..right } else { start..start }
+    }
+
+    /// The columns whose rows travel together.
+    fn strips(&self, cols: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let travels = self.layout.rows.procs() > 1;
+        let width = self.strip.filter(|_| travels).unwrap_or(cols.len()).max(1);
+        cols.clone().step_by(width).map(move |first| first..cols.end.min(first + width))
     }
 
     /// The rows of the left section, look-ahead columns included, set out for panel `k` before its step.

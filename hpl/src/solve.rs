@@ -95,7 +95,9 @@ fn as_rank<C: Comm, K: Kernels, R>(
     let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
     let layout = Layout::of(hpl, &candidate.engine.weights);
     let depth = hpl.depth.min(layout.rows.blocks());
-    let plan = Plan { layout, depth, split: candidate.engine.split.get() };
+    // More threads would have too little to share in a strip, and messages of other processes come in their own time.
+    let strip = (C::MOVES_ALONE && threads == 1).then(|| kernels.widest_slab());
+    let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = Run { candidate, comm, grid, kernels, watch, plan };
     let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {

@@ -13,7 +13,8 @@ const PROGRAM_BYTES: u64 = 6 << 20;
 /// The matrix \[A | b\], to which others add ((DEPTH + 2)·Q + P)·NB columns: each process column has up to DEPTH + 1
 /// panels and a packed copy of one, each process row a copy of U. No DEPTH has more panels than the matrix. 1 % is for
 /// what is small or rounded up. Ranks that are threads of one process share panels and rows and take less: DEPTH + 1
-/// panels (DEPTH, but at least 1, at Q = 1), Q packed ones, and 1 + (P − 1)/P of U at P > 1. With SWAP bin-exch, whose
+/// panels (DEPTH, but at least 1, at Q = 1), Q packed ones, and 1 + (P − 1)/P of U at P > 1, of which ranks of one thread
+/// need a strip at a time. With SWAP bin-exch, whose
 /// messages double from round to round, it is about 4 of U at P = 4, so that at DEPTH 0 there is nothing to spare, and
 /// P = 5 took one more than this says.
 pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> u64 {

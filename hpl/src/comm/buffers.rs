@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Msg;
 use crate::mat::Kept;
 
-/// Messages of fewer doubles get memory of their own, which costs little; kept, they would take the place of large ones.
-const KEEP_FROM: usize = 1 << 16;
+/// Messages of fewer doubles get memory of their own, which costs little.
+const KEEP_FROM: usize = 1 << 12;
 
 /// A new buffer has room for this part more than asked for: lengths of row exchanges vary.
 const ROOM: usize = 16;

@@ -2,7 +2,7 @@
 //!
 //! A message is handed over, never copied: the receiver gets the sender's `Arc`. Each rank of the world has
 //! one inbox for all its groups; a receive is *posted* there, or takes what has already arrived. A waiting
-//! rank spins for at most 20 µs when it has a core to itself, then parks.
+//! rank spins for at most half a millisecond when it has a core to itself, then parks.
 //!
 //! When a wait fails:
 //! - **Poison** ([`Comm::poison`], a message of the wrong length, a panic while a [`ThreadComm`] is alive on
@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 use self::inbox::{Inbox, Key, Slot, lock};
 use super::{Buffers, Comm, Msg, PeerGone, Request, Tag};
 
-/// How long a wait spins before it parks.
-const SPIN: Duration = Duration::from_micros(20);
+/// How long a wait spins before it parks: longer than ranks of equal speed differ within a step, for to be woken takes
+/// longer than most of these waits.
+const SPIN: Duration = Duration::from_micros(500);
 
 /// Tag of the messages of a barrier.
 const BARRIER: Tag = Tag::MAX;

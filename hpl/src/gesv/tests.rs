@@ -26,7 +26,8 @@ fn matrix(n: usize, spoil: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
 /// Factors `whole`, dealt to in-process ranks.
 fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outcome {
     let (n, p, q) = (params.n, params.p, params.q);
-    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth, split };
+    let strip = (threads == 1).then_some(10);
+    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth, split, strip };
     let one_rank = |comm: ThreadComm| {
         let grid = Grid::new(&comm, Pmap::Row, p, q).unwrap();
         let (rows, cols) = (&plan.layout.rows, &plan.layout.cols);
@@ -127,10 +128,13 @@ fn kernels_held_to_an_instruction_set_use_no_other() {
     let (n, whole) = (150, matrix(150, |_| {}));
     let looking = [Looking::Left, Looking::Crout, Looking::Right];
     let variants = looking.into_iter().flat_map(|looking| [1, 4, 40].map(|nbmin| (looking, nbmin)));
-    for (isa, (looking, nbmin)) in Isa::available().flat_map(|isa| variants.clone().map(move |variant| (isa, variant))) {
+    for (isa, (looking, nbmin)) in Isa::available().flat_map(|isa| variants.clone().map(move |variant| (isa, variant)))
+    {
         for l1 in [Form::Transposed, Form::NotTransposed] {
-            let params = HplParams { nb: 40, nbmin, l1, pfact: looking, rfact: looking, ..HplParams::baseline(n, 1, 1) };
-            let plan = Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth: params.depth, split: 0.0 };
+            let params =
+                HplParams { nb: 40, nbmin, l1, pfact: looking, rfact: looking, ..HplParams::baseline(n, 1, 1) };
+            let plan =
+                Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth: params.depth, split: 0.0, strip: None };
             let comm = threads::world(1, false).pop().unwrap();
             let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Limited(isa), Trace::new(0));
             let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });

@@ -40,7 +40,11 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
         let panel = self.panel(k)?.clone();
         let start = Instant::now();
         let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
-        let moves = Arc::new(Moves::new(rows, panel.shape().ia, panel.pivots()));
+        let moves = match self.moves.take_if(|(of, _)| *of == k) {
+            Some((_, moves)) => moves,
+            None => Arc::new(Moves::new(rows, panel.shape().ia, panel.pivots())),
+        };
+        self.moves = Some((k, Arc::clone(&moves)));
         let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
         let column = &self.grid.col_comm;
         let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };

@@ -65,7 +65,15 @@ pub(crate) fn copy(to: &mut MatMut<'_>, from: Mat<'_>, pairs: impl Iterator<Item
 const LINE: usize = 8;
 
 /// Rows whose elements are asked for ahead.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
+
+/// The row that comes `AHEAD` after that of pair `at`, and the block of columns in which it does: this one or one after.
+#[inline(always)]
+fn ahead(pairs: &[(usize, usize)], at: usize) -> (usize, usize) {
+    let next = at + AHEAD;
+    let block = usize::from(next >= pairs.len());
+    (pairs[(next - block * pairs.len()).min(pairs.len() - 1)].0, block)
+}
 
 /// Column `second` of `to` ← row `first` of `from` for each pair.
 ///
@@ -77,9 +85,10 @@ pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usiz
     for col in (0..whole).step_by(LINE) {
         let columns: [&[f64]; LINE] = std::array::from_fn(|j| from.col(col + j));
         for (at, &(row, line)) in pairs.iter().enumerate() {
-            if let Some(&(row, _)) = pairs.get(at + AHEAD) {
-                columns.iter().for_each(|column| prefetch(column.as_ptr().wrapping_add(row)));
-            }
+            let (row_ahead, block) = ahead(pairs, at);
+            columns
+                .iter()
+                .for_each(|column| prefetch(column.as_ptr().wrapping_add(row_ahead + block * LINE * from.ld())));
             let line = &mut to.col_mut(line)[col..col + LINE];
             line.iter_mut().zip(columns).for_each(|(element, column)| *element = column[row]);
         }

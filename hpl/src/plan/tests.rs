@@ -107,9 +107,9 @@ fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
 #[test]
 fn steps_cover_the_matrix_once() {
     for (n, nb, p, q) in [(1, 1, 1, 1), (7, 3, 2, 2), (9, 3, 1, 3), (64, 8, 3, 2), (5, 8, 2, 2), (40, 7, 1, 5)] {
-        for (depth, split) in [0, 1, 2, 3, 9].into_iter().flat_map(|depth| [0.0, 0.3, 0.7].map(|split| (depth, split)))
-        {
-            let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth, split };
+        let sections = [(0.0, None), (0.0, Some(3)), (0.3, Some(5)), (0.7, None)];
+        for (depth, (split, strip)) in [0, 1, 2, 3, 9].into_iter().flat_map(|depth| sections.map(|cut| (depth, cut))) {
+            let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth, split, strip };
             for (row, col) in (0..p).flat_map(|row| (0..q).map(move |col| (row, col))) {
                 check(&plan, 0..plan.steps(), row, col);
             }
@@ -122,13 +122,14 @@ proptest! {
     #[test]
     fn windows_cover_their_steps_once(
         n in 1_usize..120, nb in 1_usize..12, depth in 0_usize..5, split in 0.0_f64..1.0,
+        strip in prop::option::of(1_usize..40),
         owners in prop::collection::vec((0_usize..3, 0_usize..3), 121), first in 0_usize..120, len in 1_usize..6,
     ) {
         let table = |len: usize, pick: fn(&(usize, usize)) -> usize| {
             crate::layout::Axis::new(len, nb, 3, owners.iter().take(len.div_ceil(nb)).map(pick).collect())
         };
         let layout = Layout { rows: table(n, |o| o.0), cols: table(n + 1, |o| o.1) };
-        let plan = Plan { layout, depth, split };
+        let plan = Plan { layout, depth, split, strip };
         let first = first % plan.steps();
         for (row, col) in (0..3).flat_map(|row| (0..3).map(move |col| (row, col))) {
             check(&plan, first..plan.steps().min(first + len), row, col);
@@ -138,7 +139,7 @@ proptest! {
 
 #[test]
 fn rows_of_a_panel_sum_to_what_is_left() {
-    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0 };
+    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strip: None };
     for k in 0..plan.steps() {
         let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
         assert_eq!(panels.iter().map(|panel| panel.mp).sum::<usize>(), 29 - 4 * k);
@@ -149,7 +150,7 @@ fn rows_of_a_panel_sum_to_what_is_left() {
 /// The schedule of the split update with look-ahead, spelled out once.
 #[test]
 fn split_update_hides_the_rows_of_one_section_behind_the_other() {
-    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5 };
+    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strip: None };
     let names = |tasks: &[Task]| -> Vec<String> {
         let name = |task: &Task| match task {
             Task::Fact(panel) => format!("fact {}", panel.k),

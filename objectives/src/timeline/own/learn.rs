@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
     fn new(result: &'a RunResult) -> Self {
         let Candidate { hpl, engine } = &result.candidate;
         let layout = Layout::of(hpl, &engine.weights);
-        Self { result, plan: Plan { layout, depth: 0, split: 0.0 } }
+        Self { result, plan: Plan { layout, depth: 0, split: 0.0, strip: None } }
     }
 
     /// Times of step `k` on a rank of the grid; the substitution is the step after the last.

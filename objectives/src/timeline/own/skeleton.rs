@@ -103,7 +103,7 @@ impl Skeleton {
         let hpl = &candidate.hpl;
         let layout = Layout::of(hpl, &candidate.engine.weights);
         let depth = hpl.depth.min(layout.rows.blocks());
-        let plan = Plan { layout, depth, split: candidate.engine.split.get() };
+        let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip: None };
         let maker = Maker { plan: &plan, candidate, rates, shared };
         let chosen = chosen(&plan, exact);
         let places = (0..hpl.p).flat_map(|row| (0..hpl.q).map(move |col| (row, col)));
