@@ -16,7 +16,7 @@ pub use csr::Csr;
 pub use dense::Dense;
 
 use crate::balance::{Balance, Times};
-use crate::team::{HelperPanicked, NotStarted, Team, TeamParams, with_team};
+use crate::team::{HelperPanicked, NotStarted, Over, Team, TeamParams, with_team};
 
 /// A matrix whose rows can be multiplied apart.
 #[derive(Debug, Clone)]
@@ -182,23 +182,20 @@ pub fn share(
         let mut pair = Pair::new(matrix, slow, fast, team);
         let flops = 2.0 * matrix.entries() as f64;
         // Warm caches, pages and clocks.
-        pair.iterate(0.5)?;
+        pair.products(0.5, 1)?;
         let mut iterations = Vec::new();
         while !balance.settled() {
             let share = balance.share();
-            let times = pair.iterate(share)?;
+            let times = pair.products(share, 1)?;
             balance.observe(&times);
             iterations.push(Iteration { share, times });
         }
         let share = balance.share();
         let rates = |_| -> Result<Rates, HelperPanicked> {
-            let alone = [pair.iterate(1.0)?.slow_s, pair.iterate(0.0)?.fast_s].map(|time_s| flops / time_s);
+            let alone = [pair.alone(1.0)?, pair.alone(0.0)?].map(|time_s| flops / time_s);
             // The first of each span warms the caches, which another one's rows have filled.
-            pair.iterate(share)?;
-            let mut whole_s = 0.0;
-            for _ in 0..SPAN {
-                whole_s += pair.iterate(share)?.whole_s / f64::from(SPAN);
-            }
+            pair.products(share, 1)?;
+            let whole_s = pair.products(share, SPAN)?.whole_s;
             let at_once = pair.at_once(share, Duration::from_secs_f64(f64::from(SPAN) * whole_s))?;
             Ok(Rates { alone, at_once, shared: flops / whole_s })
         };
@@ -243,22 +240,50 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         slow.chain(fast).collect()
     }
 
-    /// y ← y + A·x with this share for the slower worker.
-    fn iterate(&mut self, share: f64) -> Result<Times, HelperPanicked> {
+    /// Seconds of y ← y + A·x by one worker, the other one's threads parked: share 1 is the slower one, 0 the faster.
+    fn alone(&mut self, share: f64) -> Result<f64, HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
         let parts = with_rows_of(&mut self.y, parts);
         let x = &self.x;
-        let start = Instant::now();
         let ends = self.team.map(parts, |(rows, path, y)| {
             let begun = Instant::now();
             matrix.multiply(rows, x, y, path);
             begun.elapsed().as_secs_f64()
         })?;
-        let whole_s = start.elapsed().as_secs_f64();
         self.products += 1.0;
-        let longest = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
-        let (slow, fast) = ends.split_at(self.slow.threads);
-        Ok(Times { slow_s: longest(slow), fast_s: longest(fast), whole_s })
+        Ok(ends.into_iter().fold(0.0, f64::max))
+    }
+
+    /// y ← y + A·x this many times, one after the other, with this share for the slower worker: means of one product.
+    ///
+    /// All threads meet before the first and after each, as an iteration needs that changes x. They stay awake meanwhile:
+    /// to wake one would take as long as a tenth of a product of a millisecond.
+    fn products(&mut self, share: f64, count: u32) -> Result<Times, HelperPanicked> {
+        let (matrix, parts) = (self.matrix, self.parts(share));
+        let meeting = self.team.meeting(parts.len());
+        let parts = with_rows_of(&mut self.y, parts);
+        let x = &self.x;
+        let times = self.team.map(parts, |(rows, path, y)| {
+            let (mut busy, mut whole) = (Duration::ZERO, Duration::ZERO);
+            let met = meeting.attend(|| {
+                meeting.wait()?;
+                let start = Instant::now();
+                for _ in 0..count {
+                    let begun = Instant::now();
+                    matrix.multiply(rows.clone(), x, y, path);
+                    busy += begun.elapsed();
+                    meeting.wait()?;
+                }
+                whole = start.elapsed();
+                Ok::<_, Over>(())
+            });
+            // Who panicked elsewhere is reported by the team.
+            met.map_or([0.0; 2], |()| [busy, whole].map(|time| time.as_secs_f64() / f64::from(count)))
+        })?;
+        self.products += f64::from(count);
+        let longest = |times: &[[f64; 2]], at: usize| times.iter().map(|time| time[at]).fold(0.0, f64::max);
+        let (slow, fast) = times.split_at(self.slow.threads);
+        Ok(Times { slow_s: longest(slow, 0), fast_s: longest(fast, 0), whole_s: longest(&times, 1) })
     }
 
     /// Flops per second of both workers, which for a time multiply their rows with this share over and over, nobody waiting
