@@ -13,7 +13,7 @@ mod exchange;
 mod rank;
 mod window;
 
-use space::HplParams;
+use space::{HplParams, Weights};
 
 use super::recursion::trsv_s;
 use super::{Platform, Profile};
@@ -36,11 +36,19 @@ const GAUSS: [(f64, f64); 3] = [(0.112_701_665, 5.0 / 18.0), (0.5, 8.0 / 18.0), 
 /// # Panics
 /// When N, NB, P or Q is 0, or the platform fails its [check](Platform::check).
 pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+    weighted_time_s(hpl, &Weights::default(), platform, profile)
+}
+
+/// The time in seconds with rows and columns dealt by `weights`, as our engine does it.
+///
+/// # Panics
+/// As [`time_s`], and when weights are there but not one per process row or column.
+pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Profile) -> f64 {
     let panels = hpl.n.div_ceil(hpl.nb);
+    let mut window = Window::new(hpl, weights, platform, profile);
     if panels < LEAST_STEPS {
-        return whole_s(hpl, platform, profile);
+        return whole(&mut window, hpl, platform);
     }
-    let mut window = Window::new(hpl, platform, profile);
     let mut mean_s = 0.0;
     for (centre, weight) in GAUSS {
         // The counted steps lie around the centre.
@@ -56,6 +64,9 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
 /// # Panics
 /// As [`time_s`].
 pub fn whole_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
-    let mut window = Window::new(hpl, platform, profile);
+    whole(&mut Window::new(hpl, &Weights::default(), platform, profile), hpl, platform)
+}
+
+fn whole(window: &mut Window<'_>, hpl: &HplParams, platform: &Platform) -> f64 {
     window.run(0..hpl.n.div_ceil(hpl.nb)).last().copied().unwrap_or_default() + trsv_s(hpl, platform)
 }

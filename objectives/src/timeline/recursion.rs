@@ -2,7 +2,8 @@
 //!
 //! A process column is taken as one: its rows meet in every row exchange. Between columns the clocks drift, as ranks
 //! do: each waits for its panel only, and for its turn on the node's link, which serves the row exchanges of
-//! the node's columns in the order in which they become ready. O(steps × Q); nothing is allocated in a step.
+//! the node's columns in the order in which they become ready. O(steps × Q); nothing is allocated in a step, but with row
+//! weights.
 //!
 //! A look-ahead deeper than 1 is computed as 1. PFACT, RFACT, NBMIN, NDIV, L1, U, EQUIL and ALIGN are in the platform's
 //! rates or not at all. Differences to \[HPL\]: DEPTH 1 forwards a panel when the row exchange has begun, between slabs of
@@ -82,6 +83,8 @@ struct Run<'a> {
     slowness: f64,
     /// Seconds per local column and k of the product, for each class of columns.
     product_s: Vec<f64>,
+    /// By how much that exceeds what its median row takes.
+    behind_s: Vec<f64>,
 }
 
 impl<'a> Run<'a> {
@@ -102,6 +105,7 @@ impl<'a> Run<'a> {
             costs,
             slowness: 1.0 + platform.spread * noise::slowest_of(hpl.p),
             product_s: vec![0.0; speeds.classes()],
+            behind_s: vec![0.0; speeds.classes()],
             speeds,
             hpl: *hpl,
             rows,
@@ -159,15 +163,19 @@ impl<'a> Run<'a> {
 
     /// Sizes of an update by panel `panel` of the columns from block `from` on.
     fn sizes(&mut self, panel: usize, from: usize) -> Sizes {
-        let rows = self.rows.trailing(panel + 1);
-        for (class, product_s) in self.product_s.iter_mut().enumerate() {
-            let product = match &self.unequal.rows {
-                None => self.speeds.product_s(class, &rows),
-                Some(dealt) => self.speeds.product_with(class, |row| dealt.left(row, panel + 1)),
+        let (rows, most) = (self.rows.trailing(panel + 1), self.most_rows(panel + 1));
+        for class in 0..self.speeds.classes() {
+            (self.product_s[class], self.behind_s[class]) = match &self.unequal.rows {
+                None => {
+                    let behind = self.slowness * self.speeds.slowest(class) - self.speeds.median(class);
+                    (self.slowness * self.speeds.product_s(class, &rows), behind * most)
+                }
+                Some(dealt) => {
+                    let [largest, median] = self.speeds.products_with(class, |row| dealt.left(row, panel + 1));
+                    (self.slowness * largest, self.slowness * largest - median)
+                }
             };
-            *product_s = self.slowness * product;
         }
-        let most = self.most_rows(panel + 1);
         Sizes {
             rows: most,
             from,

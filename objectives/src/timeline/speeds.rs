@@ -73,11 +73,13 @@ impl Speeds {
 }
 
 impl Speeds {
-    /// The same with `rows` rows of each process row.
-    pub(super) fn product_with(&self, class: usize, rows: impl Fn(usize) -> f64) -> f64 {
+    /// The same with `rows` rows of each process row: largest and median product.
+    pub(super) fn products_with(&self, class: usize, rows: impl Fn(usize) -> f64) -> [f64; 2] {
         let class = &self.classes[class];
         let speed = |row: usize| class.table.first().map_or(class.slowest, |values| values[row]);
-        (0..self.rows).map(|row| speed(row) * rows(row)).fold(0.0, f64::max)
+        let mut products: Vec<f64> = (0..self.rows).map(|row| speed(row) * rows(row)).collect();
+        products.sort_by(f64::total_cmp);
+        [products[self.rows - 1], products[self.rows / 2]]
     }
 }
 

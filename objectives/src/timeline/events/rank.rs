@@ -46,3 +46,23 @@ pub(super) struct Rank {
     /// Whether it waits for its child to take the panel.
     pub stuck: bool,
 }
+
+impl Rank {
+    /// A rank at the start.
+    pub(super) fn new(row: usize, column: usize, node: usize, speed: f64) -> Self {
+        Self {
+            row: row as u32,
+            column: column as u32,
+            node: node as u32,
+            speed,
+            step: 0,
+            stage: Stage::Start,
+            has_panel: false,
+            forwarded: 0,
+            offered: 0,
+            idle: false,
+            meets: None,
+            stuck: false,
+        }
+    }
+}

@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use hpl::bcast::Ring;
-use space::{Bcast, HplParams};
+use space::{Bcast, HplParams, Weights};
 
 use super::exchange::{Pair, binary, long, long_relieved};
 use super::rank::{Rank, Stage};
 use crate::timeline::costs::{Costs, WORD};
 use crate::timeline::placement::rank as rank_number;
 use crate::timeline::recursion::ring;
-use crate::timeline::shape::Deal;
+use crate::timeline::shape::{Deal, Unequal};
 use crate::timeline::{Platform, Profile};
 use crate::timeline::{noise, rows};
 
@@ -22,6 +22,7 @@ pub(super) struct Window<'a> {
     costs: Costs<'a>,
     rows: Deal,
     cols: Deal,
+    unequal: Unequal,
     ahead: bool,
     blocking: bool,
     /// By position from the owner: who sends the panel, and who gets it from there.
@@ -42,13 +43,13 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(hpl: &HplParams, platform: &'a Platform, profile: Profile) -> Self {
+    pub(super) fn new(hpl: &HplParams, weights: &Weights, platform: &'a Platform, profile: Profile) -> Self {
         assert!(hpl.n > 0 && hpl.nb > 0 && hpl.p > 0 && hpl.q > 0, "N, NB, P and Q are at least 1");
         platform.check().expect("a platform that can be computed with");
         let (p, q) = (hpl.p, hpl.q);
         let ranks = (0..q).flat_map(|column| (0..p).map(move |row| (row, column))).map(|(row, column)| {
             let number = rank_number(hpl, row, column);
-            new_rank(row, column, platform.node(number), platform.rank_s(number))
+            Rank::new(row, column, platform.node(number), platform.rank_s(number))
         });
         let tree = |ring: Ring| {
             let parents = (0..q).map(|at| ring.parent(at, q).unwrap_or_default()).collect();
@@ -62,6 +63,7 @@ impl<'a> Window<'a> {
             costs: Costs::new(hpl, platform),
             rows: Deal { n: hpl.n, nb: hpl.nb, procs: p },
             cols: Deal { n: hpl.n + 1, nb: hpl.nb, procs: q },
+            unequal: Unequal::new(hpl, weights),
             ahead: profile.depth(hpl.depth, q) > 0,
             blocking: profile.forwards_block(),
             lbcast: if ring.is_some() { Vec::new() } else { (0..q).map(|me| long_bcast(me, q)).collect() },
@@ -83,7 +85,7 @@ impl<'a> Window<'a> {
         self.links.fill([0.0; 2]);
         self.gathered.fill(0);
         for rank in &mut self.ranks {
-            *rank = new_rank(rank.row as usize, rank.column as usize, rank.node as usize, rank.speed);
+            *rank = Rank::new(rank.row as usize, rank.column as usize, rank.node as usize, rank.speed);
             rank.step = steps.start as u32;
         }
         self.steps = steps;
@@ -106,7 +108,14 @@ impl<'a> Window<'a> {
     }
 
     fn owner(&self, r: usize) -> usize {
-        self.ranks[r].step as usize % self.hpl.q
+        let step = self.ranks[r].step as usize;
+        self.unequal.cols.as_ref().map_or(step % self.hpl.q, |dealt| dealt.owner(step))
+    }
+
+    /// Rows of process row `row` from block `block` on.
+    fn rows_from(&self, row: u32, block: usize) -> f64 {
+        let equal = || self.rows.trailing(block).of(row as usize, self.hpl.p);
+        self.unequal.rows.as_ref().map_or_else(equal, |dealt| dealt.left(row as usize, block))
     }
 
     fn position(&self, r: usize) -> usize {
@@ -171,12 +180,16 @@ impl<'a> Window<'a> {
         let rank = &self.ranks[r];
         match rank.stage {
             Stage::EarlyRows(_) | Stage::EarlyUpdate => self.cols.len(rank.step as usize) as f64,
-            _ => self.cols.trailing(rank.step as usize + 1).of(rank.column as usize, self.hpl.q),
+            _ => {
+                let (column, block) = (rank.column as usize, rank.step as usize + 1);
+                let equal = || self.cols.trailing(block).of(column, self.hpl.q);
+                self.unequal.cols.as_ref().map_or_else(equal, |dealt| dealt.left(column, block))
+            }
         }
     }
 
     fn trailing_rows(&self, r: usize) -> f64 {
-        self.rows.trailing(self.applied(r) + 1).of(self.ranks[r].row as usize, self.hpl.p)
+        self.rows_from(self.ranks[r].row, self.applied(r) + 1)
     }
 
     fn u_bytes(&self, r: usize) -> f64 {
@@ -200,7 +213,8 @@ impl<'a> Window<'a> {
             return self.compute(r, now, self.copy_s(r) / 2.0, stage(1));
         }
         let (p, kind) = (self.hpl.p, usize::from(rows::long(self.hpl.swap, n)));
-        let root = self.applied(r) % p;
+        let applied = self.applied(r);
+        let root = self.unequal.rows.as_ref().map_or(applied % p, |dealt| dealt.owner(applied));
         let distance = (self.ranks[r].row as usize + p - root) % p;
         let Some(&pair) = self.exchange[kind][distance].get(at as usize - 1) else {
             return if early {
@@ -280,7 +294,9 @@ impl<'a> Window<'a> {
         self.gathered[column] += 1;
         if self.gathered[column] == p {
             self.gathered[column] = 0;
-            let rows = self.rows.trailing(self.ranks[r].step as usize).most();
+            let step = self.ranks[r].step as usize;
+            let equal = || self.rows.trailing(step).most();
+            let rows = self.unequal.rows.as_ref().map_or_else(equal, |dealt| dealt.most(step));
             let end = now + self.costs.fact_s(rows);
             (0..p).for_each(|row| self.at(self.place(row, column), end));
         }
@@ -326,7 +342,7 @@ impl<'a> Window<'a> {
     /// Bytes of the panel of its step that rank `r` receives.
     fn panel_bytes(&self, r: usize) -> f64 {
         let Rank { row, step, .. } = self.ranks[r];
-        self.costs.message_bytes(self.rows.trailing(step as usize).of(row as usize, self.hpl.p))
+        self.costs.message_bytes(self.rows_from(row, step as usize))
     }
 
     fn lbcast(&mut self, r: usize, at: u32, now: f64) -> bool {
@@ -376,21 +392,4 @@ impl<'a> Window<'a> {
 /// Whether a rank looks for the panel in this stage.
 fn listens(stage: Stage) -> bool {
     matches!(stage, Stage::Lbcast(_) | Stage::Rows(_) | Stage::Place | Stage::Update(_) | Stage::End)
-}
-
-fn new_rank(row: usize, column: usize, node: usize, speed: f64) -> Rank {
-    Rank {
-        row: row as u32,
-        column: column as u32,
-        node: node as u32,
-        speed,
-        step: 0,
-        stage: Stage::Start,
-        has_panel: false,
-        forwarded: 0,
-        offered: 0,
-        idle: false,
-        meets: None,
-        stuck: false,
-    }
 }

@@ -202,8 +202,7 @@ impl Run<'_> {
         if !self.blocking || self.hpl.p == 1 || !long(self.hpl.swap, n) {
             return 0.0;
         }
-        let class = self.speeds.class(column);
-        (self.slowness * self.speeds.slowest(class) - self.speeds.median(class)) * sizes.rows * n * sizes.k
+        self.behind_s[self.speeds.class(column)] * n * sizes.k
     }
 
     /// Update of a whole column by one call.
