@@ -11,8 +11,8 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use space::KernelChoice;
 use space::domain::DomainSpec;
+use space::{KernelChoice, Unequal};
 
 /// The host as this process sees it, at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,7 @@ impl HostFacts {
             kernels: KernelChoice::Builtin,
             ranks: None,
             threads: None,
+            unequal: Unequal::default(),
         }
     }
 }

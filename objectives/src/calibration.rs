@@ -164,7 +164,7 @@ pub fn calibrate(
     let overlapping = runs.results.into_iter().filter(|run| run.candidate.hpl.depth > 0);
     let overlapping: Vec<Observed> =
         overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
-    let machine = refined(&machine, &overlapping);
+    let machine = refined(&machine, &overlapping, &[]);
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }
 

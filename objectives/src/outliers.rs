@@ -3,7 +3,7 @@
 use space::stats::{Summary, summary};
 
 /// A rate this near to the typical one, as a share of it, does not stand out.
-pub const LEAST: f64 = 0.02;
+pub const LEAST: f64 = space::unequal::ALIKE;
 
 /// One that stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -158,6 +158,13 @@ impl Predictor {
         })
     }
 
+    /// The predictor of ranks of unequal speed, each slower by its factor than those that were calibrated; none where they
+    /// are alike. Without phases it stays blind to speeds and weights.
+    #[must_use]
+    pub fn slowed(self, slowness: Vec<f64>) -> Self {
+        Self { own: self.own.map(|own| own.slowed(slowness)), ..self }
+    }
+
     /// Predicted time of factorization and backward substitution, in seconds; what HPL times.
     pub fn time_s(&self, c: &Candidate) -> f64 {
         if let Some(own) = &self.own {

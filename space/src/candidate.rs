@@ -61,7 +61,7 @@ pub(crate) fn canonical_split(hpl: &HplParams, split: Share, weights: &Weights) 
 }
 
 /// Equal speeds are none.
-fn canonical_weights(weights: &Weights) -> Weights {
+pub(crate) fn canonical_weights(weights: &Weights) -> Weights {
     let unequal = |speeds: &[Share]| {
         let equal = speeds.windows(2).all(|pair| pair[0] == pair[1]);
         if equal { Vec::new() } else { speeds.to_vec() }

@@ -7,16 +7,18 @@
 mod foreign;
 mod limits;
 mod values;
+mod weighted;
 
 pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
 pub use self::limits::{LimitError, Limits};
 use self::values::{DETAILS, SWAP, Values, up_to};
+pub use self::weighted::WeightedDomain;
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate};
 use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::rules::{MAX_THREADS, RuleError};
-use crate::{Candidate, EngineParams, HplParams, KernelChoice, Share, Weights};
+use crate::{Candidate, EngineParams, HplParams, KernelChoice, Share, Unequal, Weights};
 
 /// What a domain is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct DomainSpec {
     pub ranks: Option<usize>,
     /// Threads of each rank of all candidates; `None` for the cores over the ranks.
     pub threads: Option<usize>,
+    /// What distinguishes the ranks; `ranks` is their number where something does.
+    pub unequal: Unequal,
 }
 
 /// Why there is no candidate.
@@ -48,6 +52,23 @@ pub enum DomainError {
         /// Cores there are.
         cores: usize,
     },
+    /// What is known of single ranks is not of all ranks of every candidate.
+    #[error("speeds or kernels of {found} ranks for {ranks} ranks; give those of each rank, or fix the ranks")]
+    Unequal {
+        /// Ranks that are spoken of.
+        found: usize,
+        /// Ranks of the candidates.
+        ranks: String,
+    },
+    /// A rank that can do nothing.
+    #[error("rank {rank} has speed 0; leave it out, or give it a speed")]
+    Idle {
+        /// The rank.
+        rank: usize,
+    },
+    /// Ranks whose weights need no search.
+    #[error("the speeds of the ranks differ by less than 2 %; search without weights")]
+    Alike,
     /// Nothing fits the memory.
     #[error("N={n} needs {needed_bytes} bytes, {memory_bytes} are usable; lower N to at most {largest_n}")]
     Memory {
@@ -132,9 +153,14 @@ impl HplDomain {
     /// # Errors
     /// [`DomainError`] naming the rule or the limit that leaves no candidate.
     pub fn within(spec: &DomainSpec, limits: &Limits) -> Result<Self, DomainError> {
+        Self::with_at_most(spec, limits, MAX_POINTS)
+    }
+
+    /// The same with at most `most` points, unless the coarsest values make more.
+    fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
         let splits = splits(spec)?;
         default_candidate(spec).check()?;
-        let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { MAX_POINTS };
+        let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
         for (index, detail) in DETAILS.iter().enumerate() {
             let values = limits.apply(Values {
                 splits: splits.clone(),
@@ -301,7 +327,8 @@ pub fn default_candidate(spec: &DomainSpec) -> Candidate {
 }
 
 fn engine(spec: &DomainSpec, threads: usize, split: Share) -> EngineParams {
-    EngineParams { threads, kernels: spec.kernels.clone(), split, ..EngineParams::default() }
+    let (kernels, rank_kernels) = (spec.kernels.clone(), spec.unequal.kernels.clone());
+    EngineParams { threads, kernels, rank_kernels, split, ..EngineParams::default() }
 }
 
 /// One of [`SPLIT`].
@@ -320,6 +347,12 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
     }
     if cores > MAX_THREADS {
         return Err(RuleError::TooManyThreads { p: 1, q: cores, threads: 1 }.into());
+    }
+    let Unequal { speeds, kernels } = &spec.unequal;
+    let counts = [speeds.len(), kernels.len()];
+    if let Some(&found) = counts.iter().find(|&&count| count > 0 && Some(count) != spec.ranks) {
+        let ranks = spec.ranks.map_or("any number of".to_owned(), |ranks| ranks.to_string());
+        return Err(DomainError::Unequal { found, ranks });
     }
     let splits = match (spec.ranks, spec.threads) {
         (None, None) => divisors(cores).into_iter().map(|ranks| (ranks, cores / ranks)).collect(),

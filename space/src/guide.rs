@@ -59,7 +59,17 @@ pub const GUIDELINES: [Guideline; 11] = {
     ]
 };
 
+/// The guideline of the dimensions that only ranks of unequal speed have.
+pub const WEIGHTS: Guideline = Guideline {
+    dim: "weights",
+    why: "speed of the slower ranks as part of the fastest: the measured one, some around it, and equal weights",
+    source: "rule: only where ranks differ by more than 2 %",
+};
+
 /// The guideline of a dimension, `None` for one that the HPL space does not have.
 pub fn guideline(dim: &str) -> Option<&'static Guideline> {
+    if dim.starts_with(WEIGHTS.dim) {
+        return Some(&WEIGHTS);
+    }
     GUIDELINES.iter().find(|guideline| guideline.dim == dim)
 }

@@ -10,6 +10,7 @@
 pub mod candidate;
 mod candidates;
 pub mod dat;
+mod deal;
 pub mod dims;
 pub mod domain;
 pub mod draw;
@@ -25,13 +26,16 @@ pub mod result;
 pub mod rules;
 pub mod share;
 pub mod stats;
+pub mod unequal;
 pub mod weights_file;
 pub mod windows;
 
 pub use candidate::Candidate;
 pub use candidates::Candidates;
+pub use deal::deal;
 pub use engine::{EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
 pub use share::{Share, Weights};
+pub use unequal::Unequal;
 pub use windows::WindowsResult;

@@ -94,3 +94,16 @@ impl Weights {
         self.rows.is_empty() && self.columns.is_empty()
     }
 }
+
+/// `equal`, `columns 1:0.352`, `rows 1:0.5 columns 1:0.352`.
+impl std::fmt::Display for Weights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let axis = |name: &str, shares: &[Share]| {
+            let shares: Vec<String> = shares.iter().map(Share::to_string).collect();
+            (!shares.is_empty()).then(|| format!("{name} {}", shares.join(":")))
+        };
+        let axes = [axis("rows", &self.rows), axis("columns", &self.columns)].into_iter().flatten();
+        let text = axes.collect::<Vec<_>>().join(" ");
+        f.write_str(if text.is_empty() { "equal" } else { &text })
+    }
+}

@@ -110,6 +110,14 @@ pub struct TuneArgs {
     /// TOML that narrows, fixes or widens what is searched; see hpl-tune space
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
     pub space: Option<PathBuf>,
+    /// Ranks of unequal speed: search the weights, too, around those of this file, as `hpl-tune weights --out` writes them
+    ///
+    /// Without it a machine.toml of `hpl-tune survey` whose ranks differ by more than 2 % does the same.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
+    pub weights: Option<PathBuf>,
+    /// TOML with rank_kernels, the kernels of each rank where they differ, and with [weights] in place of --weights
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
+    pub engine_params: Option<PathBuf>,
     /// Start from earlier runs: run folders, journal.jsonl or trials.parquet files, HPL.out files, of this or other machines
     ///
     /// They only say what to try first: of this machine the differences between runs count, of others their order, and

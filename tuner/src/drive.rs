@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use objectives::foreign::{Progress as Trace, ratio};
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
-use space::{Candidate, Candidates};
+use space::{Candidate, Candidates, Share};
 
 use crate::budget::{Budget, CLOSING_S};
 use crate::cost::CostEstimate;
@@ -290,7 +290,13 @@ impl Rival {
 fn short(candidate: &Candidate) -> String {
     use space::params::Coded;
     let (h, e) = (&candidate.hpl, &candidate.engine);
-    let extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
+    let mut extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
+    if e.split != Share::ZERO {
+        extra += &format!(" split {}", e.split);
+    }
+    if !e.weights.is_empty() {
+        extra += &format!(" weights {}", e.weights);
+    }
     format!(
         "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}{extra}",
         h.n,

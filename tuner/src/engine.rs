@@ -6,7 +6,9 @@ use objectives::foreign::{Foreign, LAUNCHERS, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
-use space::domain::{DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, default_candidate};
+use space::domain::{
+    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, WeightedDomain, default_candidate,
+};
 use space::machine::Machine;
 
 use crate::error::RecordError;
@@ -117,6 +119,9 @@ impl Engine {
         limits: &Limits,
     ) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
         match self {
+            Self::Ours if spec.unequal.differs() => {
+                Ok((Box::new(WeightedDomain::within(spec, limits)?), default_candidate(spec)))
+            }
             Self::Ours => Ok((Box::new(HplDomain::within(spec, limits)?), default_candidate(spec))),
             Self::Foreign(foreign) => {
                 let domain = ForeignDomain::new(spec, &obeyed(foreign.profile()))?;

@@ -123,9 +123,9 @@ fn limit(row: &Row, rows: &[&Row]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use space::KernelChoice;
     use space::dims::Space;
     use space::domain::{DomainSpec, HplDomain, default_candidate};
+    use space::{KernelChoice, Unequal};
 
     use super::*;
     use crate::record::arbitrary::{row, row_of, windows};
@@ -169,6 +169,7 @@ mod tests {
             kernels: KernelChoice::Builtin,
             ranks: None,
             threads: None,
+            unequal: Unequal::default(),
         };
         let domain = HplDomain::new(&spec).unwrap();
         let candidate = default_candidate(&spec);

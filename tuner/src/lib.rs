@@ -36,4 +36,5 @@ pub mod session;
 pub mod session_model;
 pub mod store;
 pub mod strategy;
+pub mod unequal;
 pub mod vitals;

@@ -21,3 +21,14 @@ pub fn load(name: &str) -> anyhow::Result<Machine> {
     })?;
     Machine::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }
+
+/// A machine.toml, checked, and its text.
+///
+/// # Errors
+/// A file that cannot be read, or is no description.
+pub(crate) fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
+    let machine = Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok((machine, text))
+}

@@ -74,6 +74,7 @@ impl Table for Row {
         ("threads", UInt),
         ("huge_pages", Bool),
         ("kernels", Text),
+        ("rank_kernels", Text),
         ("split", Float),
         ("weights", Text),
         ("extra", Text),
@@ -106,6 +107,7 @@ impl Table for Row {
         ("estimated_sd", 3),
         ("steal_share", 3),
         ("clock_hz", 3),
+        ("rank_kernels", 4),
     ];
 }
 

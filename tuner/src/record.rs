@@ -28,8 +28,8 @@ pub use words::{Fidelity, SwapName};
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
 ///
 /// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
-/// older rows are read as without them.
-pub const ROW_SCHEMA: u32 = 3;
+/// version 4 `rank_kernels`; older rows are read as without them.
+pub const ROW_SCHEMA: u32 = 4;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,11 +94,14 @@ pub struct Row {
     pub huge_pages: bool,
     /// Kernels: `builtin` or the path of a BLAS.
     pub kernels: KernelChoice,
+    /// Kernels of each rank as JSON text where they differ; null where all have the above.
+    #[serde(default, with = "text")]
+    pub rank_kernels: Vec<KernelChoice>,
     /// Part of the local columns in the right section of the split update; 0 is no split.
     #[serde(default)]
     pub split: Share,
     /// Relative speeds of process rows and columns as JSON text; null when they are equal.
-    #[serde(default, with = "weights_text")]
+    #[serde(default, with = "text")]
     pub weights: Weights,
     /// Dimensions that only this engine has, as a JSON object.
     pub extra: Option<String>,
@@ -208,6 +211,7 @@ impl Row {
             threads: engine.threads,
             huge_pages: engine.huge_pages,
             kernels: engine.kernels.clone(),
+            rank_kernels: engine.rank_kernels.clone(),
             split: engine.split,
             weights: engine.weights.clone(),
             // A map of texts to texts always has a JSON text.
@@ -270,10 +274,10 @@ impl Row {
                 threads: self.threads,
                 huge_pages: self.huge_pages,
                 kernels: self.kernels.clone(),
+                rank_kernels: self.rank_kernels.clone(),
                 split: self.split,
                 weights: self.weights.clone(),
                 extra: self.extra(),
-                ..EngineParams::default()
             },
         }
     }
@@ -299,19 +303,27 @@ impl Row {
     }
 }
 
-/// Weights in one cell of a flat row.
-mod weights_text {
+/// A value as JSON text in one cell of a flat row, null for the usual one.
+mod text {
+    use serde::de::DeserializeOwned;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
-    use space::Weights;
 
-    pub(super) fn serialize<S: Serializer>(weights: &Weights, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = (!weights.is_empty()).then(|| serde_json::to_string(weights)).transpose();
+    pub(super) fn serialize<T, S>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: Serialize + Default + PartialEq,
+        S: Serializer,
+    {
+        let text = (*value != T::default()).then(|| serde_json::to_string(value)).transpose();
         text.map_err(ser::Error::custom)?.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Weights, D::Error> {
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: DeserializeOwned + Default,
+        D: Deserializer<'de>,
+    {
         let text = Option::<String>::deserialize(deserializer)?;
-        text.map_or(Ok(Weights::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
+        text.map_or(Ok(T::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
-use space::KernelChoice;
+use space::{KernelChoice, Unequal};
 
 use crate::error::RecordError;
 use crate::folder::replace_file;
@@ -15,8 +15,9 @@ use crate::record::{Row, Version};
 
 /// Version of the `session.toml` schema.
 ///
-/// Version 2 added `engine` and `search_by`; sessions of version 1 are read as ours by whole runs.
-pub const SESSION_SCHEMA: u32 = 2;
+/// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
+/// that are alike.
+pub const SESSION_SCHEMA: u32 = 3;
 
 /// A session, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +68,9 @@ pub struct Session {
     pub n_memory: Option<usize>,
     /// Whether the budget, rather than memory or the user, limits N.
     pub n_limited_by_budget: bool,
+    /// What distinguishes the ranks.
+    #[serde(default, skip_serializing_if = "Unequal::is_empty")]
+    pub unequal: Unequal,
 }
 
 fn ours() -> String {
@@ -119,6 +123,8 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
+    use space::Share;
+
     use super::*;
     use crate::record::arbitrary::row;
 
@@ -131,8 +137,9 @@ mod tests {
     fn a_session_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.toml");
-        for n in [None, Some(8000)] {
-            let saved = Session { n, ..session() };
+        let unequal = Unequal { speeds: vec![Share::new(0.3).unwrap(); 2], kernels: vec![KernelChoice::Builtin; 2] };
+        for (n, unequal) in [(None, Unequal::default()), (Some(8000), unequal)] {
+            let saved = Session { n, unequal, ..session() };
             saved.save(&path).unwrap();
             assert_eq!(Session::load(&path).unwrap(), saved);
         }
@@ -146,7 +153,7 @@ mod tests {
         let good = std::fs::read_to_string(&path).unwrap();
         for (bad, expected) in [
             (good.replace("budget_s", "budgie_s"), "budgie_s"),
-            (good.replace("schema_version = 2", "schema_version = 7"), "newer"),
+            (good.replace("schema_version = 3", "schema_version = 7"), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
         ] {
@@ -163,7 +170,7 @@ mod tests {
         session().save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
-        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 2", "schema_version = 1");
+        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 3", "schema_version = 1");
         std::fs::write(&path, old).unwrap();
         assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
     }

@@ -64,7 +64,9 @@ impl<'a> SessionModel<'a> {
         if observed.is_empty() {
             return;
         }
-        if let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed)) {
+        let slowness = self.domain.spec().unequal.slowness();
+        if let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, &slowness)) {
+            let predictor = predictor.slowed(slowness);
             (self.prior, self.informed) = word(self.domain, &predictor, &self.earlier);
             self.predictor = predictor;
         }
@@ -87,10 +89,10 @@ fn word<'a>(domain: &'a dyn Candidates, predictor: &Predictor, earlier: &[Group]
 mod tests {
     use objectives::timeline::Step;
     use objectives::timeline::own::OwnModel;
-    use space::KernelChoice;
     use space::domain::{DomainSpec, HplDomain, default_candidate};
     use space::flops::rate_gflops;
     use space::machine::{EnginePhase, Node, PhaseRate, Rate, RateKernel};
+    use space::{KernelChoice, Unequal};
 
     use super::*;
     use crate::record::arbitrary::row_of;
@@ -131,7 +133,15 @@ mod tests {
     #[test]
     fn slow_runs_make_the_model_slower_at_powers_of_two() {
         let kernels = KernelChoice::Builtin;
-        let spec = DomainSpec { n: 500, cores: 2, memory_bytes: 8 << 30, kernels, ranks: Some(1), threads: None };
+        let spec = DomainSpec {
+            n: 500,
+            cores: 2,
+            memory_bytes: 8 << 30,
+            kernels,
+            ranks: Some(1),
+            threads: None,
+            unequal: Unequal::default(),
+        };
         let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());
         let mut model = SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Vec::new());
         let candidate = default_candidate(&spec);

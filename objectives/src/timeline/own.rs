@@ -45,6 +45,8 @@ pub struct OwnModel {
     cores: usize,
     /// Ranks on a node, and the link between nodes.
     node: (usize, Link),
+    /// How many times as long each rank computes as those that were measured; none where they are alike.
+    slowness: Vec<f64>,
     skeletons: Mutex<HashMap<Candidate, Arc<Skeleton>>>,
     panels: Mutex<HashMap<(Recipe, usize), Arc<PanelWork>>>,
 }
@@ -63,9 +65,17 @@ impl OwnModel {
             book: RateBook::new(machine)?,
             cores,
             node: (per_node, link),
+            slowness: Vec::new(),
             skeletons: Mutex::default(),
             panels: Mutex::default(),
         })
+    }
+
+    /// The model of ranks of unequal speed, by process row, then column: each takes its factor times as long for all that it
+    /// computes as the ranks whose phases were measured. Runs of another number of ranks are predicted as on equal ones.
+    #[must_use]
+    pub fn slowed(self, slowness: Vec<f64>) -> Self {
+        Self { slowness, skeletons: Mutex::default(), ..self }
     }
 
     /// Predicted time of factorization and back substitution, in seconds. Long runs are thinned: see the tests for
@@ -89,14 +99,15 @@ impl OwnModel {
         self.run(candidate, &skeleton).total_s
     }
 
-    /// The same of ranks of unequal speed, by process row, then column: each takes its factor times as long for all that
-    /// it computes as the ranks whose phases were measured.
+    /// The same of ranks of unequal speed, as [`slowed`](Self::slowed) knows them, for one prediction.
     ///
     /// # Panics
     /// When there is not one factor per rank.
     pub fn unequal_time_s(&self, candidate: &Candidate, slowness: &[f64]) -> f64 {
         assert_eq!(slowness.len(), candidate.hpl.ranks(), "a factor per rank");
-        self.run(candidate, &self.skeleton(candidate, false).slowed(slowness)).total_s
+        let rates = self.book.of(candidate.engine.threads);
+        let skeleton = Skeleton::new(candidate, rates, self.shared(candidate), false);
+        self.run(candidate, &skeleton.slowed(slowness)).total_s
     }
 
     /// The predicted run with the phases of every step.
@@ -136,7 +147,9 @@ impl OwnModel {
 
     fn skeleton(&self, candidate: &Candidate, exact: bool) -> Skeleton {
         let rates = self.book.of(candidate.engine.threads);
-        Skeleton::new(candidate, rates, self.shared(candidate), exact)
+        let skeleton = Skeleton::new(candidate, rates, self.shared(candidate), exact);
+        let known = self.slowness.len() == candidate.hpl.ranks();
+        if known { skeleton.slowed(&self.slowness) } else { skeleton }
     }
 
     fn panel(&self, recipe: Recipe, jb: usize) -> Arc<PanelWork> {

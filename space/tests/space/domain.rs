@@ -11,10 +11,18 @@ use space::domain::{
     DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest,
 };
 use space::draw;
-use space::{Candidates, KernelChoice};
+use space::{Candidates, KernelChoice, Unequal};
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
-    DomainSpec { n, cores, memory_bytes: 1 << 40, kernels: KernelChoice::Builtin, ranks: None, threads: None }
+    DomainSpec {
+        n,
+        cores,
+        memory_bytes: 1 << 40,
+        kernels: KernelChoice::Builtin,
+        ranks: None,
+        threads: None,
+        unequal: Unequal::default(),
+    }
 }
 
 /// A few domains that tests share.

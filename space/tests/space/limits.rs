@@ -5,10 +5,18 @@ use std::collections::BTreeSet;
 use space::dims::Space;
 use space::domain::{DomainSpec, HplDomain, Limits};
 use space::guide::GUIDELINES;
-use space::{Bcast, Candidate, KernelChoice};
+use space::{Bcast, Candidate, KernelChoice, Unequal};
 
 fn spec(cores: usize) -> DomainSpec {
-    DomainSpec { n: 4000, cores, memory_bytes: 1 << 33, kernels: KernelChoice::Builtin, ranks: None, threads: None }
+    DomainSpec {
+        n: 4000,
+        cores,
+        memory_bytes: 1 << 33,
+        kernels: KernelChoice::Builtin,
+        ranks: None,
+        threads: None,
+        unequal: Unequal::default(),
+    }
 }
 
 fn within(cores: usize, limits: &str) -> Result<HplDomain, String> {

@@ -10,4 +10,5 @@ mod mutate;
 mod out;
 mod result;
 mod strategies;
+mod weighted;
 mod weights_file;

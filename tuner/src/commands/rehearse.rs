@@ -4,15 +4,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use objectives::real::Job;
-use space::KernelChoice;
 use space::domain::{DomainSpec, squarest};
+use space::{KernelChoice, Unequal};
 
 use crate::cli::TuneArgs;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::RunFolder;
-use crate::sbatch;
+use crate::machines::read_machine;
+use crate::{sbatch, unequal};
 
 /// Order of a dry run whose user names none: what a session takes depends on its calibration.
 const EXAMPLE_N: usize = 10_000;
@@ -29,6 +30,11 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let facts = hpl::host::facts();
     let here = facts.cores_allowed.len();
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1)) as usize;
+    let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let unequal = match engine {
+        Engine::Ours => unequal::of(args, machine.as_ref(), here)?,
+        Engine::Foreign(_) => Unequal::default(),
+    };
     let spec = DomainSpec {
         n: args.n.map_or(EXAMPLE_N, |n| n as usize),
         // Another engine's launcher may reach more nodes than this one.
@@ -38,8 +44,9 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
             KernelChoice::Auto => KernelChoice::Builtin,
             named => named.clone(),
         },
-        ranks: args.ranks.map(|r| r as usize),
+        ranks: args.ranks.map(|r| r as usize).or(unequal.ranks()),
         threads: args.threads.map(|t| t as usize),
+        unequal,
     };
     let (domain, usual) = engine.domain(&spec).map_err(bad_input)?;
     let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));

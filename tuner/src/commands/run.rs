@@ -10,7 +10,7 @@ use hpl::program::{
 use hpl::windows::Windows;
 use space::dat::HplDat;
 use space::weights_file::WeightsFile;
-use space::{Candidate, EngineParams, KernelChoice, RunResult};
+use space::{Candidate, EngineParams, KernelChoice, RunResult, Weights};
 
 use crate::cli::RunArgs;
 use crate::error::RecordError;
@@ -88,13 +88,16 @@ pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplPara
 fn read_engine(args: &RunArgs) -> anyhow::Result<EngineParams> {
     let mut engine = read_params(args.engine_params.as_deref())?;
     if let Some(path) = &args.weights {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))
-            .map_err(described)?;
-        let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
-        engine.weights = file.weights();
+        engine.weights = read_weights(path)?;
     }
     Ok(engine)
+}
+
+pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok(file.weights())
 }
 
 pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {

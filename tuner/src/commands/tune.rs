@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::domain::{DomainSpec, Limits};
 use space::machine::Machine;
-use space::{Candidate, Candidates, KernelChoice};
+use space::{Candidate, Candidates, KernelChoice, Unequal};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
@@ -22,6 +22,7 @@ use crate::exit::{self, bad_input};
 use crate::folder::{Lock, RunFolder, replace_file};
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
+use crate::machines::read_machine;
 use crate::prepare::{self, Target};
 use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
@@ -31,7 +32,7 @@ use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
-use crate::{calibrate, earlier, preflight, prior, strategy};
+use crate::{calibrate, earlier, preflight, prior, strategy, unequal};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -101,7 +102,7 @@ fn search(
         }
     }
     let (machine, _) = read_machine(&path)?;
-    let predictor = Predictor::new(&machine).map_err(bad_input)?;
+    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
     let spec = spec(store, engine, &machine, &predictor, &budget)?;
     let path = store.folder().limits_toml();
     let limits = if path.exists() { read_limits(&path)?.0 } else { Limits::default() };
@@ -209,7 +210,12 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_programs()?;
-    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
+    let unequal = match &engine {
+        Engine::Ours => unequal::of(args, machine.as_ref().map(|(machine, _)| machine), cores.len())?,
+        Engine::Foreign(_) => Unequal::default(),
+    };
+    let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
+    let wanted = ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
     let available = engine.cores(cores.len(), machine.as_ref().map(|(machine, _)| machine));
     if wanted > available as u64 {
         return Err(bad_input(format!(
@@ -237,12 +243,13 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         cores,
         memory_bytes: 0,
         kernels: args.blas.clone(),
-        ranks: args.ranks.map(|r| r as usize),
+        ranks: ranks.map(|r| r as usize),
         threads: args.threads.map(|t| t as usize),
         n: args.n.map(|n| n as usize),
         n_fixed: args.n.is_some(),
         n_memory: None,
         n_limited_by_budget: false,
+        unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
     let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
@@ -288,14 +295,6 @@ fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A machine.toml, checked, and its text.
-fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
-    let machine = Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
-    Ok((machine, text))
-}
-
 /// What is searched: on a resume as before, else N as chosen now. Stores the choice.
 fn spec(
     store: &mut Store,
@@ -312,6 +311,7 @@ fn spec(
         kernels: resolved(session, machine)?,
         ranks: session.ranks,
         threads: session.threads,
+        unequal: session.unequal.clone(),
     };
     let n_memory = prepare::largest_safe_n(&spec);
     // On a resume the choice stands.
@@ -382,6 +382,10 @@ fn plan(
         domain.points().len(),
         prior::distinct(domain, prior)
     ));
+    if session.unequal.differs() {
+        let speeds: Vec<String> = session.unequal.relative().iter().map(|speed| format!("{speed:.3}")).collect();
+        progress.line(&format!("speeds of the ranks {}: weights are searched around these", speeds.join(" : ")));
+    }
     let cost = CostEstimate::new(store.rows(), predictor);
     let whole_s = cost.at_most(baseline, Extent::Whole);
     let kept_s = match session.search_by {

@@ -44,6 +44,7 @@ fn place(space: &dyn Candidates, run: &Earlier) -> Option<Point> {
     let mut candidate = space.candidate(space.points().first()?);
     candidate.hpl = HplParams { n: spec.n, ..run.candidate.hpl };
     candidate.engine.split = run.candidate.engine.split;
+    candidate.engine.weights = run.candidate.engine.weights.clone();
     candidate.engine.extra = run.candidate.engine.extra.clone();
     candidate.engine.threads = match run.cores {
         Some(_) => run.candidate.engine.threads,
@@ -99,14 +100,22 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
 mod tests {
     use space::dims::Space;
     use space::domain::{DomainSpec, HplDomain, default_candidate};
-    use space::{EngineParams, KernelChoice};
+    use space::{EngineParams, KernelChoice, Unequal};
 
     use super::super::tests::run;
     use super::*;
 
     fn domain() -> HplDomain {
         let kernels = KernelChoice::Builtin;
-        let spec = DomainSpec { n: 4000, cores: 2, memory_bytes: 1 << 32, kernels, ranks: None, threads: None };
+        let spec = DomainSpec {
+            n: 4000,
+            cores: 2,
+            memory_bytes: 1 << 32,
+            kernels,
+            ranks: None,
+            threads: None,
+            unequal: Unequal::default(),
+        };
         HplDomain::new(&spec).unwrap()
     }
 

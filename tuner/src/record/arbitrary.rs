@@ -136,13 +136,13 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
         proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
         proptest::sample::select(vec![Fidelity::Timeline, Fidelity::Window, Fidelity::Full]),
         (any_kernels(), any::<bool>(), any::<bool>(), of(any::<String>())),
-        (any_share(), any_weights()),
+        (any_share(), any_weights(), proptest::collection::vec(any_kernels(), 0..3)),
     );
     let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
     (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
-        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, engine, (split, weights)) = words;
+        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, engine, (split, weights, rank_kernels)) = words;
         let (kernels, equil, huge_pages, extra) = engine;
         let (rates, fixed) = numbers;
         let [predicted_rate_gflops, predicted_sd, estimated_rate_gflops, estimated_sd, time_s, rate_gflops, residual] =
@@ -174,6 +174,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             threads,
             huge_pages,
             kernels,
+            rank_kernels,
             split,
             weights,
             extra,

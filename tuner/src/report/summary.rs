@@ -323,6 +323,7 @@ pub(crate) mod tests {
             n_fixed: false,
             n_memory: Some(20_000),
             n_limited_by_budget: true,
+            unequal: space::Unequal::default(),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Whole sessions on a made-up machine: runs cost what the model says, their rates are given by a function.
 
 use objectives::predict::Predictor;
-use space::KernelChoice;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 use space::machine::{Host, Machine, Node, Rate, RateKernel};
+use space::{KernelChoice, Unequal};
 
 use super::*;
 use crate::prior;
@@ -48,7 +48,15 @@ pub(crate) fn predictor() -> Predictor {
 
 pub(crate) fn spec() -> DomainSpec {
     let kernels = KernelChoice::Builtin;
-    DomainSpec { n: N, cores: 2, memory_bytes: 8 << 30, kernels, ranks: None, threads: None }
+    DomainSpec {
+        n: N,
+        cores: 2,
+        memory_bytes: 8 << 30,
+        kernels,
+        ranks: None,
+        threads: None,
+        unequal: Unequal::default(),
+    }
 }
 
 /// Runs a session in which a candidate reaches `rate` GFLOP/s, `None` for one that fails; its rows with their plans.

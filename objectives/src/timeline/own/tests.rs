@@ -252,9 +252,9 @@ fn refinement_follows_the_runs() {
     // Whole runs, and windows of which the first steps are missing.
     for first in [0, 7] {
         let runs: Vec<Observed> = [64, 96, 128, 160, 200].map(|nb| observe(nb, first)).to_vec();
-        let corrected = refined(&calibrated, &runs);
+        let corrected = refined(&calibrated, &runs, &[]);
         let (before, after) = (error(&calibrated), error(&corrected));
         assert!(after.abs() < 0.35 * before.abs(), "from step {first}: {before} {after}");
     }
-    assert_eq!(refined(&calibrated, &[]), calibrated);
+    assert_eq!(refined(&calibrated, &[], &[]), calibrated);
 }

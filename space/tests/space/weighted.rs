@@ -1,0 +1,113 @@
+//! The domain of ranks of unequal speed: weights as dimensions, complete, canonical, bounded.
+
+use std::collections::{BTreeSet, HashSet};
+
+use space::candidate::EngineProfile;
+use space::dims::{Kind, Space};
+use space::domain::{DomainError, DomainSpec, Limits, MAX_POINTS, WeightedDomain, default_candidate};
+use space::{Candidates, KernelChoice, Share, Unequal, deal, draw};
+
+fn spec(n: usize, speeds: &[f64]) -> DomainSpec {
+    let speeds: Vec<Share> = speeds.iter().map(|&speed| Share::new(speed).unwrap()).collect();
+    DomainSpec {
+        n,
+        cores: speeds.len(),
+        memory_bytes: 1 << 40,
+        kernels: KernelChoice::Builtin,
+        ranks: Some(speeds.len()),
+        threads: None,
+        unequal: Unequal { speeds, kernels: Vec::new() },
+    }
+}
+
+fn domain(n: usize, speeds: &[f64]) -> WeightedDomain {
+    WeightedDomain::within(&spec(n, speeds), &Limits::default()).unwrap()
+}
+
+#[test]
+fn points_are_canonical_valid_and_distinct() {
+    for domain in [domain(4000, &[1.0, 0.3]), domain(300, &[0.2, 1.0, 1.0]), domain(2000, &[4.0, 3.0, 4.0, 1.0])] {
+        assert!((100..=MAX_POINTS).contains(&domain.points().len()), "{}", domain.points().len());
+        assert!(domain.points().is_sorted());
+        let mut runs = HashSet::new();
+        for point in domain.points() {
+            assert_eq!(domain.canonical(point).as_ref(), Some(point));
+            let candidate = domain.candidate(point);
+            assert_eq!(candidate.check(), Ok(()));
+            assert_eq!(candidate.canonical(EngineProfile::Ours), candidate);
+            assert_eq!(domain.point(&candidate).as_ref(), Some(point));
+            assert!(runs.insert(candidate));
+        }
+        let usual = default_candidate(domain.spec());
+        assert!(domain.point(&usual).is_some(), "equal weights are searched, too");
+        for dim in domain.dims().iter().filter(|dim| dim.kind == Kind::Ordered) {
+            assert!(dim.levels.windows(2).all(|pair| pair[0].feature < pair[1].feature), "{}", dim.name);
+        }
+    }
+}
+
+/// No two points deal the same blocks to the same ranks and agree in all else.
+#[test]
+fn weights_that_deal_alike_are_one_point() {
+    let domain = domain(500, &[1.0, 0.4]);
+    let mut runs = HashSet::new();
+    for point in domain.points() {
+        let mut candidate = domain.candidate(point);
+        let weights = std::mem::take(&mut candidate.engine.weights);
+        let owners = |len: usize, shares: &[Share]| {
+            let shares: Vec<f64> = shares.iter().map(|share| share.get()).collect();
+            deal(len.div_ceil(candidate.hpl.nb), if shares.is_empty() { &[1.0, 1.0] } else { &shares })
+        };
+        let dealt = if candidate.hpl.q == 2 { owners(501, &weights.columns) } else { owners(500, &weights.rows) };
+        assert!(runs.insert((candidate, dealt)), "{weights}");
+    }
+}
+
+#[test]
+fn the_measured_weights_are_a_level_and_others_lie_around_them() {
+    let domain = domain(20_000, &[70.0, 24.5]);
+    let columns = |candidate: &space::Candidate| candidate.engine.weights.columns.get(1).map(|share| share.get());
+    let found: BTreeSet<u64> = domain
+        .points()
+        .iter()
+        .map(|point| domain.candidate(point))
+        .filter(|candidate| candidate.hpl.q == 2)
+        .filter_map(|candidate| columns(&candidate))
+        .map(|share| (share * 1e4).round() as u64)
+        .collect();
+    let expected = [-0.16f64, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16].map(|step| (3500.0 * step.exp()).round() as u64);
+    assert_eq!(found, BTreeSet::from(expected));
+    let weights = domain.dims().last().unwrap();
+    assert_eq!((weights.name.as_str(), weights.levels.len()), ("weights", 8));
+    assert_eq!(weights.levels[3].label, "0.350");
+    // A step in the weights alone is a step of a search.
+    let measured = domain.points().iter().find(|point| columns(&domain.candidate(point)) == Some(0.35)).unwrap();
+    let near = draw::neighbours(&domain, measured);
+    let others: Vec<_> = near.iter().filter(|point| point.0[..11] == measured.0[..11]).collect();
+    assert_eq!(others.len(), 2, "{others:?}");
+}
+
+#[test]
+fn three_speeds_are_two_dimensions_and_all_ranks_keep_their_measured_ratios() {
+    let domain = domain(20_000, &[1.0, 0.5, 0.52, 0.1]);
+    let names: Vec<&str> = domain.dims()[11..].iter().map(|dim| dim.name.as_str()).collect();
+    assert_eq!(names, ["weights", "weights-slowest"]);
+    let all = domain.points().iter().map(|point| domain.candidate(point).engine.weights);
+    let rows: Vec<Vec<f64>> = all.map(|w| w.columns.iter().map(|share| share.get()).collect()).collect();
+    assert!(rows.iter().any(|w| *w == [1.0, 0.5, 0.52, 0.1]), "the measured ones");
+    let of_four = |w: &&Vec<f64>| w.len() == 4 && w[1] < 1.0;
+    assert!(rows.iter().filter(of_four).all(|w| (w[1] / w[2] - 0.5 / 0.52).abs() < 1e-3));
+    assert!(rows.iter().any(|w| w.len() == 4 && w[1] == 1.0 && w[3] < 0.2), "one class equal, the other not");
+}
+
+#[test]
+fn what_is_no_weight_is_named() {
+    let message = |speeds: &[f64]| {
+        WeightedDomain::within(&spec(1000, speeds), &Limits::default()).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(message(&[1.0, 0.0]), "rank 1 has speed 0; leave it out, or give it a speed");
+    assert!(message(&[1.0, 0.99]).contains("differ by less than 2 %"), "{}", message(&[1.0, 0.99]));
+    let other = DomainSpec { ranks: Some(1), ..spec(1000, &[1.0, 0.5]) };
+    let error = WeightedDomain::within(&other, &Limits::default()).map(|_| ()).unwrap_err();
+    assert_eq!(error, DomainError::Unequal { found: 2, ranks: "1".into() });
+}
