@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use space::machine::{EnginePhase, PhaseRate};
 use space::weights_file::WeightsFile;
 
 use crate::program::{err, hpl_dat, out, tune};
@@ -133,6 +134,91 @@ fn impossible_weights_are_named() {
         "{FOUR}[[link]]\nnodes = [\"dell\", \"dl580\"]\ngbytes_per_s = 9.0\n[[link]]\nnodes = [\"dl580\", \"dell\"]\ngbytes_per_s = 1.0\n"
     );
     refused(&["weights", "--machine", &file(folder.path(), "cut.toml", &cut)], &["asymmetric", "9 GB/s", "1 GB/s"]);
+    let names = ["x4600m2", "dell", "dl585"];
+    let none = names.map(|other| format!("[[link]]\nnodes = [\"dl580\", \"{other}\"]\ngbytes_per_s = 0.0\n")).concat();
+    let alone = file(folder.path(), "alone.toml", &format!("{FOUR}{none}"));
+    refused(&["weights", "--machine", &alone], &["no chain of links joins", "dl580", "add a [[link]]"]);
+    let empty = file(folder.path(), "empty.toml", &FOUR.replace("memory_bytes = 16_000_000_000\n", ""));
+    refused(&["weights", "--machine", &empty], &["dl585", "memory_bytes"]);
+    let full = ["--n", "100000", "--method", "equal"];
+    weights(&full, &["dl585 holds 14.00 GB, its share at N=100000 needs 20.00 GB; lower N to 83666"]);
+}
+
+/// With the phases of a node the timeline predicts, too: equal weights lose against those of a node of half the speed.
+#[test]
+fn phases_of_a_node_predict_by_the_timeline() {
+    let folder = tempfile::tempdir().unwrap();
+    // A nanosecond for ten of whatever a phase counts, on one thread.
+    let phase = |phase: EnginePhase| PhaseRate {
+        phase,
+        threads: 1,
+        coefficients: vec![1e-10; phase.coefficient_count()],
+        n: [100, 10_000],
+        nb: [16, 512],
+        runs: 9,
+        spread: 0.0,
+        fit_error: 0.0,
+        date: "2026-11-20".into(),
+        origin: "made up".into(),
+    };
+    let node = |name: &str, rate_gflops| space::machine::Node {
+        name: name.to_owned(),
+        count: 1,
+        cores: 1,
+        memory_bytes: 4 << 30,
+        rate_gflops,
+        link_gbytes_per_s: 1.0,
+        ..space::machine::Node::default()
+    };
+    let machine = space::machine::Machine {
+        nodes: vec![node("fast", 40.0), node("slow", 20.0)],
+        phases: EnginePhase::ALL.map(phase).to_vec(),
+        ..space::machine::Machine::default()
+    };
+    let file = file(folder.path(), "two.toml", &machine.to_toml().unwrap());
+    let json = printed(&["weights", "--machine", &file, "--n", "8000", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rate = |name: &str| {
+        let methods = json["methods"].as_array().unwrap();
+        methods.iter().find(|of| of["method"] == name).unwrap()["timeline_rate_gflops"].as_f64().unwrap()
+    };
+    for method in ["proportional", "slem", "model"] {
+        assert!(rate(method) > 1.2 * rate("equal"), "{method}: {json}");
+    }
+    let text = printed(&["weights", "--machine", &file, "--n", "8000"]);
+    assert!(text.contains("by the timeline: panels, messages and look-ahead too"), "{text}");
+}
+
+/// Programs that answer like a job with a dead node, or not at all.
+#[test]
+fn a_node_that_answers_no_benchmark_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let survey = |says: &str, words: &[&str]| {
+        let program = file(folder.path(), "xhpl", &format!("#!/bin/sh\n{says}\n"));
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let of = ["survey", "--ranks", "2", "--limit", "1s", "--launcher", "none", "--program", &program];
+        let output = crate::program::hpl_tune().args(of).current_dir(&folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        assert!(words.iter().all(|word| err(&output).contains(word)), "{words:?}: {}", err(&output));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "only the program is left");
+    };
+    let rank = |rank: usize, rates: &str, links: &str| {
+        format!(
+            "{{\"rank\":{rank},\"host\":\"node{rank}\",\"memory_bytes\":1000,\"dgemm_gflops\":[{rates}],\
+             \"hpl_gflops\":[{rates}],\"gbytes_per_s\":[{links}]}}"
+        )
+    };
+    let says = |ranks: &[String]| format!("echo '{{\"kernels\":\"builtin\",\"ranks\":[{}]}}'", ranks.join(","));
+    let way_out = "leave its node out";
+    let silent = says(&[rank(0, "9.0", "0,1"), rank(1, "", "1,0")]);
+    survey(&silent, &["rank 1 on node1 answered no benchmark", way_out]);
+    let unlinked = says(&[rank(0, "9.0", "0,0"), rank(1, "9.0", "1,0")]);
+    survey(&unlinked, &["rank 0 on node0 answered no benchmark", way_out]);
+    survey(&says(&[rank(0, "9.0", "0,1")]), &["1 of 2 ranks answered", "--ranks"]);
+    survey("echo hello", &["no survey in its output"]);
+    survey("exit 3", &["exit status: 3"]);
+    survey("exec sleep 60", &["no answer within 1 s", "survey fewer nodes", "--limit"]);
 }
 
 #[test]
@@ -146,6 +232,12 @@ fn a_run_takes_a_weights_file() {
     refused(&[run.as_slice(), &[&three]].concat(), &["weights.columns must hold Q=2 speeds", "3"]);
     let negative = file(folder.path(), "negative.toml", "columns = [1.0, -1.0]\n");
     refused(&[run.as_slice(), &[&negative]].concat(), &["negative.toml", "-1"]);
+    let nan = file(folder.path(), "nan.toml", "columns = [1.0, nan]\n");
+    refused(&[run.as_slice(), &[&nan]].concat(), &["nan.toml", "NaN", "finite"]);
+    let zero = file(folder.path(), "zero.toml", "columns = [0.0, 0.0]\n");
+    refused(&[run.as_slice(), &[&zero]].concat(), &["zero.toml", "all columns are 0", "make one of them positive"]);
+    let none = file(folder.path(), "none.toml", "origin = \"nowhere\"\n");
+    refused(&[run.as_slice(), &[&none]].concat(), &["none.toml", "neither rows nor columns"]);
 }
 
 #[test]
@@ -179,9 +271,12 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     refused(&["survey", "--ranks", "4096"], &["--ranks 4096", "lower"]);
 
     let dat = hpl_dat(folder.path(), 400, 16, 1, 2);
-    let (dat, weights) = (dat.to_str().unwrap(), at("w.toml"));
-    let text = printed(&["weights", "--measure", dat, "--engine-params", &engine, "--out", &weights]);
+    let (dat, weights, svg) = (dat.to_str().unwrap(), at("w.toml"), at("w.svg"));
+    let measure = ["weights", "--measure", dat, "--engine-params", &engine, "--out", &weights, "--picture", &svg];
+    let text = printed(&measure);
     assert!(text.contains("kept") && text.contains("by the windows"), "{text}");
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(svg.contains("measured weights") && svg.contains("rank 1") && svg.ends_with("</svg>\n"), "{svg}");
     let columns = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap().columns;
     assert!((columns.iter().map(|share| share.get()).sum::<f64>() - 1.0).abs() < 1e-9 && columns.len() == 2);
     let run = ["run", "--dat", dat, "--engine-params", &engine, "--weights", &weights];
@@ -191,4 +286,57 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     let three = file(folder.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
     let dat = hpl_dat(folder.path(), 100, 16, 1, 2);
     refused(&["run", "--dat", dat.to_str().unwrap(), "--engine-params", &three], &["rank_kernels", "P·Q=2", "found 3"]);
+}
+
+/// A search on two such ranks: weights are searched around those of the file, equal ones are tried, too, and the best has
+/// a file of engine parameters that makes the same run.
+#[test]
+fn a_search_looks_around_the_measured_weights() {
+    let cores = hpl::host::facts().cores_allowed.len();
+    if cores < 2 {
+        return println!("skipped: it needs two cores");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let engine = file(root.path(), "e.toml", "rank_kernels = [\"builtin\", \"builtin-portable\"]\n");
+    let weights = file(root.path(), "w.toml", "columns = [0.75, 0.25]\n");
+    let folder = root.path().join("run");
+    let machine = crate::program::machine_toml().to_str().unwrap();
+    let given = ["--blas", "builtin", "--n", "1500", "--threads", "1", "--machine", machine];
+    let unequal = ["--engine-params", &engine, "--weights", &weights];
+    let start = ["--budget", "30s", "--out", folder.to_str().unwrap()];
+    let output = tune([start.as_slice(), &given, &unequal].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("speeds of the ranks 1.000 : 0.333"), "{}", err(&output));
+    assert!(std::fs::read_to_string(folder.join("space.toml")).unwrap().contains("\"weights\""));
+
+    let rows = crate::tune::rows(&folder);
+    let kernels = &rows[0].rank_kernels;
+    assert!(rows[0].weights.is_empty() && kernels.len() == 2 && rows.iter().all(|row| row.rank_kernels == *kernels));
+    let near = |share: f64| (0.333 * 0.85..1.0).contains(&share);
+    let of = |row: &tuner::record::Row| [&row.weights.rows, &row.weights.columns].map(|of| of.get(1).map(|s| s.get()));
+    let weighted: Vec<f64> = rows.iter().flat_map(of).flatten().collect();
+    assert!(!weighted.is_empty() && weighted.iter().all(|share| near(*share)), "{weighted:?}");
+    let mut seen = std::collections::HashSet::new();
+    for row in rows.iter().filter(|row| row.repeat_of.is_none() && row.strategy != "final") {
+        assert!(seen.insert(row.candidate()), "trial {} repeats a candidate", row.trial);
+    }
+
+    let params = std::fs::read_to_string(folder.join("engine-params.toml")).unwrap();
+    let params: space::EngineParams = toml::from_str(&params).unwrap();
+    assert!(rows.iter().any(|row| row.passed && row.candidate().engine == params), "{params:?}");
+    let dat = folder.join("HPL.dat");
+    let params = folder.join("engine-params.toml");
+    let again = ["run", "--dat", dat.to_str().unwrap(), "--engine-params", params.to_str().unwrap()];
+    assert!(printed(&again).contains("PASSED"));
+
+    let not = |more: &[&str], words: &[&str]| {
+        refused(&[&["--budget", "30s", "--weights", &weights][..], more].concat(), words);
+    };
+    not(&["--ranks", "3"], &["--ranks 3", "those of 2 ranks"]);
+    let three = file(root.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
+    not(&["--engine-params", &three], &["weights of 2 ranks, rank_kernels of 3"]);
+    let depth = file(root.path(), "split.toml", "split = 0.5\n");
+    not(&["--engine-params", &depth], &["takes rank_kernels and [weights] alone"]);
+    let idle = file(root.path(), "idle.toml", "columns = [1.0, 0.0]\n");
+    refused(&["--budget", "30s", "--weights", &idle], &["leave rank 1 without work"]);
 }

@@ -1,6 +1,7 @@
 //! Flags of `survey`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -16,6 +17,9 @@ pub struct SurveyArgs {
     /// How it is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and {threads}
     #[arg(long, value_name = "NAME|WORDS", default_value = "mpirun", requires = "program")]
     pub launcher: String,
+    /// Time that the processes of --program have to answer
+    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "10m", requires = "program")]
+    pub limit: Duration,
     /// Engine parameters: threads of a rank, kernels, kernels of single ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 pub mod balance;
 pub mod calibrate;
+mod launched;
 pub mod machines;
 pub mod measured;
 pub mod predict;

@@ -1,21 +1,17 @@
 //! `hpl-tune survey`: what each rank reaches while all work, with the links between them.
 
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::Context;
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use hpl::survey::{RankSurvey, Survey};
-use objectives::foreign::launcher_words;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
-use space::dat::HplDat;
 use space::machine::{Host, Link, Machine, Node};
 use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
+use crate::commands::launched::launched;
 use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
@@ -69,42 +65,6 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
-}
-
-/// What the processes of an MPI job find: `xhpl --survey` in a folder of its own below the current one, which all nodes
-/// see where they see the program.
-fn launched(program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
-    let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
-    let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
-    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let found = launched_in(&folder, &program, args, candidate);
-    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    found
-}
-
-fn launched_in(folder: &Path, program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
-    replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
-    replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
-    let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
-    let filled = |word: &str| word.replace("{np}", &ranks).replace("{threads}", &threads);
-    let mut words: Vec<String> = launcher_words(&args.launcher).into_iter().map(filled).collect();
-    words.push(program.display().to_string());
-    words.extend(["--engine-params", "engine.toml", "--survey", &args.repeats.to_string()].map(str::to_owned));
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| bad_input(format!("cannot start {}: {error}", words[0])))?;
-    let line = words.join(" ");
-    if !output.status.success() {
-        return Err(bad_input(format!("{line}: {}; what it said is above", output.status)));
-    }
-    let found: Survey = serde_json::from_slice(&output.stdout).map_err(|error| {
-        bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
-    })?;
-    let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
-    if answered != wanted {
-        return Err(bad_input(format!("{line}: {answered} of {wanted} ranks answered")));
-    }
-    Ok(found)
 }
 
 /// Ranks slower than typical.
