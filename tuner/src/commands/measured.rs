@@ -3,19 +3,21 @@
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::anyhow;
 use hpl::balance::weights::WeightSearch;
+use hpl::grid::place;
 use hpl::layout::Layout;
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
 use hpl::windows::{Window, Windows};
-use space::params::Pmap;
 use space::stats::summary;
 use space::weights_file::WeightsFile;
-use space::{Candidate, Share, WindowsResult};
+use space::{Candidate, Share, Weights, WindowsResult};
 
 use crate::cli::weights::WeightsArgs;
 use crate::commands::run::{read_dat, read_params, single};
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
+use crate::report::owners::{Bar, Owned, picture};
 
 /// Most weights that are tried along one axis.
 const MOST: usize = 12;
@@ -43,10 +45,15 @@ pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
         return Err(bad_input(format!("{}: P=1 Q=1 has one rank, which gets everything; raise P or Q", dat.display())));
     }
     let mut out = std::io::stdout().lock();
+    let mut windows = Windows::Auto;
     for (along, ranks) in [(Along::Columns, candidate.hpl.q), (Along::Rows, candidate.hpl.p)] {
         if ranks > 1 {
-            search(&mut candidate, along, ranks, file.threshold, &mut out)?;
+            windows = search(&mut candidate, along, ranks, file.threshold, &mut out)?;
         }
+    }
+    if let Some(path) = &args.picture {
+        replace_file(path, drawn(&candidate, &windows, file.threshold)?.as_bytes())?;
+        writeln!(out, "\nequal and measured weights drawn in {}", path.display())?;
     }
     if let Some(path) = &args.out {
         let origin = format!("hpl-tune weights --measure {}: measured on this machine", dat.display());
@@ -59,14 +66,14 @@ pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Finds the weights of one axis and leaves them in the candidate.
+/// Finds the weights of one axis and leaves them in the candidate; the windows that say most of its run.
 fn search(
     candidate: &mut Candidate,
     along: Along,
     ranks: usize,
     threshold: f64,
     out: &mut impl Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Windows> {
     let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
     let mut search = WeightSearch::new(vec![1.0 / ranks as f64; ranks], steps);
     let name = if along == Along::Rows { "rows" } else { "columns" };
@@ -90,7 +97,8 @@ fn search(
     }
     let best = search.best().to_vec();
     writeln!(out, "{:<10}{}", "kept", line(&best))?;
-    set(candidate, along, &best)
+    set(candidate, along, &best)?;
+    Ok(windows)
 }
 
 fn line(values: &[f64]) -> String {
@@ -107,19 +115,21 @@ struct Seen {
 
 /// Medians of some measurements of the same windows.
 fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f64) -> anyhow::Result<Seen> {
-    let options = RunOptions { threshold, force: false, watch: &() };
     let (mut whole, mut busy) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
-        let result = measure_candidate(candidate, windows, &options).map_err(bad_input)?;
-        if !result.passed {
-            return Err(anyhow::anyhow!("a window left a wrong matrix; the kernels cannot be trusted"));
-        }
+        let result = sample(candidate, windows, threshold)?;
         whole.push(result.predicted_time_s);
         busy.push(busy_times(&result, along));
     }
     let median = |of: &dyn Fn(usize) -> f64| summary(&(0..REPEATS).map(of).collect::<Vec<_>>()).median;
     let busy_s = (0..busy[0].len()).map(|at| median(&|repeat| busy[repeat][at])).collect();
     Ok(Seen { busy_s, whole_s: median(&|repeat| whole[repeat]) })
+}
+
+fn sample(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Result<WindowsResult> {
+    let options = RunOptions { threshold, force: false, watch: &() };
+    let result = measure_candidate(candidate, windows, &options).map_err(bad_input)?;
+    if result.passed { Ok(result) } else { Err(anyhow!("a window left a wrong matrix; the kernels cannot be trusted")) }
 }
 
 fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Result<()> {
@@ -144,18 +154,8 @@ fn busy_times(result: &WindowsResult, along: Along) -> Vec<f64> {
         Along::Columns => (&layout.cols, &result.candidate.engine.weights.columns),
     };
     let mut slowest = vec![0.0_f64; axis.procs()];
-    let mut of_rank = vec![0.0; hpl.ranks()];
-    for phase in &result.phases {
-        of_rank[phase.rank as usize] += match along {
-            Along::Columns => phase.fact_s + phase.rs_s + phase.update_s,
-            Along::Rows => phase.update_s,
-        };
-    }
-    for (rank, &time_s) in of_rank.iter().enumerate() {
-        let (row, column) = match hpl.pmap {
-            Pmap::Row => (rank / hpl.q, rank % hpl.q),
-            Pmap::Column => (rank % hpl.p, rank / hpl.p),
-        };
+    for (rank, &time_s) in of_ranks(result, along).iter().enumerate() {
+        let (row, column) = place(hpl.pmap, rank, hpl.p, hpl.q);
         let at = if along == Along::Rows { row } else { column };
         slowest[at] = slowest[at].max(time_s);
     }
@@ -171,4 +171,58 @@ fn busy_times(result: &WindowsResult, along: Along) -> Vec<f64> {
         if *work > 0.0 { time_s * weight.get() / shares * all / work } else { 0.0 }
     };
     slowest.iter().zip(&work).zip(weights).map(scaled).collect()
+}
+
+/// Seconds for which each rank was busy in the windows.
+fn of_ranks(result: &WindowsResult, along: Along) -> Vec<f64> {
+    let mut busy_s = vec![0.0; result.candidate.hpl.ranks()];
+    for phase in &result.phases {
+        busy_s[phase.rank as usize] += match along {
+            Along::Columns => phase.fact_s + phase.rs_s + phase.update_s,
+            Along::Rows => phase.update_s,
+        };
+    }
+    busy_s
+}
+
+/// The picture of the run with equal weights and with its own, each measured once more. In several process rows only updates
+/// tell who is busy.
+fn drawn(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Result<String> {
+    let hpl = candidate.hpl;
+    let mut equal = candidate.clone();
+    equal.engine.weights = Weights::default();
+    let along = if hpl.p > 1 { Along::Rows } else { Along::Columns };
+    let kinds: Vec<usize> = (0..hpl.ranks()).collect();
+    let shares = |of: &[Share], ranks: usize| -> Vec<f64> {
+        let sum: f64 = of.iter().map(|share| share.get()).sum();
+        if of.is_empty() { vec![1.0 / ranks as f64; ranks] } else { of.iter().map(|share| share.get() / sum).collect() }
+    };
+    let sets = [("equal", &equal), ("measured", candidate)].map(|(name, candidate)| {
+        let result = sample(candidate, windows, threshold)?;
+        let weights = &candidate.engine.weights;
+        Ok::<_, anyhow::Error>((name, result, shares(&weights.rows, hpl.p), shares(&weights.columns, hpl.q)))
+    });
+    let sets = sets.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let owned = |at: usize| {
+        let (name, result, rows, columns) = &sets[at];
+        let whole_s: f64 = result.windows.iter().flat_map(|window| &window.step_s).sum();
+        let bar = |(rank, busy_s): (usize, &f64)| {
+            let (row, column) = place(hpl.pmap, rank, hpl.p, hpl.q);
+            Bar { place: row + column * hpl.p, busy: busy_s / whole_s, name: format!("rank {rank}") }
+        };
+        Owned {
+            title: format!("{name} weights"),
+            outcome: format!("{:.1} GFLOP/s by windows", result.predicted_rate_gflops),
+            size: (hpl.n, hpl.nb),
+            rows,
+            columns,
+            kinds: &kinds,
+            bars: of_ranks(result, along).iter().enumerate().map(bar).collect(),
+        }
+    };
+    let busy = match along {
+        Along::Rows => "measured busy with updates, of the steps that were run",
+        Along::Columns => "measured busy with panels, rows and updates, of the steps that were run",
+    };
+    Ok(picture([owned(0), owned(1)], busy))
 }

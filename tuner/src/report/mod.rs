@@ -6,6 +6,7 @@
 pub mod export;
 pub mod html;
 pub mod importance;
+pub mod owners;
 pub mod stats;
 pub mod summary;
 pub(crate) mod svg;
@@ -52,16 +53,27 @@ pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
     ];
     let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
     // What our engine has beside HPL.dat, or the other one.
-    let ours = [("huge pages", yes_no(engine.huge_pages)), ("kernels", engine.kernels.to_string())];
+    let ours = [
+        ("split", engine.split.to_string()),
+        ("weights", engine.weights.to_string()),
+        ("huge pages", yes_no(engine.huge_pages)),
+        ("kernels", engine.kernels.to_string()),
+    ];
     let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter();
     hpl_words.chain(ours).chain(engine.extra.clone()).collect()
 }
 
-/// The words of the best candidate that its engine obeys: huge pages and kernels are our engine's.
+/// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
+/// a split or weights there is nothing to say of them.
 fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String, String)> {
     let ours = summary.session.engine == Session::OURS;
     let words = words(candidate).into_iter();
-    words.filter(|(name, _)| ours || !["huge pages", "kernels"].contains(&name.as_str())).collect()
+    let said = |(name, value): &(String, String)| match (name.as_str(), value.as_str()) {
+        ("split", "0") | ("weights", "equal") => false,
+        ("split" | "weights" | "huge pages" | "kernels", _) => ours,
+        _ => true,
+    };
+    words.filter(said).collect()
 }
 
 /// Columns of a table of candidates: NB, P and Q, then whatever differs between them.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use hpl::layout::Axis;
-use hpl::picture::escape;
 use objectives::weights::{Advice, Cluster, Method, Request, WeightsError};
 use serde_json::json;
+
+use super::owners::{self, Bar, Owned};
 
 /// All methods side by side.
 pub struct Comparison<'a> {
@@ -135,99 +135,36 @@ impl Comparison<'_> {
     }
 }
 
-/// Most blocks that are drawn along one side of the matrix; more are dealt in larger blocks.
-const MOST_BLOCKS: usize = 48;
-/// Side of a drawn matrix.
-const SIDE: f64 = 300.0;
-/// Between the drawings.
-const GAP: f64 = 60.0;
-/// Longest bar.
-const BAR: f64 = 200.0;
-/// Height of a bar with its gap.
-const ROW: f64 = 18.0;
 /// Most bars; of more nodes one of each group is shown.
 const MOST_BARS: usize = 16;
 
 /// Who owns which block under two sets of weights for the same order, and how busy each node is while it updates, of
 /// the time that the run takes: an SVG.
 pub fn picture(cluster: &Cluster, nb: usize, advices: [&Advice; 2]) -> String {
-    let bars = advices[0].grid.groups.len().min(MOST_BARS) as f64;
-    let (width, height) = (2.0 * SIDE + 3.0 * GAP, SIDE + 150.0 + bars * ROW);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <title>Owners of the blocks and predicted busy time of the nodes</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-    );
-    for (at, advice) in advices.into_iter().enumerate() {
-        let left = GAP + at as f64 * (SIDE + GAP);
-        svg.push_str(&panel(cluster, nb, advice, left));
-    }
-    svg + "</svg>\n"
+    owners::picture(advices.map(|advice| owned(cluster, nb, advice)), "predicted busy with updates, of the run")
 }
 
-fn panel(cluster: &Cluster, nb: usize, advice: &Advice, left: f64) -> String {
-    let (grid, top) = (&advice.grid, 44.0);
-    let mut svg = format!(
-        "<text x=\"{left}\" y=\"20\" font-weight=\"bold\">{} weights, N = {}</text>\n\
-         <text x=\"{left}\" y=\"36\" fill=\"#555\">{:.0} GFLOP/s predicted</text>\n",
-        advice.method.name(),
-        advice.n,
-        advice.predicted_rate_gflops
-    );
-    let drawn_nb = advice.n.div_ceil(MOST_BLOCKS).max(nb);
-    let (rows, columns) =
-        (Axis::weighted(advice.n, drawn_nb, &grid.rows), Axis::weighted(advice.n, drawn_nb, &grid.columns));
-    let scale = SIDE / advice.n as f64;
-    // Writing to a String cannot fail.
-    // One process row owns whole block columns.
-    let bands = if grid.p == 1 { 1 } else { rows.blocks() };
-    for k in 0..columns.blocks() {
-        for i in 0..bands {
-            let (row, column) = (if grid.p == 1 { 0..advice.n } else { rows.block(i) }, columns.block(k));
-            let place = rows.block_owner(i) + columns.block_owner(k) * grid.p;
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\".4\"/>",
-                left + column.start as f64 * scale,
-                top + row.start as f64 * scale,
-                column.len() as f64 * scale,
-                row.len() as f64 * scale,
-                color(place, grid.groups.len())
-            );
-        }
-    }
-    let drawn = if drawn_nb == nb { format!("blocks of NB = {nb}") } else { format!("drawn in blocks of {drawn_nb}") };
-    let under = top + SIDE + 18.0;
-    let _ = writeln!(svg, "<text x=\"{left}\" y=\"{under}\" fill=\"#555\">{drawn}</text>");
-    let _ = writeln!(svg, "<text x=\"{left}\" y=\"{}\">predicted busy with updates, of the run:</text>", under + 26.0);
+fn owned<'a>(cluster: &Cluster, nb: usize, advice: &'a Advice) -> Owned<'a> {
+    let grid = &advice.grid;
     let work = 2.0 / 3.0 * (advice.n as f64).powi(3) * 1e-9;
-    let mut bars: Vec<usize> = (0..grid.groups.len()).collect();
-    if bars.len() > MOST_BARS {
+    let mut shown: Vec<usize> = (0..grid.groups.len()).collect();
+    if shown.len() > MOST_BARS {
         // One node of each group.
-        bars.dedup_by_key(|place| grid.groups[*place]);
+        shown.dedup_by_key(|place| grid.groups[*place]);
+        shown.truncate(MOST_BARS);
     }
-    for (row, &place) in bars.iter().enumerate().take(MOST_BARS) {
-        let g = grid.groups[place];
-        let part = grid.part(place % grid.p, place / grid.p);
-        let busy = part * work / cluster.groups()[g].speed_gflops / advice.predicted_time_s;
-        let y = under + 40.0 + row as f64 * ROW;
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{left}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"13\" fill=\"{}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{:.0} % {}</text>",
-            (busy.min(1.0) * BAR).max(0.5),
-            color(place, grid.groups.len()),
-            left + busy.min(1.0) * BAR + 5.0,
-            y + 11.0,
-            100.0 * busy,
-            escape(&cluster.groups()[g].name)
-        );
+    let bar = |place: usize| {
+        let group = &cluster.groups()[grid.groups[place]];
+        let busy = grid.part(place % grid.p, place / grid.p) * work / group.speed_gflops / advice.predicted_time_s;
+        Bar { place, busy, name: group.name.clone() }
+    };
+    Owned {
+        title: format!("{} weights", advice.method.name()),
+        outcome: format!("{:.0} GFLOP/s predicted", advice.predicted_rate_gflops),
+        size: (advice.n, nb),
+        rows: &grid.rows,
+        columns: &grid.columns,
+        kinds: &grid.groups,
+        bars: shown.into_iter().map(bar).collect(),
     }
-    svg
-}
-
-/// A colour of its own for each place, neighbours far apart in hue.
-fn color(place: usize, places: usize) -> String {
-    let turn = (place as f64 * 0.618_034).fract();
-    let lightness = if places > 8 && place % 2 == 1 { 68 } else { 55 };
-    format!("hsl({:.0} 55% {lightness}%)", 360.0 * turn)
 }

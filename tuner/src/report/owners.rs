@@ -1,0 +1,128 @@
+//! The picture of who owns which block, and of how busy each rank is: with equal weights and with others.
+
+use std::fmt::Write;
+
+use hpl::layout::Axis;
+use hpl::picture::{escape, open};
+
+/// One set of weights in the picture.
+pub struct Owned<'a> {
+    /// Whose weights.
+    pub title: String,
+    /// What comes of them.
+    pub outcome: String,
+    /// Order and blocking factor.
+    pub size: (usize, usize),
+    /// Share of each process row.
+    pub rows: &'a [f64],
+    /// Share of each process column.
+    pub columns: &'a [f64],
+    /// Kind of the rank at row i and column j, entry i + j·P: ranks of a kind have one hue.
+    pub kinds: &'a [usize],
+    /// A line for each rank or kind of ranks.
+    pub bars: Vec<Bar>,
+}
+
+/// How busy a rank is.
+pub struct Bar {
+    /// Its entry in [`Owned::kinds`].
+    pub place: usize,
+    /// Part of the time, from 0 to 1.
+    pub busy: f64,
+    /// Its name.
+    pub name: String,
+}
+
+/// Most blocks that are drawn along one side of the matrix; more are dealt in larger blocks.
+const MOST_BLOCKS: usize = 48;
+/// Side of a drawn matrix.
+const SIDE: f64 = 320.0;
+/// Left of the drawings, and between them.
+const GAP: f64 = 40.0;
+/// The bar of a rank that is always busy.
+const BAR: f64 = 90.0;
+/// Characters of a name that fit beside a bar.
+const MOST_NAME: usize = 20;
+/// Height of a bar with its gap.
+const ROW: f64 = 20.0;
+/// Above a matrix.
+const TOP: f64 = 110.0;
+/// From the end of a matrix to the first bar.
+const UNDER: f64 = 58.0;
+
+/// An SVG document: two sets of weights beside each other, with what `busy` means.
+pub fn picture(sets: [Owned<'_>; 2], busy: &str) -> String {
+    let bars = sets.iter().map(|set| set.bars.len()).max().unwrap_or(0) as f64;
+    let (width, height) = (2.0 * SIDE + 3.0 * GAP, TOP + SIDE + UNDER + bars * ROW + 20.0);
+    let style = ".share{fill:none;stroke:#8a929c;stroke-width:.6}.head{font-weight:600}";
+    let subtitle = format!("matrix by owner, one hue per kind of node; below: {busy}");
+    let mut svg = open((width, height), GAP, style, "Equal weights and others", &subtitle);
+    for (at, set) in sets.iter().enumerate() {
+        svg.push_str(&panel(set, GAP + at as f64 * (SIDE + GAP)));
+    }
+    svg + "</svg>\n"
+}
+
+fn panel(set: &Owned<'_>, left: f64) -> String {
+    let ((n, nb), p) = (set.size, set.rows.len());
+    let mut svg = format!(
+        "<text class=\"head\" x=\"{left}\" y=\"{}\">{}</text>\n<text class=\"dim\" x=\"{left}\" y=\"{}\">{}</text>\n",
+        TOP - 26.0,
+        escape(&set.title),
+        TOP - 9.0,
+        escape(&set.outcome)
+    );
+    let drawn_nb = n.div_ceil(MOST_BLOCKS).max(nb);
+    let (rows, columns) = (Axis::weighted(n, drawn_nb, set.rows), Axis::weighted(n, drawn_nb, set.columns));
+    let scale = SIDE / n as f64;
+    // One process row owns whole block columns, one process column whole block rows.
+    let pieces = |axis: &Axis| -> Vec<(std::ops::Range<usize>, usize)> {
+        if axis.procs() == 1 {
+            return vec![(0..n, 0)];
+        }
+        (0..axis.blocks()).map(|block| (axis.block(block), axis.block_owner(block))).collect()
+    };
+    for (column, j) in pieces(&columns) {
+        for (row, i) in pieces(&rows) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"/>",
+                left + column.start as f64 * scale,
+                TOP + row.start as f64 * scale,
+                column.len() as f64 * scale - 0.5,
+                row.len() as f64 * scale - 0.5,
+                color(i + j * p, set.kinds)
+            );
+        }
+    }
+    let drawn = if drawn_nb == nb { format!("blocks of NB = {nb}") } else { format!("drawn in blocks of {drawn_nb}") };
+    let under = TOP + SIDE;
+    let _ = writeln!(svg, "<text class=\"dim\" x=\"{left}\" y=\"{}\">N = {n}, {drawn}</text>", under + 18.0);
+    for (row, bar) in set.bars.iter().enumerate() {
+        let y = under + UNDER - 22.0 + row as f64 * ROW;
+        let part = set.rows[bar.place % p] * set.columns[bar.place / p];
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{left}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"14\" fill=\"{}\"/>\
+             <rect class=\"share\" x=\"{left}\" y=\"{y:.1}\" width=\"{BAR}\" height=\"14\"/>\
+             <text class=\"num\" x=\"{:.1}\" y=\"{:.1}\">{:.0} %, share {part:.3}, {}</text>",
+            (bar.busy.clamp(0.0, 1.0) * BAR).max(0.5),
+            color(bar.place, set.kinds),
+            left + BAR + 7.0,
+            y + 11.5,
+            100.0 * bar.busy,
+            escape(&bar.name.chars().take(MOST_NAME).collect::<String>())
+        );
+    }
+    svg
+}
+
+/// The hue of its kind; ranks of one kind differ a little in lightness.
+fn color(place: usize, kinds: &[usize]) -> String {
+    let (kind, count) = (kinds[place], kinds.iter().max().map_or(1, |most| most + 1));
+    let before = kinds[..place].iter().filter(|other| **other == kind).count();
+    let lightness = 50.0 + 6.0 * (before % 3) as f64;
+    // From blue on, all around.
+    format!("hsl({:.0} 52% {lightness}%)", (212.0 + 360.0 * kind as f64 / count as f64) % 360.0)
+}
