@@ -15,11 +15,19 @@ pub(super) struct Costs<'a> {
     pub(super) placement: Placement,
     pub(super) nb: f64,
     pub(super) p: usize,
+    /// Seconds per multiply–add of the CPU whose panel rate is known: the median one.
+    usual_s: f64,
 }
 
 impl<'a> Costs<'a> {
     pub(super) fn new(hpl: &HplParams, platform: &'a Platform) -> Self {
-        Self { platform, placement: Placement::new(hpl, platform), nb: hpl.nb as f64, p: hpl.p }
+        Self {
+            platform,
+            placement: Placement::new(hpl, platform),
+            nb: hpl.nb as f64,
+            p: hpl.p,
+            usual_s: platform.median_s(),
+        }
     }
 
     /// A cost per unit over `bytes` of data, of which what fits into cache is near.
@@ -28,14 +36,11 @@ impl<'a> Costs<'a> {
         near * cost.near + (1.0 - near) * cost.far
     }
 
-    /// Panel factorization of `rows` rows: computing, and one exchange per column over the process rows.
-    pub(super) fn fact_s(&self, rows: f64) -> f64 {
-        self.fact_compute_s(rows) + self.nb * self.pivot_s()
-    }
-
-    /// Computing alone.
-    pub(super) fn fact_compute_s(&self, rows: f64) -> f64 {
-        rows * self.nb * self.nb * self.per_unit(self.platform.panel_s, self.panel_bytes(rows))
+    /// Panel factorization of `rows` rows: computing, and one exchange per column over the process rows, for which all
+    /// wait. `product_s` is the largest product of a rank's rows and seconds per multiply–add: computing goes at the CPU's speed.
+    pub(super) fn fact_s(&self, rows: f64, product_s: f64) -> f64 {
+        let panel_s = self.per_unit(self.platform.panel_s, self.panel_bytes(rows));
+        product_s / self.usual_s * self.nb * self.nb * panel_s + self.nb * self.pivot_s()
     }
 
     /// One pivot with its row found and sent to all rows of the column.

@@ -57,7 +57,7 @@ pub struct Platform {
     /// Cache that a panel of one rank may fill, in bytes.
     pub cache_bytes: f64,
     /// Panel factorization in seconds per m·k² (two flops at right-looking's full count, half of which are
-    /// saved), without messages.
+    /// saved), without messages, by the CPU of median speed; others compute panels as much slower as products.
     pub panel_s: Cached,
     /// Copy of rows within a rank, in seconds per byte.
     pub copy_s: Cached,
@@ -184,6 +184,16 @@ impl Platform {
     /// When there is no speed; [`check`](Self::check) says so before.
     pub fn rank_s(&self, rank: usize) -> f64 {
         self.multiply_add_s[rank / self.ranks_per_cpu % self.multiply_add_s.len()]
+    }
+
+    /// Seconds per multiply–add of the median CPU.
+    ///
+    /// # Panics
+    /// As [`rank_s`](Self::rank_s).
+    pub(super) fn median_s(&self) -> f64 {
+        let mut speeds = self.multiply_add_s.clone();
+        speeds.sort_by(f64::total_cmp);
+        speeds[speeds.len() / 2]
     }
 
     /// Node of rank `rank`.

@@ -116,7 +116,7 @@ fn weights_win_back_what_slow_nodes_cost() {
 #[test]
 fn windows_stand_for_the_run() {
     let platform = small_cluster(8);
-    let hpl = HplParams { nb: 20, ..small(4, 4) };
+    let hpl = HplParams { nb: 6, ..small(4, 4) };
     let (windows_s, whole_s) =
         (events::time_s(&hpl, &platform, Profile::Netlib), events::whole_s(&hpl, &platform, Profile::Netlib));
     assert!((windows_s / whole_s).ln().abs() < 0.05, "{windows_s} and {whole_s}");

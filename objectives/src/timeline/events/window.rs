@@ -296,8 +296,10 @@ impl<'a> Window<'a> {
             self.gathered[column] = 0;
             let step = self.ranks[r].step as usize;
             let equal = || self.rows.trailing(step).most();
-            let rows = self.unequal.rows.as_ref().map_or_else(equal, |dealt| dealt.most(step));
-            let end = now + self.costs.fact_s(rows);
+            let most = self.unequal.rows.as_ref().map_or_else(equal, |dealt| dealt.most(step));
+            let product = |row| self.ranks[self.place(row, column)].speed * self.rows_from(row as u32, step);
+            let product_s = (0..p).map(product).fold(0.0, f64::max);
+            let end = now + self.costs.fact_s(most, product_s);
             (0..p).for_each(|row| self.at(self.place(row, column), end));
         }
         false

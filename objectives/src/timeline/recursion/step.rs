@@ -26,7 +26,7 @@ impl Run<'_> {
     pub(super) fn step(&mut self, k: usize) -> Step {
         let before = self.sum();
         let (owner, rows) = (self.owner(k), self.most_rows(k));
-        let fact_s = self.costs.fact_s(rows);
+        let fact_s = self.fact_s(owner, k, rows);
         let bytes = self.costs.message_bytes(rows);
         self.clock[owner] += fact_s;
         if ring(self.hpl.bcast, self.hpl.q).is_some() {
@@ -47,7 +47,7 @@ impl Run<'_> {
     /// Panel 0 of a run with look-ahead: nothing to do beside.
     pub(super) fn first_panel(&mut self) -> Step {
         let (owner, rows) = (self.owner(0), self.most_rows(0));
-        let fact_s = self.costs.fact_s(rows);
+        let fact_s = self.fact_s(owner, 0, rows);
         self.clock[owner] += fact_s;
         let bytes = self.costs.message_bytes(rows);
         if ring(self.hpl.bcast, self.hpl.q).is_some() {
@@ -72,7 +72,7 @@ impl Run<'_> {
         let u = WORD * sizes.k * nb;
         let alone = exchange.link_s(&self.costs, u) + exchange.solo_s(&self.costs, u);
         let early = sizes.pack_s + self.columns_s(owner, &sizes, nb);
-        let fact_s = self.costs.fact_s(rows);
+        let fact_s = self.fact_s(owner, k, rows);
         self.clock[owner] += alone + early + fact_s;
         let bytes = self.costs.message_bytes(rows);
         if ring(self.hpl.bcast, self.hpl.q).is_some() {
@@ -97,6 +97,15 @@ impl Run<'_> {
         for c in 0..self.hpl.q {
             self.clock[c] = self.swapped[c] + self.update_s(c, &sizes);
         }
+    }
+
+    /// Panel `k` of a process column with at most `rows` rows.
+    fn fact_s(&self, column: usize, k: usize, rows: f64) -> f64 {
+        let class = self.speeds.class(column);
+        let equal = || self.speeds.product_s(class, &self.rows.trailing(k));
+        let dealt = self.unequal.rows.as_ref();
+        let product_s = dealt.map_or_else(equal, |dealt| self.speeds.products_with(class, |row| dealt.left(row, k))[0]);
+        self.costs.fact_s(rows, product_s)
     }
 
     /// A panel along rings while nobody does anything else: sets `ready`.
@@ -285,11 +294,12 @@ fn at(owner: usize, position: usize, q: usize) -> usize {
     if column < q { column } else { column - q }
 }
 
-/// Sorts columns by a moment that is almost in the order of the step before.
+/// Sorts columns by a moment that is almost in the order of the step before; those of one moment by number, as if the order of the
+/// step before stayed, the column that sends next would always be the last.
 fn sort_nearly_sorted(columns: &mut [usize], moment: &[f64]) {
     for i in 1..columns.len() {
         let mut j = i;
-        while j > 0 && moment[columns[j]] < moment[columns[j - 1]] {
+        while j > 0 && (moment[columns[j]], columns[j]) < (moment[columns[j - 1]], columns[j - 1]) {
             columns.swap(j, j - 1);
             j -= 1;
         }
