@@ -1,12 +1,13 @@
 """Other tools search a landscape that `hpl-tune replay --export` wrote; what they ran is appended as traces.
 
 usage: peers.py LANDSCAPE.json TRACES.jsonl EVALS SEEDS TOOL...
-tools: optuna-tpe optuna-tpe-penalty optuna-gp smac egobox
+tools: optuna-tpe optuna-tpe-penalty optuna-gp smac egobox kernel-tuner-greywolf kernel-tuner-vndx
 
 Every run is the same for every tool: the k-th run of a point follows from a hash of (seed, point, k), as in
 tuner/src/replay/world.rs. Tools minimise -ln(rate). A failed run is told as the tool wants it (optuna: state FAIL; the
 variant -penalty and the others: the worst value seen so far, less ln 2). Combinations that the landscape does not have are told as
-failures too, but cost no evaluation; after 50 in a row the search ends.
+failures too, but cost no evaluation; after 50 in a row the search ends. Kernel Tuner's strategies get its own Searchspace
+of the valid points; as in its simulation mode, a point that was run before comes from its cache and costs no evaluation.
 """
 
 import json
@@ -176,6 +177,59 @@ def egobox_search(world):
         ys.append([world.penalty() if cost is None else cost])
 
 
+class KernelTunerCost:
+    """What Kernel Tuner's strategies call for the cost of a configuration, with its cache and its share of the budget."""
+
+    def __init__(self, world, stop):
+        self.world, self.stop, self.cache, self.left_at = world, stop, {}, time.perf_counter()
+        self.cached = 0
+
+    @property
+    def budget_spent_fraction(self):
+        return len(self.world.points) / self.world.evals
+
+    def __call__(self, levels, check_restrictions=True):
+        ask_s = time.perf_counter() - self.left_at
+        key = tuple(int(level) for level in levels)
+        self.cached = self.cached + 1 if key in self.cache else 0
+        if self.world.done() or self.cached > 10000:
+            raise self.stop("the budget is used")
+        if key in self.cache:
+            self.world.waiting_s += ask_s
+        else:
+            cost = self.world.run(key, ask_s)
+            # Its own cost is a time; failures are the largest float.
+            self.cache[key] = sys.float_info.max if cost is None else math.exp(cost)
+        self.left_at = time.perf_counter()
+        return self.cache[key]
+
+
+def kernel_tuner_search(world, strategy):
+    import random
+
+    import numpy
+    from kernel_tuner.searchspace import Searchspace
+    from kernel_tuner.strategies import gen_adaptive_tabu_greywolf, gen_hybrid_vndx
+    from kernel_tuner.util import StopCriterionReached
+
+    random.seed(world.seed)
+    numpy.random.seed(world.seed)
+    module, kind = {
+        "greywolf": (gen_adaptive_tabu_greywolf, "AdaptiveTabuGreyWolf"),
+        "vndx": (gen_hybrid_vndx, "HybridVNDX"),
+    }[strategy]
+    names = [dim["name"] for dim in world.landscape["dims"]]
+    levels = {dim["name"]: list(range(len(dim["levels"]))) for dim in world.landscape["dims"]}
+    valid = {at: dict(zip(names, point)) for point, at in world.index.items()}
+    space = Searchspace(None, None, None, from_cache={"tune_params": levels, "cache": valid})
+    options = {name: default for name, (_, default) in module._options.items()}
+    cost = KernelTunerCost(world, StopCriterionReached)
+    try:
+        getattr(module, kind)(space, cost, **options, verbose=False).run()
+    except StopCriterionReached:
+        pass
+
+
 def search(tool, world):
     if tool.startswith("optuna"):
         import optuna
@@ -186,8 +240,10 @@ def search(tool, world):
         smac_search(world)
     elif tool == "egobox":
         egobox_search(world)
+    elif tool in ("kernel-tuner-greywolf", "kernel-tuner-vndx"):
+        kernel_tuner_search(world, tool.removeprefix("kernel-tuner-"))
     else:
-        sys.exit(f"peers.py: unknown tool '{tool}'; tools: optuna-tpe optuna-tpe-penalty optuna-gp smac egobox")
+        sys.exit(f"peers.py: unknown tool '{tool}'; the head of this file names all")
 
 
 def main():

@@ -29,7 +29,8 @@ for tool in $tools; do
         optuna*) packages="optuna==5.0.0" ;;
         smac) packages="smac==2.4.0" ;;
         egobox) packages="egobox numpy" ;;
-        *) echo "peers.sh: unknown tool '$tool'; tools: optuna-tpe optuna-tpe-penalty optuna-gp smac egobox" >&2; exit 2 ;;
+        kernel-tuner-greywolf | kernel-tuner-vndx) packages="kernel_tuner==1.5.0" ;;
+        *) echo "peers.sh: unknown tool '$tool'; the head of peers.py names all" >&2; exit 2 ;;
     esac
     # shellcheck disable=SC2086 # several words
     "$venv/bin/pip" install --quiet $packages || echo "peers.sh: $packages could not be installed: $tool is skipped" >&2
