@@ -42,21 +42,26 @@ impl Strategy for Bayes {
         }
         let known = first_passes(ctx);
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
+        let unsteady = not_passed(ctx);
+        if let Some(at) = anchor(ctx, &surrogate, &tried, &unsteady) {
+            return Some(Proposal {
+                point: tried[at].clone(),
+                repeat_of: Some(known[at].1),
+                why: "repeat: has the machine changed?".to_owned(),
+                predicted: Some(surrogate.prediction(tried[at])),
+            });
+        }
         let points: Vec<&Point> = tried.iter().copied().chain(fresh).collect();
-        let marginals = surrogate.predict(&points);
+        let by = surrogate.predict_by(&points);
         let feasible = Feasibility::new(ctx).log_weights(&points);
         let thrift = thrift(ctx);
-        let unsteady = not_passed(ctx);
-        let mut means: Vec<f64> = marginals[..tried.len()].iter().map(|at| at.mean).collect();
-        means.sort_by(|a, b| b.total_cmp(a));
+        let gains: Vec<(f64, Vec<f64>)> =
+            by.iter().map(|(weight, at)| (*weight, gains(at, tried.len(), surrogate.noise_sd()))).collect();
         let value = |i: usize| {
             let is_repeat = i < tried.len();
-            let is_leader = is_repeat && marginals[i].mean >= means[0];
-            let log_gain = match means.get(usize::from(is_leader)) {
-                Some(&rival) => log_gain(marginals[i], rival, is_leader, surrogate.noise_sd()),
-                None => marginals[i].mean,
-            };
-            let pointless = means.len() == 1 && is_repeat || log_gain < WORTH_A_REPEAT.ln();
+            let terms = gains.iter().map(|(weight, gains)| weight.ln() + gains[i]);
+            let log_gain = log_sum(terms);
+            let pointless = tried.len() == 1 && is_repeat || log_gain < WORTH_A_REPEAT.ln();
             if is_repeat && (pointless || unsteady.contains(points[i])) {
                 return f64::NEG_INFINITY;
             }
@@ -66,8 +71,8 @@ impl Strategy for Bayes {
         Some(Proposal {
             point: points[best].clone(),
             repeat_of: known.get(best).map(|known| known.1),
-            why: why(best, &known, means.is_empty()),
-            predicted: Some(surrogate.as_rate(marginals[best])),
+            why: why(best, &known, tried.is_empty()),
+            predicted: Some(surrogate.prediction(points[best])),
         })
     }
 }
@@ -78,6 +83,37 @@ fn log_gain(at: Marginal, rival: f64, is_leader: bool, noise: f64) -> f64 {
     // A repeat of the leader can only gain by showing that another leads.
     let lead = if is_leader { rival - at.mean } else { at.mean - rival };
     sd.ln() + log_improvement(lead / sd)
+}
+
+/// What to run again where the machine's speed seems to have changed: the best of the points that were run before the change,
+/// unless one of them was run since.
+fn anchor(ctx: &Ctx<'_>, surrogate: &Surrogate<'_>, tried: &[&Point], unsteady: &HashSet<&Point>) -> Option<usize> {
+    let (before, after) = ctx.history.trials.split_at(surrogate.suspect()?);
+    let before: HashSet<&Point> = before.iter().map(|trial| &trial.point).collect();
+    if after.iter().any(|trial| before.contains(&trial.point)) {
+        return None;
+    }
+    let means = surrogate.predict(tried);
+    let old = (0..tried.len()).filter(|&i| before.contains(tried[i]) && !unsteady.contains(tried[i]));
+    old.max_by(|&a, &b| means[a].mean.total_cmp(&means[b].mean))
+}
+
+/// Log gain of a run at each point under one hypothesis; the first `tried` of them were run before.
+fn gains(marginals: &[Marginal], tried: usize, noise: f64) -> Vec<f64> {
+    let mut means: Vec<f64> = marginals[..tried].iter().map(|at| at.mean).collect();
+    means.sort_by(|a, b| b.total_cmp(a));
+    let gain = |(i, at): (usize, &Marginal)| {
+        let is_leader = i < tried && at.mean >= means[0];
+        let rival = means.get(usize::from(is_leader));
+        rival.map_or(at.mean, |&rival| log_gain(*at, rival, is_leader, noise))
+    };
+    marginals.iter().enumerate().map(gain).collect()
+}
+
+/// ln Σ exp, stable.
+fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let top = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if top.is_finite() { top + logs.map(|log| (log - top).exp()).sum::<f64>().ln() } else { top }
 }
 
 fn why(chosen: usize, known: &[(&Point, u64)], first: bool) -> String {
@@ -208,7 +244,7 @@ mod tests {
     fn the_declared_best_is_no_lucky_run() {
         let space = hpl_like();
         let top = best(&space);
-        let mut regrets: Vec<f64> = (0..10)
+        let mut regrets: Vec<f64> = (0..40)
             .map(|seed| {
                 let run =
                     |point: &Point, repeat| Outcome::Rate((truth(point) + 0.01 * noise(seed, point, repeat)).exp());
@@ -226,7 +262,32 @@ mod tests {
             })
             .collect();
         regrets.sort_by(f64::total_cmp);
-        assert!(regrets[8] < 0.01, "{regrets:?}");
+        assert!(regrets[36] < 0.01, "{regrets:?}");
+    }
+
+    #[test]
+    fn a_change_of_speed_in_mid_session_misleads_nobody() {
+        let space = hpl_like();
+        let top = best(&space);
+        for seed in 0..6 {
+            let count = std::cell::Cell::new(0);
+            let run = |point: &Point, repeat| {
+                count.set(count.get() + 1);
+                let slower = if count.get() > 30 { 0.9_f64.ln() } else { 0.0 };
+                Outcome::Rate((truth(point) + slower + 0.003 * noise(seed, point, repeat)).exp())
+            };
+            let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
+            let (budget_left_s, budget_total_s) = (0.0, 60.0);
+            let ctx =
+                Ctx { space: &space, history: &history, prior: &FLAT, budget_left_s, budget_total_s, trial: 60, seed };
+            let (point, predicted) = leaders(&ctx, 1).remove(0);
+            assert!(top - truth(&point) < 0.01, "seed {seed}: {}", top - truth(&point));
+            // Rates are those of the machine as it is now.
+            assert!(
+                (predicted.rate_gflops.ln() - truth(&point) - 0.9_f64.ln()).abs() < 0.02,
+                "seed {seed}: {predicted:?}"
+            );
+        }
     }
 
     #[test]

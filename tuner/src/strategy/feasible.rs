@@ -41,6 +41,7 @@ impl Feasibility {
             offset_sd: 0.1,
             slope_mean: 0.0,
             slope_sd: 0.0,
+            change_sd: 0.0,
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));

@@ -98,6 +98,7 @@ fn beliefs() -> Beliefs {
         offset_sd: 0.0,
         slope_mean: 0.0,
         slope_sd: 0.0,
+        change_sd: 0.0,
     }
 }
 

@@ -9,6 +9,7 @@ mod around;
 pub mod bayes;
 #[cfg(test)]
 mod conformance;
+mod drift;
 mod expected;
 mod feasible;
 mod gp;

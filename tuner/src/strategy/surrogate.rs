@@ -1,20 +1,24 @@
 //! What model and runs together say about the rate of any point.
 //!
-//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + noise, see [`super::gp`] and [`super::warp`].
+//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + noise, see [`super::gp`],
+//! [`super::warp`] and [`super::drift`].
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
-//! second hypothesis holds the slope at 0: it wins when it predicts the runs better, each from all the others, than the
-//! one that trusts what is expected. Runs of earlier sessions are part of what is expected as long as the runs of this one are
+//! second hypothesis holds the slope to be about 0: what is expected says nothing, or the contrary. Both count as far as they
+//! predict the runs, each from all the others. A change of the machine's speed is believed when it explains the runs much
+//! better than none, and a point that was run before it was run again after it. Runs of earlier sessions are part of what is expected as long as the runs of this one are
 //! not predicted better without them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use space::dims::Point;
 
+use super::drift::{Drift, Step};
 use super::expected::Expected;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
-use super::gp::posterior::{Marginal, Posterior};
+use super::gp::posterior::{Change, Marginal, Posterior};
 use super::gp::screen::{Glance, glance};
 use super::warp::Warp;
 use super::{Ctx, Prediction, Prior};
@@ -29,6 +33,20 @@ const DOUBT: f64 = 0.2;
 const TRUST: f64 = 1.0;
 /// Standard deviation of the slope of a guess, about 1.
 const DOUBT_OF_A_GUESS: f64 = 0.5;
+/// Hypotheses less likely than this, beside the best, are left out.
+const NEGLIGIBLE: f64 = 0.02;
+
+/// Standard deviation of a change of the machine's speed, and of what is left of it once it was estimated.
+const CHANGE: f64 = 0.1;
+const CHANGE_LEFT: f64 = 0.03;
+/// Changes of a session, at most.
+const CHANGES: usize = 3;
+/// Gain in log density from which a change is suspected, and, besides the logarithm of the number of its possible places,
+/// believed.
+const SUSPICION: f64 = 1.5;
+const BELIEF: f64 = 3.0;
+/// Where else a change may be: where its gain is less than the largest by at most this.
+const ELSEWHERE: f64 = 3.0;
 
 /// What is believed about levels before any run: differences of 20 %, noise of 0.5 %.
 fn beliefs(slope_mean: f64, slope_sd: f64) -> Beliefs {
@@ -40,6 +58,7 @@ fn beliefs(slope_mean: f64, slope_sd: f64) -> Beliefs {
         offset_sd: OFFSET_SD,
         slope_mean,
         slope_sd,
+        change_sd: 0.0,
     }
 }
 
@@ -51,18 +70,31 @@ pub struct Surrogate<'a> {
     told: Warp,
     /// The scale of what is measured.
     seen: Warp,
-    /// `None` before the first observation.
-    fitted: Option<Fitted>,
+    drift: Drift,
+    /// One for each hypothesis worth its time; none before the first observation.
+    fits: Vec<Fitted>,
+    /// The first trial after a change that is likely, but not yet believed in.
+    suspect: Option<usize>,
 }
 
 struct Fitted {
     /// How well each run is predicted from all the others, with the odds for the hypothesis.
     score: f64,
+    /// Probability of the hypothesis.
+    weight: f64,
     /// Mean of what was expected of the tried points.
     centre: f64,
     /// Mean of what that leaves unexplained.
     level: f64,
     posterior: Posterior,
+}
+
+/// A run: its point, the logarithm of its rate, its place among the trials.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    point: &'a Point,
+    log: f64,
+    trial: usize,
 }
 
 impl<'a> Surrogate<'a> {
@@ -71,24 +103,42 @@ impl<'a> Surrogate<'a> {
     pub fn new(ctx: &'a Ctx<'a>) -> Self {
         let with = Self::expecting(ctx, ctx.prior);
         let without = ctx.prior.without_earlier_runs().map(|prior| Self::expecting(ctx, prior));
-        let score = |surrogate: &Self| surrogate.fitted.as_ref().map_or(0.0, |fitted| fitted.score);
+        let score = |surrogate: &Self| surrogate.fits.first().map_or(0.0, |fitted| fitted.score);
         without.filter(|without| score(without) > score(&with) + TRUST).unwrap_or(with)
     }
 
     fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
         let expected = Expected::new(ctx, prior);
         let told = Warp { best: expected.top };
-        let best = ctx.history.trials.iter().filter_map(log_rate).reduce(f64::max);
-        let seen = Warp { best: best.unwrap_or(expected.top) };
-        let mut surrogate = Self { ctx, expected, told, seen, fitted: None };
-        let trials = ctx.history.trials.iter();
-        let rated = trials.filter_map(|trial| log_rate(trial).map(|log| (&trial.point, seen.level(log))));
-        let mut observations: Vec<(&Point, f64)> = rated.collect();
-        surrogate.fitted = surrogate.condition(&observations);
+        let trials = ctx.history.trials.iter().enumerate();
+        let runs = trials.filter_map(|(trial, run)| Some(Seen { point: &run.point, log: log_rate(run)?, trial }));
+        let mut runs: Vec<Seen<'_>> = runs.collect();
+        let mut surrogate =
+            Self { ctx, expected, told, seen: told, drift: Drift::default(), fits: Vec::new(), suspect: None };
+        surrogate.condition(&runs);
+        while let Some((change, doubtful)) = surrogate.likely_change(&runs) {
+            let (before, after) = runs.split_at(change.at);
+            if !before.iter().any(|old| after.iter().any(|new| new.point == old.point)) {
+                surrogate.suspect = Some(runs[change.at].trial);
+                break;
+            }
+            let believed = change.gain > BELIEF + (runs.len() as f64).ln();
+            if !believed || surrogate.drift.len() == CHANGES {
+                break;
+            }
+            surrogate.drift.add(Step { at: runs[change.at].trial, size: change.size });
+            // It is not known on which side of the change these were run.
+            runs.drain(doubtful);
+            surrogate.condition(&runs);
+            // Levels below the best are closer to each other than rates: what that left of the change is now seen.
+            let left = surrogate.fits.first().map(|fit| fit.posterior.change_means(surrogate.drift.len()));
+            surrogate.drift.adjust(&left.unwrap_or_default());
+            surrogate.condition(&runs);
+        }
         let limits = surrogate.binding_limits();
         if !limits.is_empty() {
-            observations.extend(limits);
-            surrogate.fitted = surrogate.condition(&observations);
+            runs.extend(limits);
+            surrogate.condition(&runs);
         }
         surrogate
     }
@@ -98,78 +148,133 @@ impl<'a> Surrogate<'a> {
         self.told.level(self.expected.log_rate(point))
     }
 
-    fn condition(&self, observations: &[(&Point, f64)]) -> Option<Fitted> {
-        let tried: HashSet<&Point> = observations.iter().map(|(point, _)| *point).collect();
+    /// Levels of runs with the number of changes before each.
+    fn levels<'b>(&self, runs: &[Seen<'b>]) -> Vec<(&'b Point, f64, usize)> {
+        let level = |run: &Seen<'_>| self.seen.level(run.log + self.drift.correction(run.trial));
+        runs.iter().map(|run| (run.point, level(run), self.drift.before(run.trial))).collect()
+    }
+
+    fn condition(&mut self, runs: &[Seen<'_>]) {
+        let corrected = runs.iter().map(|run| run.log + self.drift.correction(run.trial));
+        let Some(best) = corrected.reduce(f64::max) else { return };
+        self.seen = Warp { best };
+        let observations = self.levels(runs);
+        let tried: HashSet<&Point> = observations.iter().map(|(point, ..)| *point).collect();
         let mut levels: Vec<f64> = tried.into_iter().map(|point| self.expected(point)).collect();
         // The order of a hash set is not the same twice, and sums depend on it.
         levels.sort_by(f64::total_cmp);
-        let centre = moments(&levels)?.0;
-        let data = Data::new(observations.iter().copied(), |point| self.expected(point) - centre);
+        let Some((centre, _)) = moments(&levels) else { return };
+        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre);
+        let axes = Axes::new(self.ctx.space.dims());
+        let is_steady = self.drift.len() == 0;
         let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
             let mut data = data.clone();
             let unexplained: Vec<f64> = data.y.iter().zip(&data.basis).map(|(y, b)| y - slope_mean * b).collect();
             let level = moments(&unexplained)?.0;
             data.y.iter_mut().for_each(|y| *y -= level);
-            let axes = Axes::new(self.ctx.space.dims());
-            let beliefs = beliefs(slope_mean, slope_sd);
+            let beliefs =
+                Beliefs { change_sd: if is_steady { 0.0 } else { CHANGE_LEFT }, ..beliefs(slope_mean, slope_sd) };
             let posterior = Posterior::fitted(&axes, beliefs, data)?;
-            Some(Fitted { score: posterior.leave_one_out() + odds, centre, level, posterior })
+            Some(Fitted { score: posterior.leave_one_out() + odds, weight: 1.0, centre, level, posterior })
         });
-        fits.max_by(|a, b| a.score.total_cmp(&b.score))
+        self.fits = weighed(fits.collect(), self.expected.is_guess());
     }
 
-    /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing.
+    /// The change of speed that would explain the runs best, where it is worth a thought: at least two runs on either side.
+    /// With the runs between its earliest and its latest likely place.
+    fn likely_change(&self, runs: &[Seen<'_>]) -> Option<(Change, Range<usize>)> {
+        let Fitted { centre, level, posterior, .. } = self.fits.first()?;
+        let levels = self.levels(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
+        let data = Data::single(levels, |point| self.expected(point) - centre);
+        let axes = Axes::new(self.ctx.space.dims());
+        let all = Posterior::new(&axes, posterior.beliefs.clone(), posterior.hyper.clone(), data)?;
+        let changes = all.changes(CHANGE);
+        let inner = changes.iter().filter(|change| change.at >= 2 && change.at + 2 <= runs.len());
+        let best = *inner.max_by(|a, b| a.gain.total_cmp(&b.gain)).filter(|change| change.gain > SUSPICION)?;
+        let likely = |change: &&Change| change.gain > best.gain - ELSEWHERE;
+        let places = || changes.iter().filter(likely).map(|change| change.at);
+        Some((best, places().min()?..places().max()?))
+    }
+
+    /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing; a model may
+    /// even be upside down.
     fn hypotheses(&self) -> Vec<(f64, f64, f64)> {
         let levels: Vec<f64> = self.expected.all.iter().map(|&log| self.told.level(log)).collect();
         let spread = moments(&levels).map_or(0.0, |moments| moments.1);
-        let mut hypotheses = vec![(0.0, 0.0, 0.0)];
-        if spread > 0.0 {
-            hypotheses.push(match self.expected.is_guess() {
-                true => (1.0, DOUBT_OF_A_GUESS, 0.0),
-                false => (1.0, (DOUBT / spread).min(1.0), TRUST),
-            });
+        if spread == 0.0 {
+            return vec![(0.0, 0.0, 0.0)];
         }
-        hypotheses
+        let doubt = (DOUBT / spread).min(1.0);
+        match self.expected.is_guess() {
+            true => vec![(0.0, 0.0, 0.0), (1.0, DOUBT_OF_A_GUESS, 0.0)],
+            false => vec![(0.0, doubt, 0.0), (1.0, doubt, TRUST)],
+        }
     }
 
     /// The timeouts whose limit is below what the surrogate expects: only they say something new, and are taken as
     /// if they had just reached it. That is the highest rate they can have had.
-    fn binding_limits(&self) -> Vec<(&'a Point, f64)> {
-        let limits = limits(self.ctx.history).map(|(point, log)| (point, self.seen.level(log)));
-        let limits: Vec<(&Point, f64)> = limits.collect();
-        let points: Vec<&Point> = limits.iter().map(|(point, _)| *point).collect();
+    fn binding_limits(&self) -> Vec<Seen<'a>> {
+        let limits: Vec<Seen<'_>> = limits(self.ctx.history).collect();
+        let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
         let expected = self.predict(&points);
-        limits.into_iter().zip(expected).filter(|((_, limit), at)| *limit < at.mean).map(|(limit, _)| limit).collect()
+        let levels = self.levels(&limits);
+        let binds = |((_, level, _), at): (&(&Point, f64, usize), &Marginal)| *level < at.mean;
+        let binding = levels.iter().zip(&expected).map(binds);
+        limits.into_iter().zip(binding).filter(|(_, binds)| *binds).map(|(limit, _)| limit).collect()
     }
 
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
-        self.fitted.as_ref().map_or_else(|| beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+        self.fits.first().map_or_else(|| beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// The first trial after a change of speed that is likely, but not yet believed in.
+    pub(crate) fn suspect(&self) -> Option<usize> {
+        self.suspect
     }
 
     /// Mean and standard deviation on the levelled scale, without the noise of a run.
     pub(crate) fn predict(&self, points: &[&Point]) -> Vec<Marginal> {
-        let expected = points.iter().map(|point| self.expected(point));
-        let Some(Fitted { centre, level, posterior, .. }) = &self.fitted else {
-            let sd = beliefs(1.0, 0.0).signal.median.hypot(OFFSET_SD);
-            return expected.map(|mean| Marginal { mean, sd }).collect();
+        let mut by = self.predict_by(points);
+        if by.len() == 1 {
+            return by.remove(0).1;
+        }
+        let moments = |i: usize| {
+            let mean: f64 = by.iter().map(|(weight, at)| weight * at[i].mean).sum();
+            let square: f64 =
+                by.iter().map(|(weight, at)| weight * (at[i].sd.powi(2) + (at[i].mean - mean).powi(2))).sum();
+            Marginal { mean, sd: square.sqrt() }
         };
-        let basis: Vec<f64> = expected.map(|level| level - centre).collect();
-        let marginals = posterior.predict(points, &basis).into_iter();
-        marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect()
+        (0..points.len()).map(moments).collect()
+    }
+
+    /// The same under each hypothesis, with its probability.
+    pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
+        let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
+        if self.fits.is_empty() {
+            let sd = beliefs(1.0, 0.0).signal.median.hypot(OFFSET_SD);
+            return vec![(1.0, expected.into_iter().map(|mean| Marginal { mean, sd }).collect())];
+        }
+        let one = |Fitted { centre, level, posterior, weight, .. }: &Fitted| {
+            let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
+            let marginals = posterior.predict(points, &basis).into_iter();
+            (*weight, marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect())
+        };
+        self.fits.iter().map(one).collect()
     }
 
     /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations, where the
-    /// latter follows from the nearest tried point alone.
+    /// latter follows from the nearest tried point alone; the highest of the hypotheses'.
     pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
-        let expected = self.expected.all.iter().map(|&log| self.told.level(log));
-        let Some(Fitted { centre, level, posterior, .. }) = &self.fitted else {
-            return expected.collect();
+        let expected: Vec<f64> = self.expected.all.iter().map(|&log| self.told.level(log)).collect();
+        let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
+            let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
+            let reach = spread * posterior.hyper.signal;
+            let value = |at: Glance| level + at.mean + reach * (1.0 - at.nearest * at.nearest).max(0.0).sqrt();
+            glance(posterior, self.ctx.space.points(), &basis).into_iter().map(value).collect()
         };
-        let basis: Vec<f64> = expected.map(|level| level - centre).collect();
-        let reach = spread * posterior.hyper.signal;
-        let value = |at: Glance| level + at.mean + reach * (1.0 - at.nearest * at.nearest).max(0.0).sqrt();
-        glance(posterior, self.ctx.space.points(), &basis).into_iter().map(value).collect()
+        let all = self.fits.iter().map(one);
+        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or(expected)
     }
 
     /// Posterior of the rate at one point.
@@ -193,11 +298,26 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
 }
 
 /// Upper limits of the log rates of runs that did not end in time.
-fn limits(history: &History) -> impl Iterator<Item = (&Point, f64)> {
-    history.trials.iter().filter_map(|trial| match trial.outcome {
-        Outcome::TimedOut { at_most_gflops } => log_of(at_most_gflops).map(|log| (&trial.point, log)),
+fn limits(history: &History) -> impl Iterator<Item = Seen<'_>> {
+    history.trials.iter().enumerate().filter_map(|(trial, run)| match run.outcome {
+        Outcome::TimedOut { at_most_gflops } => Some(Seen { point: &run.point, log: log_of(at_most_gflops)?, trial }),
         _ => None,
     })
+}
+
+/// The best first, with those that are worth their time beside it, and their probabilities; of guesses the best `alone`, for a
+/// bowl beside a level would call both its middle and its ends good.
+fn weighed(mut fits: Vec<Fitted>, alone: bool) -> Vec<Fitted> {
+    // Of equals, as before the second point, the last: what is expected.
+    fits.reverse();
+    fits.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let Some(best) = fits.first().map(|best| best.score) else { return fits };
+    fits.iter_mut().for_each(|fit| fit.weight = (fit.score - best).exp());
+    fits.retain(|fit| fit.weight >= NEGLIGIBLE);
+    fits.truncate(if alone { 1 } else { fits.len() });
+    let sum: f64 = fits.iter().map(|fit| fit.weight).sum();
+    fits.iter_mut().for_each(|fit| fit.weight /= sum);
+    fits
 }
 
 fn log_of(rate: f64) -> Option<f64> {

@@ -18,6 +18,8 @@ pub(crate) struct Data {
     pub(crate) count: Vec<f64>,
     /// Value of the linear basis at each.
     pub(crate) basis: Vec<f64>,
+    /// Number of changes of the machine's speed before each.
+    pub(crate) changes: Vec<usize>,
     /// Sum over all observations of the squared distance to the mean of their point.
     pub(crate) within: f64,
 }
@@ -25,12 +27,21 @@ pub(crate) struct Data {
 impl Data {
     /// Gathers (point, y); `basis` gives the value of the linear basis of a point.
     pub(crate) fn new<'a>(observations: impl Iterator<Item = (&'a Point, f64)>, basis: impl Fn(&Point) -> f64) -> Self {
+        Self::in_parts(observations.map(|(point, y)| (point, y, 0)), basis)
+    }
+
+    /// Gathers (point, y, number of changes before): what was seen of a point before and after a change is not one mean.
+    pub(crate) fn in_parts<'a>(
+        observations: impl Iterator<Item = (&'a Point, f64, usize)>,
+        basis: impl Fn(&Point) -> f64,
+    ) -> Self {
         let mut data = Self::default();
-        let mut index: HashMap<&Point, usize> = HashMap::new();
-        for (point, y) in observations {
-            let i = *index.entry(point).or_insert_with(|| {
+        let mut index: HashMap<(&Point, usize), usize> = HashMap::new();
+        for (point, y, changes) in observations {
+            let i = *index.entry((point, changes)).or_insert_with(|| {
                 data.points.push(point.clone());
                 data.basis.push(basis(point));
+                data.changes.push(changes);
                 data.y.push(0.0);
                 data.count.push(0.0);
                 data.points.len() - 1
@@ -40,6 +51,22 @@ impl Data {
             let before = y - data.y[i];
             data.y[i] += before / data.count[i];
             data.within += before * (y - data.y[i]);
+        }
+        data
+    }
+
+    /// Each observation on its own, in their order.
+    pub(crate) fn single<'a>(
+        observations: impl Iterator<Item = (&'a Point, f64, usize)>,
+        basis: impl Fn(&Point) -> f64,
+    ) -> Self {
+        let mut data = Self::default();
+        for (point, y, changes) in observations {
+            data.points.push(point.clone());
+            data.basis.push(basis(point));
+            data.y.push(y);
+            data.count.push(1.0);
+            data.changes.push(changes);
         }
         data
     }
@@ -66,6 +93,7 @@ impl Data {
             thin.y.push(self.y[i]);
             thin.count.push(self.count[i]);
             thin.basis.push(self.basis[i]);
+            thin.changes.push(self.changes[i]);
         }
         let repeats = |data: &Self| data.count.iter().map(|count| count - 1.0).sum::<f64>();
         thin.within = if self.within > 0.0 { self.within * repeats(&thin) / repeats(self) } else { 0.0 };

@@ -40,6 +40,8 @@ pub(crate) struct Beliefs {
     pub(crate) slope_mean: f64,
     /// Standard deviation of the slope.
     pub(crate) slope_sd: f64,
+    /// Standard deviation of what each change of the machine's speed adds to the offset.
+    pub(crate) change_sd: f64,
 }
 
 /// The hyperparameters.
@@ -232,13 +234,16 @@ pub(crate) fn signal_matrix(tables: &[Table], hyper: &Hyper, data: &Data) -> Mat
     signal
 }
 
-/// Covariance of the observations: g, offset, slope and noise; the lower triangle.
+/// Covariance of the observations: g, offset, slope, changes and noise; the lower triangle.
 pub(crate) fn covariance(signal: &Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
     let (offset, slope) = (beliefs.offset_sd.powi(2), beliefs.slope_sd.powi(2));
+    let change = beliefs.change_sd.powi(2);
     let mut covariance = signal.clone();
     for i in 0..data.len() {
         for j in 0..=i {
-            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j];
+            // Offsets after the i-th and the j-th change have the earlier changes in common.
+            let changes = data.changes[i].min(data.changes[j]) as f64;
+            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes;
         }
         covariance[(i, i)] += hyper.noise * hyper.noise / data.count[i];
     }
@@ -261,6 +266,7 @@ mod tests {
             offset_sd: 1.0,
             slope_mean: 1.0,
             slope_sd: 0.5,
+            change_sd: 0.0,
         }
     }
 

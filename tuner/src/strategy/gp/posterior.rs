@@ -22,6 +22,8 @@ pub(crate) struct Posterior {
     pub(crate) hyper: Hyper,
     pub(crate) data: Data,
     pub(crate) tables: Vec<Table>,
+    /// The number of changes for which it predicts: that of most observations, whose offset is known best.
+    changes: usize,
     factor: Factor,
     /// K⁻¹ (y − prior mean).
     pub(crate) alpha: Vec<f64>,
@@ -47,7 +49,8 @@ impl Posterior {
         let factor = Factor::new(covariance(&signal, &beliefs, &hyper, &data).as_ref())?;
         let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
         let alpha = factor.solve(&residual);
-        Some(Self { beliefs, hyper, data, tables, factor, alpha })
+        let changes = most_common(&data.changes);
+        Some(Self { beliefs, hyper, data, tables, changes, factor, alpha })
     }
 
     /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
@@ -59,10 +62,12 @@ impl Posterior {
     fn predict_block(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
         let (offset, slope) = (self.beliefs.offset_sd.powi(2), self.beliefs.slope_sd.powi(2));
         let variance = self.hyper.signal * self.hyper.signal;
+        let change = self.beliefs.change_sd.powi(2);
         let mut cross = Mat::from_fn(self.data.len(), points.len(), |i, j| {
             variance * correlation(&self.tables, &self.data.points[i], points[j])
                 + offset
                 + slope * self.data.basis[i] * basis[j]
+                + change * self.data.changes[i].min(self.changes) as f64
         });
         let means: Vec<f64> = (0..points.len())
             .map(|j| {
@@ -73,7 +78,8 @@ impl Posterior {
         self.factor.solve_lower(&mut cross);
         let marginal = |j: usize| {
             let explained: f64 = cross.col(j).iter().map(|v| v * v).sum();
-            let left = variance + offset + slope * basis[j] * basis[j] - explained;
+            let common = offset + change * self.changes as f64;
+            let left = variance + common + slope * basis[j] * basis[j] - explained;
             Marginal { mean: means[j], sd: left.max(0.0).sqrt() }
         };
         (0..points.len()).map(marginal).collect()
@@ -88,5 +94,104 @@ impl Posterior {
             0.5 * precision.ln() - 0.5 * error * error * precision
         };
         (0..self.data.len()).map(score).sum()
+    }
+
+    /// What a change of the offset by N(0, `sd`) before each observation, each alone, would gain in log density, with its size.
+    /// For v = 1 from that observation on, K + sd² v vᵀ by the lemmas of Sylvester, Sherman and Morrison.
+    pub(crate) fn changes(&self, sd: f64) -> Vec<Change> {
+        let inverse = self.factor.inverse();
+        let (count, variance) = (self.data.len(), sd * sd);
+        let (mut pull, mut precision) = (0.0, 0.0);
+        let mut changes = Vec::with_capacity(count);
+        for at in (0..count).rev() {
+            pull += self.alpha[at];
+            precision += inverse[(at, at)] + 2.0 * (at + 1..count).map(|j| inverse[(j, at)]).sum::<f64>();
+            let scale = 1.0 + variance * precision;
+            changes.push(Change {
+                at,
+                gain: 0.5 * (variance * pull * pull / scale - scale.ln()),
+                size: variance * pull / scale,
+            });
+        }
+        changes.reverse();
+        changes
+    }
+
+    /// What the changes add to the mean at every point.
+    pub(crate) fn change_mean(&self) -> f64 {
+        let seen = self.data.changes.iter().zip(&self.alpha);
+        self.beliefs.change_sd.powi(2) * seen.map(|(seen, alpha)| (*seen).min(self.changes) as f64 * alpha).sum::<f64>()
+    }
+
+    /// Mean of what each change adds to the offset.
+    pub(crate) fn change_means(&self, count: usize) -> Vec<f64> {
+        let variance = self.beliefs.change_sd.powi(2);
+        let after = |change: usize| self.data.changes.iter().zip(&self.alpha).filter(move |(seen, _)| **seen > change);
+        (0..count).map(|change| variance * after(change).map(|(_, alpha)| alpha).sum::<f64>()).collect()
+    }
+}
+
+/// A possible change before an observation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Change {
+    /// Number of observations before it.
+    pub(crate) at: usize,
+    /// Gain in log density.
+    pub(crate) gain: f64,
+    /// Its expected size.
+    pub(crate) size: f64,
+}
+
+fn most_common(changes: &[usize]) -> usize {
+    let count = |wanted: usize| changes.iter().filter(|seen| **seen == wanted).count();
+    let last = changes.iter().copied().max().unwrap_or(0);
+    (0..=last).max_by_key(|&wanted| count(wanted)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::LogNormal;
+    use super::super::kernel::Axis;
+    use super::*;
+
+    /// Eight points, then three of them again and five new ones at `step` less.
+    fn all(step: f64, change_sd: f64) -> Posterior {
+        let axes = Axes(vec![Axis::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
+        let prior = |median| LogNormal { median, spread: 1.0 };
+        let beliefs = Beliefs {
+            signal: prior(0.2),
+            noise: prior(0.01),
+            categorical: prior(1.0),
+            ordered: prior(1.0),
+            offset_sd: 0.5,
+            slope_mean: 0.0,
+            slope_sd: 0.0,
+            change_sd,
+        };
+        let points: Vec<Point> = [0, 6, 12, 3, 9, 5, 7, 6, 6, 4, 8, 7, 2, 1].map(|level| Point(vec![level])).into();
+        let y = |i: usize| {
+            let x = f64::from(points[i].0[0]) / 12.0;
+            -(x - 0.5).powi(2) + 0.005 * f64::from((i as u32 * 7) % 5) - if i >= 8 { step } else { 0.0 }
+        };
+        let seen = (0..points.len()).map(|i| (&points[i], y(i), usize::from(change_sd > 0.0 && i >= 8)));
+        let data = Data::single(seen, |_| 0.0);
+        let hyper = Hyper { signal: 0.2, noise: 0.01, rates: vec![1.0] };
+        Posterior::new(&axes, beliefs, hyper, data).unwrap()
+    }
+
+    #[test]
+    fn a_change_is_found_where_it_is_and_none_where_there_is_none() {
+        let best = |step| all(step, 0.0).changes(0.1).into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain)).unwrap();
+        let found = best(0.1);
+        assert!(found.at == 8 && (found.size + 0.1).abs() < 0.02 && found.gain > 10.0, "{found:?}");
+        assert!(best(0.0).gain < 1.5, "{:?}", best(0.0));
+    }
+
+    #[test]
+    fn what_a_change_adds_is_learned_and_left_out_of_the_level() {
+        let posterior = all(0.1, 0.1);
+        assert!((posterior.change_means(1)[0] + 0.1).abs() < 0.02, "{:?}", posterior.change_means(1));
+        let middle = posterior.predict(&[&Point(vec![6])], &[0.0])[0];
+        assert!(middle.mean.abs() < 0.03 && middle.sd < 0.02, "{middle:?}");
     }
 }
