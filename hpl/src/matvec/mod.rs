@@ -186,7 +186,9 @@ pub fn share(
         let mut iterations = Vec::new();
         while !balance.settled() {
             let share = balance.share();
-            let times = pair.products(share, 1)?;
+            // The first product after a change of share meets cold caches; one of a millisecond alone says little.
+            pair.products(share, 1)?;
+            let times = pair.products(share, SPAN)?;
             balance.observe(&times);
             iterations.push(Iteration { share, times });
         }
@@ -205,7 +207,7 @@ pub fn share(
     with_team(params, work).map_err(MatvecError::NotStarted)?.map_err(MatvecError::Panicked)
 }
 
-/// Shared products of a round; both work at their own pace for as long.
+/// Shared products of an iteration and of a round; both work at their own pace for as long.
 const SPAN: u32 = 4;
 /// Pieces of a thread's rows, at the end of which it looks at the clock.
 const PIECES: usize = 16;

@@ -43,7 +43,7 @@ impl Class {
     }
 }
 
-/// All canonical candidates of our engine on ranks of unequal speed; see the [module](self).
+/// All canonical candidates of our engine on ranks of unequal speed.
 #[derive(Debug, Clone)]
 pub struct WeightedDomain {
     inner: HplDomain,
