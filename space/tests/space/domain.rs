@@ -11,7 +11,7 @@ use space::domain::{
     DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest,
 };
 use space::draw;
-use space::{Candidates, KernelChoice, Unequal};
+use space::{Candidate, Candidates, KernelChoice, Unequal};
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
     DomainSpec {
@@ -34,18 +34,24 @@ fn domains() -> &'static [HplDomain; 7] {
     &DOMAINS
 }
 
+/// The valid candidate of a point, both of which stand for themselves and for each other.
+pub(crate) fn canonical_candidate(domain: &impl Candidates, point: &Point) -> Candidate {
+    assert_eq!(domain.canonical(point).as_ref(), Some(point));
+    let candidate = domain.candidate(point);
+    assert_eq!(candidate.check(), Ok(()));
+    assert_eq!(candidate.canonical(EngineProfile::Ours), candidate);
+    assert_eq!(domain.point(&candidate).as_ref(), Some(point));
+    candidate
+}
+
 #[test]
 fn points_are_canonical_valid_and_distinct() {
     for domain in domains() {
         let mut runs = HashSet::new();
         for point in domain.points() {
-            assert_eq!(domain.canonical(point).as_ref(), Some(point));
-            let candidate = domain.candidate(point);
-            assert_eq!(candidate.check(), Ok(()));
-            assert_eq!(candidate.canonical(EngineProfile::Ours), candidate);
+            let candidate = canonical_candidate(domain, point);
             assert_eq!(candidate.hpl.ranks() * candidate.engine.threads, domain.spec().cores);
             assert!(candidate.hpl.nbmin <= candidate.hpl.nb && candidate.hpl.nb <= candidate.hpl.n);
-            assert_eq!(domain.point(&candidate).as_ref(), Some(point));
             assert!(runs.insert(candidate));
         }
         assert!(!runs.is_empty());

@@ -3,8 +3,8 @@
 //! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + noise, see [`super::gp`],
 //! [`super::warp`] and [`super::drift`].
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
-//! second hypothesis holds the slope to be about 0: what is expected says nothing, or the contrary. Both count as far as they
-//! predict the runs, each from all the others. A change of the machine's speed is believed when it explains the runs much
+//! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as they
+//! predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is believed when it explains the runs much
 //! better than none, and a point that was run before it was run again after it. Runs of earlier sessions are part of what is expected as long as the runs of this one are
 //! not predicted better without them.
 
@@ -305,8 +305,8 @@ fn limits(history: &History) -> impl Iterator<Item = Seen<'_>> {
     })
 }
 
-/// The best first, with those that are worth their time beside it, and their probabilities; of guesses the best `alone`, for a
-/// bowl beside a level would call both its middle and its ends good.
+/// The best first, with those that are worth their time beside it, and their probabilities; or the best `alone`, as of
+/// guesses: a bowl beside a level would call both its middle and its ends good.
 fn weighed(mut fits: Vec<Fitted>, alone: bool) -> Vec<Fitted> {
     // Of equals, as before the second point, the last: what is expected.
     fits.reverse();
@@ -314,7 +314,9 @@ fn weighed(mut fits: Vec<Fitted>, alone: bool) -> Vec<Fitted> {
     let Some(best) = fits.first().map(|best| best.score) else { return fits };
     fits.iter_mut().for_each(|fit| fit.weight = (fit.score - best).exp());
     fits.retain(|fit| fit.weight >= NEGLIGIBLE);
-    fits.truncate(if alone { 1 } else { fits.len() });
+    if alone {
+        fits.truncate(1);
+    }
     let sum: f64 = fits.iter().map(|fit| fit.weight).sum();
     fits.iter_mut().for_each(|fit| fit.weight /= sum);
     fits
