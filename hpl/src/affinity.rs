@@ -16,6 +16,19 @@ pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Ve
     Some((0..ranks).map(set).collect())
 }
 
+/// The cores of each rank, then those that it borrows while it factors a panel for which the other process columns wait:
+/// each rank keeps its first core, and all other cores of a process row serve whichever of its ranks factors. With P·Q
+/// ranks on C cores, C̄ = C − P·Q are shared so, and T = 1 + C̄/P factor a panel (core time sharing, [rocHPL] section
+/// III.A). `sets` and `places`, the process row and column, are those of the ranks that share a node.
+pub fn time_shared(sets: &[Vec<usize>], places: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let ranks = || sets.iter().zip(places);
+    let shared = |(own, place): (&Vec<usize>, &(usize, usize))| {
+        let lenders = ranks().filter(|(_, other)| other.0 == place.0 && other.1 != place.1);
+        own.iter().chain(lenders.flat_map(|(set, _)| set.iter().skip(1))).copied().collect()
+    };
+    ranks().map(shared).collect()
+}
+
 /// Binds the calling thread to one core (a logical CPU number).
 ///
 /// # Errors
@@ -73,7 +86,29 @@ mod tests {
         assert_eq!(core_sets(&[4, 5, 6, 7], 2, 2).unwrap(), [[4, 5], [6, 7]]);
     }
 
+    /// 2×2 ranks on 12 cores: T = 1 + (12 − 4)/2.
+    #[test]
+    fn a_process_row_shares_all_cores_but_the_first_of_each_rank() {
+        let sets = core_sets(&Vec::from_iter(0..12), 4, 3).unwrap();
+        let shared = time_shared(&sets, &[(0, 0), (0, 1), (1, 0), (1, 1)]);
+        let expected = [[0, 1, 2, 4, 5], [3, 4, 5, 1, 2], [6, 7, 8, 10, 11], [9, 10, 11, 7, 8]];
+        assert_eq!(shared, expected);
+    }
+
     proptest! {
+        #[test]
+        fn as_many_cores_as_the_rule_says(p in 1_usize..5, q in 1_usize..5, threads in 1_usize..6) {
+            let cores: Vec<usize> = (0..p * q * threads).collect();
+            let places: Vec<_> = (0..p * q).map(|rank| (rank % p, rank / p)).collect();
+            let shared = time_shared(&core_sets(&cores, p * q, threads).unwrap(), &places);
+            let spare = cores.len() - p * q;
+            for (rank, set) in shared.iter().enumerate() {
+                prop_assert_eq!(set.len(), 1 + spare / p);
+                prop_assert!((0..p * q).all(|other| other == rank || !set.contains(&shared[other][0])));
+                prop_assert!((0..set.len()).all(|at| !set[..at].contains(&set[at])), "none twice");
+            }
+        }
+
         #[test]
         fn sets_are_contiguous_and_disjoint(cores in 1_usize..40, ranks in 1_usize..10, threads in 1_usize..10) {
             let cores: Vec<usize> = (0..cores).map(|c| 100 + c).collect();

@@ -18,7 +18,7 @@ use crate::kernels::Kernels;
 use crate::mat::{Mat, MatMut};
 use crate::panel::{self, Panel};
 use crate::phases::{Phase, Phases};
-use crate::plan::{PanelShape, Part, Plan, Section, Task};
+use crate::plan::{self, PanelShape, Part, Plan, Section, Task};
 use crate::recursion::Recipe;
 use crate::swap::{Exchanged, Exchanging, Hands, Moves};
 use crate::team::{HelperPanicked, Team};
@@ -174,7 +174,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         for task in tasks {
             match task {
                 // Panel ← L\U
-                Task::Fact(shape) => self.fact(shape, a.reborrow(), Some(team))?,
+                Task::Fact(shape) => self.fact(shape, a.reborrow(), team.wide())?,
                 // Everybody will get L, L1 and the pivots
                 Task::Lbcast(shape) => self.set_out(shape),
                 // [U; C] ← P·[U; C]
@@ -209,8 +209,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         now
     }
 
-    /// Factors a panel of `a`, by all threads if they are free, and leaves its U there.
-    fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>, team: Option<&mut Team<'_>>) -> Result<(), Error> {
+    /// Factors a panel of `a` by the threads of `team` and leaves its U there.
+    fn fact(&mut self, shape: &PanelShape, a: MatMut<'_>, team: &mut Team<'_>) -> Result<(), Error> {
         let start = Instant::now();
         let jj = self.plan.layout.cols.local(shape.ia);
         let cols = a.sub(shape.ii, jj, shape.mp, shape.jb);
@@ -225,10 +225,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 from: cols.as_ref(),
                 panel: panel::parts_mut(shape, self.params.l1, data),
             };
-            match team {
-                Some(team) => threads = fact.run_by(team, &self.scratch)?,
-                None => fact.run()?,
-            }
+            threads = fact.run_by(team, &self.scratch)?;
             Ok(())
         })?;
         // Only U is read again, by the back substitution.
@@ -311,7 +308,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         Ok(update)
     }
 
-    /// Updates a section by all threads, the first of which does the tasks `beside` as soon as it can.
+    /// Updates a section by all threads. Meanwhile the first of them do the tasks `beside` as soon as they can: a
+    /// factorization, which is the first task if there is one, as many as the plan says, all else the very first.
     fn update(
         &mut self,
         update: &Update<'_, K>,
@@ -329,7 +327,14 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let rows = self.rows(panel, moved.as_ref());
         let queue = Queue::new(Slab { first, top, c }, team.threads(), self.kernels.widest_slab());
         let (k, part, trace) = (shape.k, section.part, self.trace);
+        let (next, beside) = match beside.split_first() {
+            Some((Task::Fact(next), others)) => (Some(next), others),
+            _ => (None, beside),
+        };
+        let crew = team.crew(next.map_or(1, |next| plan::crew(team.threads(), next, shape, section.cols.len())));
+        let lead = crew.lead();
         let helper = |thread| {
+            crew.serve(thread);
             let mut recorder = trace.recorder(thread, k, part);
             while let Some(slab) = queue.next() {
                 let ready = update.place_rows(slab, &rows);
@@ -339,10 +344,15 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             }
         };
         let first_thread = || -> Result<Instant, Error> {
+            let mut lead = lead;
+            if let Some(next) = next {
+                self.fact(next, before.reborrow(), &mut lead)?;
+            }
+            drop(lead);
             let mut beside = beside.iter().peekable();
             loop {
                 while let Some(task) = beside.next_if(|task| self.can_start(task)) {
-                    self.beside(task, before.reborrow())?;
+                    self.beside(task, before.as_ref())?;
                 }
                 let Some(slab) = queue.next() else { break };
                 let mut left = Some(slab);
@@ -358,7 +368,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                     self.poll()?;
                 }
             }
-            beside.try_for_each(|task| self.beside(task, before.reborrow()))?;
+            beside.try_for_each(|task| self.beside(task, before.as_ref()))?;
             Ok(Instant::now())
         };
         let clock = team.fork(&helper, first_thread)??;
@@ -377,12 +387,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// A task of the first thread while the others update.
-    fn beside(&mut self, task: &Task, before: MatMut<'_>) -> Result<(), Error> {
+    fn beside(&mut self, task: &Task, before: Mat<'_>) -> Result<(), Error> {
         match task {
-            Task::Fact(shape) => self.fact(shape, before, None)?,
             Task::Lbcast(shape) => self.set_out(shape),
-            Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::Alone, before.as_ref())?,
-            Task::RsWait { .. } | Task::Update { .. } => unreachable!("the plan puts nothing else beside an update"),
+            Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::Alone, before)?,
+            Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
+                unreachable!("the plan puts nothing else beside an update, and a factorization first")
+            }
         }
         Ok(())
     }

@@ -113,8 +113,9 @@ pub enum Task {
         section: Section,
         /// The exchange that brought their rows; it may span more columns.
         rows: Part,
-        /// Tasks of the first thread meanwhile, each as soon as what it needs is there. It joins the update when they
-        /// are done, or while they have to wait.
+        /// Tasks meanwhile, each as soon as what it needs is there: a factorization, the first of them if there is one,
+        /// by the [crew], all else by the first thread. They join the update when these are done, or while
+        /// they have to wait.
         beside: Vec<Task>,
     },
 }
@@ -126,6 +127,19 @@ pub struct Step {
     pub panel: PanelShape,
     /// In order.
     pub tasks: Vec<Task>,
+}
+
+/// What a flop of a panel costs, counted as mp·jb², in flops of an update: one thread factors 8000×128 at a third of the
+/// rate of its products, and helpers lose some time where they meet.
+const PANEL_FLOP: f64 = 4.0;
+
+/// Of the `threads` threads of a rank, those that factor `next` while the others update `cols` columns by `panel`, and then
+/// join them: as few as end no later than the update does when all are busy all the time.
+pub fn crew(threads: usize, next: &PanelShape, panel: &PanelShape, cols: usize) -> usize {
+    let fact = PANEL_FLOP * (next.mp * next.jb * next.jb) as f64;
+    let update = 2.0 * (panel.mp - panel.top) as f64 * (panel.jb * cols) as f64;
+    let share = fact / (fact + update).max(1.0);
+    ((threads as f64 * share).ceil() as usize).clamp(1, threads.max(1))
 }
 
 impl Plan {

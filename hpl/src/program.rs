@@ -38,7 +38,7 @@ use crate::mat::give_large_blocks_back;
 use crate::solve::matrix_len;
 use crate::trace::Span;
 use crate::windows::WindowError;
-use crate::{Error, Report, Residual, Watch, affinity, files, host};
+use crate::{Error, Report, Residual, Watch, affinity, files, grid, host};
 
 /// How a run is made, beside what is run.
 #[derive(Clone, Copy)]
@@ -300,6 +300,7 @@ fn run_threads<R: Send>(
     let lens = (0..ranks).map(|rank| matrix_len(candidate, rank)).collect();
     buffers.matrices.settle(lens, candidate.engine.huge_pages);
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
+    let sets = shared_in_panels(&candidate.hpl, sets, 0..ranks);
     let work = &work;
     let reports = thread::scope(|scope| {
         let mut handles = Vec::with_capacity(ranks);
@@ -315,6 +316,15 @@ fn run_threads<R: Send>(
     });
     buffers.forget_messages();
     reports
+}
+
+/// The cores of `ranks`, which share a node, with those that they borrow: only without look-ahead does nobody update while
+/// a panel is factored.
+fn shared_in_panels(hpl: &HplParams, sets: Vec<Vec<usize>>, ranks: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    if hpl.depth > 0 {
+        return sets;
+    }
+    affinity::time_shared(&sets, &ranks.map(|rank| grid::place(hpl.pmap, rank, hpl.p, hpl.q)).collect::<Vec<_>>())
 }
 
 /// All reports, or the error that caused the others.

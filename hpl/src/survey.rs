@@ -66,6 +66,8 @@ pub(crate) fn survey<C: Comm, K: Kernels>(
     kernels: &K,
 ) -> Result<RankSurvey, Error> {
     let facts = host::facts();
+    // All ranks work at once: nothing to borrow.
+    let cores = &cores[..candidate.engine.threads.min(cores.len())];
     let alone = comm.split(comm.rank(), 0)?;
     let hpl = HplParams { p: 1, q: 1, ..candidate.hpl };
     let engine = EngineParams { weights: Weights::default(), ..candidate.engine.clone() };

@@ -2,12 +2,14 @@
 //!
 //! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
 
+mod crew;
 mod meeting;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
+use std::thread::{self, Scope, Thread};
 use std::time::{Duration, Instant};
 
 pub(crate) use self::meeting::{Meeting, Over};
@@ -28,6 +30,8 @@ type Job<'a> = dyn Fn(usize) + Sync + 'a;
 pub struct Team<'scope> {
     shared: &'scope Shared,
     helpers: Vec<Thread>,
+    /// The same first thread with helpers on borrowed cores, too.
+    wide: Option<Box<Team<'scope>>>,
 }
 
 /// How a team is made.
@@ -35,7 +39,8 @@ pub struct Team<'scope> {
 pub struct TeamParams<'a> {
     /// Number of threads, at least 1, the caller being the first.
     pub threads: usize,
-    /// Core of each thread, in order; a thread without one is not pinned.
+    /// Core of each thread, in order; a thread without one is not pinned. Those after them are borrowed: see
+    /// [`Team::wide`].
     pub cores: &'a [usize],
     /// Whether a waiting thread may spin before it parks: false when threads exceed the cores.
     pub spin: bool,
@@ -74,6 +79,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
+    /// For a team that the calling thread leads.
+    fn new(spin: bool) -> Self {
+        Self {
+            forks: AtomicUsize::new(0),
+            job: Mutex::new(None),
+            busy: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            owner: thread::current(),
+            spin,
+        }
+    }
+
     /// Waits until `done` holds; whoever makes it hold unparks this thread.
     fn wait(&self, done: impl Fn() -> bool) {
         if self.spin {
@@ -111,35 +128,51 @@ impl Shared {
 /// # Errors
 /// [`NotStarted`] when a thread cannot be started.
 pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> R) -> Result<R, NotStarted> {
-    let shared = Shared {
-        forks: AtomicUsize::new(0),
-        job: Mutex::new(None),
-        busy: AtomicUsize::new(0),
-        panicked: AtomicBool::new(false),
-        owner: thread::current(),
-        spin: params.spin,
-    };
-    let pin = &|index: usize| {
-        // A refusal costs speed only.
-        params.cores.get(index).is_some_and(|&core| affinity::pin_current_thread(core).is_ok())
-    };
+    let (own, wide) = (&Shared::new(params.spin), &Shared::new(params.spin));
     thread::scope(|scope| {
-        let mut team = Team { shared: &shared, helpers: Vec::new() };
-        for index in 1..params.threads {
-            let shared = &shared;
+        let mut team = Team::of(own, scope, 1..params.threads, params.cores)?;
+        if params.cores.len() > params.threads {
+            team.wide = Some(Box::new(Team::of(wide, scope, 1..params.cores.len(), params.cores)?));
+        }
+        pin(0, params.cores);
+        Ok(body(&mut team))
+    })
+}
+
+/// Binds the calling thread to its core; a refusal costs speed only.
+fn pin(index: usize, cores: &[usize]) {
+    let _ = cores.get(index).map(|&core| affinity::pin_current_thread(core));
+}
+
+impl<'scope> Team<'scope> {
+    /// Starts the helpers.
+    fn of<'env>(
+        shared: &'scope Shared,
+        scope: &'scope Scope<'scope, 'env>,
+        helpers: Range<usize>,
+        cores: &'env [usize],
+    ) -> Result<Self, NotStarted> {
+        let mut team = Self { shared, helpers: Vec::new(), wide: None };
+        for index in helpers {
             let life = move || {
-                pin(index);
+                pin(index, cores);
                 shared.help(index);
             };
             let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, life);
             team.helpers.push(handle.map_err(|error| NotStarted { index, error })?.thread().clone());
         }
-        pin(0);
-        Ok(body(&mut team))
-    })
-}
+        Ok(team)
+    }
 
-impl Team<'_> {
+    /// The team for work during which the ranks that cores are borrowed from wait for this one; itself when none are.
+    pub(crate) fn wide(&mut self) -> &mut Self {
+        // A match would hold on to `self` in the other case, too.
+        if self.wide.is_none() {
+            return self;
+        }
+        self.wide.as_mut().expect("just looked")
+    }
+
     /// Number of threads, the owner included.
     pub fn threads(&self) -> usize {
         self.helpers.len() + 1

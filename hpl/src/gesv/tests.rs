@@ -148,3 +148,51 @@ fn kernels_held_to_an_instruction_set_use_no_other() {
         }
     }
 }
+
+/// Panels of 400 columns of a matrix of order 1700, factored by `team`: the threads that factored each, and the matrix.
+fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, Vec<f64>) {
+    let n = 1700;
+    let params = HplParams { nb: 400, depth, ..HplParams::baseline(n, 1, 1) };
+    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth, split: 0.0, strip: None };
+    let comm = threads::world(1, false).pop().unwrap();
+    let (grid, trace, mut data) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Trace::new(slots), matrix(n, |_| {}));
+    let start = Instant::now();
+    let a = MatMut::new(&mut data, n, n + 1, n);
+    let work = |team: &mut Team<'_>| {
+        Lu::new(&plan, &grid, &Builtin, &params, 0, &trace).factor(0..plan.steps(), team, a, None)
+    };
+    assert_eq!(with_team(team, work).unwrap().unwrap(), 0);
+    let spans = trace.into_spans(0, start);
+    let by = |step: usize| {
+        let facts = spans.iter().filter(|span| span.phase == Phase::Fact && span.step as usize == step);
+        let mut threads: Vec<u32> = facts.map(|span| span.thread).collect();
+        threads.sort_unstable();
+        threads
+    };
+    ((0..plan.steps()).map(by).collect(), data)
+}
+
+fn differ_by(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |max, (a, b)| max.max((a - b).abs()))
+}
+
+/// The first panel has nothing beside it. For 1300×400 and 900×400 next to updates of 901 and 501 columns two and three of
+/// four threads are enough; the last two have too few rows for more.
+#[test]
+fn part_of_the_threads_factor_beside_the_update() {
+    let team = |threads| TeamParams { threads, cores: &[], spin: false };
+    let ((alone, expected), (crews, found)) = (factors(1, team(1), 1), factors(1, team(4), 4));
+    assert_eq!(alone, vec![vec![0]; 5]);
+    assert_eq!(crews, [vec![0, 1, 2, 3], vec![0, 1], vec![0, 1, 2], vec![0, 1], vec![0]]);
+    assert!(differ_by(&expected, &found) < 1e-9);
+}
+
+/// A core that is not there leaves its thread where it is.
+#[test]
+fn without_look_ahead_panels_are_factored_on_borrowed_cores_too() {
+    let alone = TeamParams { threads: 1, cores: &[], spin: false };
+    let borrowing = TeamParams { cores: &[100_000, 100_001, 100_002], ..alone };
+    let ((_, expected), (crews, found)) = (factors(0, alone, 1), factors(0, borrowing, 4));
+    assert_eq!(crews, [vec![0, 1, 2], vec![0, 1, 2], vec![0, 1, 2], vec![0, 1], vec![0]]);
+    assert!(differ_by(&expected, &found) < 1e-9);
+}

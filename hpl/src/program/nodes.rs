@@ -4,7 +4,9 @@
 //! launcher has bound them keep to their own cores.
 
 use serde::{Deserialize, Serialize};
+use space::Candidate;
 
+use super::shared_in_panels;
 use crate::affinity;
 
 /// Where one rank runs.
@@ -25,6 +27,16 @@ impl Nodes {
     pub(super) fn threads_each(&self, ranks: usize) -> usize {
         let share = |(rank, home): (usize, &Home)| home.cores.len() / self.mates(rank, ranks).len().max(1);
         self.0.iter().enumerate().take(ranks).map(share).min().unwrap_or(1).max(1)
+    }
+
+    /// The cores of rank `rank` of a run, and those it borrows for panels; none when threads would have to share a core.
+    pub(super) fn cores_in(&self, candidate: &Candidate, rank: usize) -> Vec<usize> {
+        let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
+        let mates = self.mates(rank, hpl.ranks());
+        let sets: Vec<_> = mates.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
+        let place = mates.iter().position(|&mate| mate == rank);
+        let mut shared = shared_in_panels(hpl, sets, mates.into_iter());
+        place.map(|place| shared.swap_remove(place)).unwrap_or_default()
     }
 
     /// The cores of rank `rank`'s threads, of `threads` in each of `ranks` ranks; none when some would have to
@@ -55,6 +67,8 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
+    use space::{EngineParams, HplParams};
+
     use super::*;
 
     fn nodes(homes: &[(usize, &[usize])]) -> Nodes {
@@ -74,6 +88,19 @@ mod tests {
         assert_eq!(two_nodes.cores_of(0, 4, 2), [0; 0], "six threads for four cores");
         assert_eq!([0, 3].map(|rank| two_nodes.neighbours(rank, 4)), [3, 1]);
         assert_eq!(two_nodes.neighbours(0, 2), 2);
+    }
+
+    #[test]
+    fn ranks_of_a_process_row_borrow_cores_for_panels_without_look_ahead() {
+        let cores: &[usize] = &[0, 1, 2, 3, 4, 5];
+        let node = nodes(&[(0, cores), (0, cores)]);
+        let in_run = |depth, rank| {
+            let hpl = HplParams { depth, ..HplParams::baseline(100, 1, 2) };
+            let candidate = Candidate { hpl, engine: EngineParams { threads: 3, ..EngineParams::default() } };
+            node.cores_in(&candidate, rank)
+        };
+        assert_eq!([0, 1].map(|rank| in_run(0, rank)), [[0, 1, 2, 4, 5], [3, 4, 5, 1, 2]]);
+        assert_eq!([0, 1].map(|rank| in_run(1, rank)), [[0, 1, 2], [3, 4, 5]]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Memory {
 #[derive(Serialize, Deserialize)]
 struct Part {
     candidate: Candidate,
-    /// Cores of its threads; none when they are not pinned.
+    /// Cores of its threads, then those it borrows; none when they are not pinned.
     cores: Vec<usize>,
     job: job::Order,
 }
@@ -128,7 +128,7 @@ impl Processes {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
             candidate: candidate.with_kernels_of(rank),
-            cores: if rank < ranks { self.nodes.cores_of(rank, ranks, candidate.engine.threads) } else { Vec::new() },
+            cores: if rank < ranks { self.nodes.cores_in(candidate, rank) } else { Vec::new() },
             job: job.order(),
         };
         let others = 1..world.size();
