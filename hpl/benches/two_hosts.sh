@@ -5,7 +5,8 @@
 #   hpl/benches/two_hosts.sh run COMMAND...                       COMMAND under mpirun, one rank on each host
 #   hpl/benches/two_hosts.sh pairs [OPTION...] SIDE SIDE          two sides in alternating pairs
 #
-# A SIDE is 'xhpl FLAGS...' (our program, built with MPI), 'hpcc' (Netlib HPL), or either after settings of HPL.dat:
+# A SIDE is 'xhpl FLAGS...' (our program, built with MPI), 'hpcc' (Netlib HPL in Debian's package), 'peer' (the build of
+# Netlib's xhpl for Open MPI that PEER in the environment names), or one of them after settings of HPL.dat:
 # 'P=1 Q=2 DEPTH=1 xhpl --split 0.3'. Settings: N NB P Q PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U EQUIL.
 # OPTIONS: -n BLOCKS (5), -k RUNS in each block, paired in order (1), -t THREADS of each rank (1), -r RATE of the link
 # (1gbit). hpcc runs its other tests too, for minutes on such a link: use several runs in a block with it.
@@ -115,7 +116,8 @@ side() { # side NAME WORDS...: one run, its rate appended to the file NAME
     case ${1:-} in
         xhpl) both "$mpi_xhpl" --threads "$threads" "${@:2}" >out 2>log || status=$? ;;
         hpcc) both hpcc >log 2>&1 || status=$?; mv hpccoutf.txt out || status=1 ;;
-        *) fail "a side is 'xhpl FLAGS...' or 'hpcc', found '${1:-}'" ;;
+        peer) both "${PEER:?names no program}" >out 2>log || status=$? ;;
+        *) fail "a side is 'xhpl FLAGS...', 'hpcc' or 'peer', found '${1:-}'" ;;
     esac
     if [ $status != 0 ] || ! grep -q PASSED out || grep -q FAILED out; then
         tail -n 30 log out >&2

@@ -39,8 +39,8 @@ pub struct Team<'scope> {
 pub struct TeamParams<'a> {
     /// Number of threads, at least 1, the caller being the first.
     pub threads: usize,
-    /// Core of each thread, in order; a thread without one is not pinned. Those after them are borrowed: see
-    /// [`Team::wide`].
+    /// Core of each thread, in order; a thread without one is not pinned. Those after them are borrowed: more helpers wait
+    /// there for work during which nobody else needs these cores.
     pub cores: &'a [usize],
     /// Whether a waiting thread may spin before it parks: false when threads exceed the cores.
     pub spin: bool,

@@ -1,8 +1,8 @@
 //! The timeline of our own engine on a calibrated machine.
 //!
 //! It walks the tasks of [`hpl::plan`] on every rank, costs each by what its phase was measured to take per unit of
-//! work ([`EnginePhase`](space::machine::EnginePhase)), and moves the ranks' clocks as the engine does: one thread
-//! factors beside the update while the others take slabs, rows travel during the update of the other section, who
+//! work ([`EnginePhase`](space::machine::EnginePhase)), and moves the ranks' clocks as the engine does: some threads
+//! factor beside the update while the others take slabs, rows travel during the update of the other section, who
 //! needs a panel or rows waits for them. It sees N, NB, the grid, threads, PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH,
 //! SWAP, the split and the weights. It is blind to L1, U, EQUIL, ALIGN and PMAP, and counts the same operations for
 //! left-looking and Crout recursions.
@@ -168,7 +168,8 @@ impl OwnModel {
         let (per_node, link) = self.node;
         let crosses = hpl.ranks() * threads > per_node;
         let link = if crosses { link } else { Link::default() };
-        let fact_s = |work: &PanelWork, mp: usize, owns_diagonal: bool| {
+        let fact_s = |work: &PanelWork, mp: usize, owns_diagonal: bool, threads: usize| {
+            let rates = self.book.of(threads);
             let messages = work.columns() * rounds(hpl.p);
             let words = 2.0 * work.columns() + 4.0;
             dot(&work.terms(mp, owns_diagonal, hpl.p), &rates.fact) + messages * (link.alpha_s + words * link.beta_s)

@@ -25,8 +25,8 @@ pub(super) struct Costs<'a> {
     pub(super) panels: [&'a PanelWork; 2],
     /// NB.
     pub(super) nb: usize,
-    /// Seconds of some work on a panel.
-    pub(super) fact_s: &'a dyn Fn(&PanelWork, usize, bool) -> f64,
+    /// Seconds of some work on a panel with so many local rows, whether they hold the diagonal block, by so many threads.
+    pub(super) fact_s: &'a dyn Fn(&PanelWork, usize, bool, usize) -> f64,
     pub(super) bcast: Bcast,
     /// Between ranks of a process row, and of a process column.
     pub(super) links: [Link; 2],
@@ -133,8 +133,9 @@ impl Walk<'_> {
     fn advance(&mut self, rank: usize) -> bool {
         let Some(&op) = self.skeleton.ranks[rank].get(self.ranks[rank].next) else { return false };
         let done = match op {
-            Op::Fact { panel, mp, owns_diagonal, jb, weight } => {
-                self.fact(rank, panel, (mp, owns_diagonal, jb), weight)
+            Op::Fact { panel, mp, owns_diagonal, jb, threads, weight } => {
+                let work = self.costs.panels[usize::from(jb != self.costs.nb)];
+                self.fact(rank, panel, (self.costs.fact_s)(work, mp, owns_diagonal, threads) * weight)
             }
             Op::Lbcast { panel, words, weight } => {
                 self.set_out(rank, panel, words, weight);
@@ -180,10 +181,8 @@ impl Walk<'_> {
     }
 
     /// All ranks of the process column factor together, column by column: they end together.
-    fn fact(&mut self, rank: usize, panel: usize, (mp, owns, jb): (usize, bool, usize), weight: f64) -> bool {
+    fn fact(&mut self, rank: usize, panel: usize, cost_s: f64) -> bool {
         if !self.ranks[rank].announced {
-            let work = self.costs.panels[usize::from(jb != self.costs.nb)];
-            let cost_s = (self.costs.fact_s)(work, mp, owns) * weight;
             let now_s = self.ranks[rank].now_s;
             let meeting = &mut self.facts[panel];
             meeting.here += 1;

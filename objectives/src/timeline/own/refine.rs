@@ -78,7 +78,10 @@ pub fn refined(machine: &Machine, runs: &[Observed], slowness: &[f64]) -> Machin
         let (mut weights, mut sum) = (PRIOR.powi(-2), 0.0);
         for (run, real_s, model_s) in &ratios {
             let Some(at) = place(rate.phase, run.candidate.hpl.p) else { continue };
-            let counts = run.candidate.engine.threads == rate.threads && real_s[at] > 0.0 && model_s[at] > 0.0;
+            // Beside an update one thread factors nearly all panels.
+            let alone = rate.phase == EnginePhase::Fact && run.candidate.hpl.depth > 0;
+            let threads = if alone { 1 } else { run.candidate.engine.threads };
+            let counts = threads == rate.threads && real_s[at] > 0.0 && model_s[at] > 0.0;
             if counts {
                 let share = model_s[at] / model_s.iter().sum::<f64>();
                 let weight = (SCATTER.powi(2) + (STRAY / share).powi(2)).recip();

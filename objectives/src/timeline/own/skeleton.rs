@@ -5,7 +5,7 @@
 //! stride keeps the turns of the process rows and columns.
 
 use hpl::layout::Layout;
-use hpl::plan::{PanelShape, Part, Plan, Section, Task};
+use hpl::plan::{PanelShape, Part, Plan, Section, Task, crew};
 use space::Candidate;
 
 use super::forms::{Exchange, Shape, dot};
@@ -17,8 +17,8 @@ const STEPS_KEPT: usize = 64;
 /// A task of a rank. Times are in seconds of wall clock where all threads work, of one thread where said.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Op {
-    /// The panel is factored with the process column.
-    Fact { panel: usize, mp: usize, owns_diagonal: bool, jb: usize, weight: f64 },
+    /// The panel is factored with the process column, by this many threads.
+    Fact { panel: usize, mp: usize, owns_diagonal: bool, jb: usize, threads: usize, weight: f64 },
     /// The panel sets out along the process row.
     Lbcast { panel: usize, words: f64, weight: f64 },
     /// The panel has to be here.
@@ -179,7 +179,7 @@ impl Tasks<'_> {
     fn add(&mut self, tasks: &[Task]) {
         for task in tasks {
             match task {
-                Task::Fact(shape) => self.fact(shape),
+                Task::Fact(shape) => self.fact(shape, self.threads()),
                 Task::Lbcast(shape) => self.lbcast(shape),
                 Task::RsStart { panel, section } => self.start(*panel, section),
                 Task::RsWait { panel, part } => self.wait(*panel, *part),
@@ -197,10 +197,14 @@ impl Tasks<'_> {
         s * self.weight * self.maker.shared
     }
 
-    fn fact(&mut self, shape: &PanelShape) {
+    fn threads(&self) -> usize {
+        self.maker.candidate.engine.threads.max(1)
+    }
+
+    fn fact(&mut self, shape: &PanelShape, threads: usize) {
         let (panel, weight) = (self.index(shape.k), self.weight * self.maker.shared);
         let &PanelShape { mp, jb, top, .. } = shape;
-        self.ops.push(Op::Fact { panel, mp, owns_diagonal: top > 0, jb, weight });
+        self.ops.push(Op::Fact { panel, mp, owns_diagonal: top > 0, jb, threads, weight });
     }
 
     fn lbcast(&mut self, shape: &PanelShape) {
@@ -211,7 +215,7 @@ impl Tasks<'_> {
     /// Local sizes of a section of `n` columns when panel `k` updates it.
     fn shape(&self, k: usize, n: usize) -> (Shape, PanelShape) {
         let panel = self.maker.plan.panel(k, self.row);
-        let threads = self.maker.candidate.engine.threads.max(1);
+        let threads = self.threads();
         (Shape { m: (panel.mp - panel.top) as f64, n, k: panel.jb as f64, threads }, panel)
     }
 
@@ -232,7 +236,7 @@ impl Tasks<'_> {
 
     fn start(&mut self, k: usize, section: &Section) {
         let (panel, part) = (self.index(k), section.part);
-        let rows = self.leaving(k, section.cols.len(), self.maker.candidate.engine.threads.max(1));
+        let rows = self.leaving(k, section.cols.len(), self.threads());
         self.ops.extend([Op::Await { panel }, Op::RsStart { panel, part, rows }]);
         self.started.push((panel, part));
     }
@@ -251,7 +255,7 @@ impl Tasks<'_> {
     fn update(&mut self, k: usize, section: &Section, beside: &[Task]) {
         let panel = self.index(k);
         let rates = self.maker.rates;
-        let (shape, _) = self.shape(k, section.cols.len());
+        let (shape, updater) = self.shape(k, section.cols.len());
         if !self.packed.contains(&panel) {
             let s = self.seconds(dot(&shape.pack(), &rates.update));
             self.ops.extend([Op::Await { panel }, Op::Pack { s }]);
@@ -266,14 +270,16 @@ impl Tasks<'_> {
         let update_s = self.seconds(dot(&shape.update(), &rates.update)) * threads;
         self.ops.push(Op::Fork);
         for task in beside {
-            self.beside(task);
+            match task {
+                Task::Fact(next) => self.fact(next, crew(shape.threads, next, &updater, shape.n)),
+                _ => self.beside(task),
+            }
         }
         self.ops.push(Op::Update { rows_s: self.seconds(rows_s) * threads, update_s });
     }
 
     fn beside(&mut self, task: &Task) {
         match task {
-            Task::Fact(shape) => self.fact(shape),
             Task::Lbcast(shape) => self.lbcast(shape),
             Task::RsStart { panel: k, section } => {
                 let (panel, part) = (self.index(*k), section.part);
@@ -281,7 +287,9 @@ impl Tasks<'_> {
                 self.ops.push(Op::EarlyRows { panel, part, rows });
                 self.started.push((panel, part));
             }
-            Task::RsWait { .. } | Task::Update { .. } => unreachable!("the plan puts nothing else beside an update"),
+            Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
+                unreachable!("the plan puts nothing else beside an update")
+            }
         }
     }
 }
