@@ -18,7 +18,7 @@ pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Ve
 
 /// The cores of each rank, then those that it borrows while it factors a panel for which the other process columns wait:
 /// each rank keeps its first core, and all other cores of a process row serve whichever of its ranks factors. With P·Q
-/// ranks on C cores, C̄ = C − P·Q are shared so, and T = 1 + C̄/P factor a panel (core time sharing, [rocHPL] section
+/// ranks on C cores, C̄ = C − P·Q are shared so, and T = 1 + C̄/P factor a panel (core time sharing, \[rocHPL\] section
 /// III.A). `sets` and `places`, the process row and column, are those of the ranks that share a node.
 pub fn time_shared(sets: &[Vec<usize>], places: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let ranks = || sets.iter().zip(places);
