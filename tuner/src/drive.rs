@@ -98,7 +98,11 @@ impl Drive<'_> {
         }
         self.progress.phase("final run");
         while let Some(plan) = self.final_plan() {
-            if !self.trial(&plan, self.budget.left_s() + GRACE_S)? {
+            let limit_s = match self.consider(|view| view.final_runs()) {
+                1 => self.budget.left_s() + GRACE_S,
+                _ => self.final_share_s(),
+            };
+            if !self.trial(&plan, limit_s)? {
                 return Ok(Ended::Interrupted);
             }
         }
@@ -154,11 +158,15 @@ impl Drive<'_> {
     fn final_plan(&self) -> Option<Plan> {
         self.consider(|view| {
             let mut plan = view.final_plan()?;
-            plan.candidate.hpl.n =
-                self.order_that_fits(&plan.candidate, view.cost, self.budget.left_s() - CLOSING_S)?;
+            plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, view.cost, self.final_share_s())?;
             plan.expected_s = view.cost.of(&plan.candidate, Extent::Whole);
             Some(plan)
         })
+    }
+
+    /// Seconds for the next of the final runs that time is kept for.
+    fn final_share_s(&self) -> f64 {
+        (self.budget.left_s() - CLOSING_S) / f64::from(self.consider(|view| view.final_runs()))
     }
 
     /// The largest order in `final_n` whose run hardly exceeds `left_s`, in whole blocks; the smallest one is

@@ -5,13 +5,16 @@
 //! are windows, and the leaders get a whole run each before the pairs, if that fits. Nothing but the record and the
 //! clock decide, so a resumed session goes on where it stopped.
 
+use std::collections::HashSet;
+
 use objectives::real::Extent;
+use space::dims::Point;
 use space::{Candidate, Candidates};
 
 use crate::budget::CLOSING_S;
 use crate::challenge;
 use crate::cost::CostEstimate;
-use crate::history::History;
+use crate::history::{History, Outcome, Trial};
 use crate::prior;
 use crate::record::{Identity, Row};
 use crate::strategy::nelder_mead::NelderMead;
@@ -150,7 +153,18 @@ impl View<'_> {
         self.fits(verified_s).then(|| plan(&verified, Identity::RACE, "time is left: the verified one again"))
     }
 
-    /// Seconds to keep for the final run and the closing of the session: what the fastest candidate so far hardly exceeds,
+    /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
+    /// them has.
+    pub fn final_runs(&self) -> u32 {
+        let passed = |trial: &&Trial| matches!(trial.outcome, Outcome::Rate(_));
+        let trials = &self.history.trials;
+        let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
+        let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
+        let tried = self.rows.iter().any(|row| row.strategy == Identity::FINAL);
+        if comes_and_goes && !tried { 2 } else { 1 }
+    }
+
+    /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
     /// where the search goes by windows at most a share of the budget.
     pub fn final_reserve_s(&self) -> f64 {
         let rate = |row: &&Row| row.figure_gflops().unwrap_or(0.0);
@@ -161,7 +175,7 @@ impl View<'_> {
             Extent::Whole => whole_s,
             Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
         };
-        kept_s + CLOSING_S
+        f64::from(self.final_runs()) * kept_s + CLOSING_S
     }
 
     /// The best candidate: who won the pairs with the baseline; before there are any, the best by posterior mean.

@@ -96,7 +96,7 @@ fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f
         let Some(mut plan) = next.or_else(|| view.final_plan()) else { break };
         if last {
             // As the driver does: the largest N that fits.
-            while view.cost.at_most(&plan.candidate, Extent::Whole) > left_s {
+            while view.cost.at_most(&plan.candidate, Extent::Whole) > left_s / f64::from(view.final_runs()) {
                 plan.candidate.hpl.n -= 256;
             }
         }
@@ -200,6 +200,21 @@ fn a_candidate_that_fails_is_not_run_again_and_never_final() {
         assert_eq!(failed.iter().filter(|other| other == &candidate).count(), 1, "{candidate:?}");
     }
     assert_eq!(of(&done, Identity::FINAL)[0].engine.threads, 2);
+}
+
+#[test]
+fn where_runs_fail_now_and_then_time_is_kept_for_a_second_final_run() {
+    let count = std::cell::Cell::new(0);
+    let now_and_then = |_: &Candidate| {
+        count.set(count.get() + 1);
+        (count.get() % 10 > 0).then_some(20.0)
+    };
+    let left_s = |done: &[(Plan, Row)]| TOTAL_S - done.iter().map(|(_, row)| row.wall_s).sum::<f64>();
+    let (steady, shaky) = (session(|_| Some(20.0)), session(now_and_then));
+    let (last, run_s) = (&shaky.last().unwrap().0, shaky.last().unwrap().1.wall_s);
+    assert_eq!(last.strategy, Identity::FINAL);
+    let more_s = left_s(&shaky) - left_s(&steady);
+    assert!(left_s(&shaky) > run_s + CLOSING_S && more_s > 0.7 * run_s, "{run_s} {more_s}");
 }
 
 /// What is run in `left_s` seconds after a session's final run, with what it takes.
