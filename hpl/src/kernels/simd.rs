@@ -201,11 +201,12 @@ macro_rules! versions {
     ) => {
         $(#[$doc])*
         pub(super) fn $name(isa: crate::kernels::isa::Isa, $($arg: $kind),*) {
-            use crate::kernels::{isa::Isa, simd};
+            use crate::kernels::simd;
             #[cfg(test)]
             crate::kernels::isa::seen::note(isa);
             #[cfg(target_arch = "x86_64")]
             {
+                use crate::kernels::isa::Isa;
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
                 fn avx512($($arg: $kind),*) {
                     $body::<simd::x86::__m512d, $($sizes512),*>($($arg),*);
