@@ -50,8 +50,8 @@ pub struct Report {
 /// Solves the system that `candidate` describes, as one of its P·Q ranks. Called by every rank of `comm`.
 ///
 /// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none
-/// spins while it waits; more are borrowed for panels ([`affinity::time_shared`](crate::affinity::time_shared)). The calling thread is the first thread of the rank and stays pinned. `watch` is told
-/// of progress on rank 0.
+/// spins while it waits; more are borrowed for panels ([`affinity::time_shared`](crate::affinity::time_shared)). The
+/// calling thread is the first thread of the rank and stays pinned. `watch` is told of progress on rank 0.
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
