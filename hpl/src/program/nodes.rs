@@ -33,10 +33,9 @@ impl Nodes {
     pub(super) fn cores_in(&self, candidate: &Candidate, rank: usize) -> Vec<usize> {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
         let mates = self.mates(rank, hpl.ranks());
-        let sets: Vec<_> = mates.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
-        let place = mates.iter().position(|&mate| mate == rank);
-        let mut shared = shared_in_panels(hpl, sets, mates.into_iter());
-        place.map(|place| shared.swap_remove(place)).unwrap_or_default()
+        let sets = mates.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
+        let shared = shared_in_panels(hpl, sets, mates.iter().copied());
+        mates.into_iter().zip(shared).find(|(mate, _)| *mate == rank).map(|(_, cores)| cores).unwrap_or_default()
     }
 
     /// The cores of rank `rank`'s threads, of `threads` in each of `ranks` ranks; none when some would have to

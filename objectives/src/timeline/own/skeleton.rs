@@ -215,8 +215,7 @@ impl Tasks<'_> {
     /// Local sizes of a section of `n` columns when panel `k` updates it.
     fn shape(&self, k: usize, n: usize) -> (Shape, PanelShape) {
         let panel = self.maker.plan.panel(k, self.row);
-        let threads = self.threads();
-        (Shape { m: (panel.mp - panel.top) as f64, n, k: panel.jb as f64, threads }, panel)
+        (Shape { m: (panel.mp - panel.top) as f64, n, k: panel.jb as f64, threads: self.threads() }, panel)
     }
 
     fn exchange(&self, k: usize, n: usize) -> Exchange {
