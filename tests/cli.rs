@@ -126,3 +126,27 @@ fn the_space_says_why_and_which_limit_emptied_it() {
     refused(["--budget", "1m", "--space", file], 2, &["space.toml", "[blocks]", "bcast"]);
     refused(["space", "--space", "/no/such.toml"], 2, &["/no/such.toml"]);
 }
+
+#[test]
+fn the_space_of_another_engine_or_of_unequal_ranks_is_printed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("space.toml");
+    let file = path.to_str().unwrap();
+    std::fs::write(&path, "[chunk_size_nbs]\nmin = 16\n[nb]\nfixed = 1024\n").unwrap();
+    let output = tune(["space", "--engine", "nvidia", "--n", "90000", "--space", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for words in
+        ["nb (by --space): 1024\n", "chunk_size_nbs (by --space): 16 32\n", "docs.nvidia.com", "without --space"]
+    {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+    std::fs::write(&path, "[bcast]\nfixed = 'long'\n").unwrap();
+    refused(["space", "--engine", "nvidia", "--space", file], 2, &["space.toml", "[bcast]", "chunk_size_nbs"]);
+    let weights = folder.path().join("weights.toml");
+    std::fs::write(&weights, "columns = [1.0, 0.5]\n").unwrap();
+    let output = tune(["space", "--n", "2000", "--weights", weights.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.contains("\nweights: ") && text.contains("differ by more than 2 %"), "{text}");
+}

@@ -11,7 +11,7 @@ mod weighted;
 
 pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
 pub use self::limits::{LimitError, Limits};
-use self::values::{DETAILS, SWAP, Values, up_to};
+use self::values::{DETAILS, Values, up_to};
 pub use self::weighted::WeightedDomain;
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate};
@@ -162,59 +162,14 @@ impl HplDomain {
         default_candidate(spec).check()?;
         let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
         for (index, detail) in DETAILS.iter().enumerate() {
-            let values = limits.apply(Values {
-                splits: splits.clone(),
-                aspects: aspects(&splits),
-                // NB above N is NB = N; NBMIN above NB likewise.
-                nb: up_to(detail.nb, spec.n),
-                nbmin: up_to(detail.nbmin, spec.n),
-                ndiv: detail.ndiv.to_vec(),
-                pfact: detail.pfact.to_vec(),
-                rfact: detail.rfact.to_vec(),
-                bcast: detail.bcast.to_vec(),
-                depth: detail.depth.to_vec(),
-                // Mix is binary exchange alone where N is below its threshold.
-                swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
-                split: detail.split.to_vec(),
-            })?;
-            // Listed values may be above N too, and NB below every NBMIN has no candidate.
-            let mut values = Values { nb: up_to(&values.nb, spec.n), nbmin: up_to(&values.nbmin, spec.n), ..values };
-            let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);
-            values.nb.retain(|&nb| nb >= nbmin);
-            if values.nb.is_empty() {
-                return Err(DomainError::Recursion { nb, nbmin });
-            }
+            let values = narrowed(detail.values(spec, &splits), limits, spec.n)?;
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
                 domain.points = points;
-                return if domain.points.is_empty() { Err(domain.emptied()) } else { Ok(domain) };
+                return if domain.points.is_empty() { Err(emptied(spec, &domain.values)) } else { Ok(domain) };
             }
         }
         unreachable!("the last detail has no limit")
-    }
-
-    /// Which rule left no point.
-    fn emptied(&self) -> DomainError {
-        let values = &self.values;
-        let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
-        if values.splits.iter().any(has_grid) {
-            return self.too_large();
-        }
-        let labels = |d: usize| self.dims[d].levels.iter().map(|level| level.label.clone()).collect();
-        DomainError::NoGrid { ranks: labels(0), grids: labels(1) }
-    }
-
-    /// Where there is a grid, memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
-    /// NB, without look-ahead, on the grid that needs least.
-    fn too_large(&self) -> DomainError {
-        let DomainSpec { n, memory_bytes, .. } = self.spec;
-        let splits = self.values.splits.iter();
-        let grids = splits.flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
-        let depth = self.values.depth[0];
-        let needs = grids.map(|(p, q)| (required_bytes(n, p, q, self.values.nb[0], depth), p, q));
-        let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
-        let largest_n = largest_n(memory_bytes, p, q, self.values.nb[0], depth);
-        DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
     }
 
     /// What the domain was built for.
@@ -329,6 +284,39 @@ pub fn default_candidate(spec: &DomainSpec) -> Candidate {
 fn engine(spec: &DomainSpec, threads: usize, split: Share) -> EngineParams {
     let (kernels, rank_kernels) = (spec.kernels.clone(), spec.unequal.kernels.clone());
     EngineParams { threads, kernels, rank_kernels, split, ..EngineParams::default() }
+}
+
+/// The values of `usual` that `limits` allow, for order `n`.
+fn narrowed(usual: Values, limits: &Limits, n: usize) -> Result<Values, DomainError> {
+    let values = limits.apply(usual)?;
+    // Listed values may be above N too, and NB below every NBMIN has no candidate.
+    let mut values = Values { nb: up_to(&values.nb, n), nbmin: up_to(&values.nbmin, n), ..values };
+    let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);
+    values.nb.retain(|&nb| nb >= nbmin);
+    if values.nb.is_empty() { Err(DomainError::Recursion { nb, nbmin }) } else { Ok(values) }
+}
+
+/// Which rule left no point.
+fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
+    let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
+    if values.splits.iter().any(has_grid) {
+        return too_large(spec, values);
+    }
+    let dims = values.dims();
+    let labels = |d: usize| dims[d].levels.iter().map(|level| level.label.clone()).collect();
+    DomainError::NoGrid { ranks: labels(0), grids: labels(1) }
+}
+
+/// Where there is a grid, memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
+/// NB, without look-ahead, on the grid that needs least.
+fn too_large(spec: &DomainSpec, values: &Values) -> DomainError {
+    let DomainSpec { n, memory_bytes, .. } = *spec;
+    let grids = values.splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
+    let (nb, depth) = (values.nb[0], values.depth[0]);
+    let needs = grids.map(|(p, q)| (required_bytes(n, p, q, nb, depth), p, q));
+    let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
+    let largest_n = largest_n(memory_bytes, p, q, nb, depth);
+    DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
 }
 
 /// One of [`SPLIT`].

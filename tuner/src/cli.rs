@@ -108,7 +108,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
     /// TOML that narrows, fixes or widens what is searched; see hpl-tune space
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub space: Option<PathBuf>,
     /// Ranks of unequal speed: search the weights, too, around those of this file, as `hpl-tune weights --out` writes them
     ///

@@ -7,7 +7,8 @@ use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
 use space::domain::{
-    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, WeightedDomain, default_candidate,
+    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
+    default_candidate,
 };
 use space::machine::Machine;
 
@@ -93,6 +94,14 @@ impl Engine {
         }
     }
 
+    /// Where its profile is from; empty for ours.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Ours => "",
+            Self::Foreign(foreign) => &foreign.profile().source,
+        }
+    }
+
     /// Starts its runs, guarded by `program`.
     pub fn runs(&self, program: &Path) -> RealRuns {
         match self {
@@ -109,7 +118,7 @@ impl Engine {
         self.domain_within(spec, &Limits::default())
     }
 
-    /// [`Engine::domain`] with the values that `limits` allow; they are for our engine alone.
+    /// [`Engine::domain`] with the values that `limits` allow, which are of [`Engine::limits`].
     ///
     /// # Errors
     /// [`DomainError`] when no candidate is left.
@@ -124,10 +133,21 @@ impl Engine {
             }
             Self::Ours => Ok((Box::new(HplDomain::within(spec, limits)?), default_candidate(spec))),
             Self::Foreign(foreign) => {
-                let domain = ForeignDomain::new(spec, &obeyed(foreign.profile()))?;
+                let domain = ForeignDomain::within(spec, &obeyed(foreign.profile()), limits)?;
                 let usual = domain.usual();
                 Ok((Box::new(domain), usual))
             }
+        }
+    }
+
+    /// The limits that `text`, in the format of `space.toml`, sets for its dimensions.
+    ///
+    /// # Errors
+    /// [`LimitError`].
+    pub fn limits(&self, text: &str) -> Result<Limits, LimitError> {
+        match self {
+            Self::Ours => Limits::parse(text),
+            Self::Foreign(foreign) => Limits::parse_for(text, &obeyed(foreign.profile())),
         }
     }
 

@@ -1,50 +1,74 @@
 //! What is known of ranks that are not alike when a session starts: from flags, or from a survey of this machine's ranks.
 
+use std::path::Path;
+
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice, Share, Unequal, Weights};
 
 use crate::cli::TuneArgs;
 use crate::commands::run::{read_params, read_weights};
+use crate::engine::Engine;
 use crate::exit::bad_input;
 
-/// Speeds and kernels of the ranks of `args`, or the speeds of the nodes of `machine` where a survey took each of this
-/// host's `cores` as part of a rank. Empty where the ranks are alike.
-///
-/// # Errors
-/// Files that cannot be read, that say what a search finds out, or that speak of different numbers of ranks.
-pub fn of(args: &TuneArgs, machine: Option<&Machine>, cores: usize) -> anyhow::Result<Unequal> {
-    let EngineParams { rank_kernels: kernels, weights, .. } = params(args)?;
-    let weights = args.weights.as_deref().map_or(Ok(weights), read_weights)?;
-    let mut unequal = Unequal { speeds: speeds(&weights), kernels };
-    if unequal.speeds.is_empty() {
-        unequal.speeds = machine.map(|machine| surveyed(machine, cores)).unwrap_or_default();
+/// What flags say of the ranks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told<'a> {
+    /// A file of weights.
+    pub weights: Option<&'a Path>,
+    /// A file of engine parameters.
+    pub engine_params: Option<&'a Path>,
+    /// Their number.
+    pub ranks: Option<u64>,
+}
+
+impl<'a> Told<'a> {
+    /// What the flags of a session say.
+    pub fn of(args: &'a TuneArgs) -> Self {
+        Self { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks }
     }
-    if let Some(rank) = unequal.speeds.iter().position(|&speed| speed == Share::ZERO) {
-        return Err(bad_input(format!("the weights leave rank {rank} without work; search without it")));
-    }
-    if unequal.kernels.contains(&KernelChoice::Auto) {
-        return Err(bad_input("rank_kernels: 'auto' does not say which; name the kernels of each rank"));
-    }
-    if !unequal.differs() {
-        unequal.speeds.clear();
-    }
-    let (speeds, kernels) = (unequal.speeds.len(), unequal.kernels.len());
-    if speeds > 0 && kernels > 0 && speeds != kernels {
-        return Err(bad_input(format!(
-            "weights of {speeds} ranks, rank_kernels of {kernels}; give those of each rank"
-        )));
-    }
-    match (unequal.ranks(), args.ranks) {
-        (Some(known), Some(ranks)) if known as u64 != ranks => Err(bad_input(format!(
-            "--ranks {ranks}: weights or rank_kernels are those of {known} ranks; leave --ranks out, or give others"
-        ))),
-        _ => Ok(unequal),
+
+    /// Speeds and kernels of the ranks, or the speeds of the nodes of `machine` where a survey took each of this host's
+    /// `cores` as part of a rank. Empty where the ranks are alike, and with another engine, which has no weights.
+    ///
+    /// # Errors
+    /// Files that cannot be read, that say what a search finds out, or that speak of different numbers of ranks.
+    pub fn unequal(self, engine: &Engine, machine: Option<&Machine>, cores: usize) -> anyhow::Result<Unequal> {
+        if matches!(engine, Engine::Foreign(_)) {
+            return Ok(Unequal::default());
+        }
+        let EngineParams { rank_kernels: kernels, weights, .. } = params(self.engine_params)?;
+        let weights = self.weights.map_or(Ok(weights), read_weights)?;
+        let mut unequal = Unequal { speeds: speeds(&weights), kernels };
+        if unequal.speeds.is_empty() {
+            unequal.speeds = machine.map(|machine| surveyed(machine, cores)).unwrap_or_default();
+        }
+        if let Some(rank) = unequal.speeds.iter().position(|&speed| speed == Share::ZERO) {
+            return Err(bad_input(format!("the weights leave rank {rank} without work; search without it")));
+        }
+        if unequal.kernels.contains(&KernelChoice::Auto) {
+            return Err(bad_input("rank_kernels: 'auto' does not say which; name the kernels of each rank"));
+        }
+        if !unequal.differs() {
+            unequal.speeds.clear();
+        }
+        let (speeds, kernels) = (unequal.speeds.len(), unequal.kernels.len());
+        if speeds > 0 && kernels > 0 && speeds != kernels {
+            return Err(bad_input(format!(
+                "weights of {speeds} ranks, rank_kernels of {kernels}; give those of each rank"
+            )));
+        }
+        match (unequal.ranks(), self.ranks) {
+            (Some(known), Some(ranks)) if known as u64 != ranks => Err(bad_input(format!(
+                "--ranks {ranks}: weights or rank_kernels are those of {known} ranks; leave --ranks out, or give others"
+            ))),
+            _ => Ok(unequal),
+        }
     }
 }
 
 /// The engine parameters that a search takes: all else it finds out.
-fn params(args: &TuneArgs) -> anyhow::Result<EngineParams> {
-    let params = read_params(args.engine_params.as_deref())?;
+fn params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
+    let params = read_params(path)?;
     let EngineParams { rank_kernels, weights, .. } = params.clone();
     if params != (EngineParams { rank_kernels, weights, ..EngineParams::default() }) {
         return Err(bad_input(

@@ -4,13 +4,17 @@
 //!     cargo bench -p objectives --bench own -- calibrate --machine machine.toml --n 4000 --seconds 20
 //!     cargo bench -p objectives --bench own -- judge --rows FILE --machine machine.toml
 //!     cargo bench -p objectives --bench own -- refine --rows FILE --machine machine.toml
+//!     cargo bench -p objectives --bench own -- landscape --n 4000 --table FILE.csv [--seconds S]
+//!     cargo bench -p objectives --bench own -- predict --n 4000 --machine machine.toml --table FILE.csv
 //!
-//! `measure` goes on where FILE ends, so that a long series can be taken in short turns; the others only read. Noise of a machine
+//! `measure` and `landscape` go on where FILE ends, so that a long series can be taken in short turns; the others only read. `landscape` and `predict` write the
+//! tables of `datasets/landscapes/xhpl-own-n4000.toml`. Noise of a machine
 //! that others share from outside only ever slows: the quickest of a candidate's runs is its time, the quickest of its odd runs
 //! beside that of its even ones the noise left. `refine` corrects the model by the first candidates and predicts the last.
 
 mod draws;
 mod judge;
+mod landscape;
 mod refine;
 
 use std::path::PathBuf;
@@ -45,9 +49,9 @@ fn main() {
         Some("calibrate") => calibrate(&flags),
         Some("judge") => judge::judge(&flags),
         Some("refine") => refine::refine(&flags),
-        _ => println!(
-            "measure, calibrate, judge or refine: see the head of this file; both need a quiet machine or its rows"
-        ),
+        Some("landscape") => landscape::measure(&flags),
+        Some("predict") => landscape::predict(&flags),
+        _ => println!("measure, calibrate, judge, refine, landscape or predict: see the head of this file"),
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Points are canonical by Netlib's rules, which other programs follow.
 
-use super::values::{DETAILS, SWAP, Values, up_to};
-use super::{DomainError, DomainSpec, HplDomain, MAX_POINTS, aspect, aspects, grid_of, level, required_bytes, splits};
+use super::values::{DETAILS, Values, up_to};
+use super::{
+    DomainError, DomainSpec, HplDomain, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes,
+    splits,
+};
 use crate::candidate::EngineProfile;
 use crate::candidates::Candidates;
 use crate::dims::{Dim, Kind, Level, Point, Space, enumerate};
@@ -74,55 +77,49 @@ impl ForeignDomain {
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
     pub fn new(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Self, DomainError> {
+        Self::within(spec, foreign, &Limits::default())
+    }
+
+    /// The same with the values that `limits` allow; they are of [`Limits::parse_for`].
+    ///
+    /// # Errors
+    /// [`DomainError`] naming the rule or the limit that leaves no candidate.
+    pub fn within(spec: &DomainSpec, foreign: &ForeignSpec, limits: &Limits) -> Result<Self, DomainError> {
         let threads = if foreign.threads { spec.threads } else { Some(1) };
         let spec = DomainSpec { threads, ..spec.clone() };
         // Refuses what leaves no candidate to any engine.
         HplDomain::new(&spec)?;
         let splits = splits(&spec)?;
+        let usual = usual(&spec, foreign);
+        let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
+        let foreign = ForeignSpec { extra, ..foreign.clone() };
         let last = DETAILS.len() - 1;
-        let domain = (0..DETAILS.len()).find_map(|detail| {
-            let limit = if detail == last { usize::MAX } else { MAX_POINTS };
-            Self::at_detail(&spec, foreign, &splits, detail, limit)
+        let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
+            let limit = if index == last { usize::MAX } else { MAX_POINTS };
+            let mut values = detail.values(&spec, &splits);
+            if !foreign.nb.is_empty() {
+                values.nb = up_to(&foreign.nb, spec.n);
+            }
+            let values = narrowed(Values { split: vec![0.0], ..values }, limits, spec.n);
+            values.map(|values| Self::with(&spec, &foreign, usual.clone(), values, limit)).transpose()
         });
-        Ok(domain.expect("the last detail has no limit"))
+        domain.expect("the last detail has no limit")?
     }
 
-    fn at_detail(
+    /// `None` where there are more points than `limit`.
+    fn with(
         spec: &DomainSpec,
         foreign: &ForeignSpec,
-        splits: &[(usize, usize)],
-        detail: usize,
+        usual: Candidate,
+        values: Values,
         limit: usize,
-    ) -> Option<Self> {
-        let detail = &DETAILS[detail];
-        let nb = if foreign.nb.is_empty() { detail.nb } else { &foreign.nb };
-        let swap = if spec.n < SWAP[0].threshold() { &SWAP[1..] } else { &SWAP };
-        let values = Values {
-            splits: splits.to_vec(),
-            aspects: aspects(splits),
-            nb: up_to(nb, spec.n),
-            nbmin: up_to(detail.nbmin, spec.n),
-            ndiv: detail.ndiv.to_vec(),
-            pfact: detail.pfact.to_vec(),
-            rfact: detail.rfact.to_vec(),
-            bcast: detail.bcast.to_vec(),
-            depth: detail.depth.to_vec(),
-            swap: swap.to_vec(),
-            split: vec![0.0],
-        };
+    ) -> Option<Result<Self, DomainError>> {
         let (axes, dims) = axes(&values, foreign);
-        let mut domain = Self {
-            usual: usual(spec, foreign, &values),
-            spec: spec.clone(),
-            splits: values.splits,
-            aspects: values.aspects,
-            axes,
-            dims,
-            points: Vec::new(),
-        };
+        let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
+        let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.canonical_levels(levels).as_deref() == Some(levels);
         domain.points = enumerate(&domain.dims, limit, is_canonical)?;
-        Some(domain)
+        Some(if domain.points.is_empty() { Err(emptied(spec, &values)) } else { Ok(domain) })
     }
 
     /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
@@ -189,11 +186,12 @@ impl ForeignDomain {
 }
 
 /// The usual candidate, with the usual value of every dimension that only this engine has.
-fn usual(spec: &DomainSpec, foreign: &ForeignSpec, values: &Values) -> Candidate {
+fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
     let mut usual = super::default_candidate(spec);
     let far = |nb: &usize| (*nb as f64 / usual.hpl.nb as f64).ln().abs();
     if foreign.obeys.iter().any(|name| name == "nb") {
-        usual.hpl.nb = *values.nb.iter().min_by(|a, b| far(a).total_cmp(&far(b))).expect("NB has a value");
+        let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+        usual.hpl.nb = known.unwrap_or(usual.hpl.nb.min(spec.n));
     }
     usual.engine.extra = foreign.extra.iter().map(|extra| (extra.name.clone(), extra.labels[0].clone())).collect();
     usual

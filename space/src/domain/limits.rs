@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::foreign::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::params::Coded;
 use crate::{Bcast, Looking, Swap};
@@ -61,11 +62,13 @@ pub enum LimitError {
     /// No TOML, or not of this form.
     #[error("{0}")]
     Syntax(String),
-    /// A dimension that the HPL space does not have.
-    #[error("[{name}] is no dimension; there are {}", NAMES.join(", "))]
+    /// A dimension that the space does not have.
+    #[error("[{name}] is no dimension; there are {}", known.join(", "))]
     NoDimension {
         /// The name.
         name: String,
+        /// The dimensions there are.
+        known: Vec<String>,
     },
     /// A value that the dimension cannot take.
     #[error("[{name}]: '{found}' is {wrong}")]
@@ -96,15 +99,33 @@ pub enum LimitError {
 }
 
 impl Limits {
-    /// Parses `space.toml`.
+    /// Parses `space.toml` for our engine.
     ///
     /// # Errors
     /// [`LimitError`] for bad syntax with its line, unknown dimensions, and keys that exclude each other.
     pub fn parse(text: &str) -> Result<Self, LimitError> {
+        Self::among(text, &NAMES, &CATEGORICAL)
+    }
+
+    /// Parses `space.toml` for an engine that obeys `foreign`.
+    ///
+    /// # Errors
+    /// As [`Limits::parse`]; a dimension that the engine does not obey is unknown.
+    pub fn parse_for(text: &str, foreign: &ForeignSpec) -> Result<Self, LimitError> {
+        let (obeys, extra) = (foreign.obeys.iter().map(String::as_str), foreign.extra.iter());
+        let names: Vec<&str> =
+            ["ranks", "grid"].into_iter().chain(obeys).chain(extra.clone().map(|extra| &*extra.name)).collect();
+        let unordered = extra.filter(|extra| !extra.ordered).map(|extra| &*extra.name);
+        let unordered: Vec<&str> = CATEGORICAL.into_iter().chain(unordered).collect();
+        Self::among(text, &names, &unordered)
+    }
+
+    fn among(text: &str, names: &[&str], unordered: &[&str]) -> Result<Self, LimitError> {
         let limits: Self = toml::from_str(text).map_err(|error| LimitError::Syntax(error.to_string()))?;
         for (name, limit) in &limits.0 {
-            if !NAMES.contains(&name.as_str()) {
-                return Err(LimitError::NoDimension { name: name.clone() });
+            if !names.contains(&name.as_str()) {
+                let known = names.iter().map(ToString::to_string).collect();
+                return Err(LimitError::NoDimension { name: name.clone(), known });
             }
             let wrong = |wrong: &str| LimitError::Contradiction { name: name.clone(), wrong: wrong.to_owned() };
             if limit.values.is_some() && limit.fixed.is_some() {
@@ -115,7 +136,7 @@ impl Limits {
             {
                 return Err(wrong(&format!("min {min} is above max {max}")));
             }
-            if (limit.min.is_some() || limit.max.is_some()) && CATEGORICAL.contains(&name.as_str()) {
+            if (limit.min.is_some() || limit.max.is_some()) && unordered.contains(&name.as_str()) {
                 return Err(wrong("it has no order: give 'values' or 'without' instead of 'min' and 'max'"));
             }
             if *limit == Limit::default() {
@@ -151,6 +172,13 @@ impl Limits {
             swap: self.subset("swap", usual.swap, |swap: &Swap| (swap.name().to_owned(), 0.0))?,
             split: self.shares(usual.split)?,
         })
+    }
+
+    /// What is left of a dimension that only one engine has.
+    pub(super) fn extra(&self, usual: &Extra) -> Result<Extra, LimitError> {
+        let levels = usual.labels.iter().cloned().zip(usual.features.iter().copied()).collect();
+        let (labels, features) = self.subset(&usual.name, levels, Clone::clone)?.into_iter().unzip();
+        Ok(Extra { labels, features, ..usual.clone() })
     }
 
     /// Of the usual values those that are allowed: nothing can be added.

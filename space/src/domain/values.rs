@@ -1,5 +1,6 @@
 //! The values of each dimension of the HPL space, from fine to coarse.
 
+use super::{DomainSpec, aspects};
 use crate::dims::{Dim, Kind, Level};
 use crate::params::Coded;
 use crate::{Bcast, Looking, Swap};
@@ -15,7 +16,7 @@ const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 3
 const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
 const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
 const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
-pub(super) const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
+const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
 
 const DEPTH: [usize; 3] = [0, 1, 2];
 /// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
@@ -35,6 +36,27 @@ pub(super) struct Detail {
     pub(super) bcast: &'static [Bcast],
     pub(super) depth: &'static [usize],
     pub(super) split: &'static [f64],
+}
+
+impl Detail {
+    /// The usual values for `spec` at this detail.
+    pub(super) fn values(&self, spec: &DomainSpec, splits: &[(usize, usize)]) -> Values {
+        Values {
+            splits: splits.to_vec(),
+            aspects: aspects(splits),
+            // NB above N is NB = N; NBMIN above NB likewise.
+            nb: up_to(self.nb, spec.n),
+            nbmin: up_to(self.nbmin, spec.n),
+            ndiv: self.ndiv.to_vec(),
+            pfact: self.pfact.to_vec(),
+            rfact: self.rfact.to_vec(),
+            bcast: self.bcast.to_vec(),
+            depth: self.depth.to_vec(),
+            // Mix is binary exchange alone where N is below its threshold.
+            swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
+            split: self.split.to_vec(),
+        }
+    }
 }
 
 /// From fine to coarse.

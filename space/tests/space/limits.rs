@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use space::dims::Space;
-use space::domain::{DomainSpec, HplDomain, Limits};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits};
 use space::guide::GUIDELINES;
 use space::{Bcast, Candidate, KernelChoice, Unequal};
 
@@ -109,4 +109,43 @@ fn every_dimension_has_its_guideline() {
     let domain = within(4, "").unwrap();
     let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
     assert_eq!(names, GUIDELINES.map(|guideline| guideline.dim));
+}
+
+#[test]
+fn another_engines_dimensions_are_limited_too() {
+    let extra = |name: &str, ordered: bool| Extra {
+        name: name.into(),
+        labels: ["2", "4", "8"].map(str::to_owned).into(),
+        features: vec![2.0, 4.0, 8.0],
+        ordered,
+    };
+    let foreign = ForeignSpec {
+        obeys: vec!["nb".into(), "depth".into()],
+        nb: vec![256, 512],
+        threads: true,
+        extra: vec![extra("chunks", true), extra("policy", false)],
+    };
+    let within = |limits: &str| {
+        let limits = Limits::parse_for(limits, &foreign).map_err(|error| error.to_string())?;
+        ForeignDomain::within(&spec(4), &foreign, &limits).map_err(|error| error.to_string())
+    };
+    let text =
+        "[nb]\nvalues = [512, 640]\n[chunks]\nmin = 4\n[policy]\nfixed = '8'\n[depth]\nmax = 1\n[grid]\nfixed = '1:4'";
+    let domain = within(text).unwrap();
+    let all: Vec<Candidate> = domain.points().iter().map(|point| domain.candidate(point)).collect();
+    assert_eq!(all.iter().map(|run| run.hpl.nb).collect::<BTreeSet<_>>(), [512, 640].into());
+    for run in &all {
+        assert!(run.hpl.depth <= 1 && (run.hpl.p, run.hpl.q) == (1, 4), "{run:?}");
+        assert!(run.engine.extra["chunks"] != "2" && run.engine.extra["policy"] == "8", "{run:?}");
+    }
+    assert_eq!(all.len(), 2 * 2 * 2);
+    for (limits, words) in [
+        ("[bcast]\nfixed = 'long'", "[bcast] is no dimension; there are ranks, grid, nb, depth, chunks, policy"),
+        ("[policy]\nmin = 4", "no order"),
+        ("[chunks]\nfixed = 3", "'3' is not possible here; there are 2, 4, 8"),
+        ("[chunks]\nmin = 9", "leaves no value of 2, 4, 8"),
+    ] {
+        let message = within(limits).unwrap_err();
+        assert!(message.contains(words), "{limits}: {message}");
+    }
 }

@@ -4,16 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use objectives::real::Job;
+use space::KernelChoice;
 use space::domain::{DomainSpec, squarest};
-use space::{KernelChoice, Unequal};
 
 use crate::cli::TuneArgs;
+use crate::commands::space::read_limits;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::RunFolder;
 use crate::machines::read_machine;
-use crate::{sbatch, unequal};
+use crate::sbatch;
+use crate::unequal::Told;
 
 /// Order of a dry run whose user names none: what a session takes depends on its calibration.
 const EXAMPLE_N: usize = 10_000;
@@ -31,10 +33,9 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let here = facts.cores_allowed.len();
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1)) as usize;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
-    let unequal = match engine {
-        Engine::Ours => unequal::of(args, machine.as_ref(), here)?,
-        Engine::Foreign(_) => Unequal::default(),
-    };
+    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here)?;
+    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let limits = limits.map(|(limits, _)| limits).unwrap_or_default();
     let spec = DomainSpec {
         n: args.n.map_or(EXAMPLE_N, |n| n as usize),
         // Another engine's launcher may reach more nodes than this one.
@@ -48,7 +49,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         threads: args.threads.map(|t| t as usize),
         unequal,
     };
-    let (domain, usual) = engine.domain(&spec).map_err(bad_input)?;
+    let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));
     let folder = std::path::absolute(root)?.join("trials").join("0");
     let runs = engine.runs(program);

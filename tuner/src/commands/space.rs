@@ -4,13 +4,16 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use space::dims::{Dim, Space};
-use space::domain::{DomainSpec, HplDomain, Limits};
+use space::dims::Dim;
+use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
 
 use crate::cli::space::SpaceArgs;
+use crate::engine::Engine;
 use crate::exit::{self, bad_input};
+use crate::machines::read_machine;
 use crate::prepare;
+use crate::unequal::Told;
 
 /// Version of the JSON that `--json` prints.
 const JSON_SCHEMA: u32 = 1;
@@ -32,17 +35,18 @@ struct Entry<'a> {
     dim: &'a Dim,
     limited: bool,
     why: &'static str,
-    source: &'static str,
+    source: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    fn new(dim: &'a Dim, limits: &Limits) -> Self {
+    /// `profile`: where dimensions without a guideline come from.
+    fn new(dim: &'a Dim, limits: &Limits, profile: &'a str) -> Self {
         let guide = guideline(&dim.name);
         Self {
             dim,
             limited: limits.names().any(|name| name == dim.name),
-            why: guide.map_or("", |guide| guide.why),
-            source: guide.map_or("", |guide| guide.source),
+            why: guide.map_or("a dimension of this engine alone, by its profile", |guide| guide.why),
+            source: guide.map_or(profile, |guide| guide.source),
         }
     }
 }
@@ -50,24 +54,36 @@ impl<'a> Entry<'a> {
 /// Prints the space that a search on this machine would have.
 ///
 /// # Errors
-/// A file of limits that cannot be used, or limits that leave nothing.
+/// A file that cannot be used, or limits that leave nothing.
 pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
-    let limits = args.space.as_deref().map(read_limits).transpose()?.map(|(limits, _)| limits).unwrap_or_default();
+    let engine = Engine::chosen(args.engine.as_deref(), None, None)?;
+    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let limits = limits.map(|(limits, _)| limits).unwrap_or_default();
+    let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let facts = hpl::host::facts();
+    let cores = facts.cores_allowed.len();
+    let told =
+        Told { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
+    let unequal = told.unequal(&engine, machine.as_ref(), cores)?;
+    let here = facts.domain_spec(0);
     let mut spec = DomainSpec {
-        ranks: args.ranks.map(|ranks| ranks as usize),
+        cores: engine.cores(cores, machine.as_ref()),
+        memory_bytes: machine.as_ref().map_or(here.memory_bytes, prepare::usable_bytes),
+        ranks: args.ranks.map(|ranks| ranks as usize).or(unequal.ranks()),
         threads: args.threads.map(|threads| threads as usize),
-        ..hpl::host::facts().domain_spec(0)
+        unequal,
+        ..here
     };
     spec.n = args.n.map_or_else(|| prepare::largest_safe_n(&spec), |n| n as usize);
-    let unlimited = HplDomain::new(&spec).map_err(bad_input)?.points().len();
-    let domain = HplDomain::within(&spec, &limits).map_err(bad_input)?;
+    let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();
+    let (domain, _) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let report = Report {
         schema_version: JSON_SCHEMA,
         n: spec.n,
         cores: spec.cores,
         candidates: domain.points().len(),
         candidates_unlimited: unlimited,
-        dimensions: domain.dims().iter().map(|dim| Entry::new(dim, &limits)).collect(),
+        dimensions: domain.dims().iter().map(|dim| Entry::new(dim, &limits, engine.source())).collect(),
     };
     let mut out = std::io::stdout().lock();
     match args.json {
@@ -78,14 +94,14 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-/// A file of limits, checked, and its text.
+/// A file of limits for `engine`, checked, and its text.
 ///
 /// # Errors
 /// A file that cannot be read, or limits that cannot be kept.
-pub(crate) fn read_limits(path: &Path) -> anyhow::Result<(Limits, String)> {
+pub(crate) fn read_limits(path: &Path, engine: &Engine) -> anyhow::Result<(Limits, String)> {
     let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    let limits = Limits::parse(&text).map_err(|error| named(&error))?;
+    let limits = engine.limits(&text).map_err(|error| named(&error))?;
     Ok((limits, text))
 }
 

@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::domain::{DomainSpec, Limits};
 use space::machine::Machine;
-use space::{Candidate, Candidates, KernelChoice, Unequal};
+use space::{Candidate, Candidates, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
@@ -32,7 +32,8 @@ use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
-use crate::{calibrate, earlier, preflight, prior, strategy, unequal};
+use crate::unequal::Told;
+use crate::{calibrate, earlier, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -105,7 +106,7 @@ fn search(
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
     let spec = spec(store, engine, &machine, &predictor, &budget)?;
     let path = store.folder().limits_toml();
-    let limits = if path.exists() { read_limits(&path)?.0 } else { Limits::default() };
+    let limits = if path.exists() { read_limits(&path, engine)?.0 } else { Limits::default() };
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
     let earlier = earlier(store, domain, progress)?;
@@ -205,15 +206,12 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
-    let limits = args.space.as_deref().map(read_limits).transpose()?;
     let found = earlier::read::read(&args.warm_start).map_err(bad_input)?;
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_programs()?;
-    let unequal = match &engine {
-        Engine::Ours => unequal::of(args, machine.as_ref().map(|(machine, _)| machine), cores.len())?,
-        Engine::Foreign(_) => Unequal::default(),
-    };
+    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
     let wanted = ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
     let available = engine.cores(cores.len(), machine.as_ref().map(|(machine, _)| machine));

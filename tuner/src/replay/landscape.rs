@@ -77,7 +77,7 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Noise {
-    /// The same everywhere.
+    /// The same everywhere but where several runs show their own.
     Cv(f64),
     /// In a column.
     Column(String),
@@ -237,6 +237,9 @@ impl Landscape {
                     sites[*at].model = Some(model.positive(row, column)?);
                 }
             }
+        }
+        if matches!(description.noise, Some(Noise::Cv(_))) {
+            sites.iter_mut().filter(|site| site.runs.len() > 1).for_each(|site| site.cv = 0.0);
         }
         let dims = axes.into_iter().map(|axis| axis.dim).collect();
         let space = Listed::new(dims, points).expect("points are distinct and made of levels");

@@ -37,8 +37,8 @@ pub struct Summary {
     pub distinct_candidates: usize,
     /// Failed trials by kind.
     pub failures: BTreeMap<Outcome, usize>,
-    /// The candidate of the final run at the target N, else at that of the final run; without a passed one, the candidate
-    /// with the highest median. Always whole runs.
+    /// The candidate of the final run at the target N, else at that of the final run; without a passed one, the winner of
+    /// the pairs, else the candidate with the highest median. Always whole runs.
     pub best: Option<Score>,
     /// What windows say of the best at the target N; `None` where the search goes by whole runs.
     pub estimate: Option<Estimate>,
@@ -109,9 +109,12 @@ impl Summary {
         let at_target = |row: &Row| at_target_n(&row.candidate(), session);
         let passed = final_run.filter(|row| row.passed);
         let verified = passed.and_then(|row| score_of(at_target(row)).or_else(|| score_of(row.candidate())));
-        let best = verified.or_else(|| scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned());
-        let best = best.or_else(|| scores.first().cloned());
         let baseline = rows.iter().find(|row| row.strategy == Identity::BASELINE).map(Row::candidate);
+        // Pairs compare what ran before the machine's speed changed with what ran after it; medians do not.
+        let winner = || challenge::winner(rows, baseline.as_ref()?).and_then(score_of);
+        let best = verified.or_else(winner);
+        let best = best.or_else(|| scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned());
+        let best = best.or_else(|| scores.first().cloned());
         let baseline = baseline.and_then(|baseline| searched.iter().find(|score| score.candidate == baseline).cloned());
         let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
         let pairs = match (&at_search_n, &baseline) {

@@ -17,7 +17,7 @@ use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
-use super::gp::screen::glance;
+use super::gp::screen::{Groups, glance};
 use super::prior::PriorTable;
 use super::warp::Warp;
 
@@ -57,7 +57,7 @@ impl<'a> Informed<'a> {
         let axes = Axes::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
         let posterior = Posterior::fitted(&axes, beliefs(), data)?;
-        let corrections = glance(&posterior, space.points(), &vec![0.0; told.len()]);
+        let corrections = glance(&posterior, &Groups::new(space.points()), &vec![0.0; told.len()]);
         let corrected = told.iter().zip(corrections).map(|(&log, correction)| {
             let mean = scale.level(log) + correction.mean;
             scale.log_rate(Marginal { mean, sd: 0.0 }).mean

@@ -20,7 +20,7 @@ use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Change, Marginal, Posterior};
-use super::gp::screen::{Glance, glance};
+use super::gp::screen::{Glance, Groups, glance};
 use super::warp::Warp;
 use super::{Ctx, Prediction, Prior};
 use crate::history::{History, Outcome, Trial};
@@ -69,6 +69,9 @@ pub struct Surrogate<'a> {
     expected: Expected<'a>,
     /// The scale of what is expected.
     told: Warp,
+    /// What is expected of all points of the space on that scale, in its order, and how far it spreads.
+    levels: Vec<f64>,
+    spread: f64,
     /// The scale of what is measured.
     seen: Warp,
     drift: Drift,
@@ -111,11 +114,22 @@ impl<'a> Surrogate<'a> {
     fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
         let expected = Expected::new(ctx, prior);
         let told = Warp { best: expected.top };
+        let levels: Vec<f64> = expected.all.iter().map(|&log| told.level(log)).collect();
+        let spread = moments(&levels).map_or(0.0, |moments| moments.1);
         let trials = ctx.history.trials.iter().enumerate();
         let runs = trials.filter_map(|(trial, run)| Some(Seen { point: &run.point, log: log_rate(run)?, trial }));
         let mut runs: Vec<Seen<'_>> = runs.collect();
-        let mut surrogate =
-            Self { ctx, expected, told, seen: told, drift: Drift::default(), fits: Vec::new(), suspect: None };
+        let mut surrogate = Self {
+            ctx,
+            expected,
+            told,
+            levels,
+            spread,
+            seen: told,
+            drift: Drift::default(),
+            fits: Vec::new(),
+            suspect: None,
+        };
         surrogate.condition(&runs);
         while let Some((change, doubtful)) = surrogate.likely_change(&runs) {
             let (before, after) = runs.split_at(change.at);
@@ -150,7 +164,7 @@ impl<'a> Surrogate<'a> {
     }
 
     /// Levels of runs with the number of changes before each.
-    fn levels<'b>(&self, runs: &[Seen<'b>]) -> Vec<(&'b Point, f64, usize)> {
+    fn levels_of<'b>(&self, runs: &[Seen<'b>]) -> Vec<(&'b Point, f64, usize)> {
         let level = |run: &Seen<'_>| self.seen.level(run.log + self.drift.correction(run.trial));
         runs.iter().map(|run| (run.point, level(run), self.drift.before(run.trial))).collect()
     }
@@ -159,7 +173,7 @@ impl<'a> Surrogate<'a> {
         let corrected = runs.iter().map(|run| run.log + self.drift.correction(run.trial));
         let Some(best) = corrected.reduce(f64::max) else { return };
         self.seen = Warp { best };
-        let observations = self.levels(runs);
+        let observations = self.levels_of(runs);
         let tried: HashSet<&Point> = observations.iter().map(|(point, ..)| *point).collect();
         let mut levels: Vec<f64> = tried.into_iter().map(|point| self.expected(point)).collect();
         // The order of a hash set is not the same twice, and sums depend on it.
@@ -185,7 +199,7 @@ impl<'a> Surrogate<'a> {
     /// With the runs between its earliest and its latest likely place.
     fn likely_change(&self, runs: &[Seen<'_>]) -> Option<(Change, Range<usize>)> {
         let Fitted { centre, level, posterior, .. } = self.fits.first()?;
-        let levels = self.levels(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
+        let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
         let data = Data::single(levels, |point| self.expected(point) - centre);
         let axes = Axes::new(self.ctx.space.dims());
         let all = Posterior::new(&axes, posterior.beliefs.clone(), posterior.hyper.clone(), data)?;
@@ -200,12 +214,10 @@ impl<'a> Surrogate<'a> {
     /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing; a model may
     /// even be upside down.
     fn hypotheses(&self) -> Vec<(f64, f64, f64)> {
-        let levels: Vec<f64> = self.expected.all.iter().map(|&log| self.told.level(log)).collect();
-        let spread = moments(&levels).map_or(0.0, |moments| moments.1);
-        if spread == 0.0 {
+        if self.spread == 0.0 {
             return vec![(0.0, 0.0, 0.0)];
         }
-        let doubt = (DOUBT / spread).min(1.0);
+        let doubt = (DOUBT / self.spread).min(1.0);
         match self.expected.is_guess() {
             true => vec![(0.0, 0.0, 0.0), (1.0, DOUBT_OF_A_GUESS, 0.0)],
             false => vec![(0.0, doubt, 0.0), (1.0, doubt, TRUST)],
@@ -218,7 +230,7 @@ impl<'a> Surrogate<'a> {
         let limits: Vec<Seen<'_>> = limits(self.ctx.history).collect();
         let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
         let expected = self.predict(&points);
-        let levels = self.levels(&limits);
+        let levels = self.levels_of(&limits);
         let binds = |((_, level, _), at): (&(&Point, f64, usize), &Marginal)| *level < at.mean;
         let binding = levels.iter().zip(&expected).map(binds);
         limits.into_iter().zip(binding).filter(|(_, binds)| *binds).map(|(limit, _)| limit).collect()
@@ -267,15 +279,15 @@ impl<'a> Surrogate<'a> {
     /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations, where the
     /// latter follows from the nearest tried point alone; the highest of the hypotheses'.
     pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
-        let expected: Vec<f64> = self.expected.all.iter().map(|&log| self.told.level(log)).collect();
+        let groups = Groups::new(self.ctx.space.points());
         let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
-            let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
+            let basis: Vec<f64> = self.levels.iter().map(|level| level - centre).collect();
             let reach = spread * posterior.hyper.signal;
             let value = |at: Glance| level + at.mean + reach * (1.0 - at.nearest * at.nearest).max(0.0).sqrt();
-            glance(posterior, self.ctx.space.points(), &basis).into_iter().map(value).collect()
+            glance(posterior, &groups, &basis).into_iter().map(value).collect()
         };
         let all = self.fits.iter().map(one);
-        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or(expected)
+        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())
     }
 
     /// Posterior of the rate at one point.

@@ -20,8 +20,8 @@ pub(crate) struct Glance {
     pub(crate) nearest: f64,
 }
 
-/// Looks at all `points`; `basis`: their values of the linear basis.
-pub(crate) fn glance(posterior: &Posterior, points: &[Point], basis: &[f64]) -> Vec<Glance> {
+/// Looks at all points of `groups`; `basis`: their values of the linear basis.
+pub(crate) fn glance(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) -> Vec<Glance> {
     let data = &posterior.data;
     let beliefs = &posterior.beliefs;
     let known: f64 = posterior.alpha.iter().sum();
@@ -32,11 +32,14 @@ pub(crate) fn glance(posterior: &Posterior, points: &[Point], basis: &[f64]) -> 
     let variance = SMOOTH * posterior.hyper.signal * posterior.hyper.signal;
     let weights: Vec<f32> = posterior.alpha.iter().map(|alpha| (variance * alpha) as f32).collect();
 
-    let cut = cut(points);
-    let first = Group::new(points, 0, cut, &posterior.tables, &data.points);
-    let second = Group::new(points, cut, posterior.tables.len(), &posterior.tables, &data.points);
+    let (first, second) = posterior.tables.split_at(groups.cut);
+    let first = groups.first.correlations(first, &data.points, 0);
+    let second = groups.second.correlations(second, &data.points, groups.cut);
+    let observed = data.len();
     let look = |(i, &basis): (usize, &f64)| {
-        let (known, nearest) = weighted(&weights, first.row(i), second.row(i));
+        let at = |group: &Group<'_>| group.which[i] as usize * observed;
+        let (a, b) = (&first[at(&groups.first)..][..observed], &second[at(&groups.second)..][..observed]);
+        let (known, nearest) = weighted(&weights, a, b);
         Glance { mean: offset + slope * basis + f64::from(known), nearest: f64::from(nearest) }
     };
     basis.iter().enumerate().map(look).collect()
@@ -62,58 +65,91 @@ fn weighted(w: &[f32], a: &[f32], b: &[f32]) -> (f32, f32) {
     (sums.iter().sum::<f32>() + rest.0, tops.iter().fold(rest.1, |top, &lane| top.max(lane)))
 }
 
-/// The number of leading dimensions in the first group: both groups should have few distinct combinations.
-fn cut(points: &[Point]) -> usize {
-    let dims = points.first().map_or(0, |point| point.0.len());
-    let mut levels = vec![0_u16; dims];
+/// The number of levels of each dimension that points have, up to the last of them.
+fn sizes(points: &[Point]) -> Vec<usize> {
+    let mut sizes = vec![0; points.first().map_or(0, |point| point.0.len())];
     for point in points {
-        for (top, &level) in levels.iter_mut().zip(&point.0) {
-            *top = level.max(*top);
+        for (size, &level) in sizes.iter_mut().zip(&point.0) {
+            *size = (usize::from(level) + 1).max(*size);
         }
     }
-    let sizes: Vec<f64> = levels.iter().map(|&top| f64::from(top) + 1.0).collect();
-    let cost = |cut: usize| sizes[..cut].iter().product::<f64>() + sizes[cut..].iter().product::<f64>();
-    (0..=dims).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
+    sizes
 }
 
-/// Correlations over some of the dimensions.
-struct Group {
-    /// Row of `rows` that belongs to each point.
+/// The number of leading dimensions in the first group: both groups should have few distinct combinations.
+fn cut(sizes: &[usize]) -> usize {
+    let product = |sizes: &[usize]| sizes.iter().map(|&size| size as f64).product::<f64>();
+    let cost = |cut: usize| product(&sizes[..cut]) + product(&sizes[cut..]);
+    (0..=sizes.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
+}
+
+/// The points of a space by their combinations of levels, in two groups of dimensions.
+pub(crate) struct Groups<'a> {
+    /// The number of dimensions in the first group.
+    cut: usize,
+    first: Group<'a>,
+    second: Group<'a>,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn new(points: &'a [Point]) -> Self {
+        let sizes = sizes(points);
+        let cut = cut(&sizes);
+        let group = |from: usize, to: usize| Group::new(points, from, &sizes[from..to]);
+        Self { cut, first: group(0, cut), second: group(cut, sizes.len()) }
+    }
+}
+
+/// Combinations of levels in some dimensions that follow each other.
+struct Group<'a> {
+    /// Which of the combinations each point has.
     which: Vec<u32>,
-    /// Number of observed points.
-    observed: usize,
-    /// One row per distinct combination of levels, one column per observed point.
-    rows: Vec<f32>,
+    combinations: Vec<&'a [u16]>,
 }
 
-impl Group {
-    fn new(points: &[Point], from: usize, to: usize, tables: &[Table], observed: &[Point]) -> Self {
-        let mut seen: HashMap<&[u16], u32> = HashMap::new();
-        let mut which: Vec<u32> = Vec::with_capacity(points.len());
-        let mut rows = Vec::new();
-        let mut last: Option<(&[u16], u32)> = None;
-        for point in points {
-            let levels = &point.0[from..to];
-            let next = seen.len() as u32;
-            // Points that follow each other often agree in the first group.
-            let row = match last {
-                Some((before, row)) if before == levels => row,
-                _ => *seen.entry(levels).or_insert(next),
-            };
-            if row == next {
-                rows.extend(observed.iter().map(|seen| {
-                    let pairs = levels.iter().zip(&seen.0[from..to]);
-                    tables[from..to].iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product::<f64>() as f32
-                }));
+/// Combinations that a table over all of them is made for.
+const TABLE: usize = 1 << 20;
+
+impl<'a> Group<'a> {
+    /// `sizes`: the numbers of levels of its dimensions, of which `from` is the first.
+    fn new(points: &'a [Point], from: usize, sizes: &[usize]) -> Self {
+        let mut combinations: Vec<&[u16]> = Vec::new();
+        let count =
+            sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size)).filter(|&count| count <= TABLE);
+        let levels = points.iter().map(|point| &point.0[from..from + sizes.len()]);
+        let mut add = |levels: &'a [u16]| {
+            combinations.push(levels);
+            combinations.len() as u32 - 1
+        };
+        let which = match count {
+            Some(count) => {
+                let mut known = vec![u32::MAX; count];
+                let place = |levels: &[u16]| {
+                    levels.iter().zip(sizes).fold(0, |at, (&level, size)| at * size + usize::from(level))
+                };
+                let at = |levels: &'a [u16]| {
+                    let known = &mut known[place(levels)];
+                    if *known == u32::MAX {
+                        *known = add(levels);
+                    }
+                    *known
+                };
+                levels.map(at).collect()
             }
-            last = Some((levels, row));
-            which.push(row);
-        }
-        Self { which, observed: observed.len(), rows }
+            None => {
+                let mut known: HashMap<&[u16], u32> = HashMap::new();
+                levels.map(|levels| *known.entry(levels).or_insert_with(|| add(levels))).collect()
+            }
+        };
+        Self { which, combinations }
     }
 
-    fn row(&self, point: usize) -> &[f32] {
-        let start = self.which[point] as usize * self.observed;
-        &self.rows[start..start + self.observed]
+    /// Correlation of each combination, row by row, with each observed point in these dimensions, of which `from` is the first.
+    fn correlations(&self, tables: &[Table], observed: &[Point], from: usize) -> Vec<f32> {
+        let one = |levels: &[u16], seen: &Point| {
+            let pairs = levels.iter().zip(&seen.0[from..]);
+            tables.iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product::<f64>() as f32
+        };
+        self.combinations.iter().flat_map(|levels| observed.iter().map(|seen| one(levels, seen))).collect()
     }
 }
