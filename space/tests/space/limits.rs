@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use space::dims::Space;
 use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits};
 use space::guide::GUIDELINES;
-use space::{Bcast, Candidate, KernelChoice, Unequal};
+use space::{Bcast, Candidate, Candidates, KernelChoice, Unequal};
 
 fn spec(cores: usize) -> DomainSpec {
     DomainSpec {

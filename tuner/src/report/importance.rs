@@ -1,5 +1,7 @@
 //! Which dimensions made the difference.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::words;
@@ -18,11 +20,20 @@ pub struct Importance {
     pub values: usize,
 }
 
-/// The importance of every dimension that was varied, most important first, from passed trials of one N and fidelity.
+/// Different candidates below which chance explains too much.
+const LEAST: usize = 8;
+
+/// The importance of every dimension that was varied, most important first, from passed trials of one N and fidelity. Each
+/// candidate counts once, by the mean of its runs: repeats say nothing new of its dimensions.
 pub fn importance(rows: &[&Row]) -> Vec<Importance> {
-    let (logs, candidates): (Vec<f64>, Vec<Vec<(String, String)>>) =
-        rows.iter().filter_map(|row| Some((row.figure_gflops()?.ln(), dimensions(row)))).unzip();
-    let Some(first) = candidates.first() else { return Vec::new() };
+    let mut runs: BTreeMap<Vec<(String, String)>, Vec<f64>> = BTreeMap::new();
+    for (row, rate) in rows.iter().filter_map(|row| Some((row, row.figure_gflops()?))) {
+        runs.entry(dimensions(row)).or_default().push(rate.ln());
+    }
+    let mean = |logs: &Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
+    let logs: Vec<f64> = runs.values().map(mean).collect();
+    let candidates: Vec<&Vec<(String, String)>> = runs.keys().collect();
+    let Some(first) = candidates.first().filter(|_| candidates.len() >= LEAST) else { return Vec::new() };
     let of_dimension = |index: usize| {
         let labels: Vec<&str> = candidates.iter().map(|dims| dims[index].1.as_str()).collect();
         let (explained, values) = explained(&logs, &labels)?;
@@ -79,6 +90,7 @@ mod tests {
             .map(|i| Row {
                 nb: [64, 128, 192][i as usize % 3],
                 pfact: [space::Looking::Left, space::Looking::Right][i as usize / 3 % 2],
+                nbmin: [4, 8][i as usize / 6 % 2],
                 rate_gflops: Some([20.0, 25.0, 22.0][i as usize % 3] * (1.0 + 0.001 * (i % 5) as f64)),
                 ..row(i)
             })
@@ -94,7 +106,7 @@ mod tests {
     #[test]
     fn too_little_says_nothing() {
         assert!(importance(&[]).is_empty());
-        let (a, b) = (row(0), row(1));
-        assert!(importance(&[&a, &b]).is_empty(), "one trial for each value");
+        let few: Vec<Row> = (0..40).map(|i| Row { nb: [64, 128, 192][i as usize % 3], ..row(i) }).collect();
+        assert!(importance(&few.iter().collect::<Vec<_>>()).is_empty(), "many runs of three candidates");
     }
 }

@@ -129,7 +129,7 @@ impl Climb<'_> {
             best: RefCell::new(first),
         };
         // The best point seen is kept by the problem: a line search that fails ends the climb, it does not spoil it.
-        if let Ok(solver) = LBFGS::new(MoreThuenteLineSearch::new(), 7).with_tolerance_cost(1e-3 * problem.scale) {
+        if let Ok(solver) = LBFGS::new(MoreThuenteLineSearch::new(), 7).with_tolerance_cost(1e-2 * problem.scale) {
             let executor = Executor::new(&problem, solver);
             let _stopped = executor.configure(|state| state.param(start).max_iters(ITERATIONS)).ctrlc(false).run();
         }
