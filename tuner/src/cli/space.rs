@@ -25,7 +25,7 @@ pub struct SpaceArgs {
     /// Ranks of unequal speed: the weights, too, around those of this file
     #[arg(long, value_name = "FILE", conflicts_with = "engine")]
     pub weights: Option<PathBuf>,
-    /// TOML with rank_kernels, and with [weights] in place of --weights
+    /// TOML with rank_kernels, and with a section "weights" in place of --weights
     #[arg(long, value_name = "FILE", conflicts_with = "engine")]
     pub engine_params: Option<PathBuf>,
     /// A machine.toml: the memory and cores that it describes, and the speeds of its ranks where a survey wrote it
