@@ -21,6 +21,7 @@ use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Change, Marginal, Posterior};
 use super::gp::screen::{Glance, Groups, glance};
+use super::prior::Flat;
 use super::warp::Warp;
 use super::{Ctx, Prediction, Prior};
 use crate::history::{History, Outcome, Trial};
@@ -34,6 +35,10 @@ const DOUBT: f64 = 0.2;
 const TRUST: f64 = 1.0;
 /// Standard deviation of the slope of a guess, about 1.
 const DOUBT_OF_A_GUESS: f64 = 0.5;
+/// Slope from which runs are taken to confirm the prior.
+const CONFIRMED: f64 = 0.5;
+/// No prior.
+static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, beside the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
 
@@ -108,7 +113,14 @@ impl<'a> Surrogate<'a> {
         let with = Self::expecting(ctx, ctx.prior);
         let without = ctx.prior.without_earlier_runs().map(|prior| Self::expecting(ctx, prior));
         let score = |surrogate: &Self| surrogate.fits.first().map_or(0.0, |fitted| fitted.score);
-        without.filter(|without| score(without) > score(&with) + TRUST).unwrap_or(with)
+        let best = without.filter(|without| score(without) > score(&with) + TRUST).unwrap_or(with);
+        // Where the prior is found to say nothing, what is guessed without one may say more.
+        let says_nothing = best.fits.first().is_some_and(|fitted| fitted.posterior.slope_mean() < CONFIRMED);
+        if best.expected.is_guess() || !says_nothing {
+            return best;
+        }
+        let guess = Self::expecting(ctx, &NOTHING);
+        if score(&guess) > score(&best) - TRUST { guess } else { best }
     }
 
     fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {

@@ -117,6 +117,12 @@ impl Posterior {
         changes
     }
 
+    /// Mean of the slope.
+    pub(crate) fn slope_mean(&self) -> f64 {
+        let tilt: f64 = self.alpha.iter().zip(&self.data.basis).map(|(alpha, basis)| alpha * basis).sum();
+        self.beliefs.slope_mean + self.beliefs.slope_sd.powi(2) * tilt
+    }
+
     /// What the changes add to the mean at every point.
     pub(crate) fn change_mean(&self) -> f64 {
         let seen = self.data.changes.iter().zip(&self.alpha);

@@ -25,9 +25,8 @@ pub(crate) fn glance(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) 
     let data = &posterior.data;
     let beliefs = &posterior.beliefs;
     let known: f64 = posterior.alpha.iter().sum();
-    let tilt: f64 = posterior.alpha.iter().zip(&data.basis).map(|(alpha, basis)| alpha * basis).sum();
     let offset = beliefs.offset_sd.powi(2) * known + posterior.change_mean();
-    let slope = beliefs.slope_mean + beliefs.slope_sd.powi(2) * tilt;
+    let slope = posterior.slope_mean();
     // A tried point's own share is left out, its mean is not needed here.
     let variance = SMOOTH * posterior.hyper.signal * posterior.hyper.signal;
     let weights: Vec<f32> = posterior.alpha.iter().map(|alpha| (variance * alpha) as f32).collect();
