@@ -133,7 +133,7 @@ fn the_space_of_another_engine_or_of_unequal_ranks_is_printed_too() {
     let path = folder.path().join("space.toml");
     let file = path.to_str().unwrap();
     std::fs::write(&path, "[chunk_size_nbs]\nmin = 16\n[nb]\nfixed = 1024\n").unwrap();
-    let output = tune(["space", "--engine", "nvidia", "--n", "90000", "--space", file]);
+    let output = tune(["space", "--engine", "nvidia", "--n", "20000", "--space", file]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
     for words in

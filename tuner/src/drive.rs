@@ -1,5 +1,6 @@
 //! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use objectives::foreign::{Progress as Trace, ratio};
@@ -15,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::report::stats::median;
 use crate::schedule::{Plan, View};
 use crate::session_model::SessionModel;
 use crate::store::Store;
@@ -34,8 +36,13 @@ const SLOWEST: f64 = 2.5;
 /// whole result worth more.
 const JUDGED: std::ops::Range<f64> = 0.1..0.7;
 
-/// A run is ended early when its mean rate is below this part of the best run's at the same share of the work.
+/// A run is ended early when its mean rate is below this part of the best one's at the same share of the work: at the end of
+/// that range, and at its begin, as moments differ by more than whole runs do.
 const HOPELESS: f64 = 0.95;
+const HOPELESS_AT_FIRST: f64 = 0.8;
+
+/// Runs ended early one after the other, after which one is let go to its end: perhaps it is the machine that has changed.
+const ENDED_IN_A_ROW: usize = 3;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
 /// the session less than three.
@@ -224,14 +231,28 @@ impl Drive<'_> {
         Ok(true)
     }
 
-    /// The best whole run so far with its progress, where a new candidate may be ended early for it.
+    /// The last whole run of the best candidate so far with its progress, where a new candidate may be ended early for it.
     fn rival(&self, plan: &Plan) -> Option<Rival> {
+        let rows = self.store.rows();
         let new = plan.repeat_of.is_none() && ![Identity::BASELINE, Identity::FINAL].contains(&plan.strategy.as_str());
-        let same_n = self.store.rows().iter().filter(|row| new && row.n == plan.candidate.hpl.n);
-        let scored = same_n.filter_map(|row| Some((row.trial, row.score_gflops()?)));
-        let (trial, rate_gflops) = scored.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let trace = self.runs.progress_in(&self.store.folder().trial(trial));
-        (!trace.is_empty()).then_some(Rival { rate_gflops, trace })
+        let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
+        if !new || ended >= ENDED_IN_A_ROW {
+            return None;
+        }
+        let mut runs: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
+        for row in rows.iter().filter(|row| row.n == plan.candidate.hpl.n) {
+            if let Some(rate_gflops) = row.score_gflops() {
+                let (rates, last) = runs.entry(row.candidate()).or_default();
+                rates.push(rate_gflops);
+                *last = row.trial;
+            }
+        }
+        let typical = |rates: &[f64]| median(rates).unwrap_or(0.0);
+        // Of equals the first, so that the same record leads to the same end.
+        let (rates, last) =
+            runs.into_values().max_by(|a, b| typical(&a.0).total_cmp(&typical(&b.0)).then(b.1.cmp(&a.1)))?;
+        let trace = self.runs.progress_in(&self.store.folder().trial(last));
+        (!trace.is_empty()).then_some(Rival { rate_gflops: *rates.last()?, trace })
     }
 
     /// Waits for a run; `None` when a signal asked to stop, the run being ended then. A run that falls behind its rival
@@ -276,7 +297,7 @@ impl Drive<'_> {
     }
 }
 
-/// The best run so far.
+/// The run to be beaten.
 struct Rival {
     rate_gflops: f64,
     trace: Vec<Trace>,
@@ -286,7 +307,9 @@ impl Rival {
     /// Why a run that has come so far is not worth its end, if it is not.
     fn beats(&self, running: &[Trace]) -> Option<Failure> {
         let (ratio, flops) = ratio(running, &self.trace)?;
-        (JUDGED.contains(&flops) && ratio < HOPELESS).then_some(Failure::Beaten {
+        let judged = (flops - JUDGED.start) / (JUDGED.end - JUDGED.start);
+        let hopeless = HOPELESS_AT_FIRST + judged * (HOPELESS - HOPELESS_AT_FIRST);
+        (JUDGED.contains(&flops) && ratio < hopeless).then_some(Failure::Beaten {
             done_percent: 100.0 * flops,
             estimated_rate_gflops: ratio * self.rate_gflops,
             best_rate_gflops: self.rate_gflops,
@@ -332,6 +355,7 @@ mod tests {
         };
         let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
         assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");
+        assert_eq!(rival.beats(&trace(&[(0.12, 100.0)])), None, "perhaps a bad moment");
         assert_eq!(rival.beats(&trace(&[(0.5, 106.0)])), None, "within the margin");
         assert_eq!(rival.beats(&trace(&[(0.9, 60.0)])), None, "nearly done");
         let Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) = rival.beats(&trace(&[(0.5, 88.0)]))
