@@ -4,11 +4,11 @@
 usage: tuner/benches/baselines.py [BUDGET [SESSIONS [RANDOM [ROUNDS [N [FOLDER]]]]]]      defaults: 10m 3 2 7 windows runs/baselines
 
 SESSIONS sessions of the tuner and RANDOM ones of `--strategy random`, in turn, of BUDGET each; a finished one in FOLDER is kept, so
-that a stopped series goes on. Then ROUNDS rounds of: each session's best; "default" (one rank per core, P×Q as square as possible,
-NB 128, all else as `HplParams::baseline`); "expert" (one rank with all cores as threads, NB 384). With N = windows they are windows of
-the run that the first session searched, else whole runs of order N with the residual check; N goes down to a multiple of 384, so that all
-have the same. Sides that are the same run are measured once. Prints the median ratio of the pairs of each round with its bootstrap
-interval at 95 %. Needs target/release/hpl-tune, or the program that TUNE names, and a quiet machine.
+that a stopped series goes on. Then ROUNDS rounds of: each session's best; "default" (the usual HPL.dat, which sessions run first);
+"expert" (the same with one rank, all cores as its threads, NB 384). With N = windows they are windows of the smallest order that the
+sessions searched, else whole runs of order N with the residual check; N goes down to a multiple of 384, so that all have the same.
+Sides that are the same run are measured once. Prints the median ratio of the pairs of each round with its bootstrap interval at 95 %.
+Needs target/release/hpl-tune, or the program that TUNE names, and a quiet machine.
 """
 
 import json
@@ -22,42 +22,10 @@ from statistics import median
 HERE = os.path.dirname(os.path.abspath(__file__))
 TUNE = os.environ.get("TUNE") or os.path.join(HERE, "..", "..", "target", "release", "hpl-tune")
 EXPERT_NB = 384
-DAT = """HPLinpack benchmark input file
-written by baselines.py
-HPL.out      output file name (if any)
-6            device out (6=stdout,7=stderr,file)
-1            # of problems sizes (N)
-{n}          Ns
-1            # of NBs
-{nb}         NBs
-0            PMAP process mapping (0=Row-,1=Column-major)
-1            # of process grids (P x Q)
-{p}          Ps
-{q}          Qs
-16.0         threshold
-1            # of panel fact
-2            PFACTs (0=left, 1=Crout, 2=Right)
-1            # of recursive stopping criterium
-4            NBMINs (>= 1)
-1            # of panels in recursion
-2            NDIVs
-1            # of recursive panel fact.
-1            RFACTs (0=left, 1=Crout, 2=Right)
-1            # of broadcast
-1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
-1            # of lookahead depth
-1            DEPTHs (>=0)
-2            SWAP (0=bin-exch,1=long,2=mix)
-64           swapping threshold
-0            L1 in (0=transposed,1=no-transposed) form
-0            U  in (0=transposed,1=no-transposed) form
-1            Equilibration (0=no,1=yes)
-8            memory alignment in double (> 0)
-"""
 
 
 def session(folder, budget, seed, strategy):
-    """The HPL.dat and engine parameters of a session's best, and the N at which it was verified."""
+    """The HPL.dat and engine parameters of a session's best, and the N that it searched."""
     if not os.path.exists(os.path.join(folder, "run.sh")):
         flags = ["--budget", budget, "--seed", str(seed), "--strategy", strategy, "--blas", "builtin", "--out", folder]
         subprocess.run([TUNE, *flags, "--quiet"], check=True, stdout=subprocess.DEVNULL)
@@ -73,6 +41,7 @@ def session(folder, budget, seed, strategy):
 
 
 def at_order(dat, n):
+    """The HPL.dat with this N."""
     lines = dat.split("\n")
     lines[1], lines[5] = "", f"{n} Ns"
     # Values alone: comments differ by who wrote the file.
@@ -111,13 +80,17 @@ def main():
                 sides[f"{name}-{seed}"] = session(os.path.join(home, f"{name}-{seed}"), budget, seed, strategy)
     windows = order == "windows"
     n = (min(side[2] for side in sides.values()) if windows else int(order)) // EXPERT_NB * EXPERT_NB
-    cores = len(os.sched_getaffinity(0))
-    p = max(p for p in range(1, cores + 1) if cores % p == 0 and p * p <= cores)
-    for name, nb, p, q, threads in [("default", 128, p, cores // p, 1), ("expert", EXPERT_NB, 1, 1, cores)]:
-        params = os.path.join(home, f"{name}.toml")
-        with open(params, "w") as file:
-            file.write(f"threads = {threads}\n")
-        sides[name] = (DAT.format(n=n, nb=nb, p=p, q=q), params, n)
+    # The first trial of every session is the usual HPL.dat.
+    usual = os.path.join(home, "tuned-0", "trials", "0")
+    with open(os.path.join(usual, "HPL.dat")) as file:
+        default = file.read()
+    expert = default.split("\n")
+    expert[7], expert[10], expert[11] = f"{EXPERT_NB} NBs", "1 Ps", "1 Qs"
+    params = os.path.join(home, "expert.toml")
+    with open(params, "w") as file:
+        file.write(f"threads = {len(os.sched_getaffinity(0))}\n")
+    sides["default"] = (default, os.path.join(usual, "engine-params.toml"), n)
+    sides["expert"] = ("\n".join(expert), params, n)
     runs, same = {}, {}
     for name, (dat, params, _) in sides.items():
         with open(params) as file:

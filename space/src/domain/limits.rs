@@ -1,4 +1,5 @@
-//! What a user allows: `space.toml` narrows, fixes or widens the dimensions of the HPL space.
+//! What a user allows: `space.toml` narrows, fixes or widens the dimensions of the HPL space, and narrows or fixes those that
+//! only another engine has.
 //!
 //! ```toml
 //! [nb]

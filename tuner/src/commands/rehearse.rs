@@ -8,7 +8,7 @@ use space::KernelChoice;
 use space::domain::{DomainSpec, squarest};
 
 use crate::cli::TuneArgs;
-use crate::commands::space::read_limits;
+use crate::commands::space::limits;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
@@ -34,8 +34,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1)) as usize;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here)?;
-    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
-    let limits = limits.map(|(limits, _)| limits).unwrap_or_default();
+    let limits = limits(args.space.as_deref(), &engine)?;
     let spec = DomainSpec {
         n: args.n.map_or(EXAMPLE_N, |n| n as usize),
         // Another engine's launcher may reach more nodes than this one.

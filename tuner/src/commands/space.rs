@@ -57,8 +57,7 @@ impl<'a> Entry<'a> {
 /// A file that cannot be used, or limits that leave nothing.
 pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let engine = Engine::chosen(args.engine.as_deref(), None, None)?;
-    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
-    let limits = limits.map(|(limits, _)| limits).unwrap_or_default();
+    let limits = limits(args.space.as_deref(), &engine)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let facts = hpl::host::facts();
     let cores = facts.cores_allowed.len();
@@ -92,6 +91,14 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// The limits for `engine` in a file; none without one.
+///
+/// # Errors
+/// As [`read_limits`].
+pub(crate) fn limits(path: Option<&Path>, engine: &Engine) -> anyhow::Result<Limits> {
+    path.map_or_else(|| Ok(Limits::default()), |path| Ok(read_limits(path, engine)?.0))
 }
 
 /// A file of limits for `engine`, checked, and its text.

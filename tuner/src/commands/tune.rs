@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::domain::{DomainSpec, Limits};
+use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{Candidate, Candidates, KernelChoice};
 
@@ -14,7 +14,7 @@ use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
 use crate::commands::rehearse;
 use crate::commands::report::publish;
-use crate::commands::space::read_limits;
+use crate::commands::space::{limits, read_limits};
 use crate::cost::CostEstimate;
 use crate::drive::{Drive, Ended};
 use crate::engine::Engine;
@@ -106,7 +106,7 @@ fn search(
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
     let spec = spec(store, engine, &machine, &predictor, &budget)?;
     let path = store.folder().limits_toml();
-    let limits = if path.exists() { read_limits(&path, engine)?.0 } else { Limits::default() };
+    let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
     let earlier = earlier(store, domain, progress)?;
