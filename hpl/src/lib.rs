@@ -41,5 +41,5 @@ pub mod windows;
 pub use error::Error;
 pub use residual::Residual;
 pub use solve::{Report, measure_windows, solve};
-pub use update::widths as slab_widths;
+pub use update::slab_count;
 pub use watch::Watch;

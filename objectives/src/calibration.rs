@@ -230,7 +230,7 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
     if !messages.is_empty() {
         let [alpha_s, beta_s_per_word] = fit::message(&messages)?;
         layers.push(Layer {
-            name: "threads".into(),
+            name: Layer::THREADS.into(),
             ranks: cores,
             alpha_s: Some(alpha_s),
             beta_s_per_word,

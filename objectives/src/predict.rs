@@ -180,6 +180,23 @@ impl Predictor {
         })
     }
 
+    /// Predicted times of the `count` candidates of a search, which `candidate` is asked for, on `threads` threads: the best of
+    /// them as [`time_s`](Self::time_s) has them, the others nearly.
+    pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
+        match &self.own {
+            Some(own) => own.screen(count, |i| candidate(i).canonical(EngineProfile::Ours), threads),
+            None => (0..count).map(|i| self.time_s(&candidate(i))).collect(),
+        }
+    }
+
+    /// The time by all steps on all ranks, however long that takes: what screening is judged by.
+    pub fn exact_time_s(&self, c: &Candidate) -> f64 {
+        match &self.own {
+            Some(own) => own.exact_time_s(&c.canonical(EngineProfile::Ours)),
+            None => self.time_s(c),
+        }
+    }
+
     /// Predicted score in GFLOP/s.
     pub fn rate_gflops(&self, c: &Candidate) -> f64 {
         space::flops::rate_gflops(c.hpl.n, self.time_s(c))

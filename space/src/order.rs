@@ -56,7 +56,7 @@ pub fn orders_near(target: usize, max_n: usize, p: usize, q: usize, nb: usize) -
 }
 
 /// Least common multiple; 0 when either is 0.
-fn lcm(a: usize, b: usize) -> usize {
+pub fn lcm(a: usize, b: usize) -> usize {
     a.checked_div(gcd(a, b)).map_or(0, |rest| rest.saturating_mul(b))
 }
 

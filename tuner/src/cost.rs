@@ -41,13 +41,18 @@ const FILL_BYTES_PER_S: f64 = 1.5e9;
 pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> f64 {
     let solve_s = predictor.time_s(candidate);
     match extent {
-        Extent::Whole => START_S + solve_s * (1.0 + CHECK_SHARE),
+        Extent::Whole => whole_s(solve_s),
         Extent::Windows => {
             let part = windows_part(candidate);
             let fill_s = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2) / FILL_BYTES_PER_S;
             START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
         }
     }
+}
+
+/// Wall-clock seconds of a whole run whose factorization and back substitution take `solve_s`.
+pub fn whole_s(solve_s: f64) -> f64 {
+    START_S + solve_s * (1.0 + CHECK_SHARE)
 }
 
 /// What the engine's own choice of windows measures of a run.
@@ -102,7 +107,7 @@ impl<'a> CostEstimate<'a> {
         if passed(Fidelity::Full).next().is_none() {
             let estimated = passed(Fidelity::Window).filter_map(|row| {
                 let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
-                Some(of(row, Extent::Whole, START_S + solve_s * (1.0 + CHECK_SHARE)))
+                Some(of(row, Extent::Whole, whole_s(solve_s)))
             });
             measured.extend(estimated);
         }

@@ -1,8 +1,8 @@
 //! The calibrated model as the prior of a search.
 
+use std::num::NonZero;
+
 use objectives::predict::Predictor;
-use objectives::real::Extent;
-use space::dims::Point;
 use space::flops::rate_gflops;
 use space::{Candidate, Candidates};
 
@@ -10,26 +10,14 @@ use crate::cost;
 use crate::strategy::Prior;
 use crate::strategy::prior::PriorTable;
 
-/// The model's word on the points of a domain, computed anew at each question.
-struct Model<'a> {
-    domain: &'a dyn Candidates,
-    predictor: &'a Predictor,
-}
-
-impl Prior for Model<'_> {
-    fn log_rate(&self, point: &Point) -> f64 {
-        let candidate = self.domain.candidate(point);
-        rate_gflops(candidate.hpl.n, self.predictor.time_s(&candidate)).ln()
-    }
-
-    fn cost_s(&self, point: &Point) -> f64 {
-        cost::model_s(self.predictor, &self.domain.candidate(point), Extent::Whole)
-    }
-}
-
-/// The model's word on all points of `domain`, computed once.
+/// The model's word on all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
 pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
-    PriorTable::new(domain, &Model { domain, predictor })
+    let (points, n) = (domain.points(), domain.spec().n);
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let times = predictor.screen(points.len(), |i| domain.candidate(&points[i]), threads);
+    let log_rates = times.iter().map(|&solve_s| rate_gflops(n, solve_s).ln()).collect();
+    let costs_s = times.into_iter().map(cost::whole_s).collect();
+    PriorTable::of(domain, log_rates, costs_s)
 }
 
 /// How many different rates the model predicts: it is blind to several dimensions.

@@ -261,15 +261,28 @@ impl<'a> Queue<'a> {
 
 /// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
 /// narrow and the threads end together; at most `widest`, see [`Kernels::widest_slab`].
-pub fn widths(cols: usize, threads: usize, widest: usize) -> Vec<usize> {
-    let (mut left, mut widths) = (cols, Vec::new());
-    while left > 0 {
+pub fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterator<Item = usize> {
+    let mut left = cols;
+    std::iter::from_fn(move || {
         let share = left.div_ceil(2 * threads).next_multiple_of(TILE);
         let width = if threads == 1 { widest } else { share.min(widest) }.min(left);
-        widths.push(width);
         left -= width;
+        (width > 0).then_some(width)
+    })
+}
+
+/// The number of [`widths`] without cutting: a slab of each width as long as more is left than makes the next one narrower.
+pub fn slab_count(cols: usize, threads: usize, widest: usize) -> usize {
+    if threads == 1 {
+        return cols.div_ceil(widest);
     }
-    widths
+    let (mut left, mut count) = (cols, 0);
+    for tiles in (1..=widest / TILE).rev() {
+        let slabs = left.saturating_sub(2 * threads * TILE * (tiles - 1)).div_ceil(tiles * TILE);
+        count += slabs;
+        left = left.saturating_sub(slabs * tiles * TILE);
+    }
+    count
 }
 
 #[cfg(test)]
@@ -277,9 +290,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slabs_are_counted_without_cutting_them() {
+        for (cols, threads) in [0, 1, 15, 16, 17, 300, 1000, 5000, 20_000, 100_000]
+            .into_iter()
+            .flat_map(|cols| [1, 2, 3, 4, 8, 16, 64, 192].map(|threads| (cols, threads)))
+        {
+            let cut = widths(cols, threads, 256).count();
+            assert_eq!(slab_count(cols, threads, 256), cut, "{cols} columns, {threads} threads");
+        }
+    }
+
+    #[test]
     fn widths_cover_all_columns() {
         for (cols, threads) in (0..700).flat_map(|cols| (1..5).map(move |threads| (cols, threads))) {
-            let widths = widths(cols, threads, 256);
+            let widths: Vec<usize> = widths(cols, threads, 256).collect();
             assert_eq!(widths.iter().sum::<usize>(), cols);
             assert!(widths.iter().all(|width| (1..=256).contains(width)));
         }

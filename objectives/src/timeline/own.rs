@@ -1,72 +1,77 @@
 //! The timeline of our own engine on a calibrated machine.
 //!
-//! It walks the tasks of [`hpl::plan`] on every rank, costs each by what its phase was measured to take per unit of
+//! It walks the tasks of [`hpl::plan`], costs each by what its phase was measured to take per unit of
 //! work ([`EnginePhase`](space::machine::EnginePhase)), and moves the ranks' clocks as the engine does: some threads
 //! factor beside the update while the others take slabs, rows travel during the update of the other section, who
 //! needs a panel or rows waits for them. It sees N, NB, the grid, threads, PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH,
-//! SWAP, the split and the weights. It is blind to L1, U, EQUIL, ALIGN and PMAP, and counts the same operations for
+//! SWAP, PMAP, the split and the weights. It is blind to L1, U, EQUIL and ALIGN, and counts the same operations for
 //! left-looking and Crout recursions.
+//!
+//! How much of a run is walked ([`sampling`]) decides what a prediction costs: all steps on all ranks, or ranks that are
+//! alike once and some of the steps. [`screening`] predicts all candidates of a search: roughly, then the best of them well.
 
 mod clock;
 mod forms;
 mod learn;
+mod network;
 mod quiet;
 mod rates;
 mod refine;
 mod routes;
-mod skeleton;
+mod sampling;
+mod screening;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hpl::layout::Layout;
 use hpl::recursion::Recipe;
 use space::machine::Machine;
-use space::{Candidate, HplParams};
+use space::{Bcast, Candidate, HplParams};
 
 pub use self::learn::{LearnError, Learned, learn};
 pub use self::refine::{Observed, refined};
 
-use self::clock::{Costs, walk};
-use self::forms::{PanelWork, dot, rounds};
+use self::clock::{Costs, Variant, walk};
+use self::forms::{PanelWork, dot};
+use self::network::{Links, Network};
 use self::rates::RateBook;
-use self::routes::Link;
-use self::skeleton::Skeleton;
-use super::Timeline;
+use self::routes::Routes;
+use self::sampling::{Detail, Sampling};
+use self::tasks::{FactRows, Maker};
+use super::{Step, Timeline};
 
-/// Skeletons that are kept: those of one N and all its grids, NB and sections.
-const KEPT: usize = 4096;
+/// Times, and panels, that are remembered: some 8 MB.
+const KEPT: usize = 16_384;
 
-/// The calibrated model of one machine. Shared by threads; remembers what its candidates have in common.
+/// Steps times ranks up to which every rank is walked where all steps are asked for.
+const EVERY_RANK: usize = 1 << 20;
+
+/// The calibrated model of one machine. Shared by threads; remembers what it was asked lately.
 #[derive(Debug)]
 pub struct OwnModel {
     book: RateBook,
     cores: usize,
-    /// Ranks on a node, and the link between nodes.
-    node: (usize, Link),
+    network: Network,
     /// How many times as long each rank computes as those that were measured; none where they are alike.
     slowness: Vec<f64>,
-    skeletons: Mutex<HashMap<Candidate, Arc<Skeleton>>>,
+    times: Mutex<HashMap<Candidate, f64>>,
     panels: Mutex<HashMap<(Recipe, usize), Arc<PanelWork>>>,
 }
 
 impl OwnModel {
     /// The model of a machine whose phases are known; `None` for one without.
     pub fn new(machine: &Machine) -> Option<Self> {
-        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum::<usize>().max(1);
-        let per_node = machine.nodes.iter().map(|node| node.cores).max().unwrap_or(1);
-        let between = machine.layers.iter().rfind(|layer| layer.ranks > per_node);
-        let link = between.map_or(Link::default(), |layer| Link {
-            alpha_s: layer.alpha_s.unwrap_or(0.0),
-            beta_s: layer.beta_s_per_word,
-        });
+        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
         Some(Self {
             book: RateBook::new(machine)?,
-            cores,
-            node: (per_node, link),
+            cores: cores.fold(0, usize::saturating_add).max(1),
+            network: Network::new(machine),
             slowness: Vec::new(),
-            skeletons: Mutex::default(),
+            times: Mutex::default(),
             panels: Mutex::default(),
         })
     }
@@ -75,28 +80,28 @@ impl OwnModel {
     /// computes as the ranks whose phases were measured. Runs of another number of ranks are predicted as on equal ones.
     #[must_use]
     pub fn slowed(self, slowness: Vec<f64>) -> Self {
-        Self { slowness, skeletons: Mutex::default(), ..self }
+        Self { slowness, times: Mutex::default(), ..self }
     }
 
-    /// Predicted time of factorization and back substitution, in seconds. Long runs are thinned: see the tests for
-    /// what that changes.
+    /// Predicted time of factorization and back substitution, in seconds. Of long runs and many ranks some are
+    /// walked: see the tests for what that changes.
     pub fn time_s(&self, candidate: &Candidate) -> f64 {
-        // All variants of the panel share a skeleton.
-        let hpl = &candidate.hpl;
-        let same = HplParams::baseline(hpl.n, hpl.p, hpl.q);
-        let shared = HplParams { pfact: same.pfact, rfact: same.rfact, nbmin: 1, ndiv: 2, ..*hpl };
-        let key = Candidate { hpl: shared, engine: candidate.engine.clone() };
-        let known = self.skeletons.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let skeleton = known.unwrap_or_else(|| {
-            let made = Arc::new(self.skeleton(candidate, false));
-            let mut kept = self.skeletons.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= KEPT {
-                kept.clear();
+        let known = self.times.lock().unwrap_or_else(PoisonError::into_inner).get(candidate).copied();
+        known.unwrap_or_else(|| {
+            let time_s = self.one_time_s(candidate, Detail::FINE);
+            let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+            if times.len() >= KEPT {
+                times.clear();
             }
-            kept.insert(key, Arc::clone(&made));
-            made
-        });
-        self.run(candidate, &skeleton).total_s
+            times.insert(candidate.clone(), time_s);
+            time_s
+        })
+    }
+
+    /// The same by all steps on all ranks, however long that takes and nothing remembered: what [`OwnModel::time_s`] is
+    /// judged by.
+    pub fn exact_time_s(&self, candidate: &Candidate) -> f64 {
+        self.one_time_s(candidate, Detail::EXACT)
     }
 
     /// The same of ranks of unequal speed, as [`slowed`](Self::slowed) knows them, for one prediction.
@@ -105,14 +110,19 @@ impl OwnModel {
     /// When there is not one factor per rank.
     pub fn unequal_time_s(&self, candidate: &Candidate, slowness: &[f64]) -> f64 {
         assert_eq!(slowness.len(), candidate.hpl.ranks(), "a factor per rank");
-        let rates = self.book.of(candidate.engine.threads);
-        let skeleton = Skeleton::new(candidate, rates, self.shared(candidate), false);
-        self.run(candidate, &skeleton.slowed(slowness)).total_s
+        let run = Run { slowness, ..Run::new(self, candidate) };
+        run.times_s(run.layout(), &[candidate.hpl], Detail::FINE, None).0[0]
     }
 
-    /// The predicted run with the phases of every step.
+    /// The predicted run with the phases of every step. Where steps times ranks are very many, equal process rows and
+    /// columns are walked as in [`OwnModel::time_s`].
     pub fn timeline(&self, candidate: &Candidate) -> Timeline {
-        self.run(candidate, &self.skeleton(candidate, true))
+        let hpl = &candidate.hpl;
+        let many = hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks()) > EVERY_RANK;
+        let (run, mut steps) = (Run::new(self, candidate), Vec::new());
+        let detail = if many { Detail::ALL_STEPS } else { Detail::EXACT };
+        let total_s = run.times_s(run.layout(), &[*hpl], detail, Some(&mut steps)).0[0];
+        Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
 
     /// Where the model says less than it seems to.
@@ -130,6 +140,12 @@ impl OwnModel {
             warnings
                 .push("no run with P > 1 was measured; row exchanges are taken as twice a swap in place".to_owned());
         }
+        if self.network.lacks_links(hpl.ranks(), threads) {
+            warnings.push(
+                "no [[layer]] joins several nodes; messages between them are taken to cost as little as within one"
+                    .to_owned(),
+            );
+        }
         if self.shared(candidate) > 1.0 {
             let cores = self.cores;
             let ranks = hpl.ranks();
@@ -145,39 +161,96 @@ impl OwnModel {
         ((candidate.hpl.ranks() * candidate.engine.threads) as f64 / self.cores as f64).max(1.0)
     }
 
-    fn skeleton(&self, candidate: &Candidate, exact: bool) -> Skeleton {
-        let rates = self.book.of(candidate.engine.threads);
-        let skeleton = Skeleton::new(candidate, rates, self.shared(candidate), exact);
-        let known = self.slowness.len() == candidate.hpl.ranks();
-        if known { skeleton.slowed(&self.slowness) } else { skeleton }
-    }
-
     fn panel(&self, recipe: Recipe, jb: usize) -> Arc<PanelWork> {
         let mut known = self.panels.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KEPT {
+            known.clear();
+        }
         Arc::clone(known.entry((recipe, jb)).or_insert_with(|| Arc::new(PanelWork::new(&recipe, jb))))
     }
 
-    fn run(&self, candidate: &Candidate, skeleton: &Skeleton) -> Timeline {
-        let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
+    fn one_time_s(&self, candidate: &Candidate, detail: Detail) -> f64 {
+        let run = Run::new(self, candidate);
+        run.times_s(run.layout(), &[candidate.hpl], detail, None).0[0]
+    }
+}
+
+/// `hpl` with one value of everything that the walks of one set of tasks may differ in.
+fn without_variant(hpl: &HplParams) -> HplParams {
+    let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
+    HplParams { pfact: usual.pfact, rfact: usual.rfact, nbmin: 1, ndiv: 2, bcast: usual.bcast, ..*hpl }
+}
+
+/// A run to be predicted.
+struct Run<'a> {
+    model: &'a OwnModel,
+    candidate: &'a Candidate,
+    links: Links,
+    slowness: &'a [f64],
+}
+
+impl<'a> Run<'a> {
+    fn new(model: &'a OwnModel, candidate: &'a Candidate) -> Self {
+        let links = model.network.links(&candidate.hpl, candidate.engine.threads);
+        let known = model.slowness.len() == candidate.hpl.ranks();
+        Self { model, candidate, links, slowness: if known { &model.slowness } else { &[] } }
+    }
+
+    fn trsv_s(&self) -> f64 {
+        let (hpl, threads) = (&self.candidate.hpl, self.candidate.engine.threads.max(1));
+        let rates = self.model.book.of(threads);
+        dot(&forms::trsv(hpl.n, hpl.nb, hpl.ranks(), threads), &rates.trsv) * self.model.shared(self.candidate)
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of(&self.candidate.hpl, &self.candidate.engine.weights)
+    }
+
+    /// Seconds of factorization and back substitution of each of `variants`; the steps of the first go to `record`. Gives the
+    /// run's `layout` back.
+    fn times_s(
+        &self,
+        layout: Layout,
+        variants: &[HplParams],
+        detail: Detail,
+        record: Option<&mut Vec<Step>>,
+    ) -> (Vec<f64>, Layout) {
+        let Candidate { hpl, engine } = self.candidate;
         if hpl.n == 0 {
-            return Timeline::default();
+            return (vec![0.0; variants.len()], layout);
         }
-        let rates = self.book.of(threads);
-        let (recipe, last) = (Recipe::new(hpl), (hpl.n - 1) % hpl.nb + 1);
-        let panels = [self.panel(recipe, hpl.nb), self.panel(recipe, last)];
-        let (per_node, link) = self.node;
-        let crosses = hpl.ranks() * threads > per_node;
-        let link = if crosses { link } else { Link::default() };
-        let fact_s = |work: &PanelWork, mp: usize, owns_diagonal: bool, threads: usize| {
-            let rates = self.book.of(threads);
-            let messages = work.columns() * rounds(hpl.p);
-            let words = 2.0 * work.columns() + 4.0;
-            dot(&work.terms(mp, owns_diagonal, hpl.p), &rates.fact) + messages * (link.alpha_s + words * link.beta_s)
+        let (model, threads) = (self.model, engine.threads.max(1));
+        let sampling = Sampling::new(self.candidate, layout, !self.slowness.is_empty(), detail);
+        let rates = model.book.of(threads);
+        let shared = model.shared(self.candidate);
+        let maker = Maker { sampling: &sampling, candidate: self.candidate, rates, shared, slowness: self.slowness };
+        let fact_s = |work: &PanelWork, part: &FactRows| {
+            let rates = model.book.of(part.threads);
+            let (pivot, words) = (self.links.pivot, 2.0 * work.columns() + 4.0);
+            let messages_s = work.columns() * (pivot.alpha_s + words * pivot.beta_s);
+            dot(&work.terms(part.mp, part.owns_diagonal, hpl.p), &rates.fact) + messages_s
         };
-        let panels = [panels[0].as_ref(), panels[1].as_ref()];
-        let costs = Costs { panels, nb: hpl.nb, fact_s: &fact_s, bcast: hpl.bcast, links: [link; 2] };
-        let (steps, end_s) = walk(skeleton, &costs);
-        let trsv_s = dot(&forms::trsv(hpl.n, hpl.nb, hpl.ranks(), threads), &rates.trsv) * self.shared(candidate);
-        Timeline { total_s: end_s + trsv_s, steps, trsv_s }
+        let costs = Costs { fact_s: &fact_s, links: &self.links, threads };
+        let last = (hpl.n - 1) % hpl.nb + 1;
+        let mut routes: Vec<(Bcast, Routes)> = Vec::new();
+        let mut panels = Vec::with_capacity(variants.len());
+        for variant in variants {
+            if routes.iter().all(|(bcast, _)| *bcast != variant.bcast) {
+                routes.push((variant.bcast, Routes::new(variant.bcast, hpl.q, sampling.columns, &self.links.bcast)));
+            }
+            let recipe = Recipe::new(variant);
+            panels.push([hpl.nb, last].map(|jb| model.panel(recipe, jb)));
+        }
+        let walked: Vec<Variant<'_>> = variants
+            .iter()
+            .zip(&panels)
+            .map(|(hpl, panels)| Variant {
+                panels: [panels[0].as_ref(), panels[1].as_ref()],
+                routes: &routes.iter().find(|(bcast, _)| *bcast == hpl.bcast).expect("made above").1,
+            })
+            .collect();
+        let trsv_s = self.trsv_s();
+        let times = walk(&maker, &costs, &walked, record).into_iter().map(|end_s| end_s + trsv_s).collect();
+        (times, sampling.plan.layout)
     }
 }

@@ -268,6 +268,11 @@ pub struct Offload {
     pub hidden_steps: f64,
 }
 
+impl Layer {
+    /// Name of the layer that a calibration measures between the threads of one process.
+    pub const THREADS: &str = "threads";
+}
+
 fn one() -> usize {
     1
 }

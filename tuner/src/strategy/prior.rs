@@ -35,13 +35,14 @@ pub struct PriorTable<'a> {
 impl<'a> PriorTable<'a> {
     /// Evaluates `prior` at all points of `space`.
     pub fn new(space: &'a dyn Space, prior: &dyn Prior) -> Self {
+        Self::of(space, prior.log_rates(space.points()), prior.costs_s(space.points()))
+    }
+
+    /// Log rates and costs of all points of `space`, in their order.
+    pub(crate) fn of(space: &'a dyn Space, log_rates: Vec<f64>, costs_s: Vec<f64>) -> Self {
         let points = space.points();
-        Self {
-            points,
-            index: points.iter().enumerate().map(|(i, point)| (point, i)).collect(),
-            log_rates: prior.log_rates(points),
-            costs_s: prior.costs_s(points),
-        }
+        let index = points.iter().enumerate().map(|(i, point)| (point, i)).collect();
+        Self { points, index, log_rates, costs_s }
     }
 
     /// The same with other log rates, in the order of the space's points.

@@ -1,11 +1,15 @@
-//! The clocks of all ranks, moved from task to task: who waits for whom, and what runs beside what.
+//! The clocks of the walked ranks, moved from task to task: who waits for whom, and what runs beside what.
+//!
+//! One walk serves several variants at once that differ in PFACT, RFACT, NBMIN, NDIV and BCAST: the tasks of a step are made
+//! once, then each variant does them by its own clocks.
 
 use hpl::plan::Part;
-use space::Bcast;
 
-use super::forms::{PanelWork, rounds};
-use super::routes::{Link, arrivals};
-use super::skeleton::{Leaving, Op, Skeleton};
+use super::forms::PanelWork;
+use super::network::Links;
+use super::routes::Routes;
+use super::sampling::Sampling;
+use super::tasks::{FactRows, Leaving, Lists, Maker, Op};
 use crate::timeline::Step;
 
 /// Parts of a step's columns, for tables.
@@ -19,247 +23,263 @@ fn part_index(part: Part) -> usize {
     }
 }
 
-/// What decides the time of a panel factorization and of messages.
-pub(super) struct Costs<'a> {
+/// What distinguishes the variants that are walked together.
+pub(super) struct Variant<'a> {
     /// Work of panels of NB columns, and of the last one.
     pub(super) panels: [&'a PanelWork; 2],
-    /// NB.
-    pub(super) nb: usize,
-    /// Seconds of some work on a panel with so many local rows, whether they hold the diagonal block, by so many threads.
-    pub(super) fact_s: &'a dyn Fn(&PanelWork, usize, bool, usize) -> f64,
-    pub(super) bcast: Bcast,
-    /// Between ranks of a process row, and of a process column.
-    pub(super) links: [Link; 2],
+    /// How a panel travels.
+    pub(super) routes: &'a Routes,
 }
 
-/// Something that several ranks take part in.
-#[derive(Debug, Clone, Copy, Default)]
-struct Meeting {
-    /// Ranks that are there.
-    here: usize,
-    /// When the last of them came.
-    latest_s: f64,
-    /// The longest of their parts.
-    cost_s: f64,
+/// What all of them share.
+pub(super) struct Costs<'a> {
+    /// Seconds of some work on the part of a panel.
+    pub(super) fact_s: &'a dyn Fn(&PanelWork, &FactRows) -> f64,
+    pub(super) links: &'a Links,
+    pub(super) threads: usize,
 }
 
 /// One rank.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rank {
-    next: usize,
     now_s: f64,
-    step: usize,
-    /// Whether it waits in a meeting that it has announced itself at.
-    announced: bool,
-    /// When helpers began the section, and what the first thread did since.
+    /// When helpers began the section.
     forked_s: f64,
-    /// Rows that set out when a panel comes: its arrival, what is copied, and where they are waited for.
-    early: Option<(f64, Leaving, usize)>,
+    /// Rows that set out when a panel comes: its arrival, seconds of copying, seconds of their way, and where they are
+    /// waited for.
+    early: Option<(f64, f64, f64, usize)>,
 }
 
-/// All ranks at some moment.
-struct Walk<'a> {
-    skeleton: &'a Skeleton,
-    costs: &'a Costs<'a>,
+/// A panel that its owner has sent: its number, and for each row when, and how many words.
+#[derive(Debug, Clone, Default)]
+struct Sent {
+    panel: Option<usize>,
+    weight: f64,
+    rows: Vec<(f64, f64)>,
+}
+
+/// The clocks of one variant.
+struct Clocks {
+    /// By process column, then row.
     ranks: Vec<Rank>,
-    facts: Vec<Meeting>,
-    rows: Vec<Meeting>,
-    /// When the root of each panel began to send it, by panel and process row; and what it sends.
-    roots: Vec<Option<(f64, f64, f64)>>,
-    /// Seconds until a panel is at each position: latencies, and per word.
-    routes: [Vec<f64>; 2],
-    steps: Vec<Step>,
+    /// Task of the list that each column does next.
+    next: Vec<usize>,
+    /// Panels under way, by their number modulo the length.
+    sent: Vec<Sent>,
+    /// When the rows of a panel and part are with all ranks of a column, by column, panel modulo the length, and part.
+    rows: Vec<(usize, f64)>,
+    in_flight: usize,
 }
 
-/// Steps with their phases, and the time at which the last rank is done.
-pub(super) fn walk(skeleton: &Skeleton, costs: &Costs<'_>) -> (Vec<Step>, f64) {
-    let panels = skeleton.owners.len();
-    let mut walk = Walk {
-        skeleton,
-        costs,
-        ranks: vec![Rank::default(); skeleton.ranks.len()],
-        facts: vec![Meeting::default(); panels],
-        rows: vec![Meeting::default(); panels * PARTS * skeleton.q],
-        roots: vec![None; panels * skeleton.p],
-        routes: [
-            arrivals(costs.bcast, skeleton.q, 0.0, Link { beta_s: 0.0, ..costs.links[0] }),
-            arrivals(costs.bcast, skeleton.q, 1.0, Link { alpha_s: 0.0, ..costs.links[0] }),
-        ],
-        steps: vec![Step::default(); skeleton.weights.len()],
-    };
-    let mut moved = true;
-    while moved {
-        moved = false;
-        for rank in 0..walk.ranks.len() {
-            while walk.advance(rank) {
-                moved = true;
+/// What is done with the phases of each step.
+type Record<'a> = Option<&'a mut Vec<Step>>;
+
+/// Seconds until the last rank of each variant is done; the phases of the first one's steps go to `record`, means over
+/// the walked ranks.
+pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>], mut record: Record<'_>) -> Vec<f64> {
+    let sampling = maker.sampling;
+    let mut lists = Lists::default();
+    let mut all: Vec<Clocks> = variants.iter().map(|_| Clocks::new(sampling)).collect();
+    if sampling.steps.is_empty() {
+        return vec![0.0; variants.len()];
+    }
+    maker.prologue(&mut lists);
+    let ranks = (sampling.columns * sampling.rows) as f64;
+    // What the prologue takes belongs to the first step.
+    let mut before = Step::default();
+    for index in 0..=sampling.steps.len() {
+        for (i, (clocks, variant)) in all.iter_mut().zip(variants).enumerate() {
+            let mut step = Step::default();
+            Walk { sampling, lists: &lists, costs, variant, step: &mut step }.run(clocks, index.saturating_sub(1));
+            if let (0, Some(record)) = (i, &mut record) {
+                let sum = |a: f64, b: f64| a + b / ranks;
+                before.fact_s = sum(before.fact_s, step.fact_s);
+                before.lbcast_s = sum(before.lbcast_s, step.lbcast_s);
+                before.rs_s = sum(before.rs_s, step.rs_s);
+                before.update_s = sum(before.update_s, step.update_s);
+                if index > 0 {
+                    record.push(Step { end_s: clocks.end_s(), ..std::mem::take(&mut before) });
+                }
             }
         }
-    }
-    debug_assert!(walk.ranks.iter().zip(&skeleton.ranks).all(|(rank, ops)| rank.next == ops.len()), "all ranks end");
-    let end_s = walk.ranks.iter().map(|rank| rank.now_s).fold(0.0, f64::max);
-    let ranks = walk.ranks.len() as f64;
-    for step in &mut walk.steps {
-        for phase in [&mut step.fact_s, &mut step.lbcast_s, &mut step.rs_s, &mut step.update_s] {
-            *phase /= ranks;
+        if index < sampling.steps.len() {
+            maker.step(&mut lists, index);
         }
     }
-    (walk.steps, end_s)
+    all.iter().map(Clocks::end_s).collect()
+}
+
+impl Clocks {
+    fn new(sampling: &Sampling) -> Self {
+        let in_flight = sampling.plan.depth + 3;
+        let Sampling { columns, rows, .. } = *sampling;
+        let sent = Sent { rows: vec![(0.0, 0.0); rows], ..Sent::default() };
+        Self {
+            ranks: vec![Rank::default(); columns * rows],
+            next: vec![0; columns],
+            sent: vec![sent; in_flight],
+            rows: vec![(usize::MAX, 0.0); columns * in_flight * PARTS],
+            in_flight,
+        }
+    }
+
+    fn end_s(&self) -> f64 {
+        self.ranks.iter().map(|rank| rank.now_s).fold(0.0, f64::max)
+    }
+}
+
+/// One step of one variant.
+struct Walk<'a> {
+    sampling: &'a Sampling,
+    lists: &'a Lists,
+    costs: &'a Costs<'a>,
+    variant: &'a Variant<'a>,
+    /// Sums over the ranks.
+    step: &'a mut Step,
 }
 
 impl Walk<'_> {
-    fn place(&self, rank: usize) -> (usize, usize) {
-        (rank / self.skeleton.q, rank % self.skeleton.q)
+    /// All columns do their lists; who needs a panel that is not yet sent is asked again when others have gone on.
+    fn run(&mut self, clocks: &mut Clocks, index: usize) {
+        let columns = self.sampling.columns;
+        clocks.next.fill(0);
+        // The owner of the panel that is factored in this step first: others may need it.
+        let first = self.sampling.owner(index + self.sampling.plan.depth);
+        loop {
+            let (mut waiting, mut moved) = (false, false);
+            for column in (first..columns).chain(0..first) {
+                let list = &self.lists.ops[self.lists.kind[column]];
+                while let Some(op) = list.get(clocks.next[column]) {
+                    if !self.advance(clocks, column, op) {
+                        waiting = true;
+                        break;
+                    }
+                    clocks.next[column] += 1;
+                    moved = true;
+                }
+            }
+            if !waiting {
+                return;
+            }
+            assert!(moved, "every panel that is needed is sent");
+        }
     }
 
-    fn meeting(&self, panel: usize, part: Part, col: usize) -> usize {
-        (panel * PARTS + part_index(part)) * self.skeleton.q + col
-    }
-
-    fn step(&mut self, rank: usize) -> &mut Step {
-        let step = self.ranks[rank].step.min(self.steps.len() - 1);
-        &mut self.steps[step]
-    }
-
-    /// Moves rank's clock to `to_s`; the time that passed.
-    fn wait_until(&mut self, rank: usize, to_s: f64) -> f64 {
-        let now_s = &mut self.ranks[rank].now_s;
-        let passed_s = (to_s - *now_s).max(0.0);
-        *now_s += passed_s;
-        passed_s
-    }
-
-    /// Does the next task of a rank if all that it needs is known; whether it did.
-    fn advance(&mut self, rank: usize) -> bool {
-        let Some(&op) = self.skeleton.ranks[rank].get(self.ranks[rank].next) else { return false };
-        let done = match op {
-            Op::Fact { panel, mp, owns_diagonal, jb, threads, weight } => {
-                let work = self.costs.panels[usize::from(jb != self.costs.nb)];
-                self.fact(rank, panel, (self.costs.fact_s)(work, mp, owns_diagonal, threads) * weight)
+    /// Does a task of a column if all that it needs is known; whether it did.
+    fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &Op) -> bool {
+        let rows = self.sampling.rows;
+        let all = column * rows..(column + 1) * rows;
+        match *op {
+            Op::Fact { rows: ref parts, last, weight } => {
+                let work = self.variant.panels[usize::from(last)];
+                let parts = self.lists.facts[parts.clone()].iter();
+                let cost_s = parts.map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
+                // All ranks of the process column factor together, column by column: they end together.
+                let latest_s = clocks.ranks[all.clone()].iter().map(|rank| rank.now_s).fold(0.0, f64::max);
+                for rank in &mut clocks.ranks[all] {
+                    let end_s = latest_s + weight * cost_s;
+                    self.step.fact_s += end_s - rank.now_s;
+                    rank.now_s = end_s;
+                }
             }
             Op::Lbcast { panel, words, weight } => {
-                self.set_out(rank, panel, words, weight);
-                true
-            }
-            Op::Await { panel } => match self.arrival(rank, panel) {
-                Some(at_s) => {
-                    let waited_s = self.wait_until(rank, at_s);
-                    self.step(rank).lbcast_s += waited_s;
-                    true
+                if self.sampling.owner(panel) == column {
+                    let sent = &mut clocks.sent[panel % clocks.in_flight];
+                    (sent.panel, sent.weight) = (Some(panel), weight);
+                    let words = &self.lists.times[words..];
+                    for ((row, rank), &words) in sent.rows.iter_mut().zip(&clocks.ranks[all]).zip(words) {
+                        *row = (rank.now_s, words);
+                    }
                 }
-                None => false,
-            },
+            }
+            Op::Await { panel } => {
+                if !clocks.is_sent(panel) {
+                    return false;
+                }
+                for row in 0..rows {
+                    let arrival_s = self.arrival_s(clocks, column, row, panel);
+                    let rank = &mut clocks.ranks[column * rows + row];
+                    self.step.lbcast_s += (arrival_s - rank.now_s).max(0.0);
+                    rank.now_s = rank.now_s.max(arrival_s);
+                }
+            }
             Op::Pack { s } => {
-                self.ranks[rank].now_s += s;
-                self.step(rank).update_s += s;
-                true
+                for (rank, s) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]) {
+                    rank.now_s += s;
+                    self.step.update_s += s;
+                }
             }
-            Op::RsStart { panel, part, rows } => {
-                self.rows_now(rank, panel, part, rows);
-                true
+            Op::RsStart { panel, part, rows: leaving } => {
+                let at = clocks.rows_at(column, panel, part);
+                for row in 0..rows {
+                    self.start_rows(clocks, column * rows + row, at, self.lists.times[leaving.copy_s + row], &leaving);
+                }
             }
-            Op::EarlyRows { panel, part, rows } => self.early_rows(rank, panel, part, rows),
-            Op::RsWait { panel, part } => self.wait_rows(rank, panel, part),
-            Op::Fork => {
-                self.ranks[rank].forked_s = self.ranks[rank].now_s;
-                true
+            Op::EarlyRows { panel, part, rows: leaving } => {
+                if !clocks.is_sent(panel) {
+                    return false;
+                }
+                let at = clocks.rows_at(column, panel, part);
+                for row in 0..rows {
+                    let copy_s = self.lists.times[leaving.copy_s + row];
+                    let arrival_s = self.arrival_s(clocks, column, row, panel);
+                    let rank = column * rows + row;
+                    // Until the panel is here the first thread updates with the others.
+                    if arrival_s <= clocks.ranks[rank].now_s {
+                        self.start_rows(clocks, rank, at, copy_s, &leaving);
+                    } else {
+                        clocks.ranks[rank].early = Some((arrival_s, copy_s, self.way_s(&leaving), at));
+                    }
+                }
             }
-            Op::Update { rows_s, update_s } => {
-                self.update(rank, rows_s, update_s);
-                true
+            Op::RsWait { panel, part } => {
+                let at = clocks.slot(column, panel, part);
+                // Where steps are left out, rows may be waited for that the step before did not send.
+                let (of, here_s) = clocks.rows[at];
+                for rank in clocks.ranks[all].iter_mut().filter(|_| of == panel) {
+                    self.step.rs_s += (here_s - rank.now_s).max(0.0);
+                    rank.now_s = rank.now_s.max(here_s);
+                }
             }
-            Op::EndStep => {
-                let now_s = self.ranks[rank].now_s;
-                let end_s = &mut self.step(rank).end_s;
-                *end_s = end_s.max(now_s);
-                self.ranks[rank].step += 1;
-                true
+            Op::Fork => clocks.ranks[all].iter_mut().for_each(|rank| rank.forked_s = rank.now_s),
+            Op::Update { s } => {
+                for (i, rank) in all.enumerate() {
+                    let [rows_s, update_s] = [0, 1].map(|j| self.lists.times[s + 2 * i + j]);
+                    self.update(clocks, rank, rows_s, update_s);
+                }
             }
-        };
-        self.ranks[rank].next += usize::from(done);
-        done
-    }
-
-    /// All ranks of the process column factor together, column by column: they end together.
-    fn fact(&mut self, rank: usize, panel: usize, cost_s: f64) -> bool {
-        if !self.ranks[rank].announced {
-            let now_s = self.ranks[rank].now_s;
-            let meeting = &mut self.facts[panel];
-            meeting.here += 1;
-            meeting.latest_s = meeting.latest_s.max(now_s);
-            meeting.cost_s = meeting.cost_s.max(cost_s);
-            self.ranks[rank].announced = true;
-        }
-        let meeting = self.facts[panel];
-        if meeting.here < self.skeleton.p {
-            return false;
-        }
-        let passed_s = self.wait_until(rank, meeting.latest_s + meeting.cost_s);
-        self.step(rank).fact_s += passed_s;
-        self.ranks[rank].announced = false;
-        true
-    }
-
-    fn set_out(&mut self, rank: usize, panel: usize, words: f64, weight: f64) {
-        let (row, col) = self.place(rank);
-        if self.skeleton.owners[panel] == col {
-            let now_s = self.ranks[rank].now_s;
-            self.roots[panel * self.skeleton.p + row] = Some((now_s, words, weight));
-        }
-    }
-
-    /// When a panel is on a rank; `None` while that is not known.
-    fn arrival(&self, rank: usize, panel: usize) -> Option<f64> {
-        let ((row, col), q) = (self.place(rank), self.skeleton.q);
-        let (start_s, words, weight) = self.roots[panel * self.skeleton.p + row]?;
-        let position = (col + q - self.skeleton.owners[panel]) % q;
-        let [hops_s, word_s] = [&self.routes[0], &self.routes[1]].map(|routes| routes[position]);
-        Some(start_s + weight * (hops_s + words * word_s))
-    }
-
-    /// A rank has copied its rows, which are with the others some time later.
-    fn rows_leave(&mut self, at: usize, copied_s: f64, rows: Leaving) {
-        let link = self.costs.links[1];
-        let way_s = rows.weight * (rounds(self.skeleton.p) * link.alpha_s + rows.words * link.beta_s);
-        let meeting = &mut self.rows[at];
-        meeting.here += 1;
-        meeting.latest_s = meeting.latest_s.max(copied_s + way_s);
-    }
-
-    fn rows_now(&mut self, rank: usize, panel: usize, part: Part, rows: Leaving) {
-        self.ranks[rank].now_s += rows.copy_s;
-        self.step(rank).rs_s += rows.copy_s;
-        let at = self.meeting(panel, part, self.place(rank).1);
-        self.rows_leave(at, self.ranks[rank].now_s, rows);
-    }
-
-    /// The first thread copies rows when the panel is here; until then it updates with the others.
-    fn early_rows(&mut self, rank: usize, panel: usize, part: Part, rows: Leaving) -> bool {
-        let Some(arrival_s) = self.arrival(rank, panel) else { return false };
-        if arrival_s <= self.ranks[rank].now_s {
-            self.rows_now(rank, panel, part, rows);
-        } else {
-            let at = self.meeting(panel, part, self.place(rank).1);
-            self.ranks[rank].early = Some((arrival_s, rows, at));
         }
         true
     }
 
-    fn wait_rows(&mut self, rank: usize, panel: usize, part: Part) -> bool {
-        let at = self.meeting(panel, part, self.place(rank).1);
-        let meeting = self.rows[at];
-        if meeting.here < self.skeleton.p {
-            return false;
-        }
-        let waited_s = self.wait_until(rank, meeting.latest_s);
-        self.step(rank).rs_s += waited_s;
-        true
+    /// When a sent panel is on a rank.
+    fn arrival_s(&self, clocks: &Clocks, column: usize, row: usize, panel: usize) -> f64 {
+        let sent = &clocks.sent[panel % clocks.in_flight];
+        let (start_s, words) = sent.rows[row];
+        let columns = self.sampling.columns;
+        let position = (column + columns - self.sampling.owner(panel)) % columns;
+        start_s + self.variant.routes.arrival_s(position, words, sent.weight)
+    }
+
+    /// How long rows are under way.
+    fn way_s(&self, rows: &Leaving) -> f64 {
+        let link = self.costs.links.swap;
+        rows.weight * (link.alpha_s + rows.words * link.beta_s)
+    }
+
+    /// A rank copies its rows, which are with the others some time later.
+    fn start_rows(&mut self, clocks: &mut Clocks, rank: usize, at: usize, copy_s: f64, rows: &Leaving) {
+        let now_s = &mut clocks.ranks[rank].now_s;
+        *now_s += copy_s;
+        self.step.rs_s += copy_s;
+        let here_s = *now_s + self.way_s(rows);
+        clocks.rows[at].1 = clocks.rows[at].1.max(here_s);
     }
 
     /// The threads share a section; the first one joins after what it had to do beside.
-    fn update(&mut self, rank: usize, rows_s: f64, update_s: f64) {
-        let threads = self.skeleton.threads as f64;
-        let Rank { now_s, forked_s, early, .. } = self.ranks[rank];
+    fn update(&mut self, clocks: &mut Clocks, rank: usize, rows_s: f64, update_s: f64) {
+        let threads = self.costs.threads as f64;
+        let Rank { now_s, forked_s, early } = clocks.ranks[rank];
         let work_s = rows_s + update_s;
         let end_with = |extra_s: f64| {
             // What the helpers have done while the first thread was busy.
@@ -267,19 +287,36 @@ impl Walk<'_> {
             if left_s > 0.0 { now_s + left_s / threads } else { now_s }
         };
         let mut end_s = end_with(0.0);
-        if let Some((arrival_s, rows, at)) = early {
-            let copied_s = arrival_s + rows.copy_s;
-            end_s = if arrival_s < end_s { end_with(rows.copy_s).max(copied_s) } else { copied_s };
-            self.rows_leave(at, copied_s, rows);
-            self.step(rank).rs_s += rows.copy_s;
+        let mut copied = 0.0;
+        if let Some((arrival_s, copy_s, way_s, at)) = early {
+            let copied_s = arrival_s + copy_s;
+            end_s = if arrival_s < end_s { end_with(copy_s).max(copied_s) } else { copied_s };
+            clocks.rows[at].1 = clocks.rows[at].1.max(copied_s + way_s);
+            self.step.rs_s += copy_s;
+            copied = copy_s;
         }
         let passed_s = (end_s - now_s).max(0.0);
+        let own_s = passed_s - copied.min(passed_s);
         let rows_share = if work_s > 0.0 { rows_s / work_s } else { 0.0 };
-        let early_s = early.map_or(0.0, |(_, rows, _)| rows.copy_s.min(passed_s));
-        let step = self.step(rank);
-        step.rs_s += (passed_s - early_s) * rows_share;
-        step.update_s += (passed_s - early_s) * (1.0 - rows_share);
-        let rank = &mut self.ranks[rank];
-        (rank.now_s, rank.early) = (end_s, None);
+        self.step.rs_s += own_s * rows_share;
+        self.step.update_s += own_s * (1.0 - rows_share);
+        clocks.ranks[rank] = Rank { now_s: end_s, forked_s, early: None };
+    }
+}
+
+impl Clocks {
+    fn is_sent(&self, panel: usize) -> bool {
+        self.sent[panel % self.in_flight].panel == Some(panel)
+    }
+
+    fn slot(&self, column: usize, panel: usize, part: Part) -> usize {
+        (column * self.in_flight + panel % self.in_flight) * PARTS + part_index(part)
+    }
+
+    /// Where the rows of a panel are waited for, which set out now.
+    fn rows_at(&mut self, column: usize, panel: usize, part: Part) -> usize {
+        let at = self.slot(column, panel, part);
+        self.rows[at] = (panel, 0.0);
+        at
     }
 }

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use hpl::kernels::SLAB_OF_COPIES;
 use hpl::recursion::{Op, Recipe};
-use hpl::slab_widths;
+use hpl::slab_count;
 use space::Swap;
 
 /// Terms of a panel factorization.
@@ -145,7 +145,7 @@ impl Shape {
         let n = self.columns() / threads;
         let further = (k / 128.0).ceil() - 1.0;
         let short = if k < 32.0 { m * n } else { 0.0 };
-        let slabs = slab_widths(self.n, self.threads, SLAB_OF_COPIES).len() as f64 / threads;
+        let slabs = slab_count(self.n, self.threads, SLAB_OF_COPIES) as f64 / threads;
         [m * n * k, m * n, m * n * further.max(0.0), short, k * k * n, k * n, slabs, 0.0, m * n * self.far()]
     }
 

@@ -1,20 +1,50 @@
-//! When a panel is where: the engine's own broadcasts over a link with latency and bandwidth.
+//! When a panel is where: the engine's own broadcasts over links with latency and bandwidth.
 
 use hpl::bcast::{Steps, steps};
 use space::Bcast;
 
-/// Latency and time per word between ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Link {
-    /// Seconds of a message.
-    pub(super) alpha_s: f64,
-    /// Seconds per word; 0 where a message is handed over in memory.
-    pub(super) beta_s: f64,
+use super::network::Link;
+
+/// When each position of a process row has a panel, in seconds after its root has started to send.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Routes {
+    /// By latencies alone, and for each word of the panel.
+    parts: [Vec<f64>; 2],
+}
+
+impl Routes {
+    /// The routes of `variant` over `q` process columns, of which the positions of `columns` are asked for: all, or as many
+    /// as are spread over the row. `links`: by the number of columns between two ranks.
+    pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[Link]) -> Self {
+        let link = |hop: usize| links[hop.min(links.len() - 1)];
+        let by = |words: f64, only: fn(Link) -> Link| arrivals(variant, columns, words, |hop| only(link(hop)));
+        let mut parts = [
+            by(0.0, |link| Link { beta_s: 0.0, ..link }),
+            by(1.0, |link| Link { alpha_s: 0.0, ..link }),
+        ];
+        if q > columns && columns > 2 {
+            // A ring has as many hops as positions. The long ones send as many pieces, of a panel that stays as large.
+            let stretch = (q - 1) as f64 / (columns - 1) as f64;
+            let long = matches!(variant, Bcast::Long | Bcast::LongM);
+            for part in &mut parts[..if long { 1 } else { 2 }] {
+                let first = part[1];
+                part[2..].iter_mut().for_each(|s| *s = first + (*s - first) * stretch);
+            }
+        }
+        Self { parts }
+    }
+
+    /// Seconds until `position` has a panel of `words` words that stands for `weight` panels. The next process column has
+    /// each of them so much later than its root; those behind it get them one after the other, in step.
+    pub(super) fn arrival_s(&self, position: usize, words: f64, weight: f64) -> f64 {
+        let at = |position: usize| self.parts[0][position] + words * self.parts[1][position];
+        if position == 0 { 0.0 } else { weight * at(1) + (at(position) - at(1)) }
+    }
 }
 
 /// Seconds after the root's start at which each position among `q` has a panel of `words` words. A rank's sends leave
-/// one after the other, each as soon as its pieces are there.
-pub(super) fn arrivals(variant: Bcast, q: usize, words: f64, link: Link) -> Vec<f64> {
+/// one after the other, each as soon as its pieces are there. `link`: by the number of columns between two ranks.
+fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) -> Vec<f64> {
     let all: Vec<Steps> = (0..q).map(|at| steps(variant, at, q)).collect();
     let pieces = all[0].pieces;
     let mut has = vec![vec![f64::INFINITY; pieces]; q];
@@ -30,11 +60,12 @@ pub(super) fn arrivals(variant: Bcast, q: usize, words: f64, link: Link) -> Vec<
                 break;
             }
             let share = transfer.pieces.len() as f64 / pieces as f64;
-            let left = free[at].max(ready) + link.beta_s * words * share;
+            let Link { alpha_s, beta_s } = link(at.abs_diff(transfer.peer));
+            let left = free[at].max(ready) + beta_s * words * share;
             free[at] = left;
             for piece in transfer.pieces.clone() {
                 let arrival = &mut has[transfer.peer][piece];
-                *arrival = arrival.min(left + link.alpha_s);
+                *arrival = arrival.min(left + alpha_s);
             }
             sent[at] += 1;
             any = true;
@@ -52,25 +83,43 @@ mod tests {
 
     #[test]
     fn a_ring_takes_a_hop_per_position() {
-        let times = arrivals(Bcast::OneRing, 4, 100.0, LINK);
+        let times = arrivals(Bcast::OneRing, 4, 100.0, |_| LINK);
         assert_eq!(times, [0.0, 2.0, 4.0, 6.0]);
         // The root serves two: its second message waits for the first.
-        assert_eq!(arrivals(Bcast::OneRingM, 4, 100.0, LINK), [0.0, 2.0, 3.0, 5.0]);
+        assert_eq!(arrivals(Bcast::OneRingM, 4, 100.0, |_| LINK), [0.0, 2.0, 3.0, 5.0]);
     }
 
     #[test]
     fn every_variant_reaches_everybody() {
         for bcast in [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM] {
             for q in 1..=17 {
-                let times = arrivals(bcast, q, 1000.0, LINK);
+                let times = arrivals(bcast, q, 1000.0, |_| LINK);
                 assert!(times[0] == 0.0 && times[1..].iter().all(|&s| s.is_finite() && s >= LINK.alpha_s), "{bcast:?}");
             }
         }
     }
 
     #[test]
+    fn some_positions_of_a_long_row_stand_for_all() {
+        let links = [LINK; 64];
+        for bcast in [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::Long] {
+            let [some, all] = [20, 60].map(|columns| Routes::new(bcast, 60, columns, &links));
+            let [some_s, all_s] = [some.arrival_s(19, 1e4, 1.0), all.arrival_s(59, 1e4, 1.0)];
+            assert!((some_s / all_s - 1.0).abs() < 0.12, "{bcast:?}: {some_s} {all_s}");
+        }
+    }
+
+    /// Panels follow each other around the ring: the next one sets out a hop behind, not when all have the first.
+    #[test]
+    fn a_step_that_stands_for_several_repeats_the_first_hop_alone() {
+        let ring = Routes::new(Bcast::OneRing, 8, 8, &[LINK; 8]);
+        let [one, five] = [1.0, 5.0].map(|weight| ring.arrival_s(7, 100.0, weight));
+        assert_eq!((one, five), (14.0, 14.0 + 4.0 * 2.0));
+    }
+
+    #[test]
     fn long_moves_large_panels_sooner_than_a_ring() {
-        let last = |bcast| arrivals(bcast, 16, 1e6, LINK).into_iter().fold(0.0, f64::max);
+        let last = |bcast| arrivals(bcast, 16, 1e6, |_| LINK).into_iter().fold(0.0, f64::max);
         assert!(last(Bcast::Long) < last(Bcast::OneRing) / 4.0);
     }
 }

@@ -141,7 +141,9 @@ fn broadcasts_differ_between_nodes() {
     };
     let times = [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::Long].map(of);
     assert!(times.windows(2).all(|pair| pair[0] != pair[1]), "{times:?}");
-    assert!(times.iter().all(|&s| s > self::model().timeline(&candidate(2000, 64, (1, 8), 1, 0, 0.0)).total_s));
+    machine.layers.clear();
+    let free = OwnModel::new(&machine).unwrap().timeline(&candidate(2000, 64, (1, 8), 1, 0, 0.0)).total_s;
+    assert!(times.iter().all(|&s| s > free), "{times:?} {free}");
 }
 
 /// A long run is thinned; that must not change what it is for.
@@ -257,4 +259,62 @@ fn refinement_follows_the_runs() {
         assert!(after.abs() < 0.35 * before.abs(), "from step {first}: {before} {after}");
     }
     assert_eq!(refined(&calibrated, &[], &[]), calibrated);
+}
+
+/// Equal ranks are walked once, and of many columns and steps some.
+#[test]
+fn a_part_of_the_run_stands_for_all_of_it() {
+    let network = space::machine::Layer {
+        name: "network".into(),
+        ranks: 1024,
+        alpha_s: Some(1e-5),
+        beta_s_per_word: 1e-9,
+        shared_by: 4,
+    };
+    let mut cluster = machine(None, 1.0);
+    cluster.nodes[0].count = 256;
+    cluster.layers = vec![network];
+    let models = [model(), OwnModel::new(&cluster).unwrap()];
+    let grids = [(2, 2), (4, 1), (3, 2), (2, 5), (1, 12), (8, 8), (2, 70)];
+    for ((p, q), (n, nb)) in grids.into_iter().flat_map(|grid| [(4000, 48), (16_000, 64)].map(|size| (grid, size))) {
+        for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.5), (1, 0.5)] {
+            let c = candidate(n, nb, (p, q), 1, depth, split);
+            let model = &models[usize::from(p * q > 4)];
+            let exact = model.exact_time_s(&c);
+            let off = |detail| (model.one_time_s(&c, detail) / exact - 1.0).abs();
+            assert!(off(Detail::ALL_STEPS) < 0.005, "{} {c:?}", off(Detail::ALL_STEPS));
+            assert!(off(Detail::FINE) < 0.01, "{} {c:?}", off(Detail::FINE));
+            assert!(off(Detail::COARSE) < 0.04, "{} {c:?}", off(Detail::COARSE));
+        }
+    }
+}
+
+/// The rank correlation and what the first of the one order loses by the other.
+fn agreement(screened: &[f64], exact: &[f64]) -> (f64, f64) {
+    let first = (0..screened.len()).min_by(|&a, &b| screened[a].total_cmp(&screened[b])).unwrap();
+    let best = exact.iter().copied().fold(f64::INFINITY, f64::min);
+    (space::stats::spearman(screened, exact), exact[first] / best - 1.0)
+}
+
+#[test]
+fn screening_orders_candidates_as_the_exact_walk_does() {
+    use space::domain::{DomainSpec, HplDomain};
+    use space::{KernelChoice, Unequal, dims::Space};
+    let mut large = machine(None, 1.0);
+    large.nodes[0].cores = 16;
+    let model = OwnModel::new(&large).unwrap();
+    let (ranks, threads, unequal) = (None, None, Unequal::default());
+    let (kernels, memory_bytes) = (KernelChoice::Builtin, 8 << 30);
+    let domain =
+        HplDomain::new(&DomainSpec { n: 12_000, cores: 16, memory_bytes, kernels, ranks, threads, unequal }).unwrap();
+    let points = domain.points();
+    let times = model.screen(points.len(), |i| domain.candidate(&points[i]), 2);
+    let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let good: Vec<usize> = (0..points.len()).filter(|&i| times[i] < best / 0.85).collect();
+    let mut drawn: Vec<usize> = (0..100).map(|i| good[i * 7919 % good.len()]).collect();
+    drawn.push((0..points.len()).min_by(|&a, &b| times[a].total_cmp(&times[b])).unwrap());
+    let exact: Vec<f64> = drawn.iter().map(|&i| model.exact_time_s(&domain.candidate(&points[i]))).collect();
+    let screened: Vec<f64> = drawn.iter().map(|&i| times[i]).collect();
+    let (rho, loss) = agreement(&screened, &exact);
+    assert!(rho > 0.97 && loss < 0.005, "{rho} {loss}");
 }

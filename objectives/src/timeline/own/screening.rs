@@ -1,0 +1,211 @@
+//! All candidates of a search, predicted before its first run: every one roughly, the best of them well.
+//!
+//! Candidates that the model cannot tell apart are predicted once, and those that differ in the panel's recursion or the
+//! broadcast alone share the tasks of their steps. First a few steps and process columns of each are walked. Then the best
+//! are walked well, with the best of each grid and kind of schedule; what that changes is carried over to those
+//! that are alike.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hpl::layout::Layout;
+use hpl::recursion::Recipe;
+use space::{Candidate, HplParams, Looking};
+
+use super::sampling::Detail;
+use super::{OwnModel, Run, without_variant};
+
+/// Classes of candidates that are walked well, besides one of each grid and kind of schedule.
+const WALKED: usize = 768;
+/// Rounds of choosing them: what is carried over may bring up others.
+const ROUNDS: usize = 2;
+
+/// Candidates that share the tasks of their steps.
+struct Group {
+    /// One of them, without what they differ in.
+    tasks: Candidate,
+    /// What the classes of candidates differ in.
+    variants: Vec<HplParams>,
+    coarse_s: Vec<f64>,
+    /// Those that have been walked well.
+    fine_s: Vec<Option<f64>>,
+}
+
+/// What corrections are carried over within: what all walks of one task list share; grid and kind of schedule; grid.
+type Kin = (usize, usize, usize, bool, bool);
+
+impl Group {
+    fn kin(&self) -> Kin {
+        let (hpl, engine) = (&self.tasks.hpl, &self.tasks.engine);
+        (hpl.p, hpl.q, engine.threads, hpl.depth > 0, engine.split.get() > 0.0)
+    }
+
+    fn shares_layout(&self, other: &Self) -> bool {
+        let of = |group: &Self| (group.tasks.hpl.n, group.tasks.hpl.nb, group.tasks.hpl.p, group.tasks.hpl.q);
+        of(self) == of(other) && self.tasks.engine.weights == other.tasks.engine.weights
+    }
+
+    /// Logarithms of fine over coarse times.
+    fn corrections(&self) -> impl Iterator<Item = f64> {
+        self.fine_s.iter().zip(&self.coarse_s).filter_map(|(fine_s, coarse_s)| Some((fine_s.as_ref()? / coarse_s).ln()))
+    }
+}
+
+impl OwnModel {
+    /// Predicted times of `count` candidates in seconds, on `threads` threads of this process. `candidate` is asked for each
+    /// once; those of a search of one order N are meant. The best are as good as [`OwnModel::time_s`] has them.
+    pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
+        let (mut groups, of) = self.grouped(count, candidate);
+        let all: Vec<(usize, Vec<usize>)> = groups.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
+        let few = all.iter().map(|(_, variants)| variants.len()).sum::<usize>() <= WALKED;
+        if few {
+            self.walk_well(&mut groups, all, threads);
+        } else {
+            for (group, coarse_s) in self.walk_all(&groups, all, Detail::COARSE, threads) {
+                groups[group].coarse_s = coarse_s;
+            }
+            for round in 0..ROUNDS {
+                let wanted = wanted(&groups, round == 0);
+                self.walk_well(&mut groups, wanted, threads);
+            }
+        }
+        let times = corrected(&groups);
+        of.into_iter().map(|(group, variant)| times[group as usize][variant as usize]).collect()
+    }
+
+    /// The candidates by the tasks of their steps, and where each is among them.
+    fn grouped(&self, count: usize, candidate: impl Fn(usize) -> Candidate) -> (Vec<Group>, Vec<(u32, u32)>) {
+        let mut known: HashMap<Candidate, u32> = HashMap::new();
+        let mut variants: HashMap<(u32, Recipe, space::Bcast), u32> = HashMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let place = |i: usize| {
+            let mut candidate = candidate(i);
+            let seen = self.seen(&candidate.hpl);
+            candidate.hpl = without_variant(&candidate.hpl);
+            let group = *known.entry(candidate).or_insert_with_key(|tasks| {
+                let (variants, coarse_s, fine_s) = (Vec::new(), Vec::new(), Vec::new());
+                groups.push(Group { tasks: tasks.clone(), variants, coarse_s, fine_s });
+                groups.len() as u32 - 1
+            });
+            let variant = *variants.entry((group, Recipe::new(&seen), seen.bcast)).or_insert_with(|| {
+                let group = &mut groups[group as usize];
+                group.variants.push(seen);
+                group.coarse_s.push(0.0);
+                group.fine_s.push(None);
+                group.variants.len() as u32 - 1
+            });
+            (group, variant)
+        };
+        let of = (0..count).map(place).collect();
+        (groups, of)
+    }
+
+    /// `hpl` with one value of what the model cannot tell apart.
+    fn seen(&self, hpl: &HplParams) -> HplParams {
+        let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
+        let counted = |looking| if looking == Looking::Left { Looking::Crout } else { looking };
+        let bcast = if self.network.is_free() { usual.bcast } else { hpl.bcast };
+        HplParams { pfact: counted(hpl.pfact), rfact: counted(hpl.rfact), bcast, ..*hpl }
+    }
+
+    fn walk_well(&self, groups: &mut [Group], wanted: Vec<(usize, Vec<usize>)>, threads: usize) {
+        let times = self.walk_all(groups, wanted.clone(), Detail::FINE, threads);
+        for ((group, variants), (_, fine_s)) in wanted.into_iter().zip(times) {
+            for (variant, fine_s) in variants.into_iter().zip(fine_s) {
+                groups[group].fine_s[variant] = Some(fine_s);
+            }
+        }
+    }
+
+    /// Times of some variants of some groups, in their order.
+    fn walk_all(
+        &self,
+        groups: &[Group],
+        wanted: Vec<(usize, Vec<usize>)>,
+        detail: Detail,
+        threads: usize,
+    ) -> Vec<(usize, Vec<f64>)> {
+        // Neighbours that share a layout are one piece of work.
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        for (i, (group, _)) in wanted.iter().enumerate() {
+            match pieces.last_mut() {
+                Some(piece) if groups[*group].shares_layout(&groups[wanted[piece.start].0]) => piece.end = i + 1,
+                _ => pieces.push(i..i + 1),
+            }
+        }
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![(0, Vec::new()); wanted.len()]));
+        let work = || {
+            while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let first = &groups[wanted[piece.start].0].tasks;
+                let mut layout = Layout::of(&first.hpl, &first.engine.weights);
+                for i in piece.clone() {
+                    let (group, variants) = &wanted[i];
+                    let Group { tasks, variants: all, .. } = &groups[*group];
+                    let chosen: Vec<HplParams> = variants.iter().map(|&variant| all[variant]).collect();
+                    let (times, back) = Run::new(self, tasks).times_s(layout, &chosen, detail, None);
+                    layout = back;
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[i] = (*group, times);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(pieces.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is to be walked well: of those that are not yet, what is among the best, and at first the best of each kin.
+fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
+    let times = corrected(groups);
+    let mut order: Vec<(f64, usize, usize)> = times
+        .iter()
+        .enumerate()
+        .flat_map(|(group, times)| times.iter().enumerate().map(move |(variant, &s)| (s, group, variant)))
+        .collect();
+    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let mut chosen = order[..WALKED.min(order.len())].to_vec();
+    if one_of_each_kin {
+        let mut kin = std::collections::HashSet::new();
+        chosen.extend(order.iter().filter(|(_, group, _)| kin.insert(groups[*group].kin())));
+    }
+    let mut wanted: Vec<(usize, Vec<usize>)> = Vec::new();
+    chosen.retain(|&(_, group, variant)| groups[group].fine_s[variant].is_none());
+    chosen.sort_unstable_by_key(|&(_, group, variant)| (group, variant));
+    chosen.dedup_by_key(|&mut (_, group, variant)| (group, variant));
+    for (_, group, variant) in chosen {
+        match wanted.last_mut() {
+            Some((last, variants)) if *last == group => variants.push(variant),
+            _ => wanted.push((group, vec![variant])),
+        }
+    }
+    wanted
+}
+
+/// The fine times, and the coarse ones times what fine ones are of coarse ones: in the group, else among its kin, else on its
+/// grid.
+fn corrected(groups: &[Group]) -> Vec<Vec<f64>> {
+    let grid = |(p, q, threads, ..): Kin| (p, q, threads, false, false);
+    let mut means: HashMap<(bool, Kin), (f64, f64)> = HashMap::new();
+    for group in groups {
+        for (whole_grid, kin) in [(false, group.kin()), (true, grid(group.kin()))] {
+            let (sum, count) = means.entry((whole_grid, kin)).or_default();
+            for log in group.corrections() {
+                (*sum, *count) = (*sum + log, *count + 1.0);
+            }
+        }
+    }
+    let mean = |(sum, count): (f64, f64)| (count > 0.0).then(|| sum / count);
+    let of = |group: &Group| {
+        let own = group.corrections().fold((0.0, 0.0), |(sum, count), log| (sum + log, count + 1.0));
+        let kin = || mean(means[&(false, group.kin())]).or_else(|| mean(means[&(true, grid(group.kin()))]));
+        let factor = mean(own).or_else(kin).unwrap_or(0.0).exp();
+        group.fine_s.iter().zip(&group.coarse_s).map(|(fine_s, coarse_s)| fine_s.unwrap_or(coarse_s * factor)).collect()
+    };
+    groups.iter().map(of).collect()
+}

@@ -1,0 +1,310 @@
+//! A step as lists of timed tasks, one list for each kind of process column, made from the engine's plan.
+//!
+//! What is left open is the panel factorization, so that the many variants of PFACT, RFACT, NBMIN and NDIV share their
+//! lists. The tasks of a list are those of all process rows of a column, which do the same at the same time; each has a
+//! time for every walked row.
+
+use std::ops::Range;
+
+use hpl::plan::{PanelShape, Part, Section, Task, crew};
+use space::Candidate;
+
+use super::forms::{Exchange, Shape, dot};
+use super::rates::PhaseRates;
+use super::sampling::Sampling;
+
+/// A task of a process column. Times are in seconds of wall clock where all threads work, of one thread where said; those of
+/// each walked row stand in [`Lists::times`] from an index on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Op {
+    /// The panel, perhaps the narrower last one, is factored by all process rows together, whose [`Lists::facts`] these are.
+    Fact { rows: Range<usize>, last: bool, weight: f64 },
+    /// The panel sets out along the process row; words of each row's message.
+    Lbcast { panel: usize, words: usize, weight: f64 },
+    /// The panel has to be here.
+    Await { panel: usize },
+    /// L2 is packed.
+    Pack { s: usize },
+    /// Rows set out, copied by all threads.
+    RsStart { panel: usize, part: Part, rows: Leaving },
+    /// The same by the first thread beside an update, as soon as the panel is here.
+    EarlyRows { panel: usize, part: Part, rows: Leaving },
+    /// The rows are here.
+    RsWait { panel: usize, part: Part },
+    /// From here on helpers update a section.
+    Fork,
+    /// The first thread joins them: rows to their places, then products, in seconds of one thread; a pair for each row.
+    Update { s: usize },
+}
+
+/// Rows that set out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Leaving {
+    /// Where the seconds of copying them into messages stand.
+    pub(super) copy_s: usize,
+    /// Words that come from the others.
+    pub(super) words: f64,
+    /// Steps that this one stands for.
+    pub(super) weight: f64,
+}
+
+/// The part of a panel that a process row factors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FactRows {
+    pub(super) mp: usize,
+    pub(super) owns_diagonal: bool,
+    /// Threads of the rank that factor.
+    pub(super) threads: usize,
+    /// How many times as long as usual it takes.
+    pub(super) slowness: f64,
+}
+
+/// The tasks of one step.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// By kind of column.
+    pub(super) ops: Vec<Vec<Op>>,
+    /// Kind of each walked column.
+    pub(super) kind: Vec<usize>,
+    pub(super) times: Vec<f64>,
+    pub(super) facts: Vec<FactRows>,
+    /// The panels of the step as the walked rows see them: the first one's by row, then the next one's.
+    shapes: Vec<[PanelShape; 2]>,
+}
+
+/// Makes the lists of a run.
+pub(super) struct Maker<'a> {
+    pub(super) sampling: &'a Sampling,
+    pub(super) candidate: &'a Candidate,
+    pub(super) rates: &'a PhaseRates,
+    /// How much slower everything is because threads share cores.
+    pub(super) shared: f64,
+    /// How many times as long each rank computes as those that were measured, by process row, then column; none where they
+    /// are alike.
+    pub(super) slowness: &'a [f64],
+}
+
+impl Maker<'_> {
+    /// The tasks before the first step.
+    pub(super) fn prologue(&self, lists: &mut Lists) {
+        self.fill(lists, Place { index: 0, k: 0, weight: 1.0 }, |col| self.sampling.plan.prologue(0, 0, col));
+    }
+
+    /// The tasks of walked step `index`.
+    pub(super) fn step(&self, lists: &mut Lists, index: usize) {
+        let (k, weight) = self.sampling.steps[index];
+        self.fill(lists, Place { index, k, weight }, |col| self.sampling.plan.step(k, 0, col).tasks);
+        // However few columns it has left, a column takes part in the step.
+        lists.ops.iter_mut().for_each(|list| list.push(Op::Await { panel: index }));
+    }
+
+    fn fill(&self, lists: &mut Lists, place: Place, tasks: impl Fn(usize) -> Vec<Task>) {
+        let Lists { ops, kind, times, facts, shapes } = lists;
+        (ops.clear(), kind.clear(), times.clear(), facts.clear(), shapes.clear());
+        let (rows, plan) = (self.sampling.rows, &self.sampling.plan);
+        let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
+        shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
+        let mut known: Vec<[usize; 5]> = Vec::new();
+        for walked in 0..self.sampling.columns {
+            let col = self.sampling.column(place.index, place.k, walked);
+            let alike = self.alike(place.k, col);
+            let at = known.iter().position(|other| *other == alike).unwrap_or_else(|| {
+                let (packed, list) = (Vec::new(), Vec::new());
+                let mut column = Column { maker: self, place, col, packed, ops: list, times, facts, shapes };
+                column.add(&tasks(col));
+                ops.push(column.ops);
+                known.push(alike);
+                known.len() - 1
+            });
+            kind.push(at);
+        }
+    }
+
+    /// What the tasks of a process column follow from: those with the same have the same.
+    fn alike(&self, k: usize, col: usize) -> [usize; 5] {
+        let plan = &self.sampling.plan;
+        let (cols, ahead) = (&plan.layout.cols, plan.depth.max(1));
+        // The panels that are factored before this step's update is complete.
+        let owned = (k..=k + ahead).filter(|&t| t < plan.steps() && cols.block_owner(t) == col);
+        let owned = owned.fold(0, |bits, t| bits | 1 << (t - k).min(62));
+        let from = |k: usize| cols.local_from(col, plan.layout.n().min(k * cols.nb()));
+        [owned, from(k), from(k + ahead), cols.local_len(col), if self.slowness.is_empty() { 0 } else { col }]
+    }
+
+    fn threads(&self) -> usize {
+        self.candidate.engine.threads.max(1)
+    }
+
+    /// Local sizes of a section of `n` columns when `panel` updates it.
+    fn shape(&self, panel: &PanelShape, n: usize) -> Shape {
+        Shape { m: (panel.mp - panel.top) as f64, n, k: panel.jb as f64, threads: self.threads() }
+    }
+
+    /// How `panel` moves the rows of `n` columns.
+    fn exchange(&self, panel: &PanelShape, n: usize) -> Exchange {
+        let (shape, p) = (self.shape(panel, n), self.candidate.hpl.p);
+        let below = (self.sampling.plan.layout.n() - panel.ia - panel.jb) as f64;
+        let share = if below > 0.0 { shape.m / below } else { 1.0 / p as f64 };
+        Exchange { shape, p, share, owns_diagonal: panel.top > 0, swap: self.candidate.hpl.swap }
+    }
+
+    /// Seconds of rows that go to their places in `n` columns, and of the update, by all threads.
+    fn update_s(&self, panel: &PanelShape, n: usize) -> [f64; 2] {
+        let rows_s = if self.candidate.hpl.p == 1 {
+            dot(&self.shape(panel, n).rows_here(), &self.rates.here)
+        } else {
+            dot(&self.exchange(panel, n).place(), &self.rates.exchanged)
+        };
+        [rows_s, dot(&self.shape(panel, n).update(), &self.rates.update)]
+    }
+
+    /// How many times as long as usual the rank of process column `col` in walked row `row` computes.
+    fn slowness(&self, row: usize, col: usize) -> f64 {
+        self.slowness.get(row * self.candidate.hpl.q + col).copied().unwrap_or(1.0)
+    }
+}
+
+/// Where in a run a list stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Number of the walked step, and its panel.
+    index: usize,
+    k: usize,
+    weight: f64,
+}
+
+/// The tasks of one process column as they are made.
+struct Column<'a> {
+    maker: &'a Maker<'a>,
+    place: Place,
+    col: usize,
+    /// Panels packed in this step.
+    packed: Vec<usize>,
+    ops: Vec<Op>,
+    times: &'a mut Vec<f64>,
+    facts: &'a mut Vec<FactRows>,
+    shapes: &'a [[PanelShape; 2]],
+}
+
+impl Column<'_> {
+    fn add(&mut self, tasks: &[Task]) {
+        let threads = self.maker.threads();
+        for task in tasks {
+            match task {
+                Task::Fact(shape) => self.fact(shape, |_, _| threads),
+                Task::Lbcast(shape) => self.lbcast(shape),
+                Task::RsStart { panel, section } => {
+                    let rows = self.leaving(*panel, section, threads);
+                    let panel = self.walked(*panel);
+                    self.ops.extend([Op::Await { panel }, Op::RsStart { panel, part: section.part, rows }]);
+                }
+                Task::RsWait { panel, part } => {
+                    self.ops.push(Op::RsWait { panel: self.walked(*panel), part: *part });
+                }
+                Task::Update { panel, section, beside, .. } => self.update(*panel, section, beside),
+            }
+        }
+    }
+
+    /// Number of panel `k` among the walked ones.
+    fn walked(&self, k: usize) -> usize {
+        self.place.index + (k - self.place.k)
+    }
+
+    /// Panel `k` as it counts for walked row `row`.
+    fn shape(&self, k: usize, row: usize) -> &[PanelShape; 2] {
+        &self.shapes[(k - self.place.k) * self.maker.sampling.rows + row]
+    }
+
+    /// Seconds that stand for `s` seconds of one step, in walked row `row`.
+    fn seconds(&self, s: f64, row: usize) -> f64 {
+        s * self.place.weight * self.maker.shared * self.maker.slowness(row, self.col)
+    }
+
+    /// Stores what each walked row takes for its part of panel `k`; where it stands.
+    fn store(&mut self, k: usize, time_s: impl Fn(&PanelShape) -> f64) -> usize {
+        let at = self.times.len();
+        for row in 0..self.maker.sampling.rows {
+            let [first, second] = self.shape(k, row);
+            // Rows that are walked one by one are both.
+            let slowest_s = if first == second { time_s(first) } else { time_s(first).max(time_s(second)) };
+            self.times.push(self.seconds(slowest_s, row));
+        }
+        at
+    }
+
+    /// The panel of `shape` is factored; `threads`: by how many threads of each process row, as it sees that panel.
+    fn fact(&mut self, shape: &PanelShape, threads: impl Fn(usize, &PanelShape) -> usize) {
+        let (start, sampling) = (self.facts.len(), self.maker.sampling);
+        for walked in 0..sampling.rows {
+            let slowness = self.maker.slowness(walked, self.col);
+            for row in sampling.rows_of(shape.k, walked) {
+                let seen = sampling.plan.panel(shape.k, row);
+                let (mp, owns_diagonal, threads) = (seen.mp, seen.top > 0, threads(row, &seen));
+                let part = FactRows { mp, owns_diagonal, threads, slowness };
+                if !self.facts[start..].contains(&part) {
+                    self.facts.push(part);
+                }
+            }
+        }
+        let (last, weight) = (shape.jb != self.maker.candidate.hpl.nb, self.place.weight * self.maker.shared);
+        self.ops.push(Op::Fact { rows: start..self.facts.len(), last, weight });
+    }
+
+    fn lbcast(&mut self, shape: &PanelShape) {
+        let words = self.times.len();
+        for row in 0..self.maker.sampling.rows {
+            let [first, second] = self.shape(shape.k, row);
+            self.times.push(first.words().max(second.words()) as f64);
+        }
+        self.ops.push(Op::Lbcast { panel: self.walked(shape.k), words, weight: self.place.weight });
+    }
+
+    /// The rows of a section that panel `k` moves, copied by `hands` threads.
+    fn leaving(&mut self, k: usize, section: &Section, hands: usize) -> Leaving {
+        let (maker, n) = (self.maker, section.cols.len());
+        let copy_s = self.store(k, |panel| dot(&maker.exchange(panel, n).start(hands), &maker.rates.exchanged));
+        let words = self.shape(k, 0)[0].jb as f64 * n as f64;
+        Leaving { copy_s, words, weight: self.place.weight }
+    }
+
+    fn update(&mut self, k: usize, section: &Section, beside: &[Task]) {
+        let (maker, panel, n) = (self.maker, self.walked(k), section.cols.len());
+        if !self.packed.contains(&panel) {
+            let s = self.store(k, |panel| dot(&maker.shape(panel, n).pack(), &maker.rates.update));
+            self.ops.extend([Op::Await { panel }, Op::Pack { s }]);
+            self.packed.push(panel);
+        }
+        self.ops.push(Op::Fork);
+        for task in beside {
+            match task {
+                Task::Fact(next) => {
+                    let plan = &maker.sampling.plan;
+                    self.fact(next, |row, seen| crew(maker.threads(), seen, &plan.panel(k, row), n));
+                }
+                Task::Lbcast(shape) => self.lbcast(shape),
+                Task::RsStart { panel: k, section } => {
+                    let rows = self.leaving(*k, section, 1);
+                    self.ops.push(Op::EarlyRows { panel: self.walked(*k), part: section.part, rows });
+                }
+                Task::RsWait { .. } | Task::Update { .. } => {
+                    unreachable!("the plan puts nothing else beside an update")
+                }
+            }
+        }
+        let (s, threads) = (self.times.len(), maker.threads() as f64);
+        for row in 0..maker.sampling.rows {
+            let [first, second] = self.shape(k, row);
+            let mut slowest = maker.update_s(first, n);
+            if first != second {
+                let other = maker.update_s(second, n);
+                if other.iter().sum::<f64>() > slowest.iter().sum() {
+                    slowest = other;
+                }
+            }
+            let pair = slowest.map(|s| threads * self.seconds(s, row));
+            self.times.extend(pair);
+        }
+        self.ops.push(Op::Update { s });
+    }
+}
