@@ -4,6 +4,9 @@
 //! matter takes level 0 ([`Space::canonical`]), so that equal runs are equal points, and points that break
 //! a hard rule do not exist. Strategies never build anything but canonical points.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use serde::{Deserialize, Serialize};
 
 /// How the levels of a dimension relate to each other.
@@ -59,24 +62,60 @@ pub trait Space: Sync {
 /// Whether a level matters must depend on dimensions before it alone, and level 0 must need the least memory: where the
 /// first levels are not canonical with zeros behind them, they never are.
 pub(crate) fn enumerate(dims: &[Dim], limit: usize, is_canonical: impl Fn(&[u16]) -> bool) -> Option<Vec<Point>> {
-    let mut walk = Walk { dims, limit, is_canonical, points: Vec::new() };
-    walk.extend(&mut vec![0; dims.len()], 0).then_some(walk.points)
+    let mut points = Vec::new();
+    let add = |levels: &[u16]| {
+        points.push(Point(levels.to_vec()));
+        points.len() <= limit
+    };
+    Walk { dims, is_canonical, each: add }.extend(&mut vec![0; dims.len()], 0).then_some(points)
 }
 
-struct Walk<'a, F> {
-    dims: &'a [Dim],
+/// Whether there are more points than `limit`, without making them: what follows the first `known` levels, at least two, is
+/// counted once for each `kind` of these, `None` where nothing does. Of equal kinds it must be as much, but for what does
+/// not fit the memory.
+pub(crate) fn exceeds<K: Eq + Hash>(
+    dims: &[Dim],
     limit: usize,
-    is_canonical: F,
-    points: Vec<Point>,
+    known: usize,
+    kind: impl Fn(&[u16]) -> Option<K>,
+    is_canonical: impl Fn(&[u16]) -> bool,
+) -> bool {
+    let known = known.min(dims.len());
+    let mut counts: HashMap<K, usize> = HashMap::new();
+    let mut total = 0;
+    let count = |levels: &[u16]| {
+        let Some(kind) = kind(levels) else { return true };
+        total += *counts.entry(kind).or_insert_with(|| {
+            let mut count = 0;
+            let one = |_: &[u16]| {
+                count += 1;
+                count <= limit
+            };
+            Walk { dims, is_canonical: &is_canonical, each: one }.extend(&mut levels.to_vec(), known);
+            count
+        });
+        total <= limit
+    };
+    // The first levels are all combined.
+    let leading: Vec<Dim> = dims
+        .iter()
+        .enumerate()
+        .map(|(d, dim)| if d < known { dim.clone() } else { Dim { levels: dim.levels[..1].to_vec(), ..dim.clone() } })
+        .collect();
+    !Walk { dims: &leading, is_canonical: |_: &[u16]| true, each: count }.extend(&mut vec![0; dims.len()], 0)
 }
 
-impl<F: Fn(&[u16]) -> bool> Walk<'_, F> {
-    /// Adds the canonical points with the first `d` of `levels`; false when there are more than the limit.
+struct Walk<'a, F, G> {
+    dims: &'a [Dim],
+    is_canonical: F,
+    /// Told each point; whether to go on.
+    each: G,
+}
+
+impl<F: Fn(&[u16]) -> bool, G: FnMut(&[u16]) -> bool> Walk<'_, F, G> {
+    /// Tells the canonical points with the first `d` of `levels`; whether it came to the last.
     fn extend(&mut self, levels: &mut [u16], d: usize) -> bool {
-        let Some(dim) = self.dims.get(d) else {
-            self.points.push(Point(levels.to_vec()));
-            return self.points.len() <= self.limit;
-        };
+        let Some(dim) = self.dims.get(d) else { return (self.each)(levels) };
         (0..dim.levels.len() as u16).all(|level| {
             levels[d] = level;
             levels[d + 1..].fill(0);

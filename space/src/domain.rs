@@ -14,7 +14,7 @@ pub use self::limits::{LimitError, Limits};
 use self::values::{DETAILS, Values, up_to};
 pub use self::weighted::WeightedDomain;
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
-use crate::dims::{Dim, Point, Space, enumerate};
+use crate::dims::{Dim, Point, Space, enumerate, exceeds};
 use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::rules::{MAX_THREADS, RuleError};
@@ -139,7 +139,7 @@ pub struct HplDomain {
 
 impl HplDomain {
     /// The domain of `spec`. Where there are many grids it has fewer values of what matters least: first
-    /// NDIV, NBMIN and RFACT, then NB, then PFACT, last DEPTH and split. L1, U and EQUIL are the baseline's
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, last the most elongated grids. L1, U and EQUIL are the baseline's
     /// everywhere: they would multiply the points by up to eight for what differs within noise.
     ///
     /// # Errors
@@ -164,6 +164,9 @@ impl HplDomain {
         for (index, detail) in DETAILS.iter().enumerate() {
             let values = narrowed(detail.values(spec, &splits), limits, spec.n)?;
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
+            if limit(index) < usize::MAX && domain.exceeds(limit(index)) {
+                continue;
+            }
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
                 domain.points = points;
                 return if domain.points.is_empty() { Err(emptied(spec, &domain.values)) } else { Ok(domain) };
@@ -190,7 +193,10 @@ impl HplDomain {
     /// The point of a candidate, `None` where the domain does not have it.
     pub fn point(&self, candidate: &Candidate) -> Option<Point> {
         let EngineParams { threads, split, .. } = candidate.engine;
-        let levels = self.levels(Chosen { hpl: candidate.hpl, threads, split })?;
+        let (hpl, values) = (candidate.hpl, &self.values);
+        let ranks = level(&values.splits, &(hpl.ranks(), threads));
+        let levels =
+            self.levels(Chosen { hpl, threads, split }, [ranks, level(&values.aspects, &aspect(hpl.p, hpl.q))])?;
         // What has a level each may still not fit the memory.
         let exists = self.canonical_levels(&levels).is_some() && candidate.engine == engine(&self.spec, threads, split);
         exists.then(|| Point(levels.to_vec()))
@@ -216,14 +222,14 @@ impl HplDomain {
         Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
     }
 
-    /// The levels of the canonical form of a run; fields that are no dimension must have their one value. Where the value
+    /// The levels of the canonical form of a run, of ranks and grid these; fields that are no dimension must have their one value. Where the value
     /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
-    fn levels(&self, run: Chosen) -> Option<Levels> {
+    fn levels(&self, run: Chosen, [ranks, grid]: [Option<u16>; 2]) -> Option<Levels> {
         let run = run.canonical();
-        let (Chosen { hpl, threads, split }, values) = (run, &self.values);
+        let (Chosen { hpl, split, .. }, values) = (run, &self.values);
         let levels = [
-            level(&values.splits, &(hpl.ranks(), threads)),
-            level(&values.aspects, &aspect(hpl.p, hpl.q)),
+            ranks,
+            grid,
             level(&values.nb, &hpl.nb),
             level(&values.nbmin, &hpl.nbmin),
             level(&values.ndiv, &hpl.ndiv),
@@ -244,7 +250,19 @@ impl HplDomain {
         let hpl = &run.hpl;
         let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
         let valid = hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes;
-        valid.then(|| self.levels(run)).flatten()
+        // Neither changes in the canonical form.
+        valid.then(|| self.levels(run, [Some(levels[0]), Some(levels[1])])).flatten()
+    }
+
+    /// Whether there are more points than `limit`.
+    fn exceeds(&self, limit: usize) -> bool {
+        let kind = |levels: &[u16]| {
+            let levels: &Levels = levels.try_into().ok()?;
+            let Chosen { hpl, threads, .. } = self.chosen(levels)?;
+            let has_split = canonical_split(&hpl, share(0.5), &Weights::default()) != Share::ZERO;
+            Some((Kind::of(&hpl), hpl.ranks() * threads == 1, has_split, levels[2]))
+        };
+        exceeds(&self.dims, limit, 3, kind, |levels| self.is_canonical(levels))
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
@@ -294,6 +312,20 @@ fn narrowed(usual: Values, limits: &Limits, n: usize) -> Result<Values, DomainEr
     let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);
     values.nb.retain(|&nb| nb >= nbmin);
     if values.nb.is_empty() { Err(DomainError::Recursion { nb, nbmin }) } else { Ok(values) }
+}
+
+/// What decides on a grid which other parameters matter.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind {
+    one_row: bool,
+    /// From 5 on all are alike.
+    columns: usize,
+}
+
+impl Kind {
+    fn of(hpl: &HplParams) -> Self {
+        Self { one_row: hpl.p == 1, columns: hpl.q.min(5) }
+    }
 }
 
 /// Which rule left no point.
@@ -354,10 +386,12 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
     }
 }
 
-/// The aspects that any of the rank counts has, by rising P/Q.
-fn aspects(splits: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let grids = splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| aspect(p, ranks / p)));
-    let mut aspects: Vec<_> = grids.collect();
+/// The aspects that any of the rank counts has, by rising P/Q: those of at most `elongation`, and the squarest of each.
+fn aspects(splits: &[(usize, usize)], elongation: usize) -> Vec<(usize, usize)> {
+    let grids = |ranks: usize| divisors(ranks).into_iter().map(move |p| (p, ranks / p));
+    let usual = |&(p, q): &(usize, usize)| p.max(q) / p.min(q) <= elongation || (p, q) == squarest(p * q);
+    let all = splits.iter().flat_map(|&(ranks, _)| grids(ranks).filter(usual));
+    let mut aspects: Vec<_> = all.map(|(p, q)| aspect(p, q)).collect();
     aspects.sort_by(|(p, q), (other_p, other_q)| (p * other_q).cmp(&(other_p * q)));
     aspects.dedup();
     aspects

@@ -261,7 +261,7 @@ impl<'a> Queue<'a> {
 
 /// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
 /// narrow and the threads end together; at most `widest`, see [`Kernels::widest_slab`].
-pub fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterator<Item = usize> {
     let mut left = cols;
     std::iter::from_fn(move || {
         let share = left.div_ceil(2 * threads).next_multiple_of(TILE);

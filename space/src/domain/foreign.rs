@@ -4,13 +4,13 @@
 
 use super::values::{DETAILS, Values, up_to};
 use super::{
-    DomainError, DomainSpec, HplDomain, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes,
-    splits,
+    DomainError, DomainSpec, HplDomain, Kind, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed,
+    required_bytes, splits,
 };
-use crate::candidate::EngineProfile;
+use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::candidates::Candidates;
-use crate::dims::{Dim, Kind, Level, Point, Space, enumerate};
-use crate::{Bcast, Candidate, Looking, Swap};
+use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
+use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
 /// What another engine obeys.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -118,6 +118,11 @@ impl ForeignDomain {
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
         let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.canonical_levels(levels).as_deref() == Some(levels);
+        let nb = domain.axes.iter().position(|axis| matches!(axis, Axis::Nb(_))).map_or(2, |axis| axis + 1);
+        let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (Kind::of(&hpl), levels[2..nb].to_vec()));
+        if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, is_canonical) {
+            return None;
+        }
         domain.points = enumerate(&domain.dims, limit, is_canonical)?;
         Some(if domain.points.is_empty() { Err(emptied(spec, &values)) } else { Ok(domain) })
     }
@@ -128,17 +133,15 @@ impl ForeignDomain {
         self.usual.canonical(NETLIB)
     }
 
-    /// The candidate at these levels, `None` where its ranks have no such grid.
-    fn chosen(&self, levels: &[u16]) -> Option<Candidate> {
-        let mut candidate = self.usual.clone();
-        let (hpl, engine) = (&mut candidate.hpl, &mut candidate.engine);
+    /// The run at these levels, `None` where its ranks have no such grid.
+    fn chosen(&self, levels: &[u16]) -> Option<(HplParams, usize)> {
         let at = |axis: usize| usize::from(levels[axis]);
         let &(ranks, threads) = self.splits.get(at(0))?;
-        (hpl.p, hpl.q) = grid_of(ranks, *self.aspects.get(at(1))?)?;
-        engine.threads = threads;
+        let (p, q) = grid_of(ranks, *self.aspects.get(at(1))?)?;
+        let mut hpl = HplParams { p, q, ..self.usual.hpl };
         for (i, axis) in self.axes.iter().enumerate() {
             match axis {
-                Axis::Ranks | Axis::Grid => {}
+                Axis::Ranks | Axis::Grid | Axis::Extra(_) => {}
                 Axis::Nb(values) => hpl.nb = *values.get(at(i))?,
                 Axis::Nbmin(values) => hpl.nbmin = *values.get(at(i))?,
                 Axis::Ndiv(values) => hpl.ndiv = *values.get(at(i))?,
@@ -147,20 +150,23 @@ impl ForeignDomain {
                 Axis::Bcast(values) => hpl.bcast = *values.get(at(i))?,
                 Axis::Depth(values) => hpl.depth = *values.get(at(i))?,
                 Axis::Swap(values) => hpl.swap = *values.get(at(i))?,
-                Axis::Extra(extra) => {
-                    engine.extra.insert(extra.name.clone(), extra.labels.get(at(i))?.clone());
-                }
             }
         }
-        Some(candidate)
+        Some((hpl, threads))
     }
 
-    /// The levels of the canonical form of a candidate; what is no dimension must have its one value.
-    fn levels(&self, candidate: &Candidate) -> Option<Vec<u16>> {
-        let candidate = candidate.canonical(NETLIB);
-        let (hpl, engine) = (&candidate.hpl, &candidate.engine);
-        let of_axis = |axis: &Axis| match axis {
-            Axis::Ranks => level(&self.splits, &(hpl.ranks(), engine.threads)),
+    /// The levels of the canonical form of a run, those of ranks and grid as `known`, or to be looked for; `extra`: those of what only
+    /// this engine has. What is no dimension must have its one value.
+    fn levels(
+        &self,
+        (hpl, threads): (HplParams, usize),
+        known: Option<&[u16]>,
+        extra: impl Fn(usize, &Extra) -> Option<u16>,
+    ) -> Option<Vec<u16>> {
+        let hpl = canonical_hpl(&hpl, threads, NETLIB);
+        let of_axis = |(i, axis): (usize, &Axis)| match axis {
+            Axis::Ranks | Axis::Grid if known.is_some() => known.map(|levels| levels[i]),
+            Axis::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
             Axis::Grid => level(&self.aspects, &aspect(hpl.p, hpl.q)),
             Axis::Nb(values) => level(values, &hpl.nb),
             Axis::Nbmin(values) => level(values, &hpl.nbmin),
@@ -170,18 +176,32 @@ impl ForeignDomain {
             Axis::Bcast(values) => level(values, &hpl.bcast),
             Axis::Depth(values) => level(values, &hpl.depth),
             Axis::Swap(values) => level(values, &hpl.swap),
-            Axis::Extra(extra) => level(&extra.labels, engine.extra.get(&extra.name)?),
+            Axis::Extra(own) => extra(i, own),
         };
-        let levels = self.axes.iter().map(of_axis).collect::<Option<Vec<u16>>>()?;
-        (self.chosen(&levels)?.canonical(NETLIB) == candidate).then_some(levels)
+        let levels = self.axes.iter().enumerate().map(of_axis).collect::<Option<Vec<u16>>>()?;
+        let (chosen, same) = self.chosen(&levels)?;
+        (canonical_hpl(&chosen, threads, NETLIB) == hpl && same == threads).then_some(levels)
     }
 
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {
-        let candidate = self.chosen(levels)?;
-        let hpl = &candidate.hpl;
+        let run = self.chosen(levels)?;
+        let hpl = &run.0;
         let fits = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth) <= self.spec.memory_bytes;
         let valid = hpl.nbmin <= hpl.nb && fits;
-        valid.then(|| self.levels(&candidate)).flatten()
+        let extra = |i: usize, own: &Extra| (usize::from(levels[i]) < own.labels.len()).then_some(levels[i]);
+        valid.then(|| self.levels(run, Some(levels), extra)).flatten()
+    }
+
+    /// The candidate at these levels.
+    fn at(&self, levels: &[u16]) -> Option<Candidate> {
+        let (hpl, threads) = self.chosen(levels)?;
+        let mut engine = EngineParams { threads, ..self.usual.engine.clone() };
+        for (i, axis) in self.axes.iter().enumerate() {
+            if let Axis::Extra(own) = axis {
+                engine.extra.insert(own.name.clone(), own.labels.get(usize::from(levels[i]))?.clone());
+            }
+        }
+        Some(Candidate { hpl: canonical_hpl(&hpl, threads, NETLIB), engine })
     }
 }
 
@@ -217,7 +237,7 @@ fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<Axis>, Vec<Dim>) {
     for extra in &foreign.extra {
         let levels = extra.labels.iter().zip(&extra.features);
         let levels = levels.map(|(label, &feature)| Level { label: label.clone(), feature }).collect();
-        let kind = if extra.ordered { Kind::Ordered } else { Kind::Categorical };
+        let kind = if extra.ordered { dims::Kind::Ordered } else { dims::Kind::Categorical };
         dims.push(Dim { name: extra.name.clone(), kind, levels });
         axes.push(Axis::Extra(extra.clone()));
     }
@@ -245,12 +265,14 @@ impl Candidates for ForeignDomain {
     }
 
     fn candidate(&self, point: &Point) -> Candidate {
-        self.chosen(&point.0).expect("a point of this domain").canonical(NETLIB)
+        self.at(&point.0).expect("a point of this domain")
     }
 
     fn point(&self, candidate: &Candidate) -> Option<Point> {
-        let levels = self.levels(candidate)?;
-        let same = self.chosen(&levels)?.canonical(NETLIB) == *candidate;
+        let EngineParams { threads, extra, .. } = &candidate.engine;
+        let levels =
+            self.levels((candidate.hpl, *threads), None, |_, own| level(&own.labels, extra.get(&own.name)?))?;
+        let same = self.at(&levels)? == *candidate;
         (same && self.canonical_levels(&levels).is_some()).then_some(Point(levels))
     }
 }

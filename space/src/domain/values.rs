@@ -36,6 +36,8 @@ pub(super) struct Detail {
     pub(super) bcast: &'static [Bcast],
     pub(super) depth: &'static [usize],
     pub(super) split: &'static [f64],
+    /// P/Q or Q/P of the most elongated grid.
+    pub(super) elongation: usize,
 }
 
 impl Detail {
@@ -43,7 +45,7 @@ impl Detail {
     pub(super) fn values(&self, spec: &DomainSpec, splits: &[(usize, usize)]) -> Values {
         Values {
             splits: splits.to_vec(),
-            aspects: aspects(splits),
+            aspects: aspects(splits, self.elongation),
             // NB above N is NB = N; NBMIN above NB likewise.
             nb: up_to(self.nb, spec.n),
             nbmin: up_to(self.nbmin, spec.n),
@@ -60,7 +62,7 @@ impl Detail {
 }
 
 /// From fine to coarse.
-pub(super) const DETAILS: [Detail; 6] = {
+pub(super) const DETAILS: [Detail; 8] = {
     let finest = Detail {
         nb: &NB,
         nbmin: &[1, 2, 4, 8, 16, 32],
@@ -70,13 +72,17 @@ pub(super) const DETAILS: [Detail; 6] = {
         bcast: &BCAST,
         depth: &DEPTH,
         split: &SPLIT,
+        elongation: usize::MAX,
     };
     let small_recursion = Detail { nbmin: &[2, 4, 8, 16], ndiv: &[2], ..finest };
     let no_rfact = Detail { rfact: RFACT.split_at(1).0, ..small_recursion };
     let coarse = Detail { nb: &NB_COARSE, ..no_rfact };
     let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
     let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
-    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest]
+    // Thousands of ranks have hundreds of grids, and nobody takes those of a few process rows.
+    let no_strips = Detail { elongation: 32, ..coarsest };
+    let near_square = Detail { elongation: 8, ..coarsest };
+    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest, no_strips, near_square]
 };
 
 /// The values of every dimension.

@@ -18,10 +18,7 @@ impl Routes {
     pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[Link]) -> Self {
         let link = |hop: usize| links[hop.min(links.len() - 1)];
         let by = |words: f64, only: fn(Link) -> Link| arrivals(variant, columns, words, |hop| only(link(hop)));
-        let mut parts = [
-            by(0.0, |link| Link { beta_s: 0.0, ..link }),
-            by(1.0, |link| Link { alpha_s: 0.0, ..link }),
-        ];
+        let mut parts = [by(0.0, |link| Link { beta_s: 0.0, ..link }), by(1.0, |link| Link { alpha_s: 0.0, ..link })];
         if q > columns && columns > 2 {
             // A ring has as many hops as positions. The long ones send as many pieces, of a panel that stays as large.
             let stretch = (q - 1) as f64 / (columns - 1) as f64;

@@ -58,7 +58,8 @@ impl OwnModel {
     /// once; those of a search of one order N are meant. The best are as good as [`OwnModel::time_s`] has them.
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
         let (mut groups, of) = self.grouped(count, candidate);
-        let all: Vec<(usize, Vec<usize>)> = groups.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
+        let all: Vec<(usize, Vec<usize>)> =
+            groups.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
         let few = all.iter().map(|(_, variants)| variants.len()).sum::<usize>() <= WALKED;
         if few {
             self.walk_well(&mut groups, all, threads);
