@@ -247,9 +247,7 @@ impl HplDomain {
     /// [`Space::canonical`] on levels.
     fn canonical_levels(&self, levels: &Levels) -> Option<Levels> {
         let run = self.chosen(levels)?;
-        let hpl = &run.hpl;
-        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
-        let valid = hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes;
+        let valid = self.is_valid(&run.hpl);
         // Neither changes in the canonical form.
         valid.then(|| self.levels(run, [Some(levels[0]), Some(levels[1])])).flatten()
     }
@@ -265,8 +263,16 @@ impl HplDomain {
         exceeds(&self.dims, limit, 3, kind, |levels| self.is_canonical(levels))
     }
 
+    fn is_valid(&self, hpl: &HplParams) -> bool {
+        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
+        hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes
+    }
+
     fn is_canonical(&self, levels: &[u16]) -> bool {
-        levels.try_into().is_ok_and(|levels| self.canonical_levels(levels).as_ref() == Some(levels))
+        let Ok(levels) = levels.try_into() else { return false };
+        let Some(run) = self.chosen(levels) else { return false };
+        // Most are; elsewhere a first allowed value may stand for what cannot matter.
+        self.is_valid(&run.hpl) && (run.canonical() == run || self.canonical_levels(levels).as_ref() == Some(levels))
     }
 }
 

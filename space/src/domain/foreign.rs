@@ -117,7 +117,7 @@ impl ForeignDomain {
         let (axes, dims) = axes(&values, foreign);
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
         let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
-        let is_canonical = |levels: &[u16]| domain.canonical_levels(levels).as_deref() == Some(levels);
+        let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
         let nb = domain.axes.iter().position(|axis| matches!(axis, Axis::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (Kind::of(&hpl), levels[2..nb].to_vec()));
         if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, is_canonical) {
@@ -183,11 +183,21 @@ impl ForeignDomain {
         (canonical_hpl(&chosen, threads, NETLIB) == hpl && same == threads).then_some(levels)
     }
 
+    fn is_valid(&self, hpl: &HplParams) -> bool {
+        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
+        hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes
+    }
+
+    fn is_canonical(&self, levels: &[u16]) -> bool {
+        let Some((hpl, threads)) = self.chosen(levels) else { return false };
+        // Most are; of others what is no dimension may differ.
+        self.is_valid(&hpl)
+            && (canonical_hpl(&hpl, threads, NETLIB) == hpl || self.canonical_levels(levels).as_deref() == Some(levels))
+    }
+
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {
         let run = self.chosen(levels)?;
-        let hpl = &run.0;
-        let fits = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth) <= self.spec.memory_bytes;
-        let valid = hpl.nbmin <= hpl.nb && fits;
+        let valid = self.is_valid(&run.0);
         let extra = |i: usize, own: &Extra| (usize::from(levels[i]) < own.labels.len()).then_some(levels[i]);
         valid.then(|| self.levels(run, Some(levels), extra)).flatten()
     }
