@@ -50,6 +50,11 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
     }
 }
 
+/// Seconds of solving in a whole run of `wall_s`: what [`model_s`] takes for it.
+pub fn solve_s(wall_s: f64) -> f64 {
+    (wall_s - START_S).max(START_S) / (1.0 + CHECK_SHARE)
+}
+
 /// What the engine's own choice of windows measures of a run.
 struct WindowsPart {
     /// Part of the flops.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use objectives::foreign::{Foreign, LAUNCHERS, Profile, SHIPPED};
+use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
@@ -10,12 +10,14 @@ use space::domain::{
     DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
     default_candidate,
 };
-use space::machine::Machine;
 
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::folder::{RunFolder, replace_file};
 use crate::session::Session;
+
+/// Largest NB of the domain where no profile says another.
+const LARGEST_NB: usize = 512;
 
 /// The engine of a session.
 #[derive(Debug, Clone)]
@@ -75,14 +77,16 @@ impl Engine {
         replace_file(&path, text.as_bytes())
     }
 
-    /// Cores that its ranks and threads may take: those of this host, or for another engine all that the machine
-    /// description counts, whose nodes a launcher reaches.
-    pub fn cores(&self, here: usize, machine: Option<&Machine>) -> usize {
-        match (self, machine) {
-            (Self::Foreign(_), Some(machine)) => {
-                machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum::<usize>().max(here)
-            }
-            _ => here,
+    /// Whether a calibration of this host says something of its runs.
+    pub fn calibrates(&self) -> bool {
+        !matches!(self, Self::Foreign(foreign) if foreign.profile().memory == MatrixMemory::Device)
+    }
+
+    /// Largest NB that is searched, whose workspace a safe N has to leave room for.
+    pub fn largest_nb(&self) -> usize {
+        match self {
+            Self::Ours => LARGEST_NB,
+            Self::Foreign(foreign) => foreign.profile().nb.last().copied().unwrap_or(LARGEST_NB),
         }
     }
 

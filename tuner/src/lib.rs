@@ -30,6 +30,7 @@ pub mod progress;
 pub mod record;
 pub mod replay;
 pub mod report;
+pub mod room;
 pub mod sbatch;
 pub mod schedule;
 pub mod session;
