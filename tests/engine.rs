@@ -107,6 +107,10 @@ fn another_engine_is_tuned_with_its_own_dimensions() {
     let rows = fake.run_until(12);
     assert!(rows.iter().all(|row| row.passed && row.engine == "fake"), "{:?}", rows[0].failure_detail);
     assert!(rows.iter().any(|row| row.extra.as_deref() == Some(r#"{"mode":"fast"}"#)));
+    // What it is not told is not recorded.
+    assert!(rows.iter().all(|row| (&row.kernels, row.huge_pages, row.split) == (&None, None, None)), "{:?}", rows[0]);
+    let session = fs::read_to_string(fake.folder().join("session.toml")).unwrap();
+    assert!(!session.contains("kernels") && !fake.folder().join("engine-params.toml").exists(), "{session}");
     let distinct: std::collections::HashSet<_> = rows.iter().map(Row::candidate).collect();
     let repeats = rows.iter().filter(|row| row.repeat_of.is_some()).count();
     assert_eq!(distinct.len() + repeats, rows.len());
@@ -206,6 +210,10 @@ fn bad_profiles_and_missing_programs_are_refused_before_anything_runs() {
     refused(&fake, |text| text.replace("(?<gflops>", "(?<mflops>"), &[], &["result", "gflops"]);
     refused(&fake, |text| text.replace("about", "abut"), &[], &["abut"]);
     refused(&fake, same, &["--program", "/no/such/hpl"], &["/no/such/hpl", "--program"]);
+    refused(&fake, same, &["--blas", "builtin"], &["--blas builtin", "engine fake", "--program"]);
+    refused(&fake, same, &["--threads", "2"], &["--threads 2", "engine fake", "leave it out"]);
+    refused(&fake, same, &["--launcher", "srun"], &["--launcher", "{launch}"]);
+    refused(&fake, same, &["--blas", "builtin", "--dry-run"], &["--blas builtin"]);
     refused(
         &fake,
         |text| text.replace("'{program}',", "'{launch}', '{program}',"),

@@ -6,6 +6,7 @@ use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
+use space::KernelChoice;
 use space::domain::{
     DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
     default_candidate,
@@ -36,6 +37,19 @@ impl Engine {
     pub fn chosen(engine: Option<&str>, launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
         let Some(name) = engine else { return Ok(Self::Ours) };
         let mut profile = profile(name)?;
+        let said = |word: &str| profile.command.iter().any(|text| text.contains(word));
+        if launcher.is_some() && !said("{launch}") {
+            return Err(bad_input(format!(
+                "--launcher: engine {name} starts its ranks by the words of its own command; leave --launcher out, or \
+                 put {{launch}} into the command of a copy of its profile"
+            )));
+        }
+        if program.is_some() && !said("{program}") {
+            return Err(bad_input(format!(
+                "--program: the command of engine {name} does not name {{program}}; leave --program out, or change the \
+                 command"
+            )));
+        }
         if let Some(launcher) = launcher {
             launcher.clone_into(&mut profile.launcher);
         }
@@ -49,6 +63,28 @@ impl Engine {
         }
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
         Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    /// Refuses flags that its runs would not obey: what is recorded of a run is what it was told.
+    ///
+    /// # Errors
+    /// The flag and the way out.
+    pub fn check_flags(&self, threads: Option<u64>, kernels: &KernelChoice) -> anyhow::Result<()> {
+        let Self::Foreign(foreign) = self else { return Ok(()) };
+        let Profile { name, threads: several, .. } = foreign.profile();
+        if *kernels != KernelChoice::Auto {
+            return Err(bad_input(format!(
+                "--blas {kernels}: engine {name} has kernels of its own, which --blas does not reach; leave it out, and \
+                 give the program that is linked with the wanted ones by --program"
+            )));
+        }
+        match threads {
+            Some(threads) if threads > 1 && !several => Err(bad_input(format!(
+                "--threads {threads}: ranks of engine {name} are not told their threads; leave it out, or write threads \
+                 = true and {{threads}} into a copy of its profile"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The engine of the session in `folder`.
@@ -239,6 +275,21 @@ mod tests {
         assert!(check(Some("no-such-mpirun -n {np}"), None).contains("no-such-mpirun"), "{}", check(Some("x"), None));
         let message = check(Some("none"), Some("/no/such/xhpl"));
         assert!(message.contains("/no/such/xhpl") && message.contains("--program"), "{message}");
+    }
+
+    #[test]
+    fn flags_that_an_engine_would_not_obey_are_refused_with_the_way_out() {
+        let of = |name: &str| Engine::chosen(Some(name), None, None).unwrap();
+        let blas = KernelChoice::Blas("/lib/libopenblas.so.0".into());
+        let message = of("netlib").check_flags(None, &blas).unwrap_err().to_string();
+        assert!(message.contains("--blas /lib/libopenblas.so.0") && message.contains("--program"), "{message}");
+        let message = of("rochpl").check_flags(Some(2), &KernelChoice::Auto).unwrap_err().to_string();
+        assert!(message.contains("--threads 2") && message.contains("rochpl"), "{message}");
+        of("rochpl").check_flags(Some(1), &KernelChoice::Auto).unwrap();
+        of("netlib").check_flags(Some(2), &KernelChoice::Auto).unwrap();
+        Engine::Ours.check_flags(Some(2), &blas).unwrap();
+        let message = Engine::chosen(Some("rochpl"), Some("srun"), None).unwrap_err().to_string();
+        assert!(message.contains("--launcher") && message.contains("{launch}"), "{message}");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use objectives::predict::Predictor;
 use objectives::real::Job;
-use space::KernelChoice;
 use space::domain::{DomainSpec, squarest};
 use space::machine::Machine;
+use space::{EngineParams, KernelChoice};
 
 use crate::budget::Budget;
 use crate::cli::TuneArgs;
@@ -36,6 +36,7 @@ const EXAMPLE_N: usize = 10_000;
 pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let budget = Budget::new(Instant::now(), budget_s(args)?, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    engine.check_flags(args.threads, &args.blas)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let facts = hpl::host::facts();
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
@@ -53,7 +54,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         cores: room.places,
         memory_bytes: room.memory_for(args.n.map(|n| n as usize))?,
         kernels: match &args.blas {
-            KernelChoice::Auto => KernelChoice::Builtin,
+            KernelChoice::Auto => EngineParams::default().kernels,
             named => named.clone(),
         },
         ranks: wanted.ranks,

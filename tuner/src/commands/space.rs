@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use space::KernelChoice;
 use space::dims::Dim;
 use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
@@ -59,6 +60,7 @@ impl<'a> Entry<'a> {
 /// A file that cannot be used, or limits that leave nothing.
 pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let engine = Engine::chosen(args.engine.as_deref(), None, None)?;
+    engine.check_flags(args.threads, &KernelChoice::Auto)?;
     let limits = limits(args.space.as_deref(), &engine)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let facts = hpl::host::facts();

@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::domain::DomainSpec;
 use space::machine::Machine;
-use space::{Candidate, Candidates, KernelChoice};
+use space::{Candidate, Candidates, EngineParams, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
@@ -225,6 +225,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let found = earlier::read::read(&args.warm_start).map_err(bad_input)?;
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    engine.check_flags(args.threads, &args.blas)?;
     engine.check_programs()?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;
@@ -256,13 +257,14 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
-        kernels: args.blas.clone(),
+        kernels: matches!(engine, Engine::Ours).then(|| args.blas.clone()),
         ranks: ranks.map(|r| r as usize),
         threads: args.threads.map(|t| t as usize),
         n: args.n.map(|n| n as usize),
         n_fixed: args.n.is_some(),
         n_memory: None,
         n_limited_by_budget: false,
+        notes: Vec::new(),
         unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
@@ -292,7 +294,7 @@ fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
             "the session uses {needed} cores, {found} are available here; resume it where it was started"
         )));
     }
-    if let KernelChoice::Blas(path) = &session.kernels
+    if let Some(KernelChoice::Blas(path)) = &session.kernels
         && !path.exists()
     {
         return Err(bad_input(format!(
@@ -354,7 +356,9 @@ fn settle(
         session.n_limited_by_budget = target.limited_by_budget;
         session.search_by = target.search_by;
         session.memory_bytes = room.memory_bytes.unwrap_or(0);
-        session.kernels = spec.kernels.clone();
+        if session.engine == Session::OURS {
+            session.kernels = Some(spec.kernels.clone());
+        }
     })?;
     Ok(spec)
 }
@@ -362,9 +366,10 @@ fn settle(
 /// The kernels of the session: what the user named, or what the calibration chose.
 fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<KernelChoice> {
     let choice = match (&session.kernels, machine) {
-        (KernelChoice::Auto, Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
-        (KernelChoice::Auto, None) => KernelChoice::Builtin,
-        (named, _) => named.clone(),
+        // Another engine is not told any: one value stands for that.
+        (None, _) => EngineParams::default().kernels,
+        (Some(KernelChoice::Auto), Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
+        (Some(named), _) => named.clone(),
     };
     match choice {
         KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
@@ -388,8 +393,8 @@ fn plan(
         Extent::Whole => "by whole runs",
         Extent::Windows => "by windows of the run; the final run is whole, at the largest N that fits",
     };
-    let kernels =
-        if session.engine == Session::OURS { format!("kernels {}", session.kernels) } else { session.engine.clone() };
+    let kernels = session.kernels.as_ref().map(|kernels| format!("kernels {kernels}"));
+    let kernels = kernels.unwrap_or_else(|| session.engine.clone());
     progress.line(&format!("N = {n} ({limit}), {kernels}, {by}"));
     progress.line(&format!(
         "{} candidates, {} distinct predictions",
