@@ -34,7 +34,7 @@ use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
 use crate::unequal::Told;
-use crate::{calibrate, earlier, preflight, prior, strategy};
+use crate::{calibrate, doubts, earlier, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -109,13 +109,16 @@ fn search(
     let spec = spec(store.session(), &room, kernels)?;
     let n = store.session().n;
     let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, &budget).map_err(bad_input)?;
-    room.notes.iter().chain(&note).for_each(|note| progress.warn(note));
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
     let spec = settle(store, engine, &room, spec, &predictor, &budget)?;
     let path = store.folder().limits_toml();
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
+    let doubts = doubts::of(&predictor, domain, &baseline);
+    let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
+    notes.iter().for_each(|note| progress.warn(note));
+    store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
     let model = SessionModel::new(domain, &machine, predictor, earlier);
