@@ -7,6 +7,9 @@ use crate::slem::SlemError;
 /// Two directions of a link may differ by this much of the faster before somebody must have erred.
 const MAX_ASYMMETRY: f64 = 0.25;
 
+/// Most nodes: each has a place of its own in the grid.
+const MAX_NODES: usize = 1_000_000;
+
 /// Some equal nodes. Each runs one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeGroup {
@@ -36,6 +39,12 @@ pub enum WeightsError {
     /// The list of nodes is empty.
     #[error("no nodes: give at least one [[node]] with count 1 or more")]
     NoNodes,
+    /// More nodes than any machine has.
+    #[error("{found} nodes are more than {MAX_NODES}; see count of [[node]]")]
+    TooManyNodes {
+        /// Their number.
+        found: usize,
+    },
     /// The speed of a node is no speed.
     #[error("node {node}: its speed must be a finite number of at least 0, found {found}")]
     Speed {
@@ -156,8 +165,10 @@ impl Cluster {
     /// # Errors
     /// [`WeightsError`] that names the node or link that cannot be.
     pub fn new(groups: Vec<NodeGroup>, links: Vec<Vec<f64>>) -> Result<Self, WeightsError> {
-        if groups.iter().map(|group| group.count).sum::<usize>() == 0 {
-            return Err(WeightsError::NoNodes);
+        match groups.iter().map(|group| group.count).fold(0, usize::saturating_add) {
+            0 => return Err(WeightsError::NoNodes),
+            found if found > MAX_NODES => return Err(WeightsError::TooManyNodes { found }),
+            _ => {}
         }
         let wanted = groups.len();
         let count =

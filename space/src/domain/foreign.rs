@@ -4,12 +4,12 @@
 
 use super::values::{DETAILS, Values, up_to};
 use super::{
-    DomainError, DomainSpec, HplDomain, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes,
-    splits,
+    DomainError, DomainSpec, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes, splits,
 };
 use crate::candidate::EngineProfile;
 use crate::candidates::Candidates;
 use crate::dims::{Dim, Kind, Level, Point, Space, enumerate};
+use crate::rules::RuleError;
 use crate::{Bcast, Candidate, Looking, Swap};
 
 /// What another engine obeys.
@@ -76,6 +76,8 @@ impl ForeignDomain {
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
+    ///
+    /// Its ranks are processes on any number of nodes: the largest number of threads of one process is no limit of theirs.
     pub fn new(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Self, DomainError> {
         Self::within(spec, foreign, &Limits::default())
     }
@@ -87,9 +89,11 @@ impl ForeignDomain {
     pub fn within(spec: &DomainSpec, foreign: &ForeignSpec, limits: &Limits) -> Result<Self, DomainError> {
         let threads = if foreign.threads { spec.threads } else { Some(1) };
         let spec = DomainSpec { threads, ..spec.clone() };
-        // Refuses what leaves no candidate to any engine.
-        HplDomain::new(&spec)?;
         let splits = splits(&spec)?;
+        let max = i32::MAX as usize;
+        if spec.n > max {
+            return Err(RuleError::TooLarge { max, found: spec.n }.into());
+        }
         let usual = usual(&spec, foreign);
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };

@@ -286,3 +286,19 @@ fn our_engine_refuses_the_dimension_of_another() {
     let message = domain.usual().check().unwrap_err().to_string();
     assert!(message.contains("extra.nvshmem"), "{message}");
 }
+
+#[test]
+fn ranks_of_another_engine_may_be_those_of_thousands_of_nodes() {
+    let many = |cores| DomainSpec { memory_bytes: u64::MAX, ..spec(100_000, cores) };
+    let engine = foreign(&["nb"], &[256, 512], false);
+    let domain = ForeignDomain::new(&many(9408 * 8), &engine).unwrap();
+    assert_eq!(domain.usual().hpl.ranks(), 75_264);
+    assert!(HplDomain::new(&many(9408 * 8)).unwrap_err().to_string().contains("threads in one process"));
+    // What no machine has is refused before anything of that size is made.
+    for cores in [usize::MAX, 1_000_000 * 100_000_000] {
+        let message = ForeignDomain::new(&many(cores), &engine).unwrap_err().to_string();
+        assert!(message.contains("see count and cores of [[node]]"), "{message}");
+    }
+    let beyond = DomainSpec { n: 1 << 40, ..many(8) };
+    assert!(ForeignDomain::new(&beyond, &engine).unwrap_err().to_string().contains("N must be at most"));
+}
