@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, Profile, SHIPPED};
+use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
@@ -11,6 +11,7 @@ use space::domain::{
     DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
     default_candidate,
 };
+use space::machine::Machine;
 
 use crate::error::RecordError;
 use crate::exit::bad_input;
@@ -63,6 +64,20 @@ impl Engine {
         }
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
         Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    /// The same on the nodes of `machine`: a rank has its threads on one of them.
+    #[must_use]
+    pub fn on(self, machine: Option<&Machine>) -> Self {
+        let least = machine.and_then(|machine| machine.nodes.iter().map(|node| node.cores).min());
+        match (self, least) {
+            (Self::Foreign(foreign), Some(cores)) if foreign.profile().threads => {
+                let most_threads = Some(foreign.profile().most_threads.map_or(cores, |most| most.min(cores)));
+                let profile = Profile { most_threads, schema_version: PROFILE_SCHEMA, ..foreign.profile().clone() };
+                Self::Foreign(Box::new(Foreign::new(profile).expect("it was checked")))
+            }
+            (engine, _) => engine,
+        }
     }
 
     /// Refuses flags that its runs would not obey: what is recorded of a run is what it was told.
@@ -252,6 +267,7 @@ fn obeyed(profile: &Profile) -> ForeignSpec {
         obeys: profile.obeys.clone(),
         nb: profile.nb.clone(),
         threads: profile.threads,
+        most_threads: profile.most_threads,
         extra: extra.collect(),
     }
 }

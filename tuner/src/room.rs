@@ -93,7 +93,10 @@ impl Room {
         };
         match (engine, machine.filter(|machine| !machine.nodes.is_empty())) {
             (Engine::Ours, None) => host,
-            (Engine::Ours, Some(machine)) => Self { memory_bytes: Some(usable_bytes(machine)), ..host },
+            (Engine::Ours, Some(machine)) => match usable_bytes(machine) {
+                0 => host,
+                bytes => Self { memory_bytes: Some(bytes), ..host },
+            },
             (Engine::Foreign(foreign), None) => match foreign.profile().memory {
                 MatrixMemory::Host => host,
                 MatrixMemory::Device => Self::unknown(wanted, "no [[node]] is described"),
@@ -118,7 +121,7 @@ impl Room {
         if device && machine.nodes.iter().all(|node| node.accelerators.is_none()) {
             return Self::unknown(wanted, "no [[node]] says accelerators");
         }
-        let threads = wanted.threads.unwrap_or(1).max(1);
+        let threads = threads_each(profile, machine, wanted);
         let full = |node: &Node| if device { node.accelerators.unwrap_or(0) } else { node.cores / threads };
         let most = profile.nodes.unwrap_or(usize::MAX);
         let of_all = |part: &Part<'_>| part.nodes.saturating_mul(part.full);
@@ -219,6 +222,17 @@ pub struct Modelled {
     pub note: Option<String>,
 }
 
+/// Threads that the ranks of any candidate have at most: as asked, else all cores that fixed ranks leave to each on its node.
+fn threads_each(profile: &Profile, machine: &Machine, wanted: Wanted) -> usize {
+    let fixed = || {
+        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
+        let least = machine.nodes.iter().map(|node| node.cores).min()?;
+        let each = cores.fold(0, usize::saturating_add) / wanted.ranks?.max(1);
+        profile.threads.then(|| each.min(least))
+    };
+    wanted.threads.or_else(fixed).unwrap_or(1).max(1)
+}
+
 /// The nodes that `ranks` ranks fill one after the other, at most `most` of them.
 fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usize) -> Vec<Part<'_>> {
     let (mut ranks_left, mut nodes_left) = (ranks, most);
@@ -246,6 +260,9 @@ fn memory_of(used: &[Part<'_>], device: bool, notes: &mut Vec<String>) -> Option
     };
     let known: Vec<(u64, &Part<'_>)> =
         used.iter().filter(|part| part.node.memory_bytes > 0).map(|part| (each(part), part)).collect();
+    if known.is_empty() {
+        notes.push("memory_bytes of the nodes is unknown: N is not checked against it".to_owned());
+    }
     let (least, least_of) = known.iter().min_by_key(|(bytes, _)| *bytes)?;
     let most = known.iter().map(|(bytes, _)| *bytes).max()?;
     if let Some(part) = used.iter().find(|part| part.node.memory_bytes == 0) {
@@ -346,10 +363,33 @@ mod tests {
         // Ranks fill the nodes in their order: those of the first three alone do not see the fourth.
         let few = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], Some(30));
         assert_eq!((few.memory_bytes, few.notes.len()), (Some(300_000_000_000), 0));
-        // Two ranks of a host share all that it has.
-        assert_eq!(room("netlib", &[node(4, 10, 100, None)], Some(2)).memory_bytes, Some(100_000_000_000));
+        // Two ranks with all their threads have a host each; told to have few, they share one.
+        let four = [node(4, 10, 100, None)];
+        assert_eq!(room("netlib", &four, Some(2)).memory_bytes, Some(200_000_000_000));
+        let narrow = Wanted { ranks: Some(2), threads: Some(5) };
+        let shared = Room::new(&engine("netlib"), HERE, Some(&machine(&four)), narrow);
+        assert_eq!(shared.memory_bytes, Some(100_000_000_000));
         let unknown = room("netlib", &[node(1, 4, 100, None), Node { memory_bytes: 0, ..node(1, 4, 1, None) }], None);
         assert!(unknown.notes[0].contains("unknown"), "{:?}", unknown.notes);
+    }
+
+    #[test]
+    fn a_rank_has_its_threads_on_one_node() {
+        let nodes = machine(&[node(4, 8, 100, None)]);
+        let netlib = engine("netlib").on(Some(&nodes));
+        let room = Room::new(&netlib, HERE, Some(&nodes), Wanted::default());
+        let spec = DomainSpec {
+            n: 10_000,
+            cores: room.places,
+            memory_bytes: room.memory_for(None).unwrap(),
+            kernels: space::KernelChoice::Builtin,
+            ranks: None,
+            threads: None,
+            unequal: space::Unequal::default(),
+        };
+        let (domain, _) = netlib.domain(&spec).unwrap();
+        let most = domain.points().iter().map(|point| domain.candidate(point).engine.threads).max();
+        assert_eq!(most, Some(8));
     }
 
     #[test]
@@ -362,6 +402,8 @@ mod tests {
             assert!(message.contains("--n") && message.contains("--machine"), "{message}");
             assert!(room.notes[0].contains("not checked"), "{:?}", room.notes);
         }
+        let silent = room("netlib", &[Node { memory_bytes: 0, ..node(2, 4, 1, None) }], None);
+        assert!(silent.memory_bytes.is_none() && silent.notes[0].contains("unknown"), "{:?}", silent.notes);
         // On this host its own memory counts.
         let here = Room::new(&engine("netlib"), HERE, None, Wanted::default());
         assert_eq!((here.places, here.memory_bytes), (2, Some(24 << 30)));

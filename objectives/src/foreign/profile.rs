@@ -17,8 +17,8 @@ use super::template::Template;
 
 /// Version of the schema of profiles.
 ///
-/// Version 2 added `memory` and `nodes`; older profiles are of engines on the hosts of any nodes.
-const PROFILE_SCHEMA: u32 = 2;
+/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles are of engines on the hosts of any nodes.
+pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Profiles of known programs, by name.
 pub const SHIPPED: [(&str, &str); 6] = [
@@ -104,6 +104,9 @@ pub struct Profile {
     /// Whether ranks may have several threads.
     #[serde(default)]
     pub threads: bool,
+    /// Threads of a rank at most, where ranks may have several: the cores of a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_threads: Option<usize>,
     /// Which of [`OBEYABLE`] act.
     pub obeys: Vec<String>,
     /// Values of NB; empty for the usual ones.
@@ -294,6 +297,9 @@ fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     }
     if !(1..=MAX_VALUES).contains(&profile.repeats) || (profile.repeats > 1 && profile.input.is_none()) {
         return bad("repeats", format!("must be 1 to {MAX_VALUES}, and 1 without an input file"));
+    }
+    if profile.most_threads == Some(0) {
+        return bad("most_threads", "must be at least 1; leave it out for all cores".to_owned());
     }
     if profile.nodes == Some(0) {
         return bad("nodes", "must be at least 1; leave it out for all nodes".to_owned());

@@ -21,6 +21,8 @@ pub struct ForeignSpec {
     pub nb: Vec<usize>,
     /// Whether ranks may have several threads.
     pub threads: bool,
+    /// Threads of a rank at most, where not all cores are of one node.
+    pub most_threads: Option<usize>,
     /// Dimensions that only this engine has.
     pub extra: Vec<Extra>,
 }
@@ -89,12 +91,23 @@ impl ForeignDomain {
     pub fn within(spec: &DomainSpec, foreign: &ForeignSpec, limits: &Limits) -> Result<Self, DomainError> {
         let threads = if foreign.threads { spec.threads } else { Some(1) };
         let spec = DomainSpec { threads, ..spec.clone() };
-        let splits = splits(&spec)?;
+        let mut splits = splits(&spec)?;
+        let (ranks, threads) = splits[0];
+        let most = foreign.most_threads.unwrap_or(usize::MAX);
+        if spec.ranks.is_some() && spec.threads.is_none() {
+            // The cores that are over stay idle.
+            splits.iter_mut().for_each(|(_, threads)| *threads = (*threads).min(most));
+        }
+        splits.retain(|(_, threads)| *threads <= most);
+        if splits.is_empty() {
+            return Err(DomainError::Cores { ranks, threads, cores: most });
+        }
         let max = i32::MAX as usize;
         if spec.n > max {
             return Err(RuleError::TooLarge { max, found: spec.n }.into());
         }
-        let usual = usual(&spec, foreign);
+        let mut usual = usual(&spec, foreign);
+        usual.engine.threads = usual.engine.threads.min(most);
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
         let last = DETAILS.len() - 1;

@@ -240,7 +240,13 @@ proptest! {
 fn foreign(obeys: &[&str], nb: &[usize], threads: bool) -> ForeignSpec {
     let labels: Vec<String> = ["off", "on"].map(str::to_owned).to_vec();
     let extra = vec![Extra { name: "nvshmem".into(), labels, features: vec![0.0, 1.0], ordered: false }];
-    ForeignSpec { obeys: obeys.iter().map(|&name| name.to_owned()).collect(), nb: nb.to_vec(), threads, extra }
+    ForeignSpec {
+        obeys: obeys.iter().map(|&name| name.to_owned()).collect(),
+        nb: nb.to_vec(),
+        threads,
+        most_threads: None,
+        extra,
+    }
 }
 
 #[test]
@@ -268,6 +274,20 @@ fn points_of_another_engine_are_canonical_valid_and_distinct() {
         assert!(domain.point(&domain.usual()).is_some(), "{:?}", domain.usual());
         assert_eq!(domain.usual().engine.extra["nvshmem"], "off");
     }
+}
+
+#[test]
+fn a_rank_of_another_engine_has_its_threads_on_one_node() {
+    let of = |most_threads| ForeignSpec { most_threads, ..foreign(&["nb"], &[128], true) };
+    let threads = |most_threads| -> HashSet<usize> {
+        let domain = ForeignDomain::new(&spec(8000, 16), &of(most_threads)).unwrap();
+        domain.points().iter().map(|point| domain.candidate(point).engine.threads).collect()
+    };
+    assert_eq!((threads(None).len(), threads(Some(4))), (5, HashSet::from([1, 2, 4])));
+    let two = DomainSpec { ranks: Some(2), ..spec(8000, 16) };
+    assert_eq!(ForeignDomain::new(&two, &of(Some(4))).unwrap().usual().engine.threads, 4);
+    let wide = DomainSpec { threads: Some(8), ..spec(8000, 16) };
+    assert!(ForeignDomain::new(&wide, &of(Some(4))).is_err());
 }
 
 #[test]

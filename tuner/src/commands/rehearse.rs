@@ -38,6 +38,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let engine = engine.on(machine.as_ref());
     let facts = hpl::host::facts();
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
     if args.sbatch.is_some() {

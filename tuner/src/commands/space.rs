@@ -63,6 +63,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     engine.check_flags(args.threads, &KernelChoice::Auto)?;
     let limits = limits(args.space.as_deref(), &engine)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let engine = engine.on(machine.as_ref());
     let facts = hpl::host::facts();
     let cores = facts.cores_allowed.len();
     let told =

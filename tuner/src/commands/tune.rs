@@ -229,6 +229,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
+    let engine = engine.on(machine.as_ref().map(|(machine, _)| machine));
     engine.check_programs()?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;

@@ -70,7 +70,6 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(limit) = limit_of_n(summary) {
         line("Note", limit);
     }
-    summary.session.notes.iter().for_each(|note| line("Note", note.clone()));
     if !summary.top.is_empty() {
         text.push('\n');
         text.push_str(&top(summary));
