@@ -150,3 +150,37 @@ fn the_space_of_another_engine_or_of_unequal_ranks_is_printed_too() {
     let text = out(&output);
     assert!(text.contains("\nweights: ") && text.contains("differ by more than 2 %"), "{text}");
 }
+
+#[test]
+fn descriptions_of_machines_that_nobody_has_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    let file = path.to_str().unwrap();
+    let node = |more: &str| {
+        let node = format!("[[node]]\nname = 'a'\nmemory_bytes = 1_000_000_000\n{more}");
+        std::fs::write(&path, format!("[host]\nname = 'x'\norigin = 'x'\n{node}")).unwrap();
+    };
+    let space = ["space", "--engine", "netlib", "--n", "1000", "--machine", file];
+    node("count = 1\ncores = 0\n");
+    refused(space, 2, &["machine.toml", "[[node]] 1: cores must be from 1"]);
+    node("count = 1\ncores = 2\npeak_gflops = 1e30\n");
+    refused(space, 2, &["peak_gflops must be a number from 0"]);
+    // Each count is possible, their product is not, and nothing of that size is made.
+    node("count = 100_000_000\ncores = 100_000_000\npeak_gflops = 1.0\nlink_gbytes_per_s = 1.0\n");
+    refused(space, 2, &["10000000000000000 cores", "see count and cores of [[node]]"]);
+    refused(["--budget", "1m", "--dry-run", "--engine", "netlib", "--machine", file], 2, &["see count and cores"]);
+    refused(["weights", "--machine", file], 2, &["100000000 nodes are more than 1000000"]);
+    refused(["predict", "--machine", file, "--n", "1000"], 2, &["more than 16777216 ranks", "[[node]]"]);
+    node("count = 2\ncores = 2\npeak_gflops = 1.0\n");
+    refused(["weights", "--machine", file], 2, &["nothing is known of the link a – a", "link_gbytes_per_s"]);
+    // Nodes that differ are taken as they are, with a word on what that costs.
+    node("count = 2\ncores = 2\n[[node]]\nname = 'b'\ncount = 1\ncores = 2\nmemory_bytes = 600_000_000\n");
+    let output = tune(space);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("[[node]] b bound all"), "{}", err(&output));
+    // The largest machine of accelerators that there is.
+    node("count = 9408\ncores = 64\naccelerators = 8\n");
+    let output = tune(["space", "--engine", "nvidia", "--machine", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("on 75264 cores"), "{}", out(&output));
+}

@@ -107,6 +107,10 @@ fn another_engine_is_tuned_with_its_own_dimensions() {
     let rows = fake.run_until(12);
     assert!(rows.iter().all(|row| row.passed && row.engine == "fake"), "{:?}", rows[0].failure_detail);
     assert!(rows.iter().any(|row| row.extra.as_deref() == Some(r#"{"mode":"fast"}"#)));
+    // What it is not told is not recorded.
+    assert!(rows.iter().all(|row| (&row.kernels, row.huge_pages, row.split) == (&None, None, None)), "{:?}", rows[0]);
+    let session = fs::read_to_string(fake.folder().join("session.toml")).unwrap();
+    assert!(!session.contains("kernels") && !fake.folder().join("engine-params.toml").exists(), "{session}");
     let distinct: std::collections::HashSet<_> = rows.iter().map(Row::candidate).collect();
     let repeats = rows.iter().filter(|row| row.repeat_of.is_some()).count();
     assert_eq!(distinct.len() + repeats, rows.len());
@@ -206,6 +210,10 @@ fn bad_profiles_and_missing_programs_are_refused_before_anything_runs() {
     refused(&fake, |text| text.replace("(?<gflops>", "(?<mflops>"), &[], &["result", "gflops"]);
     refused(&fake, |text| text.replace("about", "abut"), &[], &["abut"]);
     refused(&fake, same, &["--program", "/no/such/hpl"], &["/no/such/hpl", "--program"]);
+    refused(&fake, same, &["--blas", "builtin"], &["--blas builtin", "engine fake", "--program"]);
+    refused(&fake, same, &["--threads", "2"], &["--threads 2", "engine fake", "leave it out"]);
+    refused(&fake, same, &["--launcher", "srun"], &["--launcher", "{launch}"]);
+    refused(&fake, same, &["--blas", "builtin", "--dry-run"], &["--blas builtin"]);
     refused(
         &fake,
         |text| text.replace("'{program}',", "'{launch}', '{program}',"),
@@ -230,6 +238,73 @@ fn a_dry_run_shows_the_command_and_runs_nothing() {
     }
     assert!(!fake.folder().exists());
     assert_eq!(fs::read_dir(fake.home.path()).unwrap().count(), 2, "something ran");
+}
+
+/// A node of eight accelerators of 80 GB.
+const EIGHT: &str = "[host]\nname = 'eight'\norigin = 'made up'\n[[node]]\nname = 'gpu'\ncount = 1\ncores = 112\n\
+                     memory_bytes = 640_000_000_000\naccelerators = 8\n";
+
+/// The same script as an engine whose matrix the accelerators hold, with `flags`.
+fn on_accelerators(fake: &Fake, flags: &[&str]) -> Command {
+    let path = fake.profile();
+    let profile = fs::read_to_string(&path).unwrap();
+    let device = "schema_version = 2\nmemory = 'device'";
+    fs::write(&path, profile.replace("schema_version = 1", device)).unwrap();
+    let mut command = hpl_tune();
+    command.args(["--budget", "10m"]).arg("--engine").arg(path).arg("--out").arg(fake.folder()).args(flags);
+    command
+}
+
+#[test]
+fn accelerators_give_ranks_and_order_and_the_host_does_not() {
+    let fake = Fake::new(GOOD);
+    let machine = fake.home.path().join("eight.toml");
+    fs::write(&machine, EIGHT).unwrap();
+    let output = on_accelerators(&fake, &["--dry-run", "--machine", machine.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    let n: usize = text.split("candidates at N = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((260_000..280_000).contains(&n) && text.contains("# 8 ranks (2×4) of 1 thread"), "{text}");
+    assert!(text.contains("nothing says how fast"), "{text}");
+}
+
+#[test]
+fn an_order_beyond_this_host_runs_on_accelerators_of_which_nothing_is_known() {
+    // As fast as a run at that order in a tenth of a second is.
+    let quick = GOOD.replace("0.$rate", "100000000$rate").replace("rate=", "sleep 0.1; rate=");
+    let fake = Fake::new(&quick);
+    let rows = run_until(&mut on_accelerators(&fake, &["--n", "400000", "--ranks", "8"]), &fake.folder(), 3);
+    assert!(rows.iter().all(|row| row.passed && (row.n, row.p * row.q) == (400_000, 8)), "{:?}", rows[0]);
+    assert!(!fake.folder().join("machine.toml").exists(), "the host's cores say nothing of accelerators");
+    let fake = Fake::new(GOOD);
+    let output = on_accelerators(&fake, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("no N") && err(&output).contains("--machine"), "{}", err(&output));
+    assert!(!fake.folder().exists());
+}
+
+#[test]
+fn session_dry_run_and_batch_script_refuse_the_same() {
+    let fake = Fake::new(GOOD);
+    let script = fake.home.path().join("job.sh");
+    let many = fake.home.path().join("many.toml");
+    let nodes = EIGHT.replace("count = 1", "count = 32").replace("cores = 112", "cores = 64");
+    fs::write(&many, nodes).unwrap();
+    for how in [&[][..], &["--dry-run"], &["--sbatch", script.to_str().unwrap()]] {
+        let start = |more: &[&str]| {
+            let mut command = hpl_tune();
+            command.args(["--budget", "1m", "--n", "100", "--ranks", "2048", "--out"]).arg(fake.folder());
+            command.arg("--engine").arg(fake.profile()).args(how).args(more).output().unwrap()
+        };
+        let output = start(&[]);
+        assert_eq!(output.status.code(), Some(2), "{how:?} {}", err(&output));
+        assert!(err(&output).contains("2048 cores") && err(&output).contains("--machine"), "{}", err(&output));
+        if !how.is_empty() {
+            let output = start(&["--machine", many.to_str().unwrap()]);
+            assert_eq!(output.status.code(), Some(0), "{how:?} {}", err(&output));
+        }
+    }
+    assert!(fs::read_to_string(script).unwrap().contains("--ntasks=2048\n"));
 }
 
 #[test]

@@ -203,19 +203,24 @@ fn a_node_that_answers_no_benchmark_is_named() {
         assert!(words.iter().all(|word| err(&output).contains(word)), "{words:?}: {}", err(&output));
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "only the program is left");
     };
+    let link = |other: usize, rate: f64| {
+        format!("{{\"other\":{other},\"latency_s\":1e-6,\"gbytes_per_s\":{rate},\"alone_gbytes_per_s\":null}}")
+    };
     let rank = |rank: usize, rates: &str, links: &str| {
         format!(
             "{{\"rank\":{rank},\"host\":\"node{rank}\",\"memory_bytes\":1000,\"dgemm_gflops\":[{rates}],\
-             \"hpl_gflops\":[{rates}],\"gbytes_per_s\":[{links}]}}"
+             \"hpl_gflops\":[{rates}],\"socket\":null,\"links\":[{links}]}}"
         )
     };
     let says = |ranks: &[String]| format!("echo '{{\"kernels\":\"builtin\",\"ranks\":[{}]}}'", ranks.join(","));
     let way_out = "leave its node out";
-    let silent = says(&[rank(0, "9.0", "0,1"), rank(1, "", "1,0")]);
+    let [to_0, to_1] = [0, 1].map(|other| link(other, 1.0));
+    let silent = says(&[rank(0, "9.0", &to_1), rank(1, "", &to_0)]);
     survey(&silent, &["rank 1 on node1 answered no benchmark", way_out]);
-    let unlinked = says(&[rank(0, "9.0", "0,0"), rank(1, "9.0", "1,0")]);
+    let unlinked = says(&[rank(0, "9.0", &link(1, 0.0)), rank(1, "9.0", &to_0)]);
     survey(&unlinked, &["rank 0 on node0 answered no benchmark", way_out]);
-    survey(&says(&[rank(0, "9.0", "0,1")]), &["1 of 2 ranks answered", "--ranks"]);
+    survey(&says(&[rank(0, "9.0", ""), rank(1, "9.0", &to_0)]), &["rank 0 on node0 answered no benchmark", way_out]);
+    survey(&says(&[rank(0, "9.0", &to_1)]), &["1 of 2 ranks answered", "--ranks"]);
     survey("echo hello", &["no survey in its output"]);
     survey("exit 3", &["exit status: 3"]);
     survey("exec sleep 60", &["no answer within 1 s", "survey fewer nodes", "--limit"]);
@@ -265,6 +270,9 @@ fn unequal_ranks_are_surveyed_and_weighed() {
         let text = printed(&[survey.as_slice(), &n].concat());
         assert!(text.contains("rank  host") && text.contains("hpl-tune weights --machine"), "{text}");
         assert!(printed(&["weights", "--machine", &machine, "--n", "2000"]).contains("2 nodes in 2 groups"));
+        let surveyed = space::machine::Machine::parse(&std::fs::read_to_string(&machine).unwrap()).unwrap();
+        assert_eq!((surveyed.layers.len(), surveyed.layers[0].ranks, surveyed.links.len()), (1, 2, 0));
+        assert!(surveyed.layers[0].alpha_s.is_some_and(|alpha_s| alpha_s > 0.0), "{:?}", surveyed.layers);
     } else {
         println!("skipped the survey: it needs two cores");
     }

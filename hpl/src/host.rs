@@ -109,6 +109,13 @@ pub fn facts() -> HostFacts {
     }
 }
 
+/// The socket of these logical CPUs; `None` for none, or where they are of several.
+pub(crate) fn socket(cpus: &[usize]) -> Option<usize> {
+    let mut sockets = cpus.iter().map(|&cpu| cores::topology(cpu).package);
+    let first = sockets.next()?;
+    sockets.all(|socket| socket == first).then_some(first)
+}
+
 /// Logical CPUs that this thread may run on; at least one.
 fn allowed_cpus() -> Vec<usize> {
     let status = read("/proc/thread-self/status").unwrap_or_default();
@@ -153,6 +160,12 @@ mod tests {
         assert!(facts.memory_available_bytes <= facts.memory_total_bytes);
         let later = super::facts().cpu_times.unwrap();
         assert!(later.total >= facts.cpu_times.unwrap().total);
+    }
+
+    #[test]
+    fn cores_of_one_socket_have_it() {
+        let cores = facts().cores_allowed;
+        assert_eq!((socket(&[]), socket(&cores[..1]).is_some()), (None, true));
     }
 
     #[test]

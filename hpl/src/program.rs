@@ -60,6 +60,27 @@ pub enum RunError {
     /// The kernels cannot be used.
     #[error(transparent)]
     Kernels(#[from] KernelError),
+    /// The matrices of all ranks, each with one of its own, do not fit.
+    #[error(
+        "each of {ranks} ranks runs N={n} NB={nb} by itself: that needs {:.2} GiB, {:.2} GiB are available; lower N to \
+         {largest_n}",
+        gib(*needed_bytes),
+        gib(*free_bytes)
+    )]
+    TooLargeEach {
+        /// Order of each.
+        n: usize,
+        /// Blocking factor.
+        nb: usize,
+        /// Ranks.
+        ranks: usize,
+        /// Memory of all ranks together.
+        needed_bytes: u64,
+        /// Memory that can be filled without swapping.
+        free_bytes: u64,
+        /// The largest order that fits.
+        largest_n: usize,
+    },
     /// The matrix with its workspace does not fit.
     #[error(
         "N={n} P={p} Q={q} NB={nb} needs {:.2} GiB, {:.2} GiB are available; \

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use objectives::foreign::{Foreign, Profile, ProfileError, SHIPPED, ratio};
+use objectives::foreign::{Foreign, MatrixMemory, Profile, ProfileError, SHIPPED, ratio};
 use objectives::real::{Job, RealRuns, TRIAL_VARIABLE};
 use objectives::{Failure, Measurement};
 use space::{Candidate, EngineParams, HplParams};
@@ -99,6 +99,22 @@ result = '^W\S+ +(?<n>\d+) +(?<time>\S+) +(?<gflops>\S+)'
 residual = 'r= *(?<residual>\S+) \.* (?<verdict>\w+)'
 progress = 'at (?<flops>\S+) (?<gflops>\S+)'
 ";
+
+#[test]
+fn a_profile_says_where_the_matrix_lies_and_older_ones_are_read() {
+    let of = |text: &str| Profile::parse(text).and_then(Foreign::new).map(|engine| engine.profile().clone());
+    let host = of(PROFILE).unwrap();
+    assert_eq!((host.schema_version, host.memory, host.nodes), (1, MatrixMemory::Host, None));
+    let device = PROFILE.replace("schema_version = 1", "schema_version = 2\nmemory = 'device'\nnodes = 1");
+    let read = of(&device).unwrap();
+    assert_eq!((read.memory, read.nodes), (MatrixMemory::Device, Some(1)));
+    assert_eq!(of(&toml::to_string(&read).unwrap()).unwrap(), read);
+    let refused = |text: String| of(&text).unwrap_err().to_string();
+    assert!(refused(device.replace("nodes = 1", "nodes = 0")).contains("nodes must be at least 1"));
+    assert!(refused(device.replace("nodes = 1", "threads = true")).contains("threads must be false"));
+    let places = ["xhpl", "netlib", "hpcc", "rochpl", "nvidia", "intel"].map(|name| shipped(name).profile().memory);
+    assert_eq!(places.iter().filter(|memory| **memory == MatrixMemory::Device).count(), 2);
+}
 
 #[test]
 fn a_bad_profile_is_named_with_the_way_out() {

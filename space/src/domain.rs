@@ -52,6 +52,12 @@ pub enum DomainError {
         /// Cores there are.
         cores: usize,
     },
+    /// A machine that nobody has.
+    #[error("{found} cores or accelerators over all nodes are more than {MAX_PLACES}; see count and cores of [[node]]")]
+    Places {
+        /// How many there would be.
+        found: usize,
+    },
     /// What is known of single ranks is not of all ranks of every candidate.
     #[error("speeds or kernels of {found} ranks for {ranks} ranks; give those of each rank, or fix the ranks")]
     Unequal {
@@ -107,6 +113,9 @@ pub enum DomainError {
     },
 }
 
+/// Cores or accelerators of all nodes together beyond which a wrong number is likelier than a large machine.
+pub const MAX_PLACES: usize = 1 << 24;
+
 /// Points that a domain may have; a suggestion looks at all of them.
 pub const MAX_POINTS: usize = 200_000;
 
@@ -158,6 +167,9 @@ impl HplDomain {
 
     /// The same with at most `most` points, unless the coarsest values make more.
     fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
+        if spec.cores > MAX_THREADS {
+            return Err(RuleError::TooManyThreads { p: 1, q: spec.cores, threads: 1 }.into());
+        }
         let splits = splits(spec)?;
         default_candidate(spec).check()?;
         let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
@@ -371,8 +383,8 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
             return Err(RuleError::TooSmall { name, min: 1, found: 0 }.into());
         }
     }
-    if cores > MAX_THREADS {
-        return Err(RuleError::TooManyThreads { p: 1, q: cores, threads: 1 }.into());
+    if cores > MAX_PLACES {
+        return Err(DomainError::Places { found: cores });
     }
     let Unequal { speeds, kernels } = &spec.unequal;
     let counts = [speeds.len(), kernels.len()];
@@ -416,7 +428,9 @@ fn grid_of(ranks: usize, (p, q): (usize, usize)) -> Option<(usize, usize)> {
 }
 
 fn divisors(n: usize) -> Vec<usize> {
-    (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
+    let small: Vec<usize> = (1..=n.isqrt()).filter(|d| n.is_multiple_of(*d)).collect();
+    let large = small.iter().rev().map(|d| n / d).filter(|d| d * d > n);
+    small.iter().copied().chain(large).collect()
 }
 
 fn level<T: PartialEq>(values: &[T], value: &T) -> Option<u16> {

@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::Exit;
 use objectives::real::{GuardRecord, guard};
+use space::KernelChoice;
 
 use crate::budget::Budget;
 use crate::error::RecordError;
@@ -75,7 +76,7 @@ fn start(program: &Path, store: &Store, folder: &Path, seconds: f64) -> anyhow::
         .arg("--")
         .arg(program)
         .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
-        .args(["--blas", &store.session().kernels.to_string(), "--out"])
+        .args(["--blas", &store.session().kernels.clone().unwrap_or(KernelChoice::Auto).to_string(), "--out"])
         .arg(store.folder().machine_toml())
         // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
         .process_group(0)

@@ -85,7 +85,7 @@ pub struct TuneArgs {
     /// Only this many threads per rank
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub threads: Option<u64>,
-    /// Kernels: auto, builtin, or the path of a BLAS library
+    /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
     /// Tune another HPL: xhpl (ours under mpirun), netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
@@ -104,7 +104,7 @@ pub struct TuneArgs {
     /// Write a Slurm batch script of this session to a file, and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
-    /// Use the rates of this machine.toml instead of measuring
+    /// Use the rates of this machine.toml instead of measuring; for another HPL also the nodes or accelerators that run it
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
     /// TOML that narrows, fixes or widens what is searched; see hpl-tune space

@@ -55,6 +55,11 @@ pub fn whole_s(solve_s: f64) -> f64 {
     START_S + solve_s * (1.0 + CHECK_SHARE)
 }
 
+/// Seconds of solving in a whole run of `wall_s`: what [`model_s`] takes for it.
+pub fn solve_s(wall_s: f64) -> f64 {
+    (wall_s - START_S).max(START_S) / (1.0 + CHECK_SHARE)
+}
+
 /// What the engine's own choice of windows measures of a run.
 struct WindowsPart {
     /// Part of the flops.

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use objectives::foreign::{Foreign, LAUNCHERS, Profile, SHIPPED};
+use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
+use space::KernelChoice;
 use space::domain::{
     DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
     default_candidate,
@@ -16,6 +17,9 @@ use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::folder::{RunFolder, replace_file};
 use crate::session::Session;
+
+/// Largest NB of the domain where no profile says another.
+const LARGEST_NB: usize = 512;
 
 /// The engine of a session.
 #[derive(Debug, Clone)]
@@ -34,6 +38,19 @@ impl Engine {
     pub fn chosen(engine: Option<&str>, launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
         let Some(name) = engine else { return Ok(Self::Ours) };
         let mut profile = profile(name)?;
+        let said = |word: &str| profile.command.iter().any(|text| text.contains(word));
+        if launcher.is_some() && !said("{launch}") {
+            return Err(bad_input(format!(
+                "--launcher: engine {name} starts its ranks by the words of its own command; leave --launcher out, or \
+                 put {{launch}} into the command of a copy of its profile"
+            )));
+        }
+        if program.is_some() && !said("{program}") {
+            return Err(bad_input(format!(
+                "--program: the command of engine {name} does not name {{program}}; leave --program out, or change the \
+                 command"
+            )));
+        }
         if let Some(launcher) = launcher {
             launcher.clone_into(&mut profile.launcher);
         }
@@ -47,6 +64,42 @@ impl Engine {
         }
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
         Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    /// The same on the nodes of `machine`: a rank has its threads on one of them.
+    #[must_use]
+    pub fn on(self, machine: Option<&Machine>) -> Self {
+        let least = machine.and_then(|machine| machine.nodes.iter().map(|node| node.cores).min());
+        match (self, least) {
+            (Self::Foreign(foreign), Some(cores)) if foreign.profile().threads => {
+                let most_threads = Some(foreign.profile().most_threads.map_or(cores, |most| most.min(cores)));
+                let profile = Profile { most_threads, schema_version: PROFILE_SCHEMA, ..foreign.profile().clone() };
+                Self::Foreign(Box::new(Foreign::new(profile).expect("it was checked")))
+            }
+            (engine, _) => engine,
+        }
+    }
+
+    /// Refuses flags that its runs would not obey: what is recorded of a run is what it was told.
+    ///
+    /// # Errors
+    /// The flag and the way out.
+    pub fn check_flags(&self, threads: Option<u64>, kernels: &KernelChoice) -> anyhow::Result<()> {
+        let Self::Foreign(foreign) = self else { return Ok(()) };
+        let Profile { name, threads: several, .. } = foreign.profile();
+        if *kernels != KernelChoice::Auto {
+            return Err(bad_input(format!(
+                "--blas {kernels}: engine {name} has kernels of its own, which --blas does not reach; leave it out, and \
+                 give the program that is linked with the wanted ones by --program"
+            )));
+        }
+        match threads {
+            Some(threads) if threads > 1 && !several => Err(bad_input(format!(
+                "--threads {threads}: ranks of engine {name} are not told their threads; leave it out, or write threads \
+                 = true and {{threads}} into a copy of its profile"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The engine of the session in `folder`.
@@ -75,14 +128,16 @@ impl Engine {
         replace_file(&path, text.as_bytes())
     }
 
-    /// Cores that its ranks and threads may take: those of this host, or for another engine all that the machine
-    /// description counts, whose nodes a launcher reaches.
-    pub fn cores(&self, here: usize, machine: Option<&Machine>) -> usize {
-        match (self, machine) {
-            (Self::Foreign(_), Some(machine)) => {
-                machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores)).sum::<usize>().max(here)
-            }
-            _ => here,
+    /// Whether a calibration of this host says something of its runs.
+    pub fn calibrates(&self) -> bool {
+        !matches!(self, Self::Foreign(foreign) if foreign.profile().memory == MatrixMemory::Device)
+    }
+
+    /// Largest NB that is searched, whose workspace a safe N has to leave room for.
+    pub fn largest_nb(&self) -> usize {
+        match self {
+            Self::Ours => LARGEST_NB,
+            Self::Foreign(foreign) => foreign.profile().nb.last().copied().unwrap_or(LARGEST_NB),
         }
     }
 
@@ -107,6 +162,21 @@ impl Engine {
         match self {
             Self::Ours => RealRuns::new(program.to_path_buf()),
             Self::Foreign(foreign) => RealRuns::foreign(program.to_path_buf(), foreign.as_ref().clone()),
+        }
+    }
+
+    /// The configuration that its users start from, without making what is searched.
+    ///
+    /// # Errors
+    /// [`DomainError`] when ranks or threads do not fit the cores.
+    pub fn usual(&self, spec: &DomainSpec) -> Result<Candidate, DomainError> {
+        match self {
+            Self::Ours => {
+                let usual = default_candidate(spec);
+                usual.check()?;
+                Ok(usual)
+            }
+            Self::Foreign(foreign) => ForeignDomain::usual_of(spec, &obeyed(foreign.profile())),
         }
     }
 
@@ -212,6 +282,7 @@ fn obeyed(profile: &Profile) -> ForeignSpec {
         obeys: profile.obeys.clone(),
         nb: profile.nb.clone(),
         threads: profile.threads,
+        most_threads: profile.most_threads,
         extra: extra.collect(),
     }
 }
@@ -235,6 +306,21 @@ mod tests {
         assert!(check(Some("no-such-mpirun -n {np}"), None).contains("no-such-mpirun"), "{}", check(Some("x"), None));
         let message = check(Some("none"), Some("/no/such/xhpl"));
         assert!(message.contains("/no/such/xhpl") && message.contains("--program"), "{message}");
+    }
+
+    #[test]
+    fn flags_that_an_engine_would_not_obey_are_refused_with_the_way_out() {
+        let of = |name: &str| Engine::chosen(Some(name), None, None).unwrap();
+        let blas = KernelChoice::Blas("/lib/libopenblas.so.0".into());
+        let message = of("netlib").check_flags(None, &blas).unwrap_err().to_string();
+        assert!(message.contains("--blas /lib/libopenblas.so.0") && message.contains("--program"), "{message}");
+        let message = of("rochpl").check_flags(Some(2), &KernelChoice::Auto).unwrap_err().to_string();
+        assert!(message.contains("--threads 2") && message.contains("rochpl"), "{message}");
+        of("rochpl").check_flags(Some(1), &KernelChoice::Auto).unwrap();
+        of("netlib").check_flags(Some(2), &KernelChoice::Auto).unwrap();
+        Engine::Ours.check_flags(Some(2), &blas).unwrap();
+        let message = Engine::chosen(Some("rochpl"), Some("srun"), None).unwrap_err().to_string();
+        assert!(message.contains("--launcher") && message.contains("{launch}"), "{message}");
     }
 
     #[test]

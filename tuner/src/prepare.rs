@@ -9,6 +9,7 @@ use space::machine::{Machine, Node};
 use crate::budget::Budget;
 use crate::cost;
 use crate::engine::Engine;
+use crate::exit::bad_input;
 use crate::progress::human;
 
 /// Multiple that a chosen N is rounded down to: the customary small NB values divide it.
@@ -16,9 +17,6 @@ const ROUND_TO: usize = 64;
 
 /// Smallest N that is chosen; below it a run measures its own overhead.
 pub const SMALLEST_N: usize = 256;
-
-/// Largest NB of the domain, whose workspace a safe N has to leave room for.
-const LARGEST_NB: usize = 512;
 
 /// Windows are taken where they allow an order this much larger than whole runs.
 const WORTH_WINDOWS: f64 = 1.25;
@@ -34,25 +32,39 @@ const FEWEST: f64 = 8.0;
 pub struct Target {
     /// Order N.
     pub n: usize,
-    /// The largest order that memory allows.
-    pub n_memory: usize,
+    /// The largest order that memory allows; `None` where nothing says how much there is.
+    pub n_memory: Option<usize>,
     /// Whether the budget, rather than memory or the user, limits N.
     pub limited_by_budget: bool,
     /// Whether the search goes by whole runs or by windows.
     pub search_by: Extent,
 }
 
+/// Why N is what it is, in words: `fixed` by the user, limited by the budget, or by the memory.
+pub fn limit(fixed: bool, limited_by_budget: bool, n_memory: Option<usize>) -> String {
+    match (fixed, limited_by_budget, n_memory) {
+        (true, ..) => "as asked".to_owned(),
+        (_, true, Some(n)) => format!("limited by the budget; memory allows N = {n}"),
+        _ => "the largest that memory allows".to_owned(),
+    }
+}
+
 /// Memory that runs may fill: what is available less what is kept for the system, in bytes; none where the
 /// description does not say.
 pub fn usable_bytes(machine: &Machine) -> u64 {
     let usable = |node: &Node| node.memory_bytes.saturating_sub(node.reserved_bytes).saturating_mul(node.count as u64);
-    machine.nodes.iter().map(usable).sum()
+    machine.nodes.iter().map(usable).fold(0, u64::saturating_add)
 }
 
-/// The largest order whose matrix and workspace fit for any candidate.
-pub fn largest_safe_n(spec: &DomainSpec) -> usize {
-    let (p, q) = squarest(spec.ranks.unwrap_or(spec.cores));
-    largest_n(spec.memory_bytes, p, q, LARGEST_NB, 1)
+/// The largest order whose matrix and workspace fit for any candidate of `engine`.
+pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
+    largest_order(spec.memory_bytes, spec.ranks.unwrap_or(spec.cores), engine.largest_nb())
+}
+
+/// The largest order that fits `memory_bytes` on a grid of `ranks` with NB up to `nb`.
+pub(crate) fn largest_order(memory_bytes: u64, ranks: usize, nb: usize) -> usize {
+    let (p, q) = squarest(ranks);
+    largest_n(memory_bytes, p, q, nb, 1)
 }
 
 /// What a search costs at any order, by the usual candidate: it runs first, and the best is seldom far from it, while the
@@ -68,9 +80,10 @@ impl<'a> Costs<'a> {
     /// # Errors
     /// [`DomainError`] when no candidate fits the machine at all.
     pub fn new(spec: &DomainSpec, engine: &Engine, predictor: &'a Predictor) -> Result<Self, DomainError> {
+        let largest = largest_safe_n(spec, engine);
+        let spec = DomainSpec { n: largest.clamp(SMALLEST_N, 8192), ..spec.clone() };
         // Where not even the smallest N fits, the domain says what it needs and what there is.
-        let n = largest_safe_n(spec).clamp(SMALLEST_N, 8192);
-        let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
+        let usual = if largest < SMALLEST_N { engine.domain(&spec)?.1 } else { engine.usual(&spec)? };
         Ok(Self { predictor, usual })
     }
 
@@ -96,25 +109,46 @@ impl<'a> Costs<'a> {
     }
 }
 
+/// [`choose_target`] where nothing was chosen before; an N of the user is checked first.
+///
+/// # Errors
+/// What does not fit, and the way out.
+pub fn target(
+    engine: &Engine,
+    spec: &DomainSpec,
+    predictor: &Predictor,
+    budget: &Budget,
+    n: Option<usize>,
+) -> anyhow::Result<Target> {
+    if let Some(n) = n {
+        // Refuses what leaves no candidate.
+        engine.domain(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
+    }
+    let costs = Costs::new(spec, engine, predictor).map_err(bad_input)?;
+    choose_target(engine, spec, &costs, budget, n).map_err(bad_input)
+}
+
 /// Chooses N, and whether the search goes by whole runs or by windows of them: the largest safe N whose trial takes at most
 /// `budget.run_s()`. Windows are for our engine alone. An N that the user chose is kept.
 ///
 /// # Errors
 /// What does not fit, and the way out.
 pub fn choose_target(
+    engine: &Engine,
     spec: &DomainSpec,
     costs: &Costs<'_>,
-    ours: bool,
     budget: &Budget,
     n: Option<usize>,
 ) -> Result<Target, String> {
-    let n_memory = largest_safe_n(spec);
-    let whole = largest_rounded(costs, n_memory, budget.run_s(), Extent::Whole);
-    let windows = if ours { largest_rounded(costs, n_memory, budget.run_s(), Extent::Windows) } else { whole };
+    let ours = matches!(engine, Engine::Ours);
+    let most = largest_safe_n(spec, engine);
+    let n_memory = (spec.memory_bytes < u64::MAX).then_some(most);
     let Some(n) = n else {
+        let whole = largest_rounded(costs, most, budget.run_s(), Extent::Whole);
+        let windows = if ours { largest_rounded(costs, most, budget.run_s(), Extent::Windows) } else { whole };
         let far = windows as f64 >= WORTH_WINDOWS * whole as f64;
         let (n, search_by) = if far { (windows, Extent::Windows) } else { (whole, Extent::Whole) };
-        return Ok(Target { n, n_memory, limited_by_budget: n < round(n_memory), search_by });
+        return Ok(Target { n, n_memory, limited_by_budget: n < round(most), search_by });
     };
     let target = |search_by| Target { n, n_memory, limited_by_budget: false, search_by };
     let [run_s, windows_s] = [Extent::Whole, Extent::Windows].map(|extent| costs.trial_s(n, extent));
@@ -149,8 +183,9 @@ mod tests {
 
     fn chosen(budget_s: f64, ours: bool, n: Option<usize>) -> Result<Target, String> {
         let (predictor, spec) = (predictor(), spec());
+        let engine = Engine::chosen((!ours).then_some("netlib"), None, None).unwrap();
         let costs = Costs::new(&spec, &Engine::Ours, &predictor).unwrap();
-        choose_target(&spec, &costs, ours, &Budget::new(Instant::now(), budget_s, 0.0), n)
+        choose_target(&engine, &spec, &costs, &Budget::new(Instant::now(), budget_s, 0.0), n)
     }
 
     #[test]
@@ -162,7 +197,10 @@ mod tests {
         assert!(short.n as f64 >= WORTH_WINDOWS * foreign.n as f64, "{} {}", short.n, foreign.n);
         // In a month every run at the largest N fits.
         let long = chosen(3e6, true, None).unwrap();
-        assert_eq!((long.search_by, long.limited_by_budget, long.n), (Extent::Whole, false, round(long.n_memory)));
+        assert_eq!(
+            (long.search_by, long.limited_by_budget, long.n),
+            (Extent::Whole, false, round(long.n_memory.unwrap()))
+        );
     }
 
     #[test]

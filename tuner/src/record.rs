@@ -28,8 +28,9 @@ pub use words::{Fidelity, SwapName};
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
 ///
 /// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
-/// version 4 `rank_kernels`; older rows are read as without them.
-pub const ROW_SCHEMA: u32 = 4;
+/// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
+/// where another engine ran: before, they held what our engine would have been told.
+pub const ROW_SCHEMA: u32 = 5;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,16 +91,16 @@ pub struct Row {
     pub equil: bool,
     /// Threads of each rank.
     pub threads: usize,
-    /// Whether huge pages were asked for.
-    pub huge_pages: bool,
-    /// Kernels: `builtin` or the path of a BLAS.
-    pub kernels: KernelChoice,
+    /// Whether huge pages were asked for; null for another engine, which is not told.
+    pub huge_pages: Option<bool>,
+    /// Kernels: `builtin` or the path of a BLAS; null for another engine, which has its own.
+    pub kernels: Option<KernelChoice>,
     /// Kernels of each rank as JSON text where they differ; null where all have the above.
     #[serde(default, with = "text")]
     pub rank_kernels: Vec<KernelChoice>,
-    /// Part of the local columns in the right section of the split update; 0 is no split.
-    #[serde(default)]
-    pub split: Share,
+    /// Part of the local columns in the right section of the split update; 0 is no split, null another engine.
+    #[serde(default = "no_split")]
+    pub split: Option<Share>,
     /// Relative speeds of process rows and columns as JSON text; null when they are equal.
     #[serde(default, with = "text")]
     pub weights: Weights,
@@ -155,6 +156,11 @@ pub struct Row {
     pub versions: String,
 }
 
+/// Rows of version 1.
+fn no_split() -> Option<Share> {
+    Some(Share::ZERO)
+}
+
 impl Row {
     /// The row of `job`.
     pub fn new(
@@ -179,6 +185,7 @@ impl Row {
             }
             _ => (sample.map(Sample::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
         };
+        let ours = session.engine == Session::OURS;
         // JSON knows no NaN, and a rate without a number is none.
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         Self {
@@ -209,10 +216,10 @@ impl Row {
             u: hpl.u,
             equil: hpl.equil,
             threads: engine.threads,
-            huge_pages: engine.huge_pages,
-            kernels: engine.kernels.clone(),
+            huge_pages: ours.then_some(engine.huge_pages),
+            kernels: ours.then(|| engine.kernels.clone()),
             rank_kernels: engine.rank_kernels.clone(),
-            split: engine.split,
+            split: ours.then_some(engine.split),
             weights: engine.weights.clone(),
             // A map of texts to texts always has a JSON text.
             extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
@@ -247,6 +254,8 @@ impl Row {
 
     /// The candidate that was run.
     pub fn candidate(&self) -> Candidate {
+        // What another engine is not told has one value for all of its candidates.
+        let untold = EngineParams::default();
         Candidate {
             hpl: HplParams {
                 n: self.n,
@@ -272,10 +281,10 @@ impl Row {
             },
             engine: EngineParams {
                 threads: self.threads,
-                huge_pages: self.huge_pages,
-                kernels: self.kernels.clone(),
+                huge_pages: self.huge_pages.unwrap_or(untold.huge_pages),
+                kernels: self.kernels.clone().unwrap_or(untold.kernels),
                 rank_kernels: self.rank_kernels.clone(),
-                split: self.split,
+                split: self.split.unwrap_or(untold.split),
                 weights: self.weights.clone(),
                 extra: self.extra(),
             },
@@ -367,6 +376,32 @@ mod tests {
         candidate.engine.extra.insert("HPL_P2P".into(), "4 \"x\"".into());
         let row = failed(&candidate, Failure::Skipped { why: "x".into() });
         assert_eq!(row.candidate(), candidate);
+    }
+
+    #[test]
+    fn another_engine_is_not_said_to_have_obeyed_ours() {
+        let candidate = arbitrary::row(0).candidate();
+        let Row { strategy, why, started_utc, command, .. } = arbitrary::row(3);
+        let engine = "netlib".to_owned();
+        let identity =
+            Identity { trial: 3, repeat_of: None, paired_with: None, strategy, why, engine, started_utc, command };
+        let session = Session { engine: "netlib".to_owned(), ..session() };
+        let failed = Err(Failure::Skipped { why: "x".into() });
+        let row = Row::new(identity, &Job::whole(&candidate), None, &failed, Circumstances::default(), &session);
+        assert_eq!((row.huge_pages, &row.kernels, row.split), (None, &None, None));
+        let json = serde_json::to_string(&row).unwrap();
+        assert!(json.contains(r#""kernels":null"#) && json.contains(r#""split":null"#), "{json}");
+        let read: Row = serde_json::from_str(&json).unwrap();
+        assert_eq!((&read, read.candidate()), (&row, candidate));
+    }
+
+    #[test]
+    fn a_row_of_version_4_keeps_what_it_says() {
+        let json =
+            serde_json::to_string(&arbitrary::row(0)).unwrap().replace("\"schema_version\":5", "\"schema_version\":4");
+        let read: Row = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, Row { schema_version: 4, ..arbitrary::row(0) });
+        assert_eq!(read.kernels, Some(KernelChoice::Builtin));
     }
 
     #[test]

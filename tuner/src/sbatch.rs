@@ -8,9 +8,23 @@ use objectives::real::quoted;
 /// Seconds of the job beyond the budget: for the start of the job and its last words.
 const MARGIN_S: f64 = 300.0;
 
-/// The script that runs `words`, a command line of hpl-tune without its own `--sbatch` and `--out`, in a job of `ranks`
-/// tasks with `threads` cores each, for `budget_s` seconds, with its results in `out`.
-pub fn script(words: &[OsString], ranks: u64, threads: u64, budget_s: f64, out: &Path) -> String {
+/// What a job consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tasks {
+    /// Their number.
+    pub ranks: usize,
+    /// Cores of each.
+    pub threads: usize,
+    /// Whether each needs an accelerator.
+    pub accelerators: bool,
+}
+
+/// The script that runs `words`, a command line of hpl-tune without its own `--sbatch` and `--out`, in a job of these
+/// tasks, for `budget_s` seconds, with its results in `out`.
+pub fn script(words: &[OsString], tasks: Tasks, budget_s: f64, out: &Path) -> String {
+    let Tasks { ranks, threads, accelerators } = tasks;
+    // Of the job, not of the task: a task that saw one accelerator alone could not choose it by its place on the node.
+    let gpus = if accelerators { format!("#SBATCH --gpus={ranks}\n") } else { String::new() };
     let seconds = (budget_s + MARGIN_S).ceil() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds % 3600 / 60, seconds % 60);
     let (program, flags) = words
@@ -21,6 +35,7 @@ pub fn script(words: &[OsString], ranks: u64, threads: u64, budget_s: f64, out: 
          #SBATCH --job-name=hpl-tune\n\
          #SBATCH --ntasks={ranks}\n\
          #SBATCH --cpus-per-task={threads}\n\
+         {gpus}\
          #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
          #SBATCH --exclusive\n\
          # Slurm's end comes a minute early, so that the record is closed.\n\
@@ -69,7 +84,9 @@ mod tests {
         let line = words("printf <%s> --budget 4h");
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("it's mine");
-        let text = script(&line, 8, 2, 14_400.0, &out);
+        let tasks = Tasks { ranks: 8, threads: 2, accelerators: false };
+        assert!(script(&line, Tasks { accelerators: true, ..tasks }, 60.0, &out).contains("\n#SBATCH --gpus=8\n"));
+        let text = script(&line, tasks, 14_400.0, &out);
         assert!(text.contains("--ntasks=8\n") && text.contains("--time=04:05:00\n"), "{text}");
         let path = folder.path().join("job.sh");
         std::fs::write(&path, &text).unwrap();

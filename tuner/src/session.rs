@@ -16,8 +16,8 @@ use crate::record::{Row, Version};
 /// Version of the `session.toml` schema.
 ///
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
-/// that are alike.
-pub const SESSION_SCHEMA: u32 = 3;
+/// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
+pub const SESSION_SCHEMA: u32 = 4;
 
 /// A session, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,10 +52,11 @@ pub struct Session {
     pub strategy: String,
     /// Cores that runs may use, by number.
     pub cores: Vec<usize>,
-    /// Memory that a run may use, in bytes.
+    /// Memory that a run may use, in bytes; 0 where nothing says.
     pub memory_bytes: u64,
-    /// Kernels that runs use, never `auto`.
-    pub kernels: KernelChoice,
+    /// Kernels that runs use, never `auto` once they are chosen; `None` for another engine, which has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<KernelChoice>,
     /// Ranks that every candidate has; `None` when they are searched.
     pub ranks: Option<usize>,
     /// Threads that each rank of every candidate has; `None` when they are searched.
@@ -68,6 +69,9 @@ pub struct Session {
     pub n_memory: Option<usize>,
     /// Whether the budget, rather than memory or the user, limits N.
     pub n_limited_by_budget: bool,
+    /// What the search had to assume, and where its model says less than it seems to, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
@@ -129,7 +133,7 @@ mod tests {
     use crate::record::arbitrary::row;
 
     fn session() -> Session {
-        let kernels = KernelChoice::Blas("/usr/lib/libopenblas.so.0".into());
+        let kernels = Some(KernelChoice::Blas("/usr/lib/libopenblas.so.0".into()));
         Session { seed: u64::MAX, kernels, ..crate::report::summary::tests::session() }
     }
 
@@ -153,7 +157,7 @@ mod tests {
         let good = std::fs::read_to_string(&path).unwrap();
         for (bad, expected) in [
             (good.replace("budget_s", "budgie_s"), "budgie_s"),
-            (good.replace("schema_version = 3", "schema_version = 7"), "newer"),
+            (good.replace("schema_version = 4", "schema_version = 7"), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
         ] {
@@ -170,9 +174,20 @@ mod tests {
         session().save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
-        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 3", "schema_version = 1");
+        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 4", "schema_version = 1");
         std::fs::write(&path, old).unwrap();
         assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
+    }
+
+    #[test]
+    fn a_session_of_another_engine_names_no_kernels() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        let notes = vec!["the memory of the accelerators is unknown".to_owned()];
+        let foreign = Session { engine: "netlib".into(), kernels: None, notes, ..session() };
+        foreign.save(&path).unwrap();
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("kernels"));
+        assert_eq!(Session::load(&path).unwrap(), foreign);
     }
 
     #[test]

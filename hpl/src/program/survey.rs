@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use space::Candidate;
+use space::{Candidate, HplParams, order};
 
 use super::job::{Job, Own};
 use super::{Ranks, RunError, Runner};
@@ -10,6 +10,18 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::kernels::{Kernels, RankKernels};
 use crate::survey::{RankSurvey, survey};
+
+/// Whether each rank of the grid has memory for a run of its own, where all have `free_bytes` together.
+fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
+    let &HplParams { n, nb, depth, .. } = hpl;
+    let ranks = hpl.ranks().max(1) as u64;
+    let (of_each, free_each) = (order::required_bytes(n, 1, 1, nb, depth), free_bytes / ranks);
+    if of_each <= free_each {
+        return Ok(());
+    }
+    let (needed_bytes, largest_n) = (of_each.saturating_mul(ranks), order::largest_n(free_each, 1, 1, nb, depth));
+    Err(RunError::TooLargeEach { n, nb, ranks: hpl.ranks(), needed_bytes, free_bytes, largest_n })
+}
 
 /// The survey with this many repeats.
 pub(super) struct Survey(pub(super) usize);
@@ -37,14 +49,39 @@ impl Job for Survey {
 }
 
 impl Runner {
-    /// Surveys the ranks of a candidate `repeats` times: what each found, in order.
+    /// Surveys the ranks of a candidate `repeats` times: what each found, in order. Each makes runs of its order by itself,
+    /// for which there must be memory, unless `force` says that the user knows better.
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn survey_on(&self, ranks: &Ranks, candidate: &Candidate, repeats: usize) -> Result<Vec<RankSurvey>, RunError> {
-        let candidate = self.accept(ranks, candidate, false)?;
+    pub fn survey_on(
+        &self,
+        ranks: &Ranks,
+        candidate: &Candidate,
+        repeats: usize,
+        force: bool,
+    ) -> Result<Vec<RankSurvey>, RunError> {
+        let candidate = self.accept(ranks, candidate, true)?;
+        if !force {
+            check_memory_each(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
+        }
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
         let ((), of_ranks) = ranks.together(&candidate, &Survey(repeats), &kernels)?;
         Ok(of_ranks.into_iter().filter_map(|own| own.survey).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_for_a_run_of_each_rank_is_needed() {
+        let hpl = HplParams { nb: 128, ..HplParams::baseline(10_000, 1, 8) };
+        // The matrix of one run takes 0.8 GB, those of eight ranks 6.4 GB.
+        let message = check_memory_each(&hpl, 5_000_000_000).unwrap_err().to_string();
+        assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
+        assert!(super::super::check_memory(&hpl, 5_000_000_000).is_ok(), "one run of all ranks would fit");
+        assert!(check_memory_each(&hpl, 8_000_000_000).is_ok());
     }
 }

@@ -16,5 +16,5 @@ pub use dimension::ExtraDim;
 pub use error::ProfileError;
 pub use launcher::{LAUNCHERS, words as launcher_words};
 pub use output::Reading;
-pub use profile::{Foreign, OBEYABLE, Profile, SHIPPED};
+pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
 pub use progress::{Progress, ratio};

@@ -16,7 +16,9 @@ use super::output::{PatternTexts, Patterns, Reading};
 use super::template::Template;
 
 /// Version of the schema of profiles.
-const PROFILE_SCHEMA: u32 = 1;
+///
+/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles are of engines on the hosts of any nodes.
+pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Profiles of known programs, by name.
 pub const SHIPPED: [(&str, &str); 6] = [
@@ -54,6 +56,17 @@ const PLACEHOLDERS: [&str; 19] = [
     "program",
 ];
 
+/// Where the matrix lies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatrixMemory {
+    /// In the memory of the hosts, whose cores the ranks take.
+    #[default]
+    Host,
+    /// In the memory of the accelerators, one rank on each.
+    Device,
+}
+
 /// The text of a profile, as TOML has it. Unknown keys are errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,9 +95,18 @@ pub struct Profile {
     /// How often N stands in the input: runs in one call, whose median counts.
     #[serde(default = "one")]
     pub repeats: usize,
+    /// Where the matrix lies, and so what a rank takes: cores or an accelerator.
+    #[serde(default)]
+    pub memory: MatrixMemory,
+    /// Nodes that its command can use; none for all that there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
     /// Whether ranks may have several threads.
     #[serde(default)]
     pub threads: bool,
+    /// Threads of a rank at most, where ranks may have several: the cores of a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_threads: Option<usize>,
     /// Which of [`OBEYABLE`] act.
     pub obeys: Vec<String>,
     /// Values of NB; empty for the usual ones.
@@ -262,7 +284,7 @@ impl Foreign {
 /// Refuses values that no run could have.
 fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     let bad = |key, problem: String| Err(ProfileError::Value { key, problem });
-    if profile.schema_version != PROFILE_SCHEMA {
+    if !(1..=PROFILE_SCHEMA).contains(&profile.schema_version) {
         return Err(ProfileError::Newer { found: profile.schema_version, known: PROFILE_SCHEMA });
     }
     if profile.command.is_empty() {
@@ -275,6 +297,15 @@ fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     }
     if !(1..=MAX_VALUES).contains(&profile.repeats) || (profile.repeats > 1 && profile.input.is_none()) {
         return bad("repeats", format!("must be 1 to {MAX_VALUES}, and 1 without an input file"));
+    }
+    if profile.most_threads == Some(0) {
+        return bad("most_threads", "must be at least 1; leave it out for all cores".to_owned());
+    }
+    if profile.nodes == Some(0) {
+        return bad("nodes", "must be at least 1; leave it out for all nodes".to_owned());
+    }
+    if profile.memory == MatrixMemory::Device && profile.threads {
+        return bad("threads", "must be false where memory = 'device': a rank takes one accelerator".to_owned());
     }
     if profile.nb.contains(&0) || !profile.nb.is_sorted_by(|a, b| a < b) {
         return bad("nb", "must be rising numbers from 1 on".to_owned());

@@ -77,10 +77,10 @@ impl<'a> Placement<'a> {
                 break;
             }
             groups.push(Group { node, nodes, ranks });
-            left -= (ranks * nodes).min(left);
+            left -= ranks.saturating_mul(nodes).min(left);
             nodes_left -= nodes;
         }
-        let total = machine.nodes.iter().map(|node| node.count).sum();
+        let total = machine.nodes.iter().map(|node| node.count).fold(0, usize::saturating_add);
         let nodes = groups.iter().map(|group| group.nodes).sum();
         if left > 0 || run.nodes.is_some_and(|asked| asked > total) {
             let Run { p, q, threads, .. } = *run;
@@ -99,7 +99,8 @@ impl<'a> Placement<'a> {
         }
         let ranks_per_node = groups.iter().map(|group| group.ranks).max().unwrap_or(1);
         let full = machine.nodes.iter().map(|node| node.ranks(1)).max().unwrap_or(1);
-        let all = machine.nodes.iter().map(|node| node.count * node.ranks(1)).sum();
+        let all = machine.nodes.iter().map(|node| node.count.saturating_mul(node.ranks(1)));
+        let all = all.fold(0, usize::saturating_add);
         Ok(Self { groups, nodes, ranks_per_node, full, all })
     }
 

@@ -1,11 +1,20 @@
 //! The nodes that share a matrix: groups of equal ones, with the links between them.
 
-use space::machine::{Machine, Node};
+use std::collections::HashMap;
+use std::ops::Range;
+
+use space::machine::{Layer, Machine, Node};
 
 use crate::slem::SlemError;
 
 /// Two directions of a link may differ by this much of the faster before somebody must have erred.
 const MAX_ASYMMETRY: f64 = 0.25;
+
+/// Most groups of nodes: each two have a link.
+const MAX_GROUPS: usize = 8192;
+
+/// Most nodes: each has a place of its own in the grid.
+const MAX_NODES: usize = 1_000_000;
 
 /// Some equal nodes. Each runs one process.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +45,18 @@ pub enum WeightsError {
     /// The list of nodes is empty.
     #[error("no nodes: give at least one [[node]] with count 1 or more")]
     NoNodes,
+    /// More nodes than any machine has.
+    #[error("{found} nodes are more than {MAX_NODES}; see count of [[node]]")]
+    TooManyNodes {
+        /// Their number.
+        found: usize,
+    },
+    /// More kinds of nodes than a table of their links can have.
+    #[error("{found} [[node]] are more than {MAX_GROUPS}; write those that are alike once, with their count")]
+    TooManyGroups {
+        /// Their number.
+        found: usize,
+    },
     /// The speed of a node is no speed.
     #[error("node {node}: its speed must be a finite number of at least 0, found {found}")]
     Speed {
@@ -156,8 +177,10 @@ impl Cluster {
     /// # Errors
     /// [`WeightsError`] that names the node or link that cannot be.
     pub fn new(groups: Vec<NodeGroup>, links: Vec<Vec<f64>>) -> Result<Self, WeightsError> {
-        if groups.iter().map(|group| group.count).sum::<usize>() == 0 {
-            return Err(WeightsError::NoNodes);
+        match groups.iter().map(|group| group.count).fold(0, usize::saturating_add) {
+            0 => return Err(WeightsError::NoNodes),
+            found if found > MAX_NODES => return Err(WeightsError::TooManyNodes { found }),
+            _ => {}
         }
         let wanted = groups.len();
         let count =
@@ -177,19 +200,30 @@ impl Cluster {
     }
 
     /// The cluster of a machine description: the speed of a node is its `rate_gflops`, else its `peak_gflops`; a link is
-    /// its `[[link]]`, else the slower `link_gbytes_per_s` of its nodes, else that of the outermost `[[layer]]`.
+    /// its `[[link]]`, else the slower `link_gbytes_per_s` of its nodes, else that of the innermost `[[layer]]` that joins
+    /// them, as the ranks of successive nodes follow each other.
     ///
     /// # Errors
     /// [`WeightsError`] that names what is missing.
     pub fn from_machine(machine: &Machine) -> Result<Self, WeightsError> {
         let nodes = &machine.nodes;
         let groups = nodes.iter().map(group).collect::<Result<Vec<_>, _>>()?;
-        let layer = machine.layers.last().map(|layer| 8e-9 / (layer.beta_s_per_word * layer.shared_by as f64));
-        let layer = layer.filter(|bandwidth| bandwidth.is_finite());
-        let given = |g: &Node, h: &Node| {
-            let link = machine.links.iter().find(|link| link.nodes == [g.name.clone(), h.name.clone()]);
-            link.map(|link| link.gbytes_per_s)
+        if nodes.len() > MAX_GROUPS {
+            return Err(WeightsError::TooManyGroups { found: nodes.len() });
+        }
+        let ranks = ranks(nodes);
+        let layer = |g: usize, h: usize| {
+            let joins = |layer: &&Layer| ranks[g.min(h)].start / layer.ranks == (ranks[g.max(h)].end - 1) / layer.ranks;
+            let layer = machine.layers.iter().find(joins).or(machine.layers.last())?;
+            let bandwidth = 8e-9 / (layer.beta_s_per_word * layer.shared_by as f64);
+            Some(bandwidth).filter(|bandwidth| bandwidth.is_finite())
         };
+        let links = machine.links.iter().rev().map(|link| {
+            let [from, to] = &link.nodes;
+            ((from.as_str(), to.as_str()), link.gbytes_per_s)
+        });
+        let links: HashMap<(&str, &str), f64> = links.collect();
+        let given = |g: &Node, h: &Node| links.get(&(g.name.as_str(), h.name.as_str())).copied();
         let bandwidth = |g: usize, h: usize| {
             let (from, to) = (&nodes[g], &nodes[h]);
             let slower = from.link_gbytes_per_s.min(to.link_gbytes_per_s);
@@ -197,7 +231,7 @@ impl Cluster {
             let nobody = (g == h && from.count == 1).then_some(0.0);
             let known = given(from, to).or_else(|| given(to, from)).or((slower > 0.0).then_some(slower));
             known
-                .or(layer)
+                .or_else(|| layer(g, h))
                 .or(nobody)
                 .ok_or_else(|| WeightsError::NoLink { between: [from.name.clone(), to.name.clone()] })
         };
@@ -298,11 +332,11 @@ impl Cluster {
         for g in 0..self.groups.len() {
             for h in 0..=g {
                 let (there, back) = (self.links[h][g], self.links[g][h]);
-                let between = self.names(h, g);
                 if let Some(found) = [there, back].into_iter().find(|b| !(b.is_finite() && *b >= 0.0)) {
-                    return Err(WeightsError::Link { between, found });
+                    return Err(WeightsError::Link { between: self.names(h, g), found });
                 }
                 if (there - back).abs() > MAX_ASYMMETRY * there.max(back) {
+                    let between = self.names(h, g);
                     return Err(WeightsError::Asymmetric { between, there, back });
                 }
                 self.links[g][h] = there.min(back);
@@ -344,6 +378,17 @@ impl Cluster {
             && inside(h)
             && (0..self.groups.len()).filter(others).all(|at| self.links[g][at] == self.links[h][at])
     }
+}
+
+/// The ranks of each group of nodes, one after the other, as layers count them.
+fn ranks(nodes: &[Node]) -> Vec<Range<usize>> {
+    let mut next: usize = 0;
+    let of_node = |node: &Node| {
+        let start = next;
+        next = next.saturating_add(node.count.saturating_mul(node.ranks(1)).max(1));
+        start..next
+    };
+    nodes.iter().map(of_node).collect()
 }
 
 fn group(node: &Node) -> Result<NodeGroup, WeightsError> {

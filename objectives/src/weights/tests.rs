@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use space::machine::Machine;
+use space::machine::{Layer, Link, Machine, Node};
 
 use super::*;
 
@@ -309,4 +309,41 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn links_come_from_the_layer_that_joins_two_nodes() {
+    let node = |rank: usize| Node {
+        name: format!("n{rank}"),
+        count: 1,
+        cores: 2,
+        memory_bytes: 1 << 30,
+        rate_gflops: 10.0 + rank as f64,
+        ..Node::default()
+    };
+    let layer = |name: &str, ranks: usize, gbytes_per_s: f64| Layer {
+        name: name.into(),
+        ranks,
+        alpha_s: None,
+        beta_s_per_word: 8e-9 / gbytes_per_s,
+        shared_by: 1,
+    };
+    let bad = Link { nodes: ["n7".into(), "n3".into()], gbytes_per_s: 0.5 };
+    // 2048 ranks of two threads, four on a host, and one link that is unlike the others.
+    let machine = Machine {
+        nodes: (0..2048).map(node).collect(),
+        layers: vec![layer("node", 8, 16.0), layer("network", 4096, 2.0)],
+        links: vec![bad],
+        ..Machine::default()
+    };
+    let cluster = Cluster::from_machine(&machine).unwrap();
+    let near =
+        |g, h, wanted: f64| assert!((cluster.link(g, h) - wanted).abs() < 1e-9, "{g} {h} {}", cluster.link(g, h));
+    near(0, 3, 16.0);
+    near(3, 4, 2.0);
+    near(2044, 2047, 16.0);
+    near(0, 2047, 2.0);
+    near(3, 7, 0.5);
+    let many = Machine { nodes: (0..10_000).map(node).collect(), ..Machine::default() };
+    assert!(Cluster::from_machine(&many).unwrap_err().to_string().contains("with their count"));
 }

@@ -4,12 +4,13 @@
 
 use super::values::{DETAILS, Values, up_to};
 use super::{
-    DomainError, DomainSpec, HplDomain, Kind, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed,
-    required_bytes, splits,
+    DomainError, DomainSpec, Kind, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes,
+    splits,
 };
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::candidates::Candidates;
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
+use crate::rules::RuleError;
 use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
 /// What another engine obeys.
@@ -21,6 +22,8 @@ pub struct ForeignSpec {
     pub nb: Vec<usize>,
     /// Whether ranks may have several threads.
     pub threads: bool,
+    /// Threads of a rank at most, where not all cores are of one node.
+    pub most_threads: Option<usize>,
     /// Dimensions that only this engine has.
     pub extra: Vec<Extra>,
 }
@@ -76,6 +79,8 @@ impl ForeignDomain {
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
+    ///
+    /// Its ranks are processes on any number of nodes: the largest number of threads of one process is no limit of theirs.
     pub fn new(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Self, DomainError> {
         Self::within(spec, foreign, &Limits::default())
     }
@@ -85,12 +90,7 @@ impl ForeignDomain {
     /// # Errors
     /// [`DomainError`] naming the rule or the limit that leaves no candidate.
     pub fn within(spec: &DomainSpec, foreign: &ForeignSpec, limits: &Limits) -> Result<Self, DomainError> {
-        let threads = if foreign.threads { spec.threads } else { Some(1) };
-        let spec = DomainSpec { threads, ..spec.clone() };
-        // Refuses what leaves no candidate to any engine.
-        HplDomain::new(&spec)?;
-        let splits = splits(&spec)?;
-        let usual = usual(&spec, foreign);
+        let (spec, splits, usual) = prepared(spec, foreign)?;
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
         let last = DETAILS.len() - 1;
@@ -125,6 +125,14 @@ impl ForeignDomain {
         }
         domain.points = enumerate(&domain.dims, limit, is_canonical)?;
         Some(if domain.points.is_empty() { Err(emptied(spec, &values)) } else { Ok(domain) })
+    }
+
+    /// [`usual`](Self::usual) without making the domain of `spec`, whose N need not fit the memory.
+    ///
+    /// # Errors
+    /// [`DomainError`] when ranks or threads do not fit the cores.
+    pub fn usual_of(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Candidate, DomainError> {
+        Ok(prepared(spec, foreign)?.2.canonical(NETLIB))
     }
 
     /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
@@ -213,6 +221,32 @@ impl ForeignDomain {
         }
         Some(Candidate { hpl: canonical_hpl(&hpl, threads, NETLIB), engine })
     }
+}
+
+/// What `foreign` makes of `spec`: its ranks and threads, and the usual candidate.
+type Prepared = (DomainSpec, Vec<(usize, usize)>, Candidate);
+
+fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepared, DomainError> {
+    let threads = if foreign.threads { spec.threads } else { Some(1) };
+    let spec = DomainSpec { threads, ..spec.clone() };
+    let mut splits = splits(&spec)?;
+    let (ranks, threads) = splits[0];
+    let most = foreign.most_threads.unwrap_or(usize::MAX);
+    if spec.ranks.is_some() && spec.threads.is_none() {
+        // The cores that are over stay idle.
+        splits.iter_mut().for_each(|(_, threads)| *threads = (*threads).min(most));
+    }
+    splits.retain(|(_, threads)| *threads <= most);
+    if splits.is_empty() {
+        return Err(DomainError::Cores { ranks, threads, cores: most });
+    }
+    let max = i32::MAX as usize;
+    if spec.n > max {
+        return Err(RuleError::TooLarge { max, found: spec.n }.into());
+    }
+    let mut usual = usual(&spec, foreign);
+    usual.engine.threads = usual.engine.threads.min(most);
+    Ok((spec, splits, usual))
 }
 
 /// The usual candidate, with the usual value of every dimension that only this engine has.

@@ -240,7 +240,13 @@ proptest! {
 fn foreign(obeys: &[&str], nb: &[usize], threads: bool) -> ForeignSpec {
     let labels: Vec<String> = ["off", "on"].map(str::to_owned).to_vec();
     let extra = vec![Extra { name: "nvshmem".into(), labels, features: vec![0.0, 1.0], ordered: false }];
-    ForeignSpec { obeys: obeys.iter().map(|&name| name.to_owned()).collect(), nb: nb.to_vec(), threads, extra }
+    ForeignSpec {
+        obeys: obeys.iter().map(|&name| name.to_owned()).collect(),
+        nb: nb.to_vec(),
+        threads,
+        most_threads: None,
+        extra,
+    }
 }
 
 #[test]
@@ -271,6 +277,20 @@ fn points_of_another_engine_are_canonical_valid_and_distinct() {
 }
 
 #[test]
+fn a_rank_of_another_engine_has_its_threads_on_one_node() {
+    let of = |most_threads| ForeignSpec { most_threads, ..foreign(&["nb"], &[128], true) };
+    let threads = |most_threads| -> HashSet<usize> {
+        let domain = ForeignDomain::new(&spec(8000, 16), &of(most_threads)).unwrap();
+        domain.points().iter().map(|point| domain.candidate(point).engine.threads).collect()
+    };
+    assert_eq!((threads(None).len(), threads(Some(4))), (5, HashSet::from([1, 2, 4])));
+    let two = DomainSpec { ranks: Some(2), ..spec(8000, 16) };
+    assert_eq!(ForeignDomain::new(&two, &of(Some(4))).unwrap().usual().engine.threads, 4);
+    let wide = DomainSpec { threads: Some(8), ..spec(8000, 16) };
+    assert!(ForeignDomain::new(&wide, &of(Some(4))).is_err());
+}
+
+#[test]
 fn what_another_engine_does_not_obey_has_one_value() {
     let domain = ForeignDomain::new(&spec(20_000, 8), &foreign(&["nb"], &[384, 512], false)).unwrap();
     let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
@@ -285,4 +305,20 @@ fn our_engine_refuses_the_dimension_of_another() {
     let domain = ForeignDomain::new(&spec(8000, 2), &foreign(&["nb"], &[], true)).unwrap();
     let message = domain.usual().check().unwrap_err().to_string();
     assert!(message.contains("extra.nvshmem"), "{message}");
+}
+
+#[test]
+fn ranks_of_another_engine_may_be_those_of_thousands_of_nodes() {
+    let many = |cores| DomainSpec { memory_bytes: u64::MAX, ..spec(100_000, cores) };
+    let engine = foreign(&["nb"], &[256, 512], false);
+    let domain = ForeignDomain::new(&many(9408 * 8), &engine).unwrap();
+    assert_eq!(domain.usual().hpl.ranks(), 75_264);
+    assert!(HplDomain::new(&many(9408 * 8)).unwrap_err().to_string().contains("threads in one process"));
+    // What no machine has is refused before anything of that size is made.
+    for cores in [usize::MAX, 1_000_000 * 100_000_000] {
+        let message = ForeignDomain::new(&many(cores), &engine).unwrap_err().to_string();
+        assert!(message.contains("see count and cores of [[node]]"), "{message}");
+    }
+    let beyond = DomainSpec { n: 1 << 40, ..many(8) };
+    assert!(ForeignDomain::new(&beyond, &engine).unwrap_err().to_string().contains("N must be at most"));
 }

@@ -123,6 +123,7 @@ fn another_engines_dimensions_are_limited_too() {
         obeys: vec!["nb".into(), "depth".into()],
         nb: vec![256, 512],
         threads: true,
+        most_threads: None,
         extra: vec![extra("chunks", true), extra("policy", false)],
     };
     let within = |limits: &str| {

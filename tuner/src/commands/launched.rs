@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use hpl::survey::{RankSurvey, Survey};
+use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::foreign::launcher_words;
@@ -69,11 +69,12 @@ fn launched_in(folder: &Path, program: &Path, args: &SurveyArgs, candidate: &Can
 /// Whether all rates of a rank are rates.
 fn answers(found: &RankSurvey, ranks: usize) -> bool {
     let rates = |of: &[f64]| !of.is_empty() && of.iter().all(|rate| rate.is_finite() && *rate > 0.0);
-    let links = found.gbytes_per_s.iter().enumerate().filter(|(other, _)| *other != found.rank);
+    let good = |link: &LinkSurvey| [link.gbytes_per_s, link.latency_s].iter().all(|of| of.is_finite() && *of > 0.0);
+    let others = found.links.iter().map(|link| link.other);
     rates(&found.dgemm_gflops)
         && rates(&found.hpl_gflops)
-        && found.gbytes_per_s.len() == ranks
-        && links.map(|(_, rate)| rate).all(|rate| rate.is_finite() && *rate > 0.0)
+        && others.eq(partners(found.rank, ranks))
+        && found.links.iter().all(good)
 }
 
 /// What a job prints until it ends, or why it is no survey.

@@ -1,23 +1,32 @@
 //! `--dry-run` and `--sbatch`: what a session would run, without running it.
+//!
+//! Both refuse what the session would refuse.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use objectives::predict::Predictor;
 use objectives::real::Job;
-use space::KernelChoice;
 use space::domain::{DomainSpec, squarest};
+use space::machine::Machine;
+use space::{EngineParams, KernelChoice};
 
+use crate::budget::Budget;
 use crate::cli::TuneArgs;
 use crate::commands::space::limits;
+use crate::commands::tune::budget_s;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::RunFolder;
 use crate::machines::read_machine;
-use crate::sbatch;
+use crate::prepare;
+use crate::room::{Here, Modelled, Room, Wanted};
+use crate::sbatch::{self, Tasks};
 use crate::unequal::Told;
 
-/// Order of a dry run whose user names none: what a session takes depends on its calibration.
+/// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
 const EXAMPLE_N: usize = 10_000;
 
 /// Shows the first run of a session, or writes its batch script.
@@ -25,37 +34,52 @@ const EXAMPLE_N: usize = 10_000;
 /// # Errors
 /// Bad input, or a script that cannot be written.
 pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
+    let budget = Budget::new(Instant::now(), budget_s(args)?, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
-    if let Some(path) = &args.sbatch {
-        return write_script(args, program, path);
-    }
-    let facts = hpl::host::facts();
-    let here = facts.cores_allowed.len();
-    let wanted = args.ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1)) as usize;
+    engine.check_flags(args.threads, &args.blas)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
-    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here)?;
+    let engine = engine.on(machine.as_ref());
+    let facts = hpl::host::facts();
+    let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
+    if args.sbatch.is_some() {
+        here = elsewhere(here, machine.as_ref());
+    }
+    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here.cores)?;
+    let mut wanted = Wanted::of(args.ranks, args.threads);
+    wanted.ranks = wanted.ranks.or(unequal.ranks());
+    let room = Room::new(&engine, here, machine.as_ref(), wanted);
+    room.check(wanted)?;
     let limits = limits(args.space.as_deref(), &engine)?;
-    let spec = DomainSpec {
-        n: args.n.map_or(EXAMPLE_N, |n| n as usize),
-        // Another engine's launcher may reach more nodes than this one.
-        cores: if matches!(engine, Engine::Ours) { here } else { here.max(wanted) },
-        memory_bytes: u64::MAX,
+    let mut spec = DomainSpec {
+        n: 0,
+        cores: room.places,
+        memory_bytes: room.memory_for(args.n.map(|n| n as usize))?,
         kernels: match &args.blas {
-            KernelChoice::Auto => KernelChoice::Builtin,
+            KernelChoice::Auto => EngineParams::default().kernels,
             named => named.clone(),
         },
-        ranks: args.ranks.map(|r| r as usize).or(unequal.ranks()),
-        threads: args.threads.map(|t| t as usize),
+        ranks: wanted.ranks,
+        threads: wanted.threads,
         unequal,
     };
+    let Order { n, why, note } = order(args, &engine, &room, machine.as_ref(), &spec, &budget)?;
+    spec.n = n;
     let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
+    if let Some(path) = &args.sbatch {
+        let threads = wanted.threads.unwrap_or(1);
+        let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
+        let tasks = Tasks { ranks, threads, accelerators: !engine.calibrates() };
+        return write_script(args, program, path, tasks, &room);
+    }
     let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));
     let folder = std::path::absolute(root)?.join("trials").join("0");
     let runs = engine.runs(program);
     let mut out = std::io::stdout().lock();
-    writeln!(out, "# {} candidates at N = {}; the first trial:", domain.points().len(), spec.n)?;
-    if args.n.is_none() {
-        writeln!(out, "# (N = {EXAMPLE_N} is an example: a session chooses it after its calibration)")?;
+    writeln!(out, "# {} candidates at N = {n} ({why}); the first trial:", domain.points().len())?;
+    let (p, q, threads) = (usual.hpl.p, usual.hpl.q, usual.engine.threads);
+    writeln!(out, "# {} ranks ({p}×{q}) of {threads} thread{}", p * q, if threads == 1 { "" } else { "s" })?;
+    for note in room.notes.iter().chain(&note) {
+        writeln!(out, "# {note}")?;
     }
     writeln!(out, "{}", runs.command(&Job::whole(&usual), &folder).join(" "))?;
     for (name, text) in runs.inputs(&usual).map_err(bad_input)? {
@@ -66,20 +90,57 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-fn write_script(args: &TuneArgs, program: &Path, path: &Path) -> anyhow::Result<u8> {
-    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
-    let facts = hpl::host::facts();
-    let cores = facts.cores_allowed.len() as u64;
-    let threads = args.threads.unwrap_or(1);
-    let ranks = args.ranks.unwrap_or((cores / threads).max(1));
+/// A node of the job, of which nothing is known but what the description says: the largest, as our engine takes one.
+fn elsewhere(here: Here, machine: Option<&Machine>) -> Here {
+    let cores = machine.into_iter().flat_map(|machine| &machine.nodes).map(|node| node.cores);
+    Here { cores: cores.fold(here.cores, usize::max), memory_bytes: u64::MAX }
+}
+
+/// N of a session.
+struct Order {
+    n: usize,
+    /// Why it is that.
+    why: String,
+    /// What the cost goes by, where that is no calibration.
+    note: Option<String>,
+}
+
+/// N of the session. Without a description only a calibration could tell what fits the budget.
+fn order(
+    args: &TuneArgs,
+    engine: &Engine,
+    room: &Room,
+    machine: Option<&Machine>,
+    spec: &DomainSpec,
+    budget: &Budget,
+) -> anyhow::Result<Order> {
+    let n = args.n.map(|n| n as usize);
+    if machine.is_none() && engine.calibrates() {
+        let example = || (EXAMPLE_N, "an example: a session chooses it after its calibration".to_owned());
+        let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
+        return Ok(Order { n, why, note: None });
+    }
+    let Modelled { machine, note } = room.model(engine, machine, spec, n, budget).map_err(bad_input)?;
+    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(spec.unequal.slowness());
+    let target = prepare::target(engine, spec, &predictor, budget, n)?;
+    let why = prepare::limit(n.is_some(), target.limited_by_budget, target.n_memory);
+    Ok(Order { n: target.n, why, note })
+}
+
+fn write_script(args: &TuneArgs, program: &Path, path: &Path, tasks: Tasks, room: &Room) -> anyhow::Result<u8> {
     let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));
-    let script = sbatch::script(&words, ranks, threads, budget_s, &std::path::absolute(out)?);
+    let script = sbatch::script(&words, tasks, budget_s(args)?, &std::path::absolute(out)?);
     std::fs::write(path, script).map_err(RecordError::write(path))?;
-    let (p, q) = squarest(ranks as usize);
+    let Tasks { ranks, threads, .. } = tasks;
+    let (p, q) = squarest(ranks);
+    let mut out = std::io::stdout().lock();
+    for note in &room.notes {
+        writeln!(out, "# {note}")?;
+    }
     writeln!(
-        std::io::stdout(),
+        out,
         "{} asks for {ranks} tasks ({p}×{q}) with {threads} cores each; submit it with: sbatch {}",
         path.display(),
         path.display()

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use space::KernelChoice;
 use space::dims::Dim;
 use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
@@ -13,6 +14,8 @@ use crate::engine::Engine;
 use crate::exit::{self, bad_input};
 use crate::machines::read_machine;
 use crate::prepare;
+use crate::progress::say;
+use crate::room::{Here, Room, Wanted};
 use crate::unequal::Told;
 
 /// Version of the JSON that `--json` prints.
@@ -57,23 +60,26 @@ impl<'a> Entry<'a> {
 /// A file that cannot be used, or limits that leave nothing.
 pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let engine = Engine::chosen(args.engine.as_deref(), None, None)?;
+    engine.check_flags(args.threads, &KernelChoice::Auto)?;
     let limits = limits(args.space.as_deref(), &engine)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let engine = engine.on(machine.as_ref());
     let facts = hpl::host::facts();
     let cores = facts.cores_allowed.len();
     let told =
         Told { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
     let unequal = told.unequal(&engine, machine.as_ref(), cores)?;
-    let here = facts.domain_spec(0);
-    let mut spec = DomainSpec {
-        cores: engine.cores(cores, machine.as_ref()),
-        memory_bytes: machine.as_ref().map_or(here.memory_bytes, prepare::usable_bytes),
-        ranks: args.ranks.map(|ranks| ranks as usize).or(unequal.ranks()),
-        threads: args.threads.map(|threads| threads as usize),
-        unequal,
-        ..here
-    };
-    spec.n = args.n.map_or_else(|| prepare::largest_safe_n(&spec), |n| n as usize);
+    let mut wanted = Wanted::of(args.ranks, args.threads);
+    wanted.ranks = wanted.ranks.or(unequal.ranks());
+    let here = Here { cores, memory_bytes: facts.memory_available_bytes };
+    let room = Room::new(&engine, here, machine.as_ref(), wanted);
+    room.check(wanted)?;
+    let n = args.n.map(|n| n as usize);
+    let Wanted { ranks, threads } = wanted;
+    let memory_bytes = room.memory_for(n)?;
+    let mut spec = DomainSpec { cores: room.places, memory_bytes, ranks, threads, unequal, ..facts.domain_spec(0) };
+    spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
+    room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();
     let (domain, _) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let report = Report {

@@ -1,12 +1,14 @@
 //! `hpl-tune survey`: what each rank reaches while all work, with the links between them.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use hpl::survey::{RankSurvey, Survey};
+use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
-use space::machine::{Host, Link, Machine, Node};
+use space::machine::{Host, Layer, Machine, Node};
 use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
 
@@ -17,8 +19,8 @@ use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
 use crate::machines;
 
-/// Version of the JSON.
-const SCHEMA: u32 = 1;
+/// Version of the JSON; version 2 has links to some ranks, with latencies, in place of a bandwidth to each.
+const SCHEMA: u32 = 2;
 
 /// Surveys ranks that are threads of this process or processes of an MPI job, prints what they reach, names those that
 /// are too slow, and writes the machine description.
@@ -46,7 +48,8 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
         Some(program) => launched(program, args, &candidate)?,
         None => {
             let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
-            let ranks = runner.survey_on(&Ranks::threads(), &candidate, args.repeats as usize).map_err(bad_input)?;
+            let ranks =
+                runner.survey_on(&Ranks::threads(), &candidate, args.repeats as usize, false).map_err(bad_input)?;
             Survey { kernels: runner.kernels().0, ranks }
         }
     };
@@ -81,8 +84,7 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
     writeln!(out, "rank  host              DGEMM GFLOP/s (spread)   HPL GFLOP/s (spread)   slowest link GB/s")?;
     for rank in found {
         let (dgemm, hpl) = (summary(&rank.dgemm_gflops), summary(&rank.hpl_gflops));
-        let links = rank.gbytes_per_s.iter().enumerate().filter(|(other, _)| *other != rank.rank);
-        let slowest = links.map(|(_, speed)| *speed).fold(f64::INFINITY, f64::min);
+        let slowest = rank.links.iter().map(|link| link.gbytes_per_s).fold(f64::INFINITY, f64::min);
         let slowest = if slowest.is_finite() { format!("{slowest:.2}") } else { "–".to_owned() };
         writeln!(
             out,
@@ -127,7 +129,8 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
                 "memory_bytes": rank.memory_bytes,
                 "dgemm_gflops": rank.dgemm_gflops,
                 "hpl_gflops": rank.hpl_gflops,
-                "gbytes_per_s": rank.gbytes_per_s,
+                "socket": rank.socket,
+                "links": rank.links,
             })
         })
         .collect();
@@ -139,12 +142,13 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
     })
 }
 
-/// A node per rank; those of one host share its memory evenly. What else is known of one node is taken along.
+/// A node per rank; those of one host share its memory evenly. Layers say what the links are, but for those that differ. What else is known of one node is taken along.
 fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrated: Machine) -> Machine {
     let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
+    let mut mates: HashMap<&str, u64> = HashMap::new();
+    found.iter().for_each(|rank| *mates.entry(rank.host.as_str()).or_default() += 1);
     let node = |rank: &RankSurvey| {
-        let mates = found.iter().filter(|other| other.host == rank.host).count() as u64;
-        let memory_bytes = rank.memory_bytes / mates;
+        let memory_bytes = rank.memory_bytes / mates[rank.host.as_str()];
         Node {
             name: name(rank),
             count: 1,
@@ -155,11 +159,11 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrate
             ..Node::default()
         }
     };
-    let pairs = || found.iter().flat_map(|a| found[..a.rank].iter().map(move |b| (b, a)));
-    let link = |(a, b): (&RankSurvey, &RankSurvey)| {
-        let gbytes_per_s = a.gbytes_per_s[b.rank].min(b.gbytes_per_s[a.rank]);
-        Link { nodes: [name(a), name(b)], gbytes_per_s }
-    };
+    let Links { mut layers, links } = Links::new(found, candidate.engine.threads, name);
+    // A layer of one rank is its memory, which no message shows.
+    let memory = |layer: &&Layer| layers.is_empty() || layer.ranks <= 1;
+    let kept: Vec<Layer> = calibrated.layers.iter().filter(memory).cloned().collect();
+    layers.splice(0..0, kept);
     let facts = hpl::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let hpl = &candidate.hpl;
@@ -174,7 +178,8 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrate
             kernels: kernels.to_owned(),
         },
         nodes: found.iter().map(node).collect(),
-        links: pairs().map(link).collect(),
+        layers,
+        links,
         ..calibrated
     }
 }

@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::domain::DomainSpec;
 use space::machine::Machine;
-use space::{Candidate, Candidates, KernelChoice};
+use space::{Candidate, Candidates, EngineParams, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
@@ -26,6 +26,7 @@ use crate::machines::read_machine;
 use crate::prepare::{self, Target};
 use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
+use crate::room::{Here, Modelled, Room, Wanted};
 use crate::schedule::FINAL_SHARE;
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::session_model::SessionModel;
@@ -33,7 +34,7 @@ use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
 use crate::unequal::Told;
-use crate::{calibrate, earlier, preflight, prior, strategy};
+use crate::{calibrate, doubts, earlier, preflight, prior, strategy};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -96,19 +97,28 @@ fn search(
 ) -> anyhow::Result<Ended> {
     same_machine(store.session(), progress)?;
     let path = store.folder().machine_toml();
-    if !path.exists() {
+    if engine.calibrates() && !path.exists() {
         preflight::look(&store.session().cores, &budget, progress);
         if !calibrate::in_child(program, store, &budget, progress, interrupt)? {
             return Ok(Ended::Interrupted);
         }
     }
-    let (machine, _) = read_machine(&path)?;
+    let described = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine);
+    let room = room(store.session(), engine, described.as_ref());
+    let kernels = resolved(store.session(), described.as_ref())?;
+    let spec = spec(store.session(), &room, kernels)?;
+    let n = store.session().n;
+    let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, &budget).map_err(bad_input)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
-    let spec = spec(store, engine, &machine, &predictor, &budget)?;
+    let spec = settle(store, engine, &room, spec, &predictor, &budget)?;
     let path = store.folder().limits_toml();
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
+    let doubts = doubts::of(&predictor, domain, &baseline);
+    let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
+    notes.iter().for_each(|note| progress.warn(note));
+    store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
     let model = SessionModel::new(domain, &machine, predictor, earlier);
@@ -124,7 +134,7 @@ fn search(
     let final_n = match (store.session().n_fixed, search_by) {
         (true, Extent::Whole) => spec.n..=spec.n,
         (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
-        (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec),
+        (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
     };
     let mut drive = Drive {
         domain,
@@ -194,14 +204,23 @@ fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
     }
 }
 
-/// A new session in a new folder.
-fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
+/// Seconds of the budget, enough for a session.
+///
+/// # Errors
+/// A budget that is too short, with the shortest.
+pub(crate) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
     let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
     if budget_s < SMALLEST_BUDGET_S {
         return Err(bad_input(format!(
             "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
         )));
     }
+    Ok(budget_s)
+}
+
+/// A new session in a new folder.
+fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let budget_s = budget_s(args)?;
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
@@ -209,17 +228,19 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let found = earlier::read::read(&args.warm_start).map_err(bad_input)?;
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    engine.check_flags(args.threads, &args.blas)?;
+    let engine = engine.on(machine.as_ref().map(|(machine, _)| machine));
     engine.check_programs()?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
-    let wanted = ranks.unwrap_or(1).saturating_mul(args.threads.unwrap_or(1));
-    let available = engine.cores(cores.len(), machine.as_ref().map(|(machine, _)| machine));
-    if wanted > available as u64 {
-        return Err(bad_input(format!(
-            "--ranks and --threads need {wanted} cores, {available} are available; lower them, or describe more nodes \
-             with --machine for another engine"
-        )));
+    let wanted = Wanted::of(ranks, args.threads);
+    let here = Here { cores: cores.len(), memory_bytes: facts.memory_available_bytes };
+    let room = Room::new(&engine, here, machine.as_ref().map(|(machine, _)| machine), wanted);
+    room.check(wanted)?;
+    // Where nothing will be measured, what is unknown now stays so.
+    if !engine.calibrates() {
+        room.memory_for(args.n.map(|n| n as usize))?;
     }
     let (folder, lock) = match &args.out {
         Some(root) => RunFolder::create(root)?,
@@ -240,13 +261,14 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
-        kernels: args.blas.clone(),
+        kernels: matches!(engine, Engine::Ours).then(|| args.blas.clone()),
         ranks: ranks.map(|r| r as usize),
         threads: args.threads.map(|t| t as usize),
         n: args.n.map(|n| n as usize),
         n_fixed: args.n.is_some(),
         n_memory: None,
         n_limited_by_budget: false,
+        notes: Vec::new(),
         unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
@@ -276,7 +298,7 @@ fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
             "the session uses {needed} cores, {found} are available here; resume it where it was started"
         )));
     }
-    if let KernelChoice::Blas(path) = &session.kernels
+    if let Some(KernelChoice::Blas(path)) = &session.kernels
         && !path.exists()
     {
         return Err(bad_input(format!(
@@ -293,58 +315,65 @@ fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What the runs of the session have.
+fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {
+    let here = Here { cores: session.cores.len(), memory_bytes: hpl::host::facts().memory_available_bytes };
+    Room::new(engine, here, machine, Wanted { ranks: session.ranks, threads: session.threads })
+}
+
+/// What the session is searched on, its N as far as it is known.
+fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> anyhow::Result<DomainSpec> {
+    Ok(DomainSpec {
+        n: session.n.unwrap_or(0),
+        cores: room.places,
+        memory_bytes: room.memory_for(session.n)?,
+        kernels,
+        ranks: session.ranks,
+        threads: session.threads,
+        unequal: session.unequal.clone(),
+    })
+}
+
 /// What is searched: on a resume as before, else N as chosen now. Stores the choice.
-fn spec(
+fn settle(
     store: &mut Store,
     engine: &Engine,
-    machine: &Machine,
+    room: &Room,
+    mut spec: DomainSpec,
     predictor: &Predictor,
     budget: &Budget,
 ) -> anyhow::Result<DomainSpec> {
     let session = store.session();
-    let mut spec = DomainSpec {
-        n: session.n.unwrap_or(0),
-        cores: engine.cores(session.cores.len(), Some(machine)),
-        memory_bytes: prepare::usable_bytes(machine),
-        kernels: resolved(session, machine)?,
-        ranks: session.ranks,
-        threads: session.threads,
-        unequal: session.unequal.clone(),
-    };
-    let n_memory = prepare::largest_safe_n(&spec);
     // On a resume the choice stands.
-    let target = match session.n.filter(|_| session.n_memory.is_some()) {
+    let target = match session.n.filter(|_| session.n_memory.is_some() || !store.rows().is_empty()) {
         Some(n) => {
+            let n_memory = room.memory_bytes.map(|_| prepare::largest_safe_n(&spec, engine));
             let limited_by_budget = session.n_limited_by_budget;
             Target { n, n_memory, limited_by_budget, search_by: session.search_by }
         }
-        None => {
-            if let Some(n) = session.n {
-                // Refuses what leaves no candidate.
-                engine.domain(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
-            }
-            let costs = prepare::Costs::new(&spec, engine, predictor).map_err(bad_input)?;
-            let ours = matches!(engine, Engine::Ours);
-            prepare::choose_target(&spec, &costs, ours, budget, session.n).map_err(bad_input)?
-        }
+        None => prepare::target(engine, &spec, predictor, budget, session.n)?,
     };
     spec.n = target.n;
     store.update_session(|session| {
         session.n = Some(target.n);
-        session.n_memory = Some(target.n_memory);
+        session.n_memory = target.n_memory;
         session.n_limited_by_budget = target.limited_by_budget;
         session.search_by = target.search_by;
-        session.memory_bytes = spec.memory_bytes;
-        session.kernels = spec.kernels.clone();
+        session.memory_bytes = room.memory_bytes.unwrap_or(0);
+        if session.engine == Session::OURS {
+            session.kernels = Some(spec.kernels.clone());
+        }
     })?;
     Ok(spec)
 }
 
 /// The kernels of the session: what the user named, or what the calibration chose.
-fn resolved(session: &Session, machine: &Machine) -> anyhow::Result<KernelChoice> {
-    let choice = match &session.kernels {
-        KernelChoice::Auto => KernelChoice::from(machine.host.kernels.clone()),
-        named => named.clone(),
+fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<KernelChoice> {
+    let choice = match (&session.kernels, machine) {
+        // Another engine is not told any: one value stands for that.
+        (None, _) => EngineParams::default().kernels,
+        (Some(KernelChoice::Auto), Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
+        (Some(named), _) => named.clone(),
     };
     match choice {
         KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
@@ -363,17 +392,13 @@ fn plan(
 ) {
     let session = store.session();
     let n = domain.spec().n;
-    let limit = match (session.n_fixed, session.n_limited_by_budget, session.n_memory) {
-        (true, ..) => "as asked".to_owned(),
-        (_, true, Some(n)) => format!("limited by the budget; memory allows N = {n}"),
-        _ => "the largest that memory allows".to_owned(),
-    };
+    let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
     let by = match session.search_by {
         Extent::Whole => "by whole runs",
         Extent::Windows => "by windows of the run; the final run is whole, at the largest N that fits",
     };
-    let kernels =
-        if session.engine == Session::OURS { format!("kernels {}", session.kernels) } else { session.engine.clone() };
+    let kernels = session.kernels.as_ref().map(|kernels| format!("kernels {kernels}"));
+    let kernels = kernels.unwrap_or_else(|| session.engine.clone());
     progress.line(&format!("N = {n} ({limit}), {kernels}, {by}"));
     progress.line(&format!(
         "{} candidates, {} distinct predictions",

@@ -2,7 +2,7 @@
 
 use objectives::scenario::{Placement, Run};
 use space::HplParams;
-use space::domain::squarest;
+use space::domain::{MAX_PLACES, squarest};
 use space::machine::{Machine, Measured};
 
 use crate::cli::predict::PredictArgs;
@@ -29,6 +29,11 @@ impl Question {
         let dat = args.dat.as_deref().map(crate::commands::run::single_run).transpose()?;
         let threads = args.threads.unwrap_or(1);
         let (p, q) = grid(args, machine, dat.as_ref(), threads)?;
+        if p.checked_mul(q).is_none_or(|ranks| ranks > MAX_PLACES) {
+            return Err(bad_input(format!(
+                "P×Q = {p}×{q} is more than {MAX_PLACES} ranks; lower --p, --q or --nodes, or count and cores of [[node]]"
+            )));
+        }
         let nodes = args.nodes.or_else(|| fewest_nodes(machine, p * q, threads));
         let measured = same_shape(machine, nodes, (p, q));
         let nb = args.nb.or(dat.map(|dat| dat.nb)).or(measured.and_then(|run| run.nb)).or_else(|| usual_nb(machine));
@@ -150,9 +155,9 @@ fn ranks(args: &PredictArgs, machine: &Machine, threads: usize) -> Option<usize>
     let ranks = machine.nodes.iter().map(|node| {
         let nodes = node.count.min(left);
         left -= nodes;
-        nodes * node.ranks(threads)
+        nodes.saturating_mul(node.ranks(threads))
     });
     // More nodes than there are: the placement says so.
-    let ranks: usize = ranks.sum();
+    let ranks = ranks.fold(0, usize::saturating_add);
     Some(ranks.max(args.nodes.unwrap_or(1)))
 }

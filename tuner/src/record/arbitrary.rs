@@ -135,8 +135,8 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
         (any_coded(), any_coded(), any_coded(), any_coded(), any_coded(), any_coded()),
         proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
         proptest::sample::select(vec![Fidelity::Timeline, Fidelity::Window, Fidelity::Full]),
-        (any_kernels(), any::<bool>(), any::<bool>(), of(any::<String>())),
-        (any_share(), any_weights(), proptest::collection::vec(any_kernels(), 0..3)),
+        (of(any_kernels()), any::<bool>(), of(any::<bool>()), of(any::<String>())),
+        (of(any_share()), any_weights(), proptest::collection::vec(any_kernels(), 0..3)),
     );
     let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());

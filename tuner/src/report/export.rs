@@ -16,8 +16,8 @@ use crate::folder::{RunFolder, replace_file};
 pub struct Exports {
     /// `HPL.dat`, for any HPL.
     pub hpl_dat: String,
-    /// `engine-params.toml`, for our engine.
-    pub engine_params: String,
+    /// `engine-params.toml`, for our engine; none for another one, which reads none.
+    pub engine_params: Option<String>,
     /// `run.sh`, a POSIX shell script beside the two.
     pub run_sh: String,
     /// `HPL.out`: what the final run printed, where there was one.
@@ -50,7 +50,7 @@ impl Exports {
         dat.comments[1] = format!("hpl-tune: {} GFLOP/s measured", digits(rate_gflops));
         Ok(Self {
             hpl_dat: dat.write()?,
-            engine_params: toml::to_string(&candidate.engine)?,
+            engine_params: Some(toml::to_string(&candidate.engine)?),
             run_sh: run_sh(candidate.hpl.n, rate_gflops, program),
             hpl_out,
             inputs: Vec::new(),
@@ -61,13 +61,15 @@ impl Exports {
     pub fn foreign(self, command: &str, rate_gflops: f64, n: usize, inputs: Vec<(String, String)>) -> Self {
         let run_sh =
             format!("#!/bin/bash\n# The best run: {} GFLOP/s measured at N = {n}.\n{command}\n", digits(rate_gflops));
-        Self { run_sh, inputs, ..self }
+        Self { run_sh, inputs, engine_params: None, ..self }
     }
 
     /// Write the files into the run folder.
     pub fn write(&self, folder: &RunFolder) -> Result<(), RecordError> {
         replace_file(&folder.hpl_dat(), self.hpl_dat.as_bytes())?;
-        replace_file(&folder.engine_params(), self.engine_params.as_bytes())?;
+        if let Some(text) = &self.engine_params {
+            replace_file(&folder.engine_params(), text.as_bytes())?;
+        }
         let script = folder.run_sh();
         replace_file(&script, self.run_sh.as_bytes())?;
         std::fs::set_permissions(&script, Permissions::from_mode(0o755)).map_err(RecordError::write(&script))?;

@@ -172,12 +172,15 @@ fn best(summary: &Summary, exports: Option<&Exports>) -> String {
         .collect();
     let words = format!("<table class=\"words\">\n{}</table>", words.concat());
     let Some(exports) = exports else { return format!("<h2>The best</h2>\n{words}\n") };
+    let params = exports
+        .engine_params
+        .as_ref()
+        .map_or(String::new(), |params| format!("<h3>engine-params.toml</h3><pre>{}</pre>\n", escape(params)));
     format!(
         "<h2>The best</h2>\n<div class=\"pair\"><div>{words}</div>\n<div><h3>HPL.dat</h3><pre>{}</pre></div></div>\n\
-         <h3>engine-params.toml</h3><pre>{}</pre>\n\
+         {params}\
          <h3>How to repeat it</h3><p>Run <code>run.sh</code> in this folder. It says:</p><pre>{}</pre>\n",
         escape(&exports.hpl_dat),
-        escape(&exports.engine_params),
         escape(&exports.run_sh)
     )
 }
@@ -277,17 +280,23 @@ fn trials(rows: &[Row]) -> String {
 fn session(summary: &Summary) -> String {
     let session = &summary.session;
     let cores: Vec<String> = session.cores.iter().map(usize::to_string).collect();
+    let memory = match session.memory_bytes {
+        0 => "unknown".to_owned(),
+        bytes => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+    };
     let facts = [
         ("command", session.command.clone()),
         ("version", session.version.clone()),
         ("seed", session.seed.to_string()),
         ("strategy", session.strategy.clone()),
         ("cores", cores.join(" ")),
-        ("memory for HPL", format!("{:.1} GiB", session.memory_bytes as f64 / f64::from(1 << 30))),
-        ("kernels", session.kernels.to_string()),
+        ("memory for HPL", memory),
     ];
+    let kernels = session.kernels.iter().map(|kernels| ("kernels", kernels.to_string()));
+    let notes = session.notes.iter().map(|note| ("note", note.clone()));
+    let facts = facts.into_iter().chain(kernels).chain(notes);
     let lines: Vec<String> =
-        facts.iter().map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value))).collect();
+        facts.map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(&value))).collect();
     format!("<h2>The session</h2>\n<table class=\"words\">\n{}</table>\n", lines.concat())
 }
 
@@ -322,17 +331,17 @@ mod tests {
         let mut session = session();
         (session.name, session.host, session.command, session.strategy) =
             (bad.into(), bad.into(), bad.into(), bad.into());
-        session.kernels = bad.to_owned().into();
+        (session.kernels, session.notes) = (Some(bad.to_owned().into()), vec![bad.into()]);
         let mut failed = row(1);
         (failed.passed, failed.failure_detail) = (false, Some(bad.into()));
         let mut rows = vec![row(0), failed];
         for row in &mut rows {
-            (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), bad.to_owned().into());
+            (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), Some(bad.to_owned().into()));
         }
         let summary = Summary::new(&session, &rows);
         let exports = Exports {
             hpl_dat: bad.into(),
-            engine_params: bad.into(),
+            engine_params: Some(bad.into()),
             run_sh: bad.into(),
             hpl_out: None,
             inputs: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use objectives::real::Extent;
 use serde::Serialize;
+use serde_json::Value;
 use space::Candidate;
 use space::result::PhaseTime;
 
@@ -16,8 +17,9 @@ use crate::session::Session;
 
 /// Version of the JSON report's schema.
 ///
-/// Version 2 added `estimate` and the `fidelity` of a score.
-pub const REPORT_SCHEMA: u32 = 2;
+/// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
+/// that only ours has.
+pub const REPORT_SCHEMA: u32 = 3;
 
 /// Candidates in the list of the best.
 const TOP: usize = 5;
@@ -156,7 +158,12 @@ impl Summary {
 
     /// The report for programs: this value as JSON, one line feed at its end.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
+        if self.session.engine == Session::OURS {
+            return serde_json::to_string_pretty(self).map(|text| text + "\n");
+        }
+        let mut report = serde_json::to_value(self)?;
+        without_ours(&mut report);
+        serde_json::to_string_pretty(&report).map(|text| text + "\n")
     }
 }
 
@@ -165,6 +172,20 @@ impl Summary {
     pub fn shown_trial(&self) -> Option<u64> {
         let last = self.final_run.as_ref().filter(|row| row.passed).map(|row| row.trial);
         last.or_else(|| self.best.as_ref()?.trials.last().copied())
+    }
+}
+
+/// Takes the parameters that only our engine has out of every candidate of a report.
+fn without_ours(report: &mut Value) {
+    match report {
+        Value::Array(values) => values.iter_mut().for_each(without_ours),
+        Value::Object(fields) => {
+            if let Some(Value::Object(engine)) = fields.get_mut("engine") {
+                ["huge_pages", "kernels", "split"].iter().for_each(|name| drop(engine.remove(*name)));
+            }
+            fields.values_mut().for_each(without_ours);
+        }
+        _ => {}
     }
 }
 
@@ -319,13 +340,14 @@ pub(crate) mod tests {
             strategy: "bayes".into(),
             cores: vec![0, 1],
             memory_bytes: 8 << 30,
-            kernels: KernelChoice::Builtin,
+            kernels: Some(KernelChoice::Builtin),
             ranks: None,
             threads: None,
             n: Some(1000),
             n_fixed: false,
             n_memory: Some(20_000),
             n_limited_by_budget: true,
+            notes: Vec::new(),
             unequal: space::Unequal::default(),
         }
     }
@@ -430,6 +452,12 @@ pub(crate) mod tests {
         assert!(json["best"].is_null());
         let full = Summary::new(&session(), &[run(0, 64, 2.0, None), failed(1, Outcome::TimedOut)]).json().unwrap();
         let full: serde_json::Value = serde_json::from_str(&full).unwrap();
+        assert_eq!(full["best"]["candidate"]["engine"]["kernels"], "builtin");
+        let foreign = Session { engine: "netlib".into(), kernels: None, ..session() };
+        let other: serde_json::Value =
+            serde_json::from_str(&Summary::new(&foreign, &[run(0, 64, 2.0, None)]).json().unwrap()).unwrap();
+        assert!(other["best"]["candidate"]["engine"]["kernels"].is_null(), "{other}");
+        assert_eq!(other["best"]["candidate"]["engine"]["threads"], 1);
         assert_eq!((&full["best"]["rate_gflops"], &full["failures"]["timed-out"]), (&2.0.into(), &1.into()));
     }
 }

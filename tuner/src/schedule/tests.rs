@@ -14,8 +14,13 @@ use crate::strategy::bayes::Bayes;
 const N: usize = 4000;
 const TOTAL_S: f64 = 60.0;
 
-/// Two cores of 20 GFLOP/s.
+/// What predicts for [`machine`].
 pub(crate) fn predictor() -> Predictor {
+    Predictor::new(&machine()).unwrap()
+}
+
+/// Two cores of 20 GFLOP/s.
+pub(crate) fn machine() -> Machine {
     let rate = |kernel: RateKernel, sizes: usize| {
         let mut coefficients = vec![0.0; kernel.coefficient_count()];
         coefficients[0] = 1e-10;
@@ -42,8 +47,7 @@ pub(crate) fn predictor() -> Predictor {
         ..Node::default()
     };
     let host = Host { name, cpu, origin, kernels };
-    let machine = Machine { host, nodes: vec![node], rates: rates.collect(), ..Machine::default() };
-    Predictor::new(&machine).unwrap()
+    Machine { host, nodes: vec![node], rates: rates.collect(), ..Machine::default() }
 }
 
 pub(crate) fn spec() -> DomainSpec {

@@ -141,7 +141,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
     }
     let runner = Runner::new(engine.kernels())?;
     if let Some(repeats) = args.survey {
-        return survey(&candidates, repeats.get(), ranks, &runner);
+        return survey(&candidates, repeats.get(), ranks, &runner, args.force);
     }
     let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
     let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
@@ -153,9 +153,15 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
 }
 
 /// What the ranks of the first run reach, on stdout.
-fn survey(candidates: &[Candidate], repeats: usize, ranks: &Ranks, runner: &Runner) -> Result<(), Failure> {
+fn survey(
+    candidates: &[Candidate],
+    repeats: usize,
+    ranks: &Ranks,
+    runner: &Runner,
+    force: bool,
+) -> Result<(), Failure> {
     let Some(first) = candidates.first() else { return Ok(()) };
-    let found = Survey { kernels: runner.kernels().0, ranks: runner.survey_on(ranks, first, repeats)? };
+    let found = Survey { kernels: runner.kernels().0, ranks: runner.survey_on(ranks, first, repeats, force)? };
     Out::stdout().write(&json(&found))
 }
 

@@ -1,0 +1,453 @@
+//! What the runs of an engine have: places for ranks, memory for the matrix, and what their cost goes by.
+//!
+//! Another engine's launcher reaches every node that is described. Its ranks have equal shares, so that the node with the
+//! least memory per rank bounds all of them. Where the accelerators hold the matrix, a rank takes one of them, and neither
+//! the host's memory nor its calibration says anything of it.
+
+use objectives::foreign::{MatrixMemory, Profile};
+use objectives::predict::Predictor;
+use space::domain::{DomainError, DomainSpec};
+use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
+use space::rules::MAX_THREADS;
+
+use crate::budget::Budget;
+use crate::cost;
+use crate::engine::Engine;
+use crate::exit::bad_input;
+use crate::prepare::{largest_order, usable_bytes};
+
+/// Part of an accelerator's memory that its driver and the libraries take, where the description does not say.
+const DEVICE_RESERVE: u64 = 20;
+
+/// Shortest time of a kernel per unit of work, in seconds: what a rate must have where nothing is to be charged.
+const NOTHING_S: f64 = 1e-18;
+
+/// This host, as far as it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Here {
+    /// Cores that runs may use.
+    pub cores: usize,
+    /// Memory that can be filled, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What the user fixed of the ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Their number.
+    pub ranks: Option<usize>,
+    /// Threads of each.
+    pub threads: Option<usize>,
+}
+
+impl Wanted {
+    /// What `--ranks` and `--threads` say.
+    pub fn of(ranks: Option<u64>, threads: Option<u64>) -> Self {
+        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        Self { ranks: ranks.map(size), threads: threads.map(size) }
+    }
+
+    /// Cores or accelerators that they need at least.
+    fn places(self) -> usize {
+        self.ranks.unwrap_or(1).saturating_mul(self.threads.unwrap_or(1))
+    }
+}
+
+/// Where the runs of an engine take place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// Cores that ranks and threads may take; accelerators, one for each rank, where they hold the matrix.
+    pub places: usize,
+    /// Memory for the matrix with its workspace over all ranks, in bytes; `None` where nothing says.
+    pub memory_bytes: Option<u64>,
+    /// GFLOP/s of the slowest place by `rate_gflops`, else `peak_gflops`, of its node; `None` where nothing says.
+    pub place_gflops: Option<f64>,
+    /// What is unknown or assumed, a sentence each.
+    pub notes: Vec<String>,
+    /// What every run uses of the places, all of them where the user fixed nothing.
+    used: usize,
+    /// Name of a place in messages.
+    of: &'static str,
+}
+
+/// Nodes of one group that take part.
+struct Part<'a> {
+    node: &'a Node,
+    nodes: usize,
+    /// Ranks on each.
+    ranks: usize,
+    /// Ranks that each could have.
+    full: usize,
+}
+
+impl Room {
+    /// What the runs of `engine` have on `machine`, or without a description on this host.
+    pub fn new(engine: &Engine, here: Here, machine: Option<&Machine>, wanted: Wanted) -> Self {
+        let host = Self {
+            places: here.cores,
+            memory_bytes: Some(here.memory_bytes),
+            place_gflops: None,
+            notes: Vec::new(),
+            used: wanted.ranks.map_or(here.cores, |_| wanted.places()),
+            of: "cores",
+        };
+        match (engine, machine.filter(|machine| !machine.nodes.is_empty())) {
+            (Engine::Ours, None) => host,
+            (Engine::Ours, Some(machine)) => match usable_bytes(machine) {
+                0 => host,
+                bytes => Self { memory_bytes: Some(bytes), ..host },
+            },
+            (Engine::Foreign(foreign), None) => match foreign.profile().memory {
+                MatrixMemory::Host => host,
+                MatrixMemory::Device => Self::unknown(wanted, "no [[node]] is described"),
+            },
+            (Engine::Foreign(foreign), Some(machine)) => Self::described(foreign.profile(), machine, wanted),
+        }
+    }
+
+    /// Accelerators of which nothing is known.
+    fn unknown(wanted: Wanted, why: &str) -> Self {
+        let places = wanted.ranks.unwrap_or(1);
+        let ranks = if wanted.ranks.is_none() { " and one rank is assumed" } else { "" };
+        let note = format!(
+            "accelerators hold the matrix, {why}: N is not checked against their memory{ranks}; give accelerators and \
+             memory_bytes with --machine"
+        );
+        Self { places, memory_bytes: None, place_gflops: None, notes: vec![note], used: places, of: "accelerators" }
+    }
+
+    fn described(profile: &Profile, machine: &Machine, wanted: Wanted) -> Self {
+        let device = profile.memory == MatrixMemory::Device;
+        if device && machine.nodes.iter().all(|node| node.accelerators.is_none()) {
+            return Self::unknown(wanted, "no [[node]] says accelerators");
+        }
+        let threads = threads_each(profile, machine, wanted);
+        let full = |node: &Node| if device { node.accelerators.unwrap_or(0) } else { node.cores / threads };
+        let most = profile.nodes.unwrap_or(usize::MAX);
+        let of_all = |part: &Part<'_>| part.nodes.saturating_mul(part.full);
+        let places = parts(&machine.nodes, full, usize::MAX, most).iter().map(of_all).fold(0, usize::saturating_add);
+        let used = parts(&machine.nodes, full, wanted.ranks.unwrap_or(usize::MAX), most);
+        let (ranks, threads) = (wanted.ranks.unwrap_or(places), if device { 1 } else { threads });
+        let mut notes = Vec::new();
+        let memory_bytes = memory_of(&used, device, &mut notes).map(|each| each.saturating_mul(ranks as u64));
+        let rates = used.iter().map(|part| rate_of(part.node).map(|rate| rate / (part.full * threads) as f64));
+        let rates: Option<Vec<f64>> = rates.collect();
+        Self {
+            places: places.saturating_mul(threads),
+            memory_bytes,
+            place_gflops: rates.and_then(|rates| rates.into_iter().reduce(f64::min)),
+            notes,
+            used: ranks.saturating_mul(threads),
+            of: if device { "accelerators" } else { "cores" },
+        }
+    }
+
+    /// Refuses ranks and threads that are more than there is place for.
+    ///
+    /// # Errors
+    /// What they need, what there is, and the way out.
+    pub fn check(&self, wanted: Wanted) -> anyhow::Result<()> {
+        let (needed, found, of) = (wanted.places(), self.places, self.of);
+        if needed <= found {
+            return Ok(());
+        }
+        Err(bad_input(format!(
+            "--ranks and --threads need {needed} {of}, {found} are available; lower them, or describe more nodes with \
+             --machine for another engine"
+        )))
+    }
+
+    /// Memory of the runs in bytes as a domain takes it: without bound where it is unknown.
+    ///
+    /// # Errors
+    /// Unknown memory without an N of the user.
+    pub fn memory_for(&self, n: Option<usize>) -> anyhow::Result<u64> {
+        match (self.memory_bytes, n) {
+            (Some(bytes), _) => Ok(bytes),
+            (None, Some(_)) => Ok(u64::MAX),
+            (None, None) => Err(bad_input(
+                "no N: nothing says how much memory the ranks have; give --n, or [[node]] with memory_bytes (and \
+                 accelerators, where they hold the matrix) by --machine",
+            )),
+        }
+    }
+
+    /// The description that predictions of runs start from: `machine` itself where its rates are those of the ranks, else
+    /// one that knows no more than how fast a place is. Where not even that is known, the usual run at the target N takes
+    /// half of what one run may take; the first one tells better. `spec.n` is not read.
+    ///
+    /// # Errors
+    /// [`DomainError`] when no candidate is left.
+    pub fn model(
+        &self,
+        engine: &Engine,
+        machine: Option<&Machine>,
+        spec: &DomainSpec,
+        n: Option<usize>,
+        budget: &Budget,
+    ) -> Result<Modelled, DomainError> {
+        let ours = matches!(engine, Engine::Ours);
+        let fits = |machine: &&Machine| ours || (engine.calibrates() && !machine.rates.is_empty());
+        if let Some(machine) = machine.filter(fits) {
+            let mut machine = machine.clone();
+            // Ranks beyond a few nodes: a step of each would be walked.
+            if !ours && self.used > MAX_THREADS {
+                machine.phases.clear();
+            }
+            return Ok(Modelled { machine, note: None });
+        }
+        let places = self.places.max(1);
+        let (machine, note) = if let Some(place_gflops) = self.place_gflops {
+            let layers = machine.map_or(Vec::new(), |machine| machine.layers.clone());
+            let note = "rate_gflops or peak_gflops of the nodes says what runs cost, until the first has run";
+            (equal_places(places, place_gflops, layers), note)
+        } else {
+            let n = n.unwrap_or_else(|| largest_order(spec.memory_bytes, self.used, engine.largest_nb()));
+            let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
+            let at_one = Predictor::new(&equal_places(places, 1.0, Vec::new())).map_or(1.0, |one| one.time_s(&usual));
+            let place_gflops = at_one / cost::solve_s(0.5 * budget.run_s());
+            let note = "nothing says how fast the nodes are: the first run tells what runs cost";
+            (equal_places(places, place_gflops, Vec::new()), note)
+        };
+        Ok(Modelled { machine, note: Some(note.to_owned()) })
+    }
+}
+
+/// A description to predict from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modelled {
+    /// What a predictor takes.
+    pub machine: Machine,
+    /// What it is made of, where it is no calibration.
+    pub note: Option<String>,
+}
+
+/// Threads that the ranks of any candidate have at most: as asked, else all cores that fixed ranks leave to each on its node.
+fn threads_each(profile: &Profile, machine: &Machine, wanted: Wanted) -> usize {
+    let fixed = || {
+        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
+        let least = machine.nodes.iter().map(|node| node.cores).min()?;
+        let each = cores.fold(0, usize::saturating_add) / wanted.ranks?.max(1);
+        profile.threads.then(|| each.min(least))
+    };
+    wanted.threads.or_else(fixed).unwrap_or(1).max(1)
+}
+
+/// The nodes that `ranks` ranks fill one after the other, at most `most` of them.
+fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usize) -> Vec<Part<'_>> {
+    let (mut ranks_left, mut nodes_left) = (ranks, most);
+    let mut parts = Vec::new();
+    for node in nodes {
+        let full = full(node);
+        let nodes = if full == 0 { 0 } else { node.count.min(nodes_left).min(ranks_left.div_ceil(full)) };
+        if nodes > 0 {
+            parts.push(Part { node, nodes, ranks: full.min(ranks_left), full });
+            ranks_left = ranks_left.saturating_sub(nodes.saturating_mul(full));
+            nodes_left -= nodes;
+        }
+    }
+    parts
+}
+
+/// Memory that every rank has, in bytes: that of the ranks with the least; `None` where no node says.
+fn memory_of(used: &[Part<'_>], device: bool, notes: &mut Vec<String>) -> Option<u64> {
+    let each = |part: &Part<'_>| {
+        let Node { memory_bytes, reserved_bytes, .. } = *part.node;
+        let kept = if device && reserved_bytes == 0 { memory_bytes / DEVICE_RESERVE } else { reserved_bytes };
+        // An accelerator's memory is its own, a host's is shared by the ranks that are there.
+        let sharers = if device { part.full } else { part.ranks };
+        memory_bytes.saturating_sub(kept) / sharers.max(1) as u64
+    };
+    let known: Vec<(u64, &Part<'_>)> =
+        used.iter().filter(|part| part.node.memory_bytes > 0).map(|part| (each(part), part)).collect();
+    if known.is_empty() {
+        notes.push("memory_bytes of the nodes is unknown: N is not checked against it".to_owned());
+    }
+    let (least, least_of) = known.iter().min_by_key(|(bytes, _)| *bytes)?;
+    let most = known.iter().map(|(bytes, _)| *bytes).max()?;
+    if let Some(part) = used.iter().find(|part| part.node.memory_bytes == 0) {
+        notes.push(format!("memory_bytes of [[node]] {} is unknown: taken for that of the others", part.node.name));
+    }
+    if most > *least {
+        notes.push(format!(
+            "ranks have equal shares: those on [[node]] {} bound all by {:.1} GiB of each",
+            least_of.node.name,
+            *least as f64 / f64::from(1 << 30)
+        ));
+    }
+    Some(*least)
+}
+
+/// What a node reaches, or else could reach, in GFLOP/s.
+fn rate_of(node: &Node) -> Option<f64> {
+    [node.rate_gflops, node.peak_gflops].into_iter().find(|rate| *rate > 0.0)
+}
+
+/// A machine of equal places that do every operation at the same rate, and exchange messages as `layers` say.
+fn equal_places(places: usize, place_gflops: f64, layers: Vec<Layer>) -> Machine {
+    let flop_s = (1e-9 / place_gflops).clamp(NOTHING_S, 1.0);
+    let rate = |kernel: RateKernel| {
+        // A multiply-add is two flops.
+        let first = match kernel {
+            RateKernel::Dgemm => 2.0 * flop_s,
+            RateKernel::Dtrsm | RateKernel::Panel => flop_s,
+            RateKernel::Swap => NOTHING_S,
+        };
+        let rest = std::iter::repeat_n(0.0, kernel.coefficient_count() - 1);
+        Rate {
+            kernel,
+            threads: 1,
+            coefficients: std::iter::once(first).chain(rest).collect(),
+            valid: vec![[0.0, 1e9]; kernel.size_count()],
+            spread: 0.0,
+            fit_error: 0.0,
+            date: String::new(),
+            origin: "assumed".to_owned(),
+        }
+    };
+    Machine {
+        host: Host { name: "assumed".to_owned(), origin: "places that are alike".to_owned(), ..Host::default() },
+        nodes: vec![Node { name: "places".to_owned(), count: 1, cores: places, ..Node::default() }],
+        rates: [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap].map(rate).to_vec(),
+        layers: layers.into_iter().filter(|layer| layer.alpha_s.is_some()).collect(),
+        ..Machine::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const HERE: Here = Here { cores: 2, memory_bytes: 24 << 30 };
+
+    fn engine(name: &str) -> Engine {
+        Engine::chosen(Some(name), None, None).unwrap()
+    }
+
+    fn node(count: usize, cores: usize, gigabytes: u64, accelerators: Option<usize>) -> Node {
+        let (name, memory_bytes) = (format!("of {gigabytes} GB"), gigabytes * 1_000_000_000);
+        Node { name, count, cores, memory_bytes, accelerators, ..Node::default() }
+    }
+
+    fn machine(nodes: &[Node]) -> Machine {
+        Machine { nodes: nodes.to_vec(), ..Machine::default() }
+    }
+
+    fn room(name: &str, nodes: &[Node], ranks: Option<usize>) -> Room {
+        Room::new(&engine(name), HERE, Some(&machine(nodes)), Wanted { ranks, threads: None })
+    }
+
+    #[test]
+    fn accelerators_have_the_matrix_and_a_rank_each() {
+        let nodes = [node(1, 112, 640, Some(8))];
+        let one = room("nvidia", &nodes, None);
+        assert_eq!((one.places, one.memory_bytes), (8, Some(608_000_000_000)));
+        let n = largest_order(one.memory_bytes.unwrap(), one.places, engine("nvidia").largest_nb());
+        assert!((255_000..265_000).contains(&n), "{n}");
+        // Half of them have half of the memory, and what the description keeps is kept.
+        assert_eq!(room("nvidia", &nodes, Some(4)).memory_bytes, Some(304_000_000_000));
+        let kept = Node { reserved_bytes: 40_000_000_000, ..nodes[0].clone() };
+        assert_eq!(room("nvidia", &[kept], None).memory_bytes, Some(600_000_000_000));
+        // rocHPL's launcher is one node's, NVIDIA's is not.
+        let many = [Node { count: 9408, ..nodes[0].clone() }];
+        assert_eq!((room("nvidia", &many, None).places, room("rochpl", &many, None).places), (75_264, 8));
+    }
+
+    #[test]
+    fn the_node_with_the_least_memory_per_rank_bounds_all() {
+        let unequal = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], None);
+        assert_eq!((unequal.places, unequal.memory_bytes), (40, Some(200_000_000_000)));
+        assert!(unequal.notes[0].contains("of 50 GB bound all"), "{:?}", unequal.notes);
+        // Ranks fill the nodes in their order: those of the first three alone do not see the fourth.
+        let few = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], Some(30));
+        assert_eq!((few.memory_bytes, few.notes.len()), (Some(300_000_000_000), 0));
+        // Two ranks with all their threads have a host each; told to have few, they share one.
+        let four = [node(4, 10, 100, None)];
+        assert_eq!(room("netlib", &four, Some(2)).memory_bytes, Some(200_000_000_000));
+        let narrow = Wanted { ranks: Some(2), threads: Some(5) };
+        let shared = Room::new(&engine("netlib"), HERE, Some(&machine(&four)), narrow);
+        assert_eq!(shared.memory_bytes, Some(100_000_000_000));
+        let unknown = room("netlib", &[node(1, 4, 100, None), Node { memory_bytes: 0, ..node(1, 4, 1, None) }], None);
+        assert!(unknown.notes[0].contains("unknown"), "{:?}", unknown.notes);
+    }
+
+    #[test]
+    fn a_rank_has_its_threads_on_one_node() {
+        let nodes = machine(&[node(4, 8, 100, None)]);
+        let netlib = engine("netlib").on(Some(&nodes));
+        let room = Room::new(&netlib, HERE, Some(&nodes), Wanted::default());
+        let spec = DomainSpec {
+            n: 10_000,
+            cores: room.places,
+            memory_bytes: room.memory_for(None).unwrap(),
+            kernels: space::KernelChoice::Builtin,
+            ranks: None,
+            threads: None,
+            unequal: space::Unequal::default(),
+        };
+        let (domain, _) = netlib.domain(&spec).unwrap();
+        let most = domain.points().iter().map(|point| domain.candidate(point).engine.threads).max();
+        assert_eq!(most, Some(8));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_said_and_bounds_no_order_of_the_user() {
+        let wanted = Wanted { ranks: Some(8), threads: None };
+        for described in [None, Some(machine(&[node(2, 64, 500, None)]))] {
+            let room = Room::new(&engine("nvidia"), HERE, described.as_ref(), wanted);
+            assert_eq!((room.places, room.memory_for(Some(300_000)).unwrap()), (8, u64::MAX));
+            let message = room.memory_for(None).unwrap_err().to_string();
+            assert!(message.contains("--n") && message.contains("--machine"), "{message}");
+            assert!(room.notes[0].contains("not checked"), "{:?}", room.notes);
+        }
+        let silent = room("netlib", &[Node { memory_bytes: 0, ..node(2, 4, 1, None) }], None);
+        assert!(silent.memory_bytes.is_none() && silent.notes[0].contains("unknown"), "{:?}", silent.notes);
+        // On this host its own memory counts.
+        let here = Room::new(&engine("netlib"), HERE, None, Wanted::default());
+        assert_eq!((here.places, here.memory_bytes), (2, Some(24 << 30)));
+    }
+
+    #[test]
+    fn a_run_costs_what_the_description_or_else_the_budget_says() {
+        let budget = Budget::new(Instant::now(), 3600.0, 0.0);
+        let nvidia = engine("nvidia");
+        let cost = |node: Node, n: usize| {
+            let machine = machine(&[node]);
+            let room = Room::new(&nvidia, HERE, Some(&machine), Wanted::default());
+            let spec = DomainSpec {
+                n,
+                cores: room.places,
+                memory_bytes: room.memory_for(Some(n)).unwrap(),
+                kernels: space::KernelChoice::Builtin,
+                ranks: None,
+                threads: None,
+                unequal: space::Unequal::default(),
+            };
+            let modelled = room.model(&nvidia, Some(&machine), &spec, Some(n), &budget).unwrap();
+            let (_, usual) = nvidia.domain(&spec).unwrap();
+            (Predictor::new(&modelled.machine).unwrap().time_s(&usual), modelled.note.unwrap())
+        };
+        let gpus = node(1, 112, 640, Some(8));
+        let (time_s, note) = cost(Node { peak_gflops: 336_000.0, ..gpus.clone() }, 250_000);
+        let ideal_s = space::flops::rate_gflops(250_000, 336_000.0);
+        assert!((1.0..1.2).contains(&(time_s / ideal_s)) && note.contains("peak_gflops"), "{time_s} {ideal_s} {note}");
+        // Also where a few ranks have all of a small matrix.
+        for n in [250_000, 100] {
+            let (time_s, note) = cost(gpus.clone(), n);
+            assert!((0.4..0.5).contains(&(time_s / budget.run_s())) && note.contains("first run"), "{time_s} {note}");
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_place_for_is_refused_with_the_way_out() {
+        let wanted = Wanted { ranks: Some(9), threads: None };
+        let message = room("nvidia", &[node(1, 112, 640, Some(8))], Some(9)).check(wanted).unwrap_err().to_string();
+        assert!(message.contains("9 accelerators, 8 are available") && message.contains("--machine"), "{message}");
+        let two = [node(2, 3, 100, None)];
+        let hybrid = Wanted { ranks: None, threads: Some(2) };
+        let room = Room::new(&engine("netlib"), HERE, Some(&machine(&two)), hybrid);
+        assert_eq!(room.places, 4, "a rank has its cores on one node");
+    }
+}
