@@ -82,7 +82,7 @@ mod tests {
         for (i, piece) in text.as_bytes().chunks(37).enumerate() {
             file.write_all(piece).unwrap();
             written += piece.len();
-            if i % 3 == 0 {
+            if i.is_multiple_of(3) {
                 let whole = text.as_bytes()[..written].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
                 assert_eq!(followed.look(&engine), engine.progress(&text[..whole]));
                 assert_eq!(followed.read, written as u64);

@@ -272,8 +272,8 @@ impl Running {
     /// last call.
     pub fn progress(&mut self) -> &[Progress] {
         let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
-        let traces = self.followed.iter_mut().map(|followed| followed.look(engine));
-        traces.filter(|trace| !trace.is_empty()).next().unwrap_or_default()
+        let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
+        traces.find(|trace| !trace.is_empty()).unwrap_or_default()
     }
 
     /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment

@@ -220,7 +220,9 @@ fn drift(rows: &[Row]) -> Option<Ratio> {
     for (row, rate) in rows.iter().filter_map(|row| Some((row, row.figure_gflops()?))) {
         match firsts.entry((row.fidelity, row.candidate())) {
             Entry::Occupied(first) => pairs.push((rate, *first.get())),
-            Entry::Vacant(none) => drop(none.insert(rate)),
+            Entry::Vacant(none) => {
+                none.insert(rate);
+            }
         }
     }
     paired_ratio(&pairs)

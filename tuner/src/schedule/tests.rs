@@ -275,7 +275,7 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
     let row = |number: u64| {
         let is_pair = number > ROWS / 2;
         let candidate = domain.candidate(&points[number as usize * 7 % points.len()]);
-        let row = row_of(number, if is_pair && number % 2 == 0 { &baseline } else { &candidate });
+        let row = row_of(number, if is_pair && number.is_multiple_of(2) { &baseline } else { &candidate });
         match number % 5 {
             _ if is_pair => {
                 let paired_with = (number % 2 == 1).then(|| number - 1);

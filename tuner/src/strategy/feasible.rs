@@ -7,7 +7,7 @@ use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
-use super::surrogate::POINTS;
+use super::surrogate::most_points;
 use crate::history::Outcome;
 
 /// A run is never taken for impossible: this much probability stays.
@@ -46,7 +46,7 @@ impl Feasibility {
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
-        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(POINTS);
+        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history.trials.len()));
         let axes = Axes::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }

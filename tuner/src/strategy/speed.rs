@@ -124,7 +124,7 @@ fn a_record_of_5000_runs_leaves_a_suggestion_bounded() {
         let proposal = bayes::Bayes.ask(&ctx).unwrap();
         // About a second on a core that is not shared; conditioned on all points it would be minutes.
         assert!(start.elapsed().as_secs() < 30, "{distinct} points: {:?}", start.elapsed());
-        assert!(surrogate.conditioned_on() <= super::surrogate::POINTS, "{}", surrogate.conditioned_on());
+        assert!(surrogate.conditioned_on() <= super::surrogate::most_points(5000), "{}", surrogate.conditioned_on());
         // A search in its right mind is at the top by now.
         let best = space.points().iter().map(log_rate).fold(f64::NEG_INFINITY, f64::max);
         assert!(best - log_rate(&proposal.point) < 0.05, "{distinct} points: {proposal:?}");
@@ -136,15 +136,16 @@ fn a_record_of_5000_runs_leaves_a_suggestion_bounded() {
 fn suggestions_after_long_records_are_fast() {
     let space = large();
     let prior = PriorTable::new(&space, &Rough);
-    let most: usize = std::env::var("MOST").ok().and_then(|most| most.parse().ok()).unwrap_or(5000);
+    let asked = |name, usual: &str| std::env::var(name).unwrap_or_else(|_| usual.to_owned());
+    let seeds: u64 = asked("SEEDS", "20").parse().unwrap();
     println!(
-        "{} points; processor seconds: median and p95 of Bayes, of Nelder-Mead, median of the leaders",
+        "{} points; processor seconds of {seeds} records: median and p95 of Bayes, of Nelder-Mead, median of the leaders",
         space.points().len()
     );
-    for count in [50, 100, 500, 1000, 2000, 5000].into_iter().filter(|count| *count <= most) {
+    for count in asked("TRIALS", "50 100 500 1000 2000 5000").split(' ').map(|count| count.parse::<usize>().unwrap()) {
         for distinct in [count * 49 / 50, count / 10] {
             let (mut bayes_s, mut simplex_s, mut leaders_s) = (Vec::new(), Vec::new(), Vec::new());
-            for seed in 0..20 {
+            for seed in 0..seeds {
                 let history = long_history(&space, count, distinct, seed);
                 let ctx = after(&space, &prior, &history, seed);
                 let timed = |times: &mut Vec<f64>, ask: &dyn Fn()| {

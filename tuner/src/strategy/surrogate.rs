@@ -9,8 +9,8 @@
 //! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
 //! without them.
 //!
-//! Of more than [`POINTS`] distinct points the process is conditioned on so many alone: half of them those with the best
-//! means, the others spread from the next best to the worst. No other point is taken for a leader, or run again.
+//! After more than [`RUNS`] runs the process is conditioned on [`POINTS`] points: half of them those with the best means, the
+//! others spread from the next best to the worst. No other point is taken for a leader, or run again.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -45,8 +45,15 @@ static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, beside the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
 
-/// Distinct points that the process is conditioned on, at most: the time of a suggestion grows with their cube.
-pub(super) const POINTS: usize = 500;
+/// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
+/// suggestion grows with the cube of the points.
+const RUNS: usize = 500;
+const POINTS: usize = 400;
+
+/// Distinct points that the process is conditioned on after so many runs, at most.
+pub(super) fn most_points(runs: usize) -> usize {
+    if runs > RUNS { POINTS } else { RUNS }
+}
 
 /// Standard deviation of a change of the machine's speed, and of what is left of it once it was estimated.
 const CHANGE: f64 = 0.1;
@@ -198,7 +205,8 @@ impl<'a> Surrogate<'a> {
         // The order of a hash set is not the same twice, and sums depend on it.
         levels.sort_by(f64::total_cmp);
         let Some((centre, _)) = moments(&levels) else { return };
-        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre).thinned(POINTS);
+        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre)
+            .thinned(most_points(runs.len()));
         let axes = Axes::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
         let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
@@ -230,7 +238,7 @@ impl<'a> Surrogate<'a> {
     fn changes(&self, runs: &[Seen<'_>]) -> Option<Vec<Change>> {
         let Fitted { centre, level, posterior, .. } = self.fits.first()?;
         let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
-        if runs.len() <= POINTS {
+        if runs.len() <= RUNS {
             let data = Data::single(levels, |point| self.expected(point) - centre);
             let runs: Vec<(usize, f64)> = data.y.iter().copied().enumerate().collect();
             let axes = Axes::new(self.ctx.space.dims());
@@ -273,7 +281,7 @@ impl<'a> Surrogate<'a> {
 
     /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
     pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
-        if tried.len() > POINTS
+        if self.ctx.history.trials.len() > RUNS
             && let Some(Fitted { posterior, .. }) = self.fits.first()
         {
             let known: HashSet<&Point> = posterior.data.points.iter().collect();
