@@ -6,6 +6,7 @@ mod cli;
 mod engine;
 mod hostile;
 mod kill;
+mod long;
 mod machines;
 mod matrix_mpi;
 mod mpi;

@@ -3,6 +3,8 @@
 //! A machine's speed drifts over a session; the ratio of a pair does not. So the pairs decide: a challenger that loses
 //! most of them gives way to the next, and the best is whoever won, or the baseline.
 
+use std::collections::HashMap;
+
 use space::Candidate;
 
 use crate::record::{Identity, Row};
@@ -11,50 +13,63 @@ use crate::report::stats::median;
 /// Pairs after which a challenger whose median ratio is below 1 has lost.
 const PAIRS_TO_LOSE: usize = 3;
 
+/// Rates of challenger and baseline, pair by pair.
+type Pairs = Vec<(f64, f64)>;
+
 /// Rates of challenger and baseline from the pairs that were run to compare the two. Runs that helped to find the
 /// challenger are not among them: their luck would count for it.
 pub fn pairs(rows: &[Row], challenger: &Candidate, baseline: &Candidate) -> Vec<(f64, f64)> {
-    let pair = |row: &Row| {
-        let before = rows.iter().find(|other| Some(other.trial) == row.paired_with)?;
-        let is_pair = row.candidate() == *challenger && before.candidate() == *baseline;
-        let comparable = is_pair && row.fidelity == before.fidelity;
-        Some((row.figure_gflops()?, before.figure_gflops()?)).filter(|_| comparable)
-    };
-    rows.iter().filter(|row| row.strategy == Identity::CONFIRM).filter_map(pair).collect()
+    let mut all = compared(rows, baseline).into_iter();
+    all.find(|(candidate, _)| candidate == challenger).map(|(_, pairs)| pairs).unwrap_or_default()
 }
 
 /// All that were compared with the baseline so far, in order.
 pub fn challengers(rows: &[Row], baseline: &Candidate) -> Vec<Candidate> {
-    let mut seen = Vec::new();
-    for candidate in rows.iter().filter(|row| row.strategy == Identity::CONFIRM).map(Row::candidate) {
-        if candidate != *baseline && !seen.contains(&candidate) {
-            seen.push(candidate);
-        }
-    }
-    seen
+    challenges(rows, baseline).map(|(challenger, _)| challenger).collect()
 }
 
 /// The challenger of the moment; `None` when there was none, or the last one has lost.
 pub fn current(rows: &[Row], baseline: &Candidate) -> Option<Candidate> {
-    let last = challengers(rows, baseline).pop()?;
-    let ratios = ratios(rows, &last, baseline);
-    let lost = ratios.len() >= PAIRS_TO_LOSE && median(&ratios).is_some_and(|ratio| ratio < 1.0);
+    let (last, pairs) = challenges(rows, baseline).last()?;
+    let lost = pairs.len() >= PAIRS_TO_LOSE && ratio(&pairs).is_some_and(|ratio| ratio < 1.0);
     (!lost).then_some(last)
 }
 
 /// Who is best by the pairs: the challenger with the highest median ratio, the baseline when none is above 1, `None`
 /// before the first pair.
 pub fn winner(rows: &[Row], baseline: &Candidate) -> Option<Candidate> {
-    let rated = challengers(rows, baseline).into_iter().filter_map(|challenger| {
-        let ratio = median(&ratios(rows, &challenger, baseline))?;
-        Some((ratio, challenger))
-    });
+    let rated = challenges(rows, baseline).filter_map(|(challenger, pairs)| Some((ratio(&pairs)?, challenger)));
     let (ratio, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(if ratio > 1.0 { best } else { baseline.clone() })
 }
 
-fn ratios(rows: &[Row], challenger: &Candidate, baseline: &Candidate) -> Vec<f64> {
-    pairs(rows, challenger, baseline).into_iter().map(|(challenger, baseline)| challenger / baseline).collect()
+/// Challengers in the order of their first comparisons, with their pairs.
+fn challenges<'a>(rows: &[Row], baseline: &'a Candidate) -> impl Iterator<Item = (Candidate, Pairs)> + use<'a> {
+    compared(rows, baseline).into_iter().filter(move |(candidate, _)| candidate != baseline)
+}
+
+/// All that ran in comparisons, the baseline too, in the order of their first ones, each with its pairs.
+fn compared(rows: &[Row], baseline: &Candidate) -> Vec<(Candidate, Pairs)> {
+    let by_number: HashMap<u64, &Row> = rows.iter().rev().map(|row| (row.trial, row)).collect();
+    let mut places = HashMap::new();
+    let mut compared: Vec<(Candidate, Pairs)> = Vec::new();
+    for row in rows.iter().filter(|row| row.strategy == Identity::CONFIRM) {
+        let candidate = row.candidate();
+        let place = *places.entry(candidate.clone()).or_insert(compared.len());
+        if place == compared.len() {
+            compared.push((candidate, Vec::new()));
+        }
+        let before = row.paired_with.and_then(|trial| by_number.get(&trial));
+        let before = before.filter(|before| before.fidelity == row.fidelity && before.candidate() == *baseline);
+        let rates = before.and_then(|before| Some((row.figure_gflops()?, before.figure_gflops()?)));
+        compared[place].1.extend(rates);
+    }
+    compared
+}
+
+/// Median of challenger by baseline.
+fn ratio(pairs: &[(f64, f64)]) -> Option<f64> {
+    median(&pairs.iter().map(|(challenger, baseline)| challenger / baseline).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What a run will cost in wall-clock time: the model's word, scaled by what runs really took.
 
+use std::collections::HashMap;
+
 use hpl::windows::Windows;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
@@ -163,15 +165,19 @@ fn same(a: &Candidate, b: &Candidate) -> bool {
 /// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
 /// repeated and over [`BELIEF`].
 fn run_spread(measured: &[Measured]) -> f64 {
-    let mut left: Vec<&Measured> = measured.iter().collect();
+    let mut places = HashMap::new();
+    let mut groups: Vec<Vec<f64>> = Vec::new();
+    for run in measured {
+        let place = *places.entry((run.extent, &run.candidate)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(run.ratio.ln()),
+            None => groups.push(vec![run.ratio.ln()]),
+        }
+    }
     let (mut squares, mut free) = (BELIEF * RUN_SPREAD * RUN_SPREAD, BELIEF);
-    while let Some(&first) = left.first() {
-        let alike = |run: &&Measured| run.extent == first.extent && run.candidate == first.candidate;
-        let (group, others): (Vec<&Measured>, _) = left.iter().partition(|run| alike(run));
-        let logs: Vec<f64> = group.iter().map(|run| run.ratio.ln()).collect();
+    for logs in groups {
         squares += squared_deviations(&logs);
         free += logs.len() as f64 - 1.0;
-        left = others;
     }
     (squares / free).sqrt()
 }

@@ -29,6 +29,9 @@ const FAILURES_TO_GIVE_UP: usize = 8;
 /// How often the progress is drawn while a trial runs.
 const REDRAW: Duration = Duration::from_millis(200);
 
+/// How often a run is judged by its progress. Reading takes the machine from the run.
+const JUDGE: Duration = Duration::from_secs(1);
+
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
 
@@ -236,7 +239,7 @@ impl Drive<'_> {
         let rows = self.store.rows();
         let new = plan.repeat_of.is_none() && ![Identity::BASELINE, Identity::FINAL].contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
-        if !new || ended >= ENDED_IN_A_ROW {
+        if !self.runs.tell_progress() || !new || ended >= ENDED_IN_A_ROW {
             return None;
         }
         let mut runs: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
@@ -263,18 +266,21 @@ impl Drive<'_> {
         rival: Option<&Rival>,
         vitals: &mut Vitals,
     ) -> Option<Result<Observation, Failure>> {
+        let mut judged = Pace::new(JUDGE);
         loop {
             if let Some(outcome) = running.finish_within(REDRAW) {
                 return Some(outcome);
             }
-            vitals.look();
-            if let Some(failure) = rival.and_then(|rival| rival.beats(&running.progress())) {
-                running.cancel();
-                return Some(Err(failure));
-            }
             if self.interrupt.asked() {
                 running.cancel();
                 return None;
+            }
+            vitals.look();
+            if let Some(rival) = rival.filter(|_| judged.is_due(Instant::now()))
+                && let Some(failure) = rival.beats(running.progress())
+            {
+                running.cancel();
+                return Some(Err(failure));
             }
             self.progress.tick(self.budget.left_s());
             self.store.heartbeat(&self.budget);
@@ -294,6 +300,26 @@ impl Drive<'_> {
         let alike = self.store.rows().iter().filter(|other| other.fidelity == row.fidelity && other.n == row.n);
         let best = alike.filter_map(|row| row.figure_gflops()).fold(0.0, f64::max);
         self.progress.best(format!("{best:.2} GFLOP/s"));
+    }
+}
+
+/// Says now and then that something is due.
+struct Pace {
+    every: Duration,
+    last: Instant,
+}
+
+impl Pace {
+    fn new(every: Duration) -> Self {
+        Self { every, last: Instant::now() }
+    }
+
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = now.saturating_duration_since(self.last) >= self.every;
+        if due {
+            self.last = now;
+        }
+        due
     }
 }
 
@@ -347,6 +373,14 @@ fn short(candidate: &Candidate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_judged_once_a_second_however_often_the_signal_is_looked_for() {
+        let mut judged = Pace::new(JUDGE);
+        let begun = judged.last;
+        let due = (1..=100).filter(|i| judged.is_due(begun + *i * REDRAW)).count();
+        assert_eq!(due, 20, "in 20 s");
+    }
 
     #[test]
     fn a_run_that_falls_behind_is_ended_and_a_close_one_is_not() {

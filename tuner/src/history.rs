@@ -1,5 +1,7 @@
 //! The trials of a session as strategies see them.
 
+use std::collections::HashMap;
+
 use space::Candidates;
 use space::dims::Point;
 use space::flops::rate_gflops;
@@ -55,11 +57,12 @@ impl History {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
         let factor = offset(&rows).exp();
         let to_whole = |fidelity| if fidelity == Fidelity::Window { factor } else { 1.0 };
+        let quickest = quickest_windows(&rows);
         let trial = |row: &&Row| {
             let outcome = match (row.figure_gflops(), row.outcome) {
                 (Some(rate), _) => Outcome::Rate(rate * to_whole(row.fidelity)),
                 (None, record::Outcome::Skipped) => return None,
-                (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, &rows) {
+                (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
                     Some(rate) => Outcome::TimedOut { at_most_gflops: rate * to_whole(row.fidelity) },
                     None => Outcome::Failed,
                 },
@@ -78,26 +81,28 @@ pub fn offset(rows: &[&Row]) -> f64 {
     logs.iter().sum::<f64>() / (logs.len() as f64 + (PAIR_SD / OFFSET_SD).powi(2))
 }
 
-/// Logarithm of whole run by windows for each candidate that has both.
+/// Logarithm of whole run by windows for each candidate that has both, in the order of the whole runs.
 fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
-    let figures = |like: &Row, fidelity| {
-        let same = rows.iter().filter(|row| row.fidelity == fidelity && row.n == like.n);
-        let same = same.filter(|row| row.candidate() == like.candidate());
-        median(&same.filter_map(|row| row.figure_gflops()).collect::<Vec<_>>())
-    };
-    let mut seen = Vec::new();
-    let mut logs = Vec::new();
-    for row in rows.iter().filter(|row| row.fidelity == Fidelity::Full) {
-        let candidate = row.candidate();
-        if seen.contains(&candidate) {
-            continue;
-        }
-        if let (Some(whole), Some(windows)) = (figures(row, Fidelity::Full), figures(row, Fidelity::Window)) {
-            logs.push((whole / windows).ln());
-        }
-        seen.push(candidate);
+    let of = |fidelity| rows.iter().filter(move |row| row.fidelity == fidelity);
+    if of(Fidelity::Window).next().is_none() {
+        return Vec::new();
     }
-    logs
+    let mut places = HashMap::new();
+    for row in of(Fidelity::Full) {
+        let next = places.len();
+        places.entry(row.candidate()).or_insert(next);
+    }
+    let figures = |fidelity| {
+        let mut figures = vec![Vec::new(); places.len()];
+        for row in of(fidelity) {
+            if let (Some(figure), Some(&place)) = (row.figure_gflops(), places.get(&row.candidate())) {
+                figures[place].push(figure);
+            }
+        }
+        figures
+    };
+    let both = figures(Fidelity::Full).into_iter().zip(figures(Fidelity::Window));
+    both.filter_map(|(whole, windows)| Some((median(&whole)? / median(&windows)?).ln())).collect()
 }
 
 /// Standard deviation that is left of the [`offset`].
@@ -105,19 +110,23 @@ pub fn offset_sd(rows: &[&Row]) -> f64 {
     OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64 * (OFFSET_SD / PAIR_SD).powi(2)).sqrt()
 }
 
-/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its fidelity.
-fn limit(row: &Row, rows: &[&Row]) -> Option<f64> {
+/// Wall-clock seconds and figure of the windows that passed in the least time.
+fn quickest_windows(rows: &[&Row]) -> Option<(f64, f64)> {
+    let windows = rows.iter().filter(|row| row.fidelity == Fidelity::Window);
+    let figures = windows.filter_map(|row| Some((row.wall_s, row.figure_gflops()?)));
+    figures.min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its fidelity; `quickest`: of
+/// all [windows](quickest_windows).
+fn limit(row: &Row, quickest: Option<(f64, f64)>) -> Option<f64> {
     match (row.fidelity, row.outcome) {
         (_, record::Outcome::Beaten) => row.estimated_rate_gflops,
         // Counts the generation of the matrix as solution time: too low a bound by that share.
         (Fidelity::Full, _) => Some(rate_gflops(row.n, row.wall_s)),
         // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
-        _ => {
-            let passed = rows.iter().filter(|other| other.fidelity == row.fidelity);
-            let figures = passed.filter_map(|other| Some((other.wall_s, other.figure_gflops()?)));
-            let (wall_s, rate) = figures.min_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(rate * wall_s / row.wall_s)
-        }
+        (Fidelity::Window, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s),
+        (Fidelity::Timeline, _) => None,
     }
 }
 
@@ -153,11 +162,11 @@ mod tests {
         let quick = windows(0, 64, 20.0);
         let slow =
             Row { passed: false, outcome: record::Outcome::TimedOut, wall_s: 4.0 * quick.wall_s, ..quick.clone() };
-        assert_eq!(limit(&slow, &[&quick]), Some(5.0));
-        assert_eq!(limit(&slow, &[]), None);
+        assert_eq!(limit(&slow, quickest_windows(&[&quick])), Some(5.0));
+        assert_eq!(limit(&slow, None), None);
         let beaten =
             Row { passed: false, outcome: record::Outcome::Beaten, estimated_rate_gflops: Some(7.0), ..row(0) };
-        assert_eq!(limit(&beaten, &[]), Some(7.0));
+        assert_eq!(limit(&beaten, None), Some(7.0));
     }
 
     #[test]

@@ -8,7 +8,6 @@ use objectives::foreign::{MatrixMemory, Profile};
 use objectives::predict::Predictor;
 use space::domain::{DomainError, DomainSpec};
 use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
-use space::rules::MAX_THREADS;
 
 use crate::budget::Budget;
 use crate::cost;
@@ -189,12 +188,7 @@ impl Room {
         let ours = matches!(engine, Engine::Ours);
         let fits = |machine: &&Machine| ours || (engine.calibrates() && !machine.rates.is_empty());
         if let Some(machine) = machine.filter(fits) {
-            let mut machine = machine.clone();
-            // Ranks beyond a few nodes: a step of each would be walked.
-            if !ours && self.used > MAX_THREADS {
-                machine.phases.clear();
-            }
-            return Ok(Modelled { machine, note: None });
+            return Ok(Modelled { machine: machine.clone(), note: None });
         }
         let places = self.places.max(1);
         let (machine, note) = if let Some(place_gflops) = self.place_gflops {

@@ -3,6 +3,7 @@
 //! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
 //! no tuner was there is taken into the record on resume.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -260,10 +261,8 @@ impl Store {
 
     /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
     fn adopt(&mut self, runs: &RealRuns, progress: &Progress) -> Result<(), RecordError> {
-        for number in self.folder.trials_begun()? {
-            if self.rows.iter().any(|row| row.trial == number) {
-                continue;
-            }
+        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
             let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
             // What has no word of who it is was never started.

@@ -15,23 +15,30 @@ pub struct Progress {
 impl Foreign {
     /// The progress that the text tells of, rising; empty when the profile has no pattern for it.
     pub fn progress(&self, text: &str) -> Vec<Progress> {
-        let Some(pattern) = &self.patterns.progress else { return Vec::new() };
-        let mut trace: Vec<Progress> = Vec::new();
-        for line in text.lines() {
-            let Some(found) = pattern.captures(line) else { continue };
-            let percent = |group| number(&found, group).filter(|percent| (0.0..=100.0).contains(percent));
-            // Columns c of N leave (1 − c)³ of the flops: 19 % of the columns are 47 % of the work.
-            let columns = percent("columns").map(|percent| 1.0 - (1.0 - percent / 100.0).powi(3));
-            let flops = columns.or_else(|| percent("flops").map(|percent| percent / 100.0));
-            let rate = number(&found, "gflops").filter(|rate| rate.is_finite() && *rate > 0.0);
-            let (Some(flops), Some(rate_gflops)) = (flops, rate) else { continue };
-            // A repeated run begins anew.
-            if trace.last().is_some_and(|last| last.flops > flops) {
-                trace.clear();
-            }
-            trace.push(Progress { flops, rate_gflops });
-        }
+        let mut trace = Vec::new();
+        text.lines().for_each(|line| self.take_in(line, &mut trace));
         trace
+    }
+
+    /// Adds what one more line tells to the progress of the lines before it.
+    pub(crate) fn take_in(&self, line: &str, trace: &mut Vec<Progress>) {
+        let Some(found) = self.patterns.progress.as_ref().and_then(|pattern| pattern.captures(line)) else { return };
+        let percent = |group| number(&found, group).filter(|percent| (0.0..=100.0).contains(percent));
+        // Columns c of N leave (1 − c)³ of the flops: 19 % of the columns are 47 % of the work.
+        let columns = percent("columns").map(|percent| 1.0 - (1.0 - percent / 100.0).powi(3));
+        let flops = columns.or_else(|| percent("flops").map(|percent| percent / 100.0));
+        let rate = number(&found, "gflops").filter(|rate| rate.is_finite() && *rate > 0.0);
+        let (Some(flops), Some(rate_gflops)) = (flops, rate) else { return };
+        // A repeated run begins anew.
+        if trace.last().is_some_and(|last| last.flops > flops) {
+            trace.clear();
+        }
+        trace.push(Progress { flops, rate_gflops });
+    }
+
+    /// Whether the profile has a pattern for progress.
+    pub(crate) fn tells_progress(&self) -> bool {
+        self.patterns.progress.is_some()
     }
 }
 

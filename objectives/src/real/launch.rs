@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use space::Candidate;
 use space::dat::HplDat;
 
+use super::followed::{Followed, followed};
 use super::guard;
 use super::job::{Engine, Extent, Job};
 use super::printed::{judge_printed, progress};
@@ -114,7 +115,12 @@ impl RealRuns {
             .spawn()
             .map_err(|error| cannot_start(&self.program, &error))?;
         let stderr = guard.stderr.take().expect("stderr is piped");
-        Ok(Running { guard, stderr, said: Vec::new(), folder, ended: false, runs: self.clone(), job: job.clone() })
+        let followed = match &self.engine {
+            Engine::Ours => Vec::new(),
+            Engine::Foreign(engine) => followed(engine, &folder),
+        };
+        let (runs, job) = (self.clone(), job.clone());
+        Ok(Running { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, job })
     }
 
     /// The outcome of `job` in `folder`, which a dead tuner had started, when it came to its own end.
@@ -136,6 +142,11 @@ impl RealRuns {
             Engine::Ours => Vec::new(),
             Engine::Foreign(engine) => progress(engine, folder),
         }
+    }
+
+    /// Whether its engine tells how far a run has come.
+    pub fn tell_progress(&self) -> bool {
+        matches!(&self.engine, Engine::Foreign(engine) if engine.tells_progress())
     }
 
     fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
@@ -232,6 +243,7 @@ pub struct Running {
     stderr: ChildStderr,
     said: Vec<u8>,
     folder: PathBuf,
+    followed: Vec<Followed>,
     ended: bool,
     runs: RealRuns,
     job: Job,
@@ -256,9 +268,12 @@ impl Running {
         }
     }
 
-    /// How far the run has come, by what it has printed; empty where its engine does not tell.
-    pub fn progress(&self) -> Vec<Progress> {
-        self.runs.progress_in(&self.folder)
+    /// How far the run has come, by what it has printed; empty where its engine does not tell. Reads what came since the
+    /// last call.
+    pub fn progress(&mut self) -> &[Progress] {
+        let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
+        let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
+        traces.find(|trace| !trace.is_empty()).unwrap_or_default()
     }
 
     /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment

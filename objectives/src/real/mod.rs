@@ -19,6 +19,7 @@
 //! another user, or one that cleared its environment, escapes both, and only while no guard lives.
 
 mod capture;
+mod followed;
 pub mod guard;
 mod job;
 mod launch;

@@ -14,7 +14,7 @@ use crate::foreign::{Foreign, Progress, Reading};
 use crate::{Exit, Failure, Measurement};
 
 /// Bytes of an output that are read at most; our own captures are far smaller.
-const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// Part by which the rate that a program prints may differ from that of its N and its time, beside the rounding of the
 /// time: some count 3N² flops less.

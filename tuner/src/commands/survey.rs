@@ -53,7 +53,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
             Survey { kernels: runner.kernels().0, ranks }
         }
     };
-    let machine = machine(&candidate, &found, &kernels, calibrated);
+    let machine = machine(&candidate, &found, &kernels, calibrated, args.program.is_none());
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&document(&found))?)?;
@@ -143,7 +143,13 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
 }
 
 /// A node per rank; those of one host share its memory evenly. Layers say what the links are, but for those that differ. What else is known of one node is taken along.
-fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrated: Machine) -> Machine {
+fn machine(
+    candidate: &Candidate,
+    found: &[RankSurvey],
+    kernels: &str,
+    calibrated: Machine,
+    in_process: bool,
+) -> Machine {
     let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
     let mut mates: HashMap<&str, u64> = HashMap::new();
     found.iter().for_each(|rank| *mates.entry(rank.host.as_str()).or_default() += 1);
@@ -160,6 +166,10 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], kernels: &str, calibrate
         }
     };
     let Links { mut layers, links } = Links::new(found, candidate.engine.threads, name);
+    if in_process {
+        // What messages between threads cost is in the phases of a calibration: see `Layer::THREADS`.
+        layers.iter_mut().for_each(|layer| layer.name = Layer::THREADS.to_owned());
+    }
     // A layer of one rank is its memory, which no message shows.
     let memory = |layer: &&Layer| layers.is_empty() || layer.ranks <= 1;
     let kept: Vec<Layer> = calibrated.layers.iter().filter(memory).cloned().collect();

@@ -22,11 +22,19 @@ pub struct Ratio {
 
 /// Median of `values`; `None` when there are none. No value may be NaN.
 pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[half - 1] + upper) / 2.0 })
+    middle(&mut values.to_vec())
+}
+
+/// [`median`] of values that may be put in another order.
+fn middle(values: &mut [f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let is_odd = values.len() % 2 == 1;
+    let (lower, &mut upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
+    // With an even count there is a lower half.
+    let below = lower.iter().copied().max_by(f64::total_cmp).filter(|_| !is_odd);
+    Some(below.map_or(upper, |below| (below + upper) / 2.0))
 }
 
 /// Median ratio of `pairs`, first by second, with its interval. The same pairs give the same interval.
@@ -43,7 +51,7 @@ fn bootstrap(values: &[f64]) -> [f64; 2] {
     let mut medians: Vec<f64> = (0..RESAMPLES)
         .filter_map(|_| {
             resample.fill_with(|| *values.choose(&mut rng).expect("not empty"));
-            median(&resample)
+            middle(&mut resample)
         })
         .collect();
     medians.sort_by(f64::total_cmp);

@@ -1,6 +1,7 @@
 //! What a session found, computed once from its record; every report prints this.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use objectives::real::Extent;
 use serde::Serialize;
@@ -235,12 +236,17 @@ impl PhaseTotals {
 
 /// Every repeat by the first trial of the same candidate, N and fidelity.
 fn drift(rows: &[Row]) -> Option<Ratio> {
-    let pair = |(i, row): (usize, &Row)| {
-        let same = |other: &&Row| other.fidelity == row.fidelity && other.candidate() == row.candidate();
-        let first = rows[..i].iter().filter(|other| other.figure_gflops().is_some()).find(same)?;
-        Some((row.figure_gflops()?, first.figure_gflops()?))
-    };
-    paired_ratio(&rows.iter().enumerate().filter_map(pair).collect::<Vec<_>>())
+    let mut firsts = HashMap::new();
+    let mut pairs = Vec::new();
+    for (row, rate) in rows.iter().filter_map(|row| Some((row, row.figure_gflops()?))) {
+        match firsts.entry((row.fidelity, row.candidate())) {
+            Entry::Occupied(first) => pairs.push((rate, *first.get())),
+            Entry::Vacant(none) => {
+                none.insert(rate);
+            }
+        }
+    }
+    paired_ratio(&pairs)
 }
 
 fn clock_hz(rows: &[Row]) -> Option<[f64; 2]> {
@@ -304,7 +310,7 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
 /// The rows of each candidate, in the order of first appearance.
 fn by_candidate<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(Candidate, Vec<&'a Row>)> {
     let mut groups: Vec<(Candidate, Vec<&Row>)> = Vec::new();
-    let mut places = std::collections::HashMap::new();
+    let mut places = HashMap::new();
     for row in rows {
         let candidate = row.candidate();
         let place = *places.entry(candidate.clone()).or_insert(groups.len());

@@ -1,6 +1,7 @@
 //! Whole sessions on a made-up machine: runs cost what the model says, their rates are given by a function.
 
 use objectives::predict::Predictor;
+use space::dims::Space;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 use space::machine::{Host, Machine, Node, Rate, RateKernel};
 use space::{KernelChoice, Unequal};
@@ -266,4 +267,38 @@ fn the_time_after_the_final_run_goes_to_more_pairs() {
     let (plans, _) = after(&done, 1.6 * run_s);
     assert_eq!(plans.iter().map(|plan| plan.strategy.as_str()).collect::<Vec<_>>(), [Identity::RACE]);
     assert!(after(&done[..done.len() - 1], 100.0).0.is_empty() && after(&done, 0.5 * run_s).0.is_empty());
+}
+
+#[test]
+fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
+    const ROWS: u64 = 20_000;
+    let (predictor, domain) = (predictor(), HplDomain::new(&spec()).unwrap());
+    let baseline = default_candidate(&spec());
+    let points = domain.points();
+    // Whole runs and windows of new candidates, some of them ended early; then pairs, each with another challenger.
+    let row = |number: u64| {
+        let is_pair = number > ROWS / 2;
+        let candidate = domain.candidate(&points[number as usize * 7 % points.len()]);
+        let row = row_of(number, if is_pair && number.is_multiple_of(2) { &baseline } else { &candidate });
+        match number % 5 {
+            _ if is_pair => {
+                let paired_with = (number % 2 == 1).then(|| number - 1);
+                Row { strategy: Identity::CONFIRM.to_owned(), paired_with, ..row }
+            }
+            0 => Row { fidelity: Fidelity::Window, rate_gflops: None, estimated_rate_gflops: Some(20.0), ..row },
+            1 => Row { fidelity: Fidelity::Window, passed: false, outcome: crate::record::Outcome::TimedOut, ..row },
+            _ => row,
+        }
+    };
+    let rows: Vec<Row> = (0..ROWS).map(row).collect();
+    let begun = std::time::Instant::now();
+    let history = History::from_rows(&rows, &domain);
+    let cost = CostEstimate::new(&rows, &predictor);
+    assert!(cost.at_most(&baseline, Extent::Whole) > 0.0 && history.trials.len() == rows.len());
+    assert!(challenge::current(&rows, &baseline).is_some() && challenge::winner(&rows, &baseline).is_some());
+    let session = crate::session::Session { n: Some(N), ..crate::report::summary::tests::session() };
+    let summary = crate::report::Summary::new(&session, &rows);
+    assert!(summary.drift.is_some() && crate::report::html::page(&summary, &rows, None).len() > rows.len());
+    // About a second; looking through all rows for each of them takes minutes.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }

@@ -40,7 +40,7 @@ impl Strategy for Bayes {
         if fresh.is_empty() {
             return None;
         }
-        let known = first_passes(ctx);
+        let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let unsteady = not_passed(ctx);
         if let Some(at) = anchor(ctx, &surrogate, &tried, &unsteady) {
@@ -178,7 +178,8 @@ pub fn leaders(ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
 }
 
 pub(crate) fn leaders_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
-    let tried: Vec<&Point> = first_passes(ctx).into_iter().map(|(point, _)| point).collect();
+    let tried = surrogate.contenders(first_passes(ctx));
+    let tried: Vec<&Point> = tried.into_iter().map(|(point, _)| point).collect();
     let predictions = surrogate.predict(&tried).into_iter().map(|at| surrogate.as_rate(at));
     let mut leaders: Vec<(Point, Prediction)> = tried.into_iter().cloned().zip(predictions).collect();
     leaders.sort_by(|a, b| b.1.rate_gflops.total_cmp(&a.1.rate_gflops));

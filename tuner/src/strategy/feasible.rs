@@ -7,6 +7,7 @@ use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
+use super::surrogate::most_points;
 use crate::history::Outcome;
 
 /// A run is never taken for impossible: this much probability stays.
@@ -19,7 +20,7 @@ const EVIDENCE: usize = 3;
 const WAITING: f64 = 1e9;
 
 /// The same Gaussian process as for rates, on 1 for a run that worked and 0 for one that failed. Its fitted rates find
-/// the dimensions that failures depend on.
+/// the dimensions that failures depend on. Of very many points it is conditioned on a part, first of all on those that failed.
 pub(crate) struct Feasibility {
     /// `None` while nothing failed.
     posterior: Option<Posterior>,
@@ -45,7 +46,7 @@ impl Feasibility {
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
-        let data = Data::new(labels, |_| 0.0);
+        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history.trials.len()));
         let axes = Axes::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }

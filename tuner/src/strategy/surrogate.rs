@@ -8,8 +8,11 @@
 //! believed when it explains the runs much better than none, and a point that was run before it was run again after it.
 //! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
 //! without them.
+//!
+//! After more than [`RUNS`] runs the process is conditioned on [`POINTS`] points: half of them those with the best means, the
+//! others spread from the next best to the worst. No other point is taken for a leader, or run again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use space::dims::Point;
@@ -41,6 +44,16 @@ const CONFIRMED: f64 = 0.5;
 static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, beside the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
+
+/// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
+/// suggestion grows with the cube of the points.
+const RUNS: usize = 500;
+const POINTS: usize = 400;
+
+/// Distinct points that the process is conditioned on after so many runs, at most.
+pub(super) fn most_points(runs: usize) -> usize {
+    if runs > RUNS { POINTS } else { RUNS }
+}
 
 /// Standard deviation of a change of the machine's speed, and of what is left of it once it was estimated.
 const CHANGE: f64 = 0.1;
@@ -145,7 +158,8 @@ impl<'a> Surrogate<'a> {
         surrogate.condition(&runs);
         while let Some((change, doubtful)) = surrogate.likely_change(&runs) {
             let (before, after) = runs.split_at(change.at);
-            if !before.iter().any(|old| after.iter().any(|new| new.point == old.point)) {
+            let old: HashSet<&Point> = before.iter().map(|run| run.point).collect();
+            if !after.iter().any(|new| old.contains(new.point)) {
                 surrogate.suspect = Some(runs[change.at].trial);
                 break;
             }
@@ -191,7 +205,8 @@ impl<'a> Surrogate<'a> {
         // The order of a hash set is not the same twice, and sums depend on it.
         levels.sort_by(f64::total_cmp);
         let Some((centre, _)) = moments(&levels) else { return };
-        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre);
+        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre)
+            .thinned(most_points(runs.len()));
         let axes = Axes::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
         let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
@@ -210,17 +225,33 @@ impl<'a> Surrogate<'a> {
     /// The change of speed that would explain the runs best, where it is worth a thought: at least two runs on either side.
     /// With the runs between its earliest and its latest likely place.
     fn likely_change(&self, runs: &[Seen<'_>]) -> Option<(Change, Range<usize>)> {
-        let Fitted { centre, level, posterior, .. } = self.fits.first()?;
-        let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
-        let data = Data::single(levels, |point| self.expected(point) - centre);
-        let axes = Axes::new(self.ctx.space.dims());
-        let all = Posterior::new(&axes, posterior.beliefs.clone(), posterior.hyper.clone(), data)?;
-        let changes = all.changes(CHANGE);
+        let changes = self.changes(runs)?;
         let inner = changes.iter().filter(|change| change.at >= 2 && change.at + 2 <= runs.len());
         let best = *inner.max_by(|a, b| a.gain.total_cmp(&b.gain)).filter(|change| change.gain > SUSPICION)?;
         let likely = |change: &&Change| change.gain > best.gain - ELSEWHERE;
         let places = || changes.iter().filter(likely).map(|change| change.at);
         Some((best, places().min()?..places().max()?))
+    }
+
+    /// What a change of speed before each run would explain. Many runs are gathered by their points, and those of points that
+    /// the process is not conditioned on say nothing.
+    fn changes(&self, runs: &[Seen<'_>]) -> Option<Vec<Change>> {
+        let Fitted { centre, level, posterior, .. } = self.fits.first()?;
+        let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
+        if runs.len() <= RUNS {
+            let data = Data::single(levels, |point| self.expected(point) - centre);
+            let runs: Vec<(usize, f64)> = data.y.iter().copied().enumerate().collect();
+            let axes = Axes::new(self.ctx.space.dims());
+            let all = Posterior::new(&axes, posterior.beliefs.clone(), posterior.hyper.clone(), data)?;
+            return Some(all.changes(CHANGE, &runs));
+        }
+        let data = posterior.data.points.iter().zip(&posterior.data.changes);
+        let places: HashMap<(&Point, usize), usize> =
+            data.enumerate().map(|(i, (x, &after))| ((x, after), i)).collect();
+        let known = levels.enumerate().filter_map(|(at, (x, y, after))| Some((at, (*places.get(&(x, after))?, y))));
+        let (numbers, known): (Vec<usize>, Vec<(usize, f64)>) = known.unzip();
+        let changes = posterior.changes(CHANGE, &known).into_iter();
+        Some(changes.map(|change| Change { at: numbers[change.at], ..change }).collect())
     }
 
     /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing; a model may
@@ -248,9 +279,26 @@ impl<'a> Surrogate<'a> {
         limits.into_iter().zip(binding).filter(|(_, binds)| *binds).map(|(limit, _)| limit).collect()
     }
 
+    /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
+    pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
+        if self.ctx.history.trials.len() > RUNS
+            && let Some(Fitted { posterior, .. }) = self.fits.first()
+        {
+            let known: HashSet<&Point> = posterior.data.points.iter().collect();
+            tried.retain(|(point, _)| known.contains(point));
+        }
+        tried
+    }
+
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
         self.fits.first().map_or_else(|| beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// The number of points that the process is conditioned on.
+    #[cfg(test)]
+    pub(crate) fn conditioned_on(&self) -> usize {
+        self.fits.first().map_or(0, |fitted| fitted.posterior.data.len())
     }
 
     /// The first trial after a change of speed that is likely, but not yet believed in.

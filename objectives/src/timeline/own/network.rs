@@ -31,7 +31,7 @@ struct Unit {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Network {
     units: Vec<Unit>,
-    /// Cores of a node.
+    /// Cores within which no other layer is needed.
     node: usize,
 }
 
@@ -44,7 +44,9 @@ impl Network {
     /// The layers of `machine`. Messages between the threads of one process are in the measured phases and cost nothing
     /// here; so do those within a node that has no layer of its own.
     pub(super) fn new(machine: &Machine) -> Self {
-        let node = machine.nodes.iter().map(|node| node.cores).max().unwrap_or(1).max(1);
+        // A survey describes each rank as a node.
+        let in_process = machine.layers.iter().filter(|layer| layer.name == Layer::THREADS).map(|layer| layer.ranks);
+        let node = machine.nodes.iter().map(|node| node.cores).chain(in_process).max().unwrap_or(1).max(1);
         let charged = |layer: &&Layer| layer.ranks > 1 && layer.name != Layer::THREADS;
         let unit = |layer: &Layer| {
             let link = Link { alpha_s: layer.alpha_s.unwrap_or(0.0), beta_s: layer.beta_s_per_word };

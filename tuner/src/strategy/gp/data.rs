@@ -1,5 +1,6 @@
 //! What was observed: one mean per distinct point.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use space::dims::Point;
@@ -76,17 +77,27 @@ impl Data {
         self.points.len()
     }
 
-    /// At most `limit` points for choosing hyperparameters: the best half by y, the rest spread over the others.
-    /// The sum of squares within points is kept in proportion to the repeats.
-    pub(crate) fn thinned(&self, limit: usize) -> Self {
+    /// At most `limit` points: the best half by y, the rest spread over the others. The sum of squares within points is kept
+    /// in proportion to the repeats.
+    pub(crate) fn thinned(self, limit: usize) -> Self {
+        self.kept(limit, |a, b| b.total_cmp(&a))
+    }
+
+    /// The same with the worst half by y.
+    pub(crate) fn thinned_to_the_worst(self, limit: usize) -> Self {
+        self.kept(limit, |a, b| a.total_cmp(&b))
+    }
+
+    /// At most `limit` points: half of them the first by y in this order, the rest spread over the others.
+    fn kept(self, limit: usize, by: impl Fn(f64, f64) -> Ordering) -> Self {
         if self.len() <= limit {
-            return self.clone();
+            return self;
         }
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by(|&i, &j| self.y[j].total_cmp(&self.y[i]).then(i.cmp(&j)));
-        let (best, others) = order.split_at(limit / 2);
-        let spread = limit - best.len();
-        let kept = best.iter().copied().chain((0..spread).map(|k| others[k * others.len() / spread]));
+        order.sort_by(|&i, &j| by(self.y[i], self.y[j]).then(i.cmp(&j)));
+        let (first, others) = order.split_at(limit / 2);
+        let spread = limit - first.len();
+        let kept = first.iter().copied().chain((0..spread).map(|k| others[k * others.len() / spread]));
         let mut thin = Self::default();
         for i in kept {
             thin.points.push(self.points[i].clone());
@@ -96,7 +107,7 @@ impl Data {
             thin.changes.push(self.changes[i]);
         }
         let repeats = |data: &Self| data.count.iter().map(|count| count - 1.0).sum::<f64>();
-        thin.within = if self.within > 0.0 { self.within * repeats(&thin) / repeats(self) } else { 0.0 };
+        thin.within = if self.within > 0.0 { self.within * repeats(&thin) / repeats(&self) } else { 0.0 };
         thin
     }
 }
@@ -120,6 +131,8 @@ mod tests {
     fn thinning_keeps_the_best_and_distinct_points() {
         let points: Vec<Point> = (0..300).map(|i| Point(vec![i])).collect();
         let data = Data::new(points.iter().map(|point| (point, f64::from(point.0[0]))), |_| 0.0);
+        let worst = data.clone().thinned_to_the_worst(64);
+        assert_eq!((worst.len(), &worst.points[0]), (64, &Point(vec![0])));
         let mut thin = data.thinned(64);
         assert_eq!(thin.len(), 64);
         assert_eq!(thin.points[0], Point(vec![299]));

@@ -102,7 +102,8 @@ pub(crate) const SMOOTH: f64 = 0.98;
 /// Correlation between two points.
 pub(crate) fn correlation(tables: &[Table], a: &Point, b: &Point) -> f64 {
     let smooth: f64 = tables.iter().zip(a.0.iter().zip(&b.0)).map(|(table, (&i, &j))| table.rho(i, j)).product();
-    if a == b { 1.0 } else { SMOOTH * smooth }
+    // Equal points correlate by exactly 1 in every dimension.
+    if smooth == 1.0 && a == b { 1.0 } else { SMOOTH * smooth }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ const BLOCK: usize = 256;
 impl Posterior {
     /// With hyperparameters fitted to the data.
     pub(crate) fn fitted(axes: &Axes, beliefs: Beliefs, data: Data) -> Option<Self> {
-        let hyper = fit(axes, &beliefs, &data.thinned(FIT_POINTS));
+        let hyper = fit(axes, &beliefs, &data.clone().thinned(FIT_POINTS));
         Self::new(axes, beliefs, hyper, data)
     }
 
@@ -96,16 +96,26 @@ impl Posterior {
         (0..self.data.len()).map(score).sum()
     }
 
-    /// What a change of the offset by N(0, `sd`) before each observation, each alone, would gain in log density, with its size.
-    /// For v = 1 from that observation on, K + sd² v vᵀ by the lemmas of Sylvester, Sherman and Morrison.
-    pub(crate) fn changes(&self, sd: f64) -> Vec<Change> {
+    /// What a change of the offset by N(0, `sd`) before each run, each alone, would gain in log density, with its size. `runs`:
+    /// the place of each run's point in the data with its y, in the order of the runs.
+    ///
+    /// For v = 1 from that run on, K + sd² v vᵀ by the lemmas of Sylvester, Sherman and Morrison. Of K, the covariance of the
+    /// runs, only that of their means is needed: with C runs of a point, c of them after the change, v has the mean c / C, and
+    /// what is left of it sees the noise alone.
+    pub(crate) fn changes(&self, sd: f64, runs: &[(usize, f64)]) -> Vec<Change> {
         let inverse = self.factor.inverse();
-        let (count, variance) = (self.data.len(), sd * sd);
+        let (count, variance, noise) = (self.data.len(), sd * sd, self.hyper.noise * self.hyper.noise);
+        // The means of v, for the change that is looked at.
+        let mut after = vec![0.0; count];
         let (mut pull, mut precision) = (0.0, 0.0);
-        let mut changes = Vec::with_capacity(count);
-        for at in (0..count).rev() {
-            pull += self.alpha[at];
-            precision += inverse[(at, at)] + 2.0 * (at + 1..count).map(|j| inverse[(j, at)]).sum::<f64>();
+        let mut changes = Vec::with_capacity(runs.len());
+        for (at, &(place, y)) in runs.iter().enumerate().rev() {
+            let share = 1.0 / self.data.count[place];
+            let others = (0..count).map(|j| inverse[(j.max(place), j.min(place))] * after[j]).sum::<f64>();
+            let apart = (1.0 - 2.0 * after[place] - share) / noise;
+            pull += share * self.alpha[place] + (y - self.data.y[place]) / noise;
+            precision += share * share * inverse[(place, place)] + 2.0 * share * others + apart;
+            after[place] += share;
             let scale = 1.0 + variance * precision;
             changes.push(Change {
                 at,
@@ -160,8 +170,12 @@ mod tests {
     use super::super::kernel::Axis;
     use super::*;
 
-    /// Eight points, then three of them again and five new ones at `step` less.
+    /// Eight points, then three of them again and five new ones at `step` less; each run on its own.
     fn all(step: f64, change_sd: f64) -> Posterior {
+        conditioned(step, change_sd, |seen| Data::single(seen.iter().copied(), |_| 0.0))
+    }
+
+    fn conditioned(step: f64, change_sd: f64, gather: impl Fn(&[(&Point, f64, usize)]) -> Data) -> Posterior {
         let axes = Axes(vec![Axis::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
         let prior = |median| LogNormal { median, spread: 1.0 };
         let beliefs = Beliefs {
@@ -180,17 +194,35 @@ mod tests {
             -(x - 0.5).powi(2) + 0.005 * f64::from((i as u32 * 7) % 5) - if i >= 8 { step } else { 0.0 }
         };
         let seen = (0..points.len()).map(|i| (&points[i], y(i), usize::from(change_sd > 0.0 && i >= 8)));
-        let data = Data::single(seen, |_| 0.0);
+        let data = gather(&seen.collect::<Vec<_>>());
         let hyper = Hyper { signal: 0.2, noise: 0.01, rates: vec![1.0] };
         Posterior::new(&axes, beliefs, hyper, data).unwrap()
     }
 
     #[test]
     fn a_change_is_found_where_it_is_and_none_where_there_is_none() {
-        let best = |step| all(step, 0.0).changes(0.1).into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain)).unwrap();
+        let best = |step| {
+            let posterior = all(step, 0.0);
+            let runs: Vec<(usize, f64)> = posterior.data.y.iter().copied().enumerate().collect();
+            posterior.changes(0.1, &runs).into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain)).unwrap()
+        };
         let found = best(0.1);
         assert!(found.at == 8 && (found.size + 0.1).abs() < 0.02 && found.gain > 10.0, "{found:?}");
         assert!(best(0.0).gain < 1.5, "{:?}", best(0.0));
+    }
+
+    #[test]
+    fn runs_gathered_by_their_points_tell_the_same_changes() {
+        let single = all(0.03, 0.0);
+        let gathered = conditioned(0.03, 0.0, |seen| Data::in_parts(seen.iter().copied(), |_| 0.0));
+        assert!(gathered.data.len() < single.data.len());
+        let place = |point| gathered.data.points.iter().position(|other| other == point).unwrap();
+        let runs =
+            single.data.points.iter().zip(&single.data.y).map(|(point, &y)| (place(point), y)).collect::<Vec<_>>();
+        let each: Vec<(usize, f64)> = single.data.y.iter().copied().enumerate().collect();
+        for (a, b) in single.changes(0.1, &each).iter().zip(gathered.changes(0.1, &runs)) {
+            assert!(a.at == b.at && (a.gain - b.gain).abs() < 1e-6 && (a.size - b.size).abs() < 1e-8, "{a:?} {b:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! The progress of a run under way, read on from where the last look ended.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::guard::{STDERR, STDOUT};
+use super::printed::MOST_BYTES;
+use crate::foreign::{Foreign, Progress};
+
+/// The files in which the run of an engine in `folder` tells its progress, the likeliest first; none when its profile knows
+/// no progress.
+pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
+    let names = engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]);
+    let names = names.filter(|_| engine.tells_progress());
+    names.map(|name| Followed { path: folder.join(name), ..Followed::default() }).collect()
+}
+
+/// A file that grows.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    path: PathBuf,
+    /// Bytes that were read.
+    read: u64,
+    /// The last of them, when they are no whole line yet.
+    begun: Vec<u8>,
+    trace: Vec<Progress>,
+}
+
+impl Followed {
+    /// The progress that it tells of, after the lines that came since the last look.
+    pub(super) fn look(&mut self, engine: &Foreign) -> &[Progress] {
+        // What cannot be read tells nothing.
+        if let Ok(lines) = self.read_on() {
+            String::from_utf8_lossy(&lines).lines().for_each(|line| engine.take_in(line, &mut self.trace));
+        }
+        &self.trace
+    }
+
+    /// The lines that were finished since the last look.
+    fn read_on(&mut self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.path)?;
+        if file.metadata()?.len() < self.read {
+            // The program has begun its file anew.
+            *self = Self { path: std::mem::take(&mut self.path), ..Self::default() };
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let new = file.take(MOST_BYTES.saturating_sub(self.read)).read_to_end(&mut self.begun)?;
+        self.read += new as u64;
+        let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let begun = self.begun.split_off(whole);
+        Ok(std::mem::replace(&mut self.begun, begun))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
+
+    use super::*;
+    use crate::foreign::Profile;
+
+    fn engine() -> Foreign {
+        let text = "schema_version = 1\nname = 'x'\nabout = 'x'\nsource = 'x'\nprogram = '/x'\ncommand = ['{program}']\n\
+                    input = 'HPL.dat'\nobeys = ['nb']\n[patterns]\n\
+                    result = '(?<gflops>R\\S+) (?<n>\\d+) (?<time>\\S+)'\nresidual = '(?<residual>\\S+) (?<verdict>P)'\n\
+                    progress = '^at (?<flops>\\S+) (?<gflops>\\S+)'\n";
+        Foreign::new(Profile::parse(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_byte_is_read_once_and_tells_what_the_whole_text_tells() {
+        let (engine, folder) = (engine(), tempfile::tempdir().unwrap());
+        let mut followed = followed(&engine, folder.path()).into_iter().next().unwrap();
+        assert!(followed.look(&engine).is_empty(), "there is no file yet");
+        let line = |i: usize| format!("at {}.{} {}.5\nnoise é {i}\n", i / 10, i % 10, 100 + i % 7);
+        let text: String = (0..1000).map(line).collect();
+        let mut file = File::create(&followed.path).unwrap();
+        let mut written = 0;
+        // Pieces end anywhere, within lines and characters too.
+        for (i, piece) in text.as_bytes().chunks(37).enumerate() {
+            file.write_all(piece).unwrap();
+            written += piece.len();
+            if i.is_multiple_of(3) {
+                let whole = text.as_bytes()[..written].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+                assert_eq!(followed.look(&engine), engine.progress(&text[..whole]));
+                assert_eq!(followed.read, written as u64);
+                assert!(followed.begun.len() < 40, "only what is no whole line is kept");
+            }
+        }
+        assert_eq!(followed.look(&engine), engine.progress(&text));
+        assert_eq!(followed.trace.len(), 1000);
+    }
+
+    #[test]
+    fn a_file_that_begins_anew_is_read_anew() {
+        let (engine, folder) = (engine(), tempfile::tempdir().unwrap());
+        let mut followed = followed(&engine, folder.path()).into_iter().next().unwrap();
+        fs::write(&followed.path, "at 10 5\nat 20 5\n").unwrap();
+        assert_eq!(followed.look(&engine).len(), 2);
+        fs::write(&followed.path, "at 30 7\n").unwrap();
+        assert_eq!(followed.look(&engine), [Progress { flops: 0.3, rate_gflops: 7.0 }]);
+        // A run that the program repeats in the same file.
+        OpenOptions::new().append(true).open(&followed.path).unwrap().write_all(b"at 5 6\n").unwrap();
+        assert_eq!(followed.look(&engine), [Progress { flops: 0.05, rate_gflops: 6.0 }]);
+    }
+}
