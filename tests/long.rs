@@ -145,7 +145,7 @@ fn write(folder: &Path, distinct: usize, wall_s: f64, pairs: usize) -> usize {
         n: session.n.unwrap(),
         cores: session.cores.len(),
         memory_bytes: prepare::usable_bytes(&machine),
-        kernels: session.kernels.clone(),
+        kernels: session.kernels.clone().unwrap_or(space::KernelChoice::Builtin),
         ranks: None,
         threads: None,
         unequal: session.unequal.clone(),

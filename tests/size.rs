@@ -11,6 +11,8 @@ fn the_memory_of_the_tuner_does_not_grow_with_the_ranks() {
         let begun = begin(&[], TUNER, &machine(nodes, cores, 2, 4 << 30));
         let searching = begun.said.last().is_some_and(|line| line.starts_with("searching"));
         assert!(searching, "{nodes} × {cores}: {:?}", begun.said);
+        // Seconds where nothing else runs; it was killed after more than two minutes.
+        assert!(begun.seconds < 90.0, "{nodes} × {cores}: {} s", begun.seconds);
         assert!(begun.peak_bytes < 200 << 20, "{nodes} × {cores}: {} bytes", begun.peak_bytes);
     }
 }

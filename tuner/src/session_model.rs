@@ -17,9 +17,12 @@ use crate::strategy::informed::{Group, Informed};
 /// Part of the time left that making the prior anew may take.
 const WORTH: f64 = 0.01;
 
+/// Runs that the model learns from, at most: after so many its phases have settled.
+const LEARNED: usize = 64;
+
 /// What the search expects of candidates.
 ///
-/// It follows from the calibration and the record: the first 1, 2, 4, 8, … runs are looked at, however often it was asked in
+/// It follows from the calibration and the record: the first 1, 2, 4, … and at most 64 runs are looked at, however often it was asked in
 /// between. Where making the prior anew takes more than a hundredth of the time that is left, it stays as it is.
 pub struct SessionModel<'a> {
     domain: &'a dyn Candidates,
@@ -53,7 +56,7 @@ impl<'a> SessionModel<'a> {
             return;
         }
         let usable: Vec<&Row> = rows.iter().filter(|row| row.passed && row.fidelity != Fidelity::Timeline).collect();
-        let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2);
+        let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2).min(LEARNED);
         if count <= self.learned {
             return;
         }

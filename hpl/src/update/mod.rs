@@ -271,7 +271,8 @@ pub(crate) fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterato
     })
 }
 
-/// The number of [`widths`] without cutting: a slab of each width as long as more is left than makes the next one narrower.
+/// The number of slabs that `cols` columns are cut into for `threads` threads, of at most `widest` columns: those of each width
+/// at once, as many as there are before what is left makes the next one narrower.
 pub fn slab_count(cols: usize, threads: usize, widest: usize) -> usize {
     if threads == 1 {
         return cols.div_ceil(widest);

@@ -75,7 +75,7 @@ pub struct ForeignDomain {
 
 impl ForeignDomain {
     /// The domain of an engine that obeys `foreign`. Where there would be too many points it has fewer values of what
-    /// matters least, as [`HplDomain`].
+    /// matters least, as [`HplDomain`](super::HplDomain).
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.

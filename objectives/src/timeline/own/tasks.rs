@@ -100,7 +100,11 @@ impl Maker<'_> {
 
     fn fill(&self, lists: &mut Lists, place: Place, tasks: impl Fn(usize) -> Vec<Task>) {
         let Lists { ops, kind, times, facts, shapes } = lists;
-        (ops.clear(), kind.clear(), times.clear(), facts.clear(), shapes.clear());
+        ops.clear();
+        kind.clear();
+        times.clear();
+        facts.clear();
+        shapes.clear();
         let (rows, plan) = (self.sampling.rows, &self.sampling.plan);
         let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
         shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
