@@ -266,7 +266,7 @@ impl Drive<'_> {
         rival: Option<&Rival>,
         vitals: &mut Vitals,
     ) -> Option<Result<Observation, Failure>> {
-        let mut judged = Pace::new(JUDGE);
+        let mut judged = Pace::new();
         loop {
             if let Some(outcome) = running.finish_within(REDRAW) {
                 return Some(outcome);
@@ -303,21 +303,22 @@ impl Drive<'_> {
     }
 }
 
-/// Says now and then that something is due.
+/// Says when a run is to be judged: each time later after the last, up to [`JUDGE`], as short runs end soon.
 struct Pace {
     every: Duration,
     last: Instant,
 }
 
 impl Pace {
-    fn new(every: Duration) -> Self {
-        Self { every, last: Instant::now() }
+    fn new() -> Self {
+        Self { every: REDRAW, last: Instant::now() }
     }
 
     fn is_due(&mut self, now: Instant) -> bool {
         let due = now.saturating_duration_since(self.last) >= self.every;
         if due {
             self.last = now;
+            self.every = JUDGE.min(2 * self.every);
         }
         due
     }
@@ -376,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_run_is_judged_once_a_second_however_often_the_signal_is_looked_for() {
-        let mut judged = Pace::new(JUDGE);
+        let mut judged = Pace::new();
         let begun = judged.last;
         let due = (1..=100).filter(|i| judged.is_due(begun + *i * REDRAW)).count();
         assert_eq!(due, 20, "in 20 s");

@@ -7,8 +7,8 @@
 //! SWAP, PMAP, the split and the weights. It is blind to L1, U, EQUIL and ALIGN, and counts the same operations for
 //! left-looking and Crout recursions.
 //!
-//! How much of a run is walked ([`sampling`]) decides what a prediction costs: all steps on all ranks, or ranks that are
-//! alike once and some of the steps. [`screening`] predicts all candidates of a search: roughly, then the best of them well.
+//! How much of a run is walked (`sampling`) decides what a prediction costs: all steps on all ranks, or ranks that are
+//! alike once and some of the steps. `screening` predicts all candidates of a search: roughly, then the best of them well.
 
 mod clock;
 mod forms;
