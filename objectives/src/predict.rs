@@ -114,6 +114,9 @@ impl Key {
     }
 }
 
+/// Times that are remembered: some 5 MB.
+const KEPT: usize = 1 << 16;
+
 /// Predicts the time of candidates on one machine. Shared by threads; remembers what it has computed.
 #[derive(Debug)]
 pub struct Predictor {
@@ -175,7 +178,11 @@ impl Predictor {
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
         known.unwrap_or_else(|| {
             let time_s = self.terms(&key).total_s();
-            self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(key, time_s);
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            if cache.len() >= KEPT {
+                cache.clear();
+            }
+            cache.insert(key, time_s);
             time_s
         })
     }

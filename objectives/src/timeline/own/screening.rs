@@ -33,7 +33,7 @@ struct Group {
     fine_s: Vec<Option<f64>>,
 }
 
-/// What corrections are carried over within: what all walks of one task list share; grid and kind of schedule; grid.
+/// What corrections are carried over within: P, Q, threads, whether there is look-ahead, and a split.
 type Kin = (usize, usize, usize, bool, bool);
 
 impl Group {
