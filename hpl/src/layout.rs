@@ -136,16 +136,13 @@ impl Axis {
     /// none. The same as the number of its indices below `global`.
     pub fn local_from(&self, proc: usize, global: usize) -> usize {
         let (block, owned) = (global / self.nb, &self.owned[proc]);
-        let slot = owned.partition_point(|&b| b < block);
         if global >= self.len {
             // Only the last block can be short, and it is the last of its owner.
             let short = owned.last().map_or(0, |&b| self.nb - self.block(b).len());
-            owned.len() * self.nb - short
-        } else if owned.get(slot) == Some(&block) {
-            slot * self.nb + global % self.nb
-        } else {
-            slot * self.nb
+            return owned.len() * self.nb - short;
         }
+        let slot = owned.partition_point(|&b| b < block);
+        if owned.get(slot) == Some(&block) { slot * self.nb + global % self.nb } else { slot * self.nb }
     }
 
     /// Pieces of the local indices `local` of process `proc`, ascending; adjacent blocks of one owner join.

@@ -279,9 +279,12 @@ pub fn slab_count(cols: usize, threads: usize, widest: usize) -> usize {
     }
     let (mut left, mut count) = (cols, 0);
     for tiles in (1..=widest / TILE).rev() {
-        let slabs = left.saturating_sub(2 * threads * TILE * (tiles - 1)).div_ceil(tiles * TILE);
-        count += slabs;
-        left = left.saturating_sub(slabs * tiles * TILE);
+        let enough = 2 * threads * TILE * (tiles - 1);
+        if left > enough {
+            let slabs = (left - enough).div_ceil(tiles * TILE);
+            count += slabs;
+            left = left.saturating_sub(slabs * tiles * TILE);
+        }
     }
     count
 }

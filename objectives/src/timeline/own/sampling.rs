@@ -1,7 +1,7 @@
 //! Which steps, process columns and process rows of a run are walked.
 //!
 //! Ranks that are alike are walked once: of equal process rows the one with the most rows counts, of many equal process
-//! columns some that are spread over the row, of many steps every so manieth, which then stands for as many. Unequal ranks
+//! columns some that are spread over the row, of many steps each for several that lie around it. Unequal ranks
 //! are all walked.
 
 use hpl::layout::Layout;
@@ -15,19 +15,21 @@ pub(super) struct Detail {
     steps: usize,
     /// Process columns, where ranks are alike.
     columns: usize,
+    /// Steps times columns up to which all steps are walked.
+    whole: usize,
     /// Process rows that are walked one by one though they are alike; where there are more, one stands for all.
     rows: usize,
 }
 
 impl Detail {
     /// All steps on all ranks.
-    pub(super) const EXACT: Self = Self { steps: usize::MAX, columns: usize::MAX, rows: usize::MAX };
+    pub(super) const EXACT: Self = Self { steps: usize::MAX, columns: usize::MAX, whole: 0, rows: usize::MAX };
     /// All steps, ranks that are alike once.
-    pub(super) const ALL_STEPS: Self = Self { steps: usize::MAX, columns: 64, rows: 4 };
+    pub(super) const ALL_STEPS: Self = Self { steps: usize::MAX, columns: 64, whole: 0, rows: 2 };
     /// For an answer that counts.
-    pub(super) const FINE: Self = Self { steps: 64, columns: 64, rows: 4 };
+    pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2 };
     /// For a first look at very many candidates.
-    pub(super) const COARSE: Self = Self { steps: 14, columns: 6, rows: 1 };
+    pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1 };
 }
 
 /// Steps for each process column, so that every column has its turn as the owner of a panel early and late.
@@ -56,8 +58,9 @@ impl Sampling {
         let columns = if alike { detail.columns.max(depth + 3).min(hpl.q) } else { hpl.q };
         let rows = if alike && hpl.p > detail.rows { 1 } else { hpl.p };
         let turns = if alike { 1 } else { lcm(hpl.p, hpl.q) };
-        let steps = if alike { detail.steps.max(TURNS * columns) } else { detail.steps };
-        let steps = chosen(plan.steps(), depth, steps, turns);
+        let few = plan.steps().saturating_mul(columns) <= detail.whole;
+        let kept = if few { plan.steps() } else { detail.steps.max(if alike { TURNS * columns } else { 1 }) };
+        let steps = chosen(plan.steps(), depth, kept.max(1), turns);
         Self { plan, steps, columns, rows, by_position: alike }
     }
 
@@ -83,11 +86,16 @@ impl Sampling {
     }
 
     /// Distance from the owner of the panel of the column that is walked at this one: those that own the next panels are
-    /// their own, the others are spread.
+    /// their own. Where steps are left out, the next one stands for all others: a column keeps its width until it owns a
+    /// panel, and the widest, who own the next ones, set the pace. Else the others are spread.
     fn position(&self, walked: usize) -> usize {
         let (q, near) = (self.plan.layout.cols.procs(), self.plan.depth + 1);
-        if walked <= near || self.columns == q {
+        let all_steps = self.steps.len() == self.plan.steps();
+        if walked <= near || (self.columns == q && all_steps) {
             return walked;
+        }
+        if !all_steps {
+            return near;
         }
         near + (walked - near) * (q - 1 - near) / (self.columns - 1 - near)
     }

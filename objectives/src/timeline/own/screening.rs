@@ -2,10 +2,10 @@
 //!
 //! Candidates that the model cannot tell apart are predicted once, and those that differ in the panel's recursion or the
 //! broadcast alone share the tasks of their steps. First a few steps and process columns of each are walked. Then the best
-//! are walked well, with the best of each grid and kind of schedule; what that changes is carried over to those
+//! are walked well, with the best of each grid, NB and kind of schedule; what that changes is carried over to those
 //! that are alike.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +17,10 @@ use space::{Candidate, HplParams, Looking};
 use super::sampling::Detail;
 use super::{OwnModel, Run, without_variant};
 
-/// Classes of candidates that are walked well, besides one of each grid and kind of schedule.
-const WALKED: usize = 768;
+/// Classes of candidates that are walked well, besides one of each kin.
+const WALKED: usize = 256;
+/// How much slower than the best a candidate may be to be corrected by those of its own NB.
+const NEAR: f64 = 0.15;
 /// Rounds of choosing them: what is carried over may bring up others.
 const ROUNDS: usize = 2;
 
@@ -33,13 +35,13 @@ struct Group {
     fine_s: Vec<Option<f64>>,
 }
 
-/// What corrections are carried over within: P, Q, threads, whether there is look-ahead, and a split.
-type Kin = (usize, usize, usize, bool, bool);
+/// What corrections are carried over within: P, Q, threads, NB, whether there is look-ahead, and a split.
+type Kin = (usize, usize, usize, usize, bool, bool);
 
 impl Group {
     fn kin(&self) -> Kin {
         let (hpl, engine) = (&self.tasks.hpl, &self.tasks.engine);
-        (hpl.p, hpl.q, engine.threads, hpl.depth > 0, engine.split.get() > 0.0)
+        (hpl.p, hpl.q, engine.threads, hpl.nb, hpl.depth > 0, engine.split.get() > 0.0)
     }
 
     fn shares_layout(&self, other: &Self) -> bool {
@@ -172,8 +174,13 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
     let mut chosen = order[..WALKED.min(order.len())].to_vec();
     if one_of_each_kin {
-        let mut kin = std::collections::HashSet::new();
-        chosen.extend(order.iter().filter(|(_, group, _)| kin.insert(groups[*group].kin())));
+        let near_s = order[0].0 * (1.0 + NEAR);
+        let (mut kin, mut grids) = (HashSet::new(), HashSet::new());
+        chosen.extend(order.iter().filter(|(s, group, _)| {
+            let of = groups[*group].kin();
+            let new_grid = grids.insert(grid(of));
+            new_grid || (*s <= near_s && kin.insert(of))
+        }));
     }
     let mut wanted: Vec<(usize, Vec<usize>)> = Vec::new();
     chosen.retain(|&(_, group, variant)| groups[group].fine_s[variant].is_none());
@@ -188,10 +195,14 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
     wanted
 }
 
+/// The kin of all of one grid.
+fn grid((p, q, threads, ..): Kin) -> Kin {
+    (p, q, threads, 0, false, false)
+}
+
 /// The fine times, and the coarse ones times what fine ones are of coarse ones: in the group, else among its kin, else on its
 /// grid.
 fn corrected(groups: &[Group]) -> Vec<Vec<f64>> {
-    let grid = |(p, q, threads, ..): Kin| (p, q, threads, false, false);
     let mut means: HashMap<(bool, Kin), (f64, f64)> = HashMap::new();
     for group in groups {
         for (whole_grid, kin) in [(false, group.kin()), (true, grid(group.kin()))] {

@@ -109,8 +109,13 @@ impl Maker<'_> {
         let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
         shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
         let mut known: Vec<[usize; 5]> = Vec::new();
+        let mut last = None;
         for walked in 0..self.sampling.columns {
             let col = self.sampling.column(place.index, place.k, walked);
+            if let Some((_, at)) = last.filter(|(of, _)| *of == col) {
+                kind.push(at);
+                continue;
+            }
             let alike = self.alike(place.k, col);
             let at = known.iter().position(|other| *other == alike).unwrap_or_else(|| {
                 let (packed, list) = (Vec::new(), Vec::new());
@@ -121,6 +126,7 @@ impl Maker<'_> {
                 known.len() - 1
             });
             kind.push(at);
+            last = Some((col, at));
         }
     }
 

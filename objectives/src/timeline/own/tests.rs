@@ -155,7 +155,7 @@ fn thinned_runs_take_as_long_as_whole_ones() {
             for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.5), (1, 0.5)] {
                 let c = candidate(n, nb, (p, q), threads, depth, split);
                 let (thin, whole) = (model.time_s(&c), model.timeline(&c).total_s);
-                assert!((thin / whole - 1.0).abs() < 0.01, "{thin} {whole} {c:?}");
+                assert!((thin / whole - 1.0).abs() < 0.015, "{thin} {whole} {c:?}");
             }
         }
     }
