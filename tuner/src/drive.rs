@@ -29,7 +29,7 @@ const FAILURES_TO_GIVE_UP: usize = 8;
 /// How often the progress is drawn while a trial runs.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// How often a run is judged by its progress. Reading takes the machine from the run.
+/// How often a run is judged by its progress in the end. Reading takes the machine from the run.
 const JUDGE: Duration = Duration::from_secs(1);
 
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_judged_once_a_second_however_often_the_signal_is_looked_for() {
+    fn a_run_is_judged_soon_and_then_once_a_second() {
         let mut judged = Pace::new();
         let begun = judged.last;
         let due: Vec<u32> = (1..=25).filter(|i| judged.is_due(begun + *i * REDRAW)).collect();

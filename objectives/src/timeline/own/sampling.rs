@@ -1,8 +1,8 @@
 //! Which steps, process columns and process rows of a run are walked.
 //!
 //! Ranks that are alike are walked once: of equal process rows the one with the most rows counts, of many equal process
-//! columns some that are spread over the row, of many steps each for several that lie around it. Unequal ranks
-//! are all walked.
+//! columns some that are spread over the row, of many steps some, each for an odd number of them around it. Where steps are left
+//! out, the column with the most blocks stands for all that own none of the next panels. Unequal ranks are all walked.
 
 use hpl::layout::Layout;
 use hpl::plan::{PanelShape, Plan};
@@ -11,7 +11,7 @@ use space::{Candidate, lcm};
 /// How much of a run is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Detail {
-    /// Steps, about: no more than twice as many, and all where there are fewer.
+    /// Steps at least, or all where there are fewer.
     steps: usize,
     /// Process columns, where ranks are alike.
     columns: usize,
