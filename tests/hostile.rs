@@ -41,11 +41,14 @@ fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
 
-/// Waits until `happened`, at most 20 s.
+/// Longer than anything here takes on the busiest machine, and far shorter than what it would wait for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `happened`, at most [`PATIENCE`].
 pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !happened() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -58,7 +61,7 @@ fn stopped(child: Child, signal: Signal, folder: &Path) -> Output {
     send(&child, signal);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", err(&output));
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert!(out(&output).contains("Trials"), "no summary: {}", out(&output));
     assert!(err(&output).contains("--resume"), "{}", err(&output));
     nothing_is_left(folder);
@@ -182,7 +185,7 @@ fn a_session_whose_budget_is_used_is_shown_and_not_overdrawn() {
     let begun = Instant::now();
     let output = resume(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < PATIENCE);
     assert!(err(&output).contains("used up"), "{}", err(&output));
     assert_eq!(trials(&folder).len(), count);
 }

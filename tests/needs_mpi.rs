@@ -76,7 +76,7 @@ fn nothing_is_left(folder: &Path) {
     let folder = folder.canonicalize().unwrap();
     let start = Instant::now();
     while !ranks_in(&folder).is_empty() {
-        assert!(start.elapsed() < Duration::from_secs(5), "ranks are left: {:?}", ranks_in(&folder));
+        assert!(start.elapsed() < Duration::from_secs(60), "ranks are left: {:?}", ranks_in(&folder));
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -264,7 +264,7 @@ fn a_killed_rank_ends_the_job() {
         let start = Instant::now();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(victim), nix::sys::signal::Signal::SIGKILL).unwrap();
         let status = job.0.wait().unwrap();
-        assert!(start.elapsed() < Duration::from_secs(10) && !status.success(), "{mpi:?}: {status}");
+        assert!(start.elapsed() < Duration::from_secs(60) && !status.success(), "{mpi:?}: {status}");
         nothing_is_left(folder.path());
     }
 }

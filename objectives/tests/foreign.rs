@@ -239,7 +239,7 @@ fn progress_can_be_watched() {
     let mut running = runs.start(&Job::whole(&candidate(100)), &trial, 60.0).unwrap();
     let begun = std::time::Instant::now();
     while running.progress().len() < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(begun.elapsed() < Duration::from_secs(60));
         std::thread::yield_now();
     }
     assert_eq!(running.progress()[1].rate_gflops, 4.0);

@@ -44,7 +44,7 @@ fn alive(folder: &Path) -> usize {
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "waited for {what}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited for {what}");
         sleep(Duration::from_millis(2));
     }
 }
@@ -121,7 +121,7 @@ fn a_hang_is_a_timeout_and_leaves_nothing() {
 #[test]
 fn a_result_written_before_the_deadline_counts() {
     let (_home, runs, trial) = engine("good, then hang");
-    assert!(runs.run(&candidate(), &trial, 0.5).is_ok());
+    assert!(runs.run(&candidate(), &trial, 3.0).is_ok());
     assert_eq!(GuardRecord::read(&trial).unwrap().ended_by, EndedBy::Deadline);
 }
 
@@ -156,7 +156,7 @@ fn nothing_outlives_a_killed_guard() {
     for guard in guards {
         kill(Pid::from_raw(guard.file_name().to_str().unwrap().parse().unwrap()), Signal::SIGKILL).unwrap();
     }
-    let Some(Err(Failure::Killed { by })) = running.finish_within(Duration::from_secs(5)) else { panic!() };
+    let Some(Err(Failure::Killed { by })) = running.finish_within(Duration::from_secs(60)) else { panic!() };
     assert!(by.contains("SIGKILL"), "{by}");
     assert_eq!(alive(&trial), 0);
 }

@@ -27,8 +27,14 @@ const FIRST: [&str; 7] = ["lock", "phases", "machine.toml", "limits.toml", "earl
 /// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
 #[derive(Debug)]
 pub struct Lock {
-    // The lock belongs to the open file.
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child that another thread has just forked holds the open file until it is another program.
+        let _ = self.file.unlock();
+    }
 }
 
 impl RunFolder {
@@ -140,7 +146,7 @@ impl RunFolder {
         }
         file.set_len(0).map_err(RecordError::write(&path))?;
         writeln!(file, "{}", std::process::id()).map_err(RecordError::write(&path))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
