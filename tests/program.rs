@@ -30,9 +30,13 @@ pub(crate) fn machine_toml() -> &'static Path {
     let (_, path) = FILE.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("machine.toml");
-        let output =
-            tune(["calibrate", "--quiet", "--budget", "6s", "--blas", "builtin", "--out", path.to_str().unwrap()]);
-        assert!(output.status.success(), "{}", err(&output));
+        let calibrate = |budget: &str| {
+            tune(["calibrate", "--quiet", "--budget", budget, "--blas", "builtin", "--out", path.to_str().unwrap()])
+        };
+        // A machine that others use needs longer.
+        let mut outputs = ["6s", "20s", "60s"].into_iter().map(calibrate);
+        let good = outputs.find(|output| output.status.success());
+        assert!(good.is_some(), "no calibration succeeded");
         (folder, path)
     });
     path

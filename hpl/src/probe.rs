@@ -75,7 +75,7 @@ pub enum ProbeError {
     #[error("no cores to measure on")]
     NoCores,
     /// The budget does not hold three rounds, however small the matrix.
-    #[error("{budget_s} s are too short to calibrate this machine; give it at least {enough_s:.1} s")]
+    #[error("{budget_s:.1} s are too short to calibrate this machine; give it at least {enough_s:.1} s")]
     TooShort {
         /// The budget in seconds.
         budget_s: f64,
