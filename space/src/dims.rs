@@ -9,6 +9,8 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
+use crate::effects::effect;
+
 /// How the levels of a dimension relate to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,6 +56,11 @@ pub trait Space: Sync {
 
     /// All canonical points, each once, in a fixed order.
     fn points(&self) -> &[Point];
+
+    /// What each dimension is believed to do by itself before any run, as [`effect`].
+    fn effects(&self) -> Vec<f64> {
+        self.dims().iter().map(|dim| effect(&dim.name)).collect()
+    }
 }
 
 /// All canonical points in lexicographic order, `None` when there are more than `limit`; `is_canonical` says whether

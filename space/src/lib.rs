@@ -14,6 +14,7 @@ mod deal;
 pub mod dims;
 pub mod domain;
 pub mod draw;
+mod effects;
 pub mod engine;
 pub mod flops;
 pub mod guide;

@@ -36,6 +36,8 @@ impl Feasibility {
         }
         let beliefs = Beliefs {
             signal: LogNormal { median: 0.4, spread: 0.3 },
+            // What fails does so for two reasons together as often as for one.
+            effects: vec![LogNormal { median: 0.0, spread: 0.0 }; ctx.space.dims().len()],
             noise: LogNormal { median: 0.1, spread: 0.3 },
             categorical: LogNormal { median: 2.0, spread: 1.5 },
             ordered: LogNormal { median: 1.0, spread: 1.0 },

@@ -56,7 +56,7 @@ impl<'a> Informed<'a> {
         }
         let axes = Axes::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
-        let posterior = Posterior::fitted(&axes, beliefs(), data)?;
+        let posterior = Posterior::fitted(&axes, beliefs(space), data)?;
         let corrections = glance(&posterior, &Groups::new(space.points()), &vec![0.0; told.len()]);
         let corrected = told.iter().zip(corrections).map(|(&log, correction)| {
             let mean = scale.level(log) + correction.mean;
@@ -89,9 +89,11 @@ impl Prior for Informed<'_> {
     }
 }
 
-fn beliefs() -> Beliefs {
+fn beliefs(space: &dyn Space) -> Beliefs {
+    let effects = space.effects().into_iter();
     Beliefs {
         signal: LogNormal { median: 0.1, spread: 0.7 },
+        effects: effects.map(|median| LogNormal { median, spread: 1.0 }).collect(),
         noise: LogNormal { median: 0.01, spread: 1.0 },
         categorical: LogNormal { median: 2.0, spread: 0.7 },
         ordered: LogNormal { median: 1.0, spread: 1.0 },

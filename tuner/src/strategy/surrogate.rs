@@ -67,20 +67,6 @@ const BELIEF: f64 = 3.0;
 /// Where else a change may be: where its gain is less than the largest by at most this.
 const ELSEWHERE: f64 = 3.0;
 
-/// What is believed about levels before any run: differences of 20 %, noise of 0.5 %.
-fn beliefs(slope_mean: f64, slope_sd: f64) -> Beliefs {
-    Beliefs {
-        signal: LogNormal { median: 0.2, spread: 0.4 },
-        noise: LogNormal { median: 0.005, spread: 0.7 },
-        categorical: LogNormal { median: 2.0, spread: 0.7 },
-        ordered: LogNormal { median: 1.0, spread: 1.0 },
-        offset_sd: OFFSET_SD,
-        slope_mean,
-        slope_sd,
-        change_sd: 0.0,
-    }
-}
-
 /// The posterior of log rate over a space.
 pub struct Surrogate<'a> {
     ctx: &'a Ctx<'a>,
@@ -184,6 +170,23 @@ impl<'a> Surrogate<'a> {
         surrogate
     }
 
+    /// What is believed about levels before any run: differences of 20 % by all dimensions together, by each alone as the space
+    /// says, noise of 0.5 %.
+    fn beliefs(&self, slope_mean: f64, slope_sd: f64) -> Beliefs {
+        let effects = self.ctx.space.effects().into_iter();
+        Beliefs {
+            signal: LogNormal { median: 0.2, spread: 0.4 },
+            effects: effects.map(|median| LogNormal { median, spread: 1.0 }).collect(),
+            noise: LogNormal { median: 0.005, spread: 0.7 },
+            categorical: LogNormal { median: 2.0, spread: 0.7 },
+            ordered: LogNormal { median: 1.0, spread: 1.0 },
+            offset_sd: OFFSET_SD,
+            slope_mean,
+            slope_sd,
+            change_sd: 0.0,
+        }
+    }
+
     /// What is expected of a point, on the levelled scale.
     fn expected(&self, point: &Point) -> f64 {
         self.told.level(self.expected.log_rate(point))
@@ -215,7 +218,7 @@ impl<'a> Surrogate<'a> {
             let level = moments(&unexplained)?.0;
             data.y.iter_mut().for_each(|y| *y -= level);
             let beliefs =
-                Beliefs { change_sd: if is_steady { 0.0 } else { CHANGE_LEFT }, ..beliefs(slope_mean, slope_sd) };
+                Beliefs { change_sd: if is_steady { 0.0 } else { CHANGE_LEFT }, ..self.beliefs(slope_mean, slope_sd) };
             let posterior = Posterior::fitted(&axes, beliefs, data)?;
             Some(Fitted { score: posterior.leave_one_out() + odds, weight: 1.0, centre, level, posterior })
         });
@@ -292,7 +295,7 @@ impl<'a> Surrogate<'a> {
 
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
-        self.fits.first().map_or_else(|| beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+        self.fits.first().map_or_else(|| self.beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
     }
 
     /// The number of points that the process is conditioned on.
@@ -325,7 +328,7 @@ impl<'a> Surrogate<'a> {
     pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
         let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
         if self.fits.is_empty() {
-            let sd = beliefs(1.0, 0.0).signal.median.hypot(OFFSET_SD);
+            let sd = self.beliefs(1.0, 0.0).prior_sd().hypot(OFFSET_SD);
             return vec![(1.0, expected.into_iter().map(|mean| Marginal { mean, sd }).collect())];
         }
         let one = |Fitted { centre, level, posterior, weight, .. }: &Fitted| {
@@ -336,14 +339,13 @@ impl<'a> Surrogate<'a> {
         self.fits.iter().map(one).collect()
     }
 
-    /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations, where the
-    /// latter follows from the nearest tried point alone; the highest of the hypotheses'.
+    /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations; the highest of the
+    /// hypotheses'.
     pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
         let groups = Groups::new(self.ctx.space.points());
         let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
             let basis: Vec<f64> = self.levels.iter().map(|level| level - centre).collect();
-            let reach = spread * posterior.hyper.signal;
-            let value = |at: Glance| level + at.mean + reach * (1.0 - at.nearest * at.nearest).max(0.0).sqrt();
+            let value = |at: Glance| level + at.mean + spread * at.sd;
             glance(posterior, &groups, &basis).into_iter().map(value).collect()
         };
         let all = self.fits.iter().map(one);

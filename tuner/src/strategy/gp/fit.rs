@@ -10,9 +10,10 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use faer::Mat;
+use space::dims::Point;
 
 use super::data::Data;
-use super::kernel::{Axes, Axis, Table};
+use super::kernel::{Axes, Axis, Kernel};
 use super::linalg::Factor;
 
 /// Log-normal prior of one hyperparameter.
@@ -26,8 +27,10 @@ pub(crate) struct LogNormal {
 /// What is believed before any run.
 #[derive(Debug, Clone)]
 pub(crate) struct Beliefs {
-    /// Standard deviation of g.
+    /// Standard deviation of what dimensions do together.
     pub(crate) signal: LogNormal,
+    /// Standard deviation of what each dimension does by itself.
+    pub(crate) effects: Vec<LogNormal>,
     /// Standard deviation of one run.
     pub(crate) noise: LogNormal,
     /// Rate of a categorical dimension, divided by the number of dimensions.
@@ -51,30 +54,38 @@ pub(crate) struct Hyper {
     pub(crate) noise: f64,
     /// One rate per dimension.
     pub(crate) rates: Vec<f64>,
+    /// One standard deviation per dimension.
+    pub(crate) effects: Vec<f64>,
 }
 
 impl Hyper {
-    /// `u`: distances from the medians in spreads; in the order signal, noise, rates.
+    /// `u`: distances from the medians in spreads; in the order signal, noise, rates, effects.
     fn at(priors: &[LogNormal], u: &[f64]) -> Self {
-        let mut values = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp());
-        let (signal, noise) = (values.next().unwrap_or(1.0), values.next().unwrap_or(1.0));
-        Self { signal, noise, rates: values.collect() }
+        let values: Vec<f64> = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp()).collect();
+        let (rates, effects) = values[2..].split_at((values.len() - 2) / 2);
+        Self { signal: values[0], noise: values[1], rates: rates.to_vec(), effects: effects.to_vec() }
     }
 
-    pub(crate) fn tables(&self, axes: &Axes) -> Vec<Table> {
-        axes.0.iter().zip(&self.rates).map(|(axis, &rate)| Table::new(axis, rate)).collect()
+    pub(crate) fn kernel(&self, axes: &Axes) -> Kernel {
+        Kernel::new(axes, self.signal, &self.rates, &self.effects)
     }
 }
 
 impl Beliefs {
-    /// Priors in the order of the search: signal, noise, rates.
+    /// Standard deviation of g before anything is seen.
+    pub(crate) fn prior_sd(&self) -> f64 {
+        self.effects.iter().map(|effect| effect.median).fold(self.signal.median, f64::hypot)
+    }
+
+    /// Priors in the order of the search: signal, noise, rates, effects.
     fn priors(&self, axes: &Axes) -> Vec<LogNormal> {
         let share = 1.0 / axes.0.len().max(1) as f64;
         let rates = axes.0.iter().map(|axis| match axis {
             Axis::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
             Axis::Ordered(_) => self.ordered,
         });
-        [self.signal, self.noise].into_iter().chain(rates).collect()
+        let effects = self.effects.iter().copied();
+        [self.signal, self.noise].into_iter().chain(rates).chain(effects).collect()
     }
 }
 
@@ -90,7 +101,8 @@ pub(crate) fn fit(axes: &Axes, beliefs: &Beliefs, data: &Data) -> Hyper {
         return Hyper::at(&priors, &origin);
     }
     // From the medians, and from where dimensions matter little and noise explains more.
-    let smooth = (0..priors.len()).map(|i| [0.0, 1.0].get(i).copied().unwrap_or(-1.0)).collect();
+    let of_dims = std::iter::repeat_n(-1.0, axes.0.len()).chain(std::iter::repeat_n(0.0, axes.0.len()));
+    let smooth = [0.0, 1.0].into_iter().chain(of_dims).collect();
     let problem = Climb { axes, beliefs, data, priors: &priors };
     let best = [origin.clone(), smooth]
         .into_iter()
@@ -176,7 +188,7 @@ impl Gradient for &Problem<'_> {
     }
 }
 
-/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), each in units of its prior.
+/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), ln(effects), each in units of its prior.
 fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     let Climb { axes, beliefs, data, priors } = climb;
     let failed = || Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
@@ -184,10 +196,11 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
         return failed();
     }
     let hyper = Hyper::at(priors, u);
-    let tables = hyper.tables(axes);
-    let n = data.len();
-    let signal = signal_matrix(&tables, &hyper, data);
-    let Some(factor) = Factor::new(covariance(&signal, beliefs, &hyper, data).as_ref()) else {
+    let kernel = hyper.kernel(axes);
+    let (n, dims) = (data.len(), axes.0.len());
+    let joint = matrix(data, |a, b| kernel.joint(a, b));
+    let signal = matrix(data, |a, b| kernel.covariance(a, b));
+    let Some(factor) = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref()) else {
         return failed();
     };
     let residual: Vec<f64> = (0..n).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
@@ -204,16 +217,21 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     let inverse = factor.inverse();
     for i in 0..n {
         let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
-        gradient[0] += diagonal * signal[(i, i)];
+        gradient[0] += diagonal * joint[(i, i)];
         gradient[1] += diagonal * hyper.noise * hyper.noise / data.count[i];
+        let (of_rates, of_effects) = gradient[2..].split_at_mut(dims);
+        of_effects.iter_mut().zip(&kernel.effects).for_each(|(slope, effect)| *slope += diagonal * effect);
+        let mut of_signal = 0.0;
         for j in 0..i {
-            let weight = (inverse[(i, j)] - alpha[i] * alpha[j]) * signal[(i, j)];
-            gradient[0] += 2.0 * weight;
-            let pairs = data.points[i].0.iter().zip(&data.points[j].0);
-            for ((slope, table), (&a, &b)) in gradient[2..].iter_mut().zip(&tables).zip(pairs) {
-                *slope += weight * table.slope(a, b);
+            let weight = inverse[(i, j)] - alpha[i] * alpha[j];
+            let shared = weight * joint[(i, j)];
+            of_signal += 2.0 * shared;
+            for (dim, (&a, &b)) in data.points[i].0.iter().zip(&data.points[j].0).enumerate() {
+                of_rates[dim] += shared * kernel.tables[dim].slope(a, b);
+                of_effects[dim] += 2.0 * weight * kernel.effect(dim, a, b);
             }
         }
+        gradient[0] += of_signal;
     }
     for ((slope, &u), prior) in gradient.iter_mut().zip(u).zip(priors) {
         value += 0.5 * u * u;
@@ -222,23 +240,22 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     if value.is_finite() { Evaluation { at: u.to_vec(), value, gradient } } else { failed() }
 }
 
-/// signal² · Π ρ between the observed points; the lower triangle.
-pub(crate) fn signal_matrix(tables: &[Table], hyper: &Hyper, data: &Data) -> Mat<f64> {
-    let variance = hyper.signal * hyper.signal;
-    let mut signal = Mat::zeros(data.len(), data.len());
+/// A covariance between the observed points; the lower triangle.
+pub(crate) fn matrix(data: &Data, of: impl Fn(&Point, &Point) -> f64) -> Mat<f64> {
+    let mut matrix = Mat::zeros(data.len(), data.len());
     for i in 0..data.len() {
         for j in 0..=i {
-            signal[(i, j)] = variance * super::kernel::correlation(tables, &data.points[i], &data.points[j]);
+            matrix[(i, j)] = of(&data.points[i], &data.points[j]);
         }
     }
-    signal
+    matrix
 }
 
-/// Covariance of the observations: g, offset, slope, changes and noise; the lower triangle.
-pub(crate) fn covariance(signal: &Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
+/// Covariance of the observations: `signal` of their points, offset, slope, changes and noise; the lower triangle.
+pub(crate) fn covariance(signal: Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
     let (offset, slope) = (beliefs.offset_sd.powi(2), beliefs.slope_sd.powi(2));
     let change = beliefs.change_sd.powi(2);
-    let mut covariance = signal.clone();
+    let mut covariance = signal;
     for i in 0..data.len() {
         for j in 0..=i {
             // Offsets after the i-th and the j-th change have the earlier changes in common.
@@ -252,14 +269,13 @@ pub(crate) fn covariance(signal: &Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, da
 
 #[cfg(test)]
 mod tests {
-    use space::dims::Point;
-
     use super::*;
 
     fn beliefs() -> Beliefs {
         let prior = |median| LogNormal { median, spread: 1.5 };
         Beliefs {
             signal: prior(1.0),
+            effects: vec![prior(0.5); 3],
             noise: prior(0.1),
             categorical: prior(1.0),
             ordered: prior(1.0),
@@ -293,7 +309,7 @@ mod tests {
         let beliefs = beliefs();
         let priors = beliefs.priors(&axes);
         let climb = Climb { axes: &axes, beliefs: &beliefs, data: &data, priors: &priors };
-        let u = vec![0.2, -0.5, 0.5, -0.3, -1.0];
+        let u = vec![0.2, -0.5, 0.5, -0.3, -1.0, 0.4, -0.6, 0.1];
         let analytic = evaluate(climb, &u).gradient;
         for i in 0..u.len() {
             let shifted = |step: f64| {
@@ -310,7 +326,7 @@ mod tests {
     fn relevance_and_noise_are_found() {
         let (axes, data) = example();
         let hyper = fit(&axes, &beliefs(), &data);
-        assert!(hyper.rates[2] < 0.1 * hyper.rates[1], "{hyper:?}");
+        assert!(hyper.effects[2] < 0.1 * hyper.effects[1], "{hyper:?}");
         assert!(hyper.noise > 0.005 && hyper.noise < 0.05, "{hyper:?}");
         assert_eq!(hyper, fit(&axes, &beliefs(), &data));
     }

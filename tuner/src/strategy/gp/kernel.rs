@@ -1,9 +1,10 @@
 //! The covariance between two points, as tables over pairs of levels.
 //!
-//! k(x, x') = signal² · ([`SMOOTH`] Π_d ρ_d(x_d, x'_d) + (1 − [`SMOOTH`]) [x = x']). An ordered dimension has the Matérn-5/2 correlation of the distance
+//! k(x, x') = Σ_d effect_d² e_d(x_d, x'_d) + signal² · ([`SMOOTH`] Π_d ρ_d(x_d, x'_d) + (1 − [`SMOOTH`]) [x = x']): what each
+//! dimension does by itself, and what they do together. An ordered dimension has the Matérn-5/2 correlation of the distance
 //! of its features (\[Rasmussen\], equation 4.17), scaled to 0..1 over the dimension; a categorical one has
-//! exp(−rate · [x_d ≠ x'_d]). Since the space is finite, each ρ_d is a small table, and since the kernel is a
-//! product of them, groups of dimensions can be tabulated too (see [`super::screen`]).
+//! ρ_d = exp(−rate · [x_d ≠ x'_d]) and e_d = [x_d = x'_d]. Since the space is finite, ρ_d and e_d are small tables, and since the
+//! kernel is made of sums and products of them, groups of dimensions can be tabulated too (see [`super::screen`]).
 
 use space::dims::{Dim, Kind, Point};
 
@@ -79,6 +80,10 @@ impl Table {
         Self { levels, rho, slope }
     }
 
+    pub(crate) fn levels(&self) -> u16 {
+        u16::try_from(self.levels).expect("levels are numbered by u16")
+    }
+
     pub(crate) fn rho(&self, i: u16, j: u16) -> f64 {
         self.rho[usize::from(i) * self.levels + usize::from(j)]
     }
@@ -99,11 +104,58 @@ fn matern52(a: f64) -> (f64, f64) {
 /// be sure of them without looking.
 pub(crate) const SMOOTH: f64 = 0.98;
 
-/// Correlation between two points.
-pub(crate) fn correlation(tables: &[Table], a: &Point, b: &Point) -> f64 {
-    let smooth: f64 = tables.iter().zip(a.0.iter().zip(&b.0)).map(|(table, (&i, &j))| table.rho(i, j)).product();
-    // Equal points correlate by exactly 1 in every dimension.
-    if smooth == 1.0 && a == b { 1.0 } else { SMOOTH * smooth }
+/// Rate of e_d of an ordered dimension: of three levels the outer ones correlate by a quarter.
+const EFFECT_RATE: f64 = 2.0;
+
+/// The covariance of a process with given hyperparameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    /// signal².
+    variance: f64,
+    /// ρ_d.
+    pub(crate) tables: Vec<Table>,
+    /// effect_d², 0 where a dimension has one level: it cannot do anything.
+    pub(crate) effects: Vec<f64>,
+    /// e_d.
+    pub(crate) shapes: Vec<Table>,
+}
+
+impl Kernel {
+    /// `rates`, `effects`: one for each dimension.
+    pub(crate) fn new(axes: &Axes, signal: f64, rates: &[f64], effects: &[f64]) -> Self {
+        let tables = axes.0.iter().zip(rates).map(|(axis, &rate)| Table::new(axis, rate)).collect();
+        let shape = |axis: &Axis| match axis {
+            Axis::Categorical(_) => Table::new(axis, f64::INFINITY),
+            Axis::Ordered(_) => Table::new(axis, EFFECT_RATE),
+        };
+        let shapes = axes.0.iter().map(shape).collect();
+        let effects = axes.0.iter().zip(effects).map(|(axis, &sd)| if axis.levels() < 2 { 0.0 } else { sd * sd });
+        Self { variance: signal * signal, tables, effects: effects.collect(), shapes }
+    }
+
+    /// What two points have in common of what the dimensions do together.
+    pub(crate) fn joint(&self, a: &Point, b: &Point) -> f64 {
+        let pairs = a.0.iter().zip(&b.0);
+        let smooth: f64 = self.tables.iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product();
+        // Equal points correlate by exactly 1 in every dimension.
+        self.variance * if smooth == 1.0 && a == b { 1.0 } else { SMOOTH * smooth }
+    }
+
+    /// What they have in common of what a dimension does by itself.
+    pub(crate) fn effect(&self, dim: usize, i: u16, j: u16) -> f64 {
+        self.effects[dim] * self.shapes[dim].rho(i, j)
+    }
+
+    /// Covariance of two points.
+    pub(crate) fn covariance(&self, a: &Point, b: &Point) -> f64 {
+        let pairs = a.0.iter().zip(&b.0).enumerate();
+        pairs.map(|(dim, (&i, &j))| self.effect(dim, i, j)).sum::<f64>() + self.joint(a, b)
+    }
+
+    /// Variance of any point.
+    pub(crate) fn variance(&self) -> f64 {
+        self.variance + self.effects.iter().sum::<f64>()
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use faer::Mat;
 use space::dims::Point;
 
 use super::data::Data;
-use super::fit::{Beliefs, Hyper, covariance, fit, signal_matrix};
-use super::kernel::{Axes, Table, correlation};
+use super::fit::{Beliefs, Hyper, covariance, fit, matrix};
+use super::kernel::{Axes, Kernel};
 use super::linalg::Factor;
 
 /// Mean and standard deviation of y without noise.
@@ -21,7 +21,7 @@ pub(crate) struct Posterior {
     pub(crate) beliefs: Beliefs,
     pub(crate) hyper: Hyper,
     pub(crate) data: Data,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) kernel: Kernel,
     /// The number of changes for which it predicts: that of most observations, whose offset is known best.
     changes: usize,
     factor: Factor,
@@ -44,13 +44,13 @@ impl Posterior {
 
     /// `None` when the covariance cannot be factored, which takes values that are not finite.
     pub(crate) fn new(axes: &Axes, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
-        let tables = hyper.tables(axes);
-        let signal = signal_matrix(&tables, &hyper, &data);
-        let factor = Factor::new(covariance(&signal, &beliefs, &hyper, &data).as_ref())?;
+        let kernel = hyper.kernel(axes);
+        let signal = matrix(&data, |a, b| kernel.covariance(a, b));
+        let factor = Factor::new(covariance(signal, &beliefs, &hyper, &data).as_ref())?;
         let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
         let alpha = factor.solve(&residual);
         let changes = most_common(&data.changes);
-        Some(Self { beliefs, hyper, data, tables, changes, factor, alpha })
+        Some(Self { beliefs, hyper, data, kernel, changes, factor, alpha })
     }
 
     /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
@@ -61,10 +61,10 @@ impl Posterior {
 
     fn predict_block(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
         let (offset, slope) = (self.beliefs.offset_sd.powi(2), self.beliefs.slope_sd.powi(2));
-        let variance = self.hyper.signal * self.hyper.signal;
+        let variance = self.kernel.variance();
         let change = self.beliefs.change_sd.powi(2);
         let mut cross = Mat::from_fn(self.data.len(), points.len(), |i, j| {
-            variance * correlation(&self.tables, &self.data.points[i], points[j])
+            self.kernel.covariance(&self.data.points[i], points[j])
                 + offset
                 + slope * self.data.basis[i] * basis[j]
                 + change * self.data.changes[i].min(self.changes) as f64
@@ -180,6 +180,7 @@ mod tests {
         let prior = |median| LogNormal { median, spread: 1.0 };
         let beliefs = Beliefs {
             signal: prior(0.2),
+            effects: vec![prior(0.1)],
             noise: prior(0.01),
             categorical: prior(1.0),
             ordered: prior(1.0),
@@ -195,7 +196,7 @@ mod tests {
         };
         let seen = (0..points.len()).map(|i| (&points[i], y(i), usize::from(change_sd > 0.0 && i >= 8)));
         let data = gather(&seen.collect::<Vec<_>>());
-        let hyper = Hyper { signal: 0.2, noise: 0.01, rates: vec![1.0] };
+        let hyper = Hyper { signal: 0.2, noise: 0.01, rates: vec![1.0], effects: vec![0.0] };
         Posterior::new(&axes, beliefs, hyper, data).unwrap()
     }
 
