@@ -26,12 +26,13 @@ const POLL: Duration = Duration::from_millis(20);
 /// Seconds that a calibration may take beyond its own budget before it is ended.
 const PATIENCE_S: f64 = 10.0;
 
-/// Measures this machine into the session's `machine.toml`; `false` when a signal asked to stop.
+/// Measures this machine with `kernels` into the session's `machine.toml`; `false` when a signal asked to stop.
 ///
 /// # Errors
 /// When the child fails, with the last lines that it printed.
 pub fn in_child(
     program: &Path,
+    kernels: &KernelChoice,
     store: &mut Store,
     budget: &Budget,
     progress: &mut Progress,
@@ -42,7 +43,7 @@ pub fn in_child(
     std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
     let mut seconds = budget.calibration_s();
     loop {
-        let mut child = start(program, store, &folder, seconds)?;
+        let mut child = start(program, kernels, store, &folder, seconds)?;
         if !wait(&mut child, store, budget, progress, interrupt)? {
             return Ok(false);
         }
@@ -68,7 +69,7 @@ pub fn in_child(
     }
 }
 
-fn start(program: &Path, store: &Store, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
+fn start(program: &Path, kernels: &KernelChoice, store: &Store, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
     Command::new(program)
         .args([guard::VERB, "--parent", &std::process::id().to_string()])
         .args(["--deadline-s", &(seconds + PATIENCE_S).to_string(), "--folder"])
@@ -76,7 +77,7 @@ fn start(program: &Path, store: &Store, folder: &Path, seconds: f64) -> anyhow::
         .arg("--")
         .arg(program)
         .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
-        .args(["--blas", &store.session().kernels.clone().unwrap_or(KernelChoice::Auto).to_string(), "--out"])
+        .args(["--blas", &kernels.to_string(), "--out"])
         .arg(store.folder().machine_toml())
         // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
         .process_group(0)

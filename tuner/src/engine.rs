@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hpl::kernels::linked;
 use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
@@ -141,6 +142,14 @@ impl Engine {
         }
     }
 
+    /// The kernels that a calibration measures where its user names none: of another engine the BLAS that its program loads,
+    /// where that can be found out.
+    pub fn calibrated_kernels(&self) -> KernelChoice {
+        let Self::Foreign(foreign) = self else { return KernelChoice::Auto };
+        let program = found(Path::new(&foreign.profile().program));
+        program.and_then(|program| linked(&program)).map_or(KernelChoice::Auto, KernelChoice::Blas)
+    }
+
     /// Its name in records.
     pub fn name(&self) -> &str {
         match self {
@@ -230,7 +239,7 @@ impl Engine {
         let profile = foreign.profile();
         let candidate = Candidate { hpl: space::HplParams::baseline(1, 1, 1), engine: space::EngineParams::default() };
         let first = foreign.command(&candidate, Path::new("/")).into_iter().next().map(PathBuf::from);
-        if let Some(first) = first.filter(|first| !found(first)) {
+        if let Some(first) = first.filter(|first| found(first).is_none()) {
             let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
             let way_out = if first == Path::new(&profile.program) {
                 "give its path with --program".to_owned()
@@ -239,7 +248,7 @@ impl Engine {
             };
             return Err(bad_input(format!("engine {}: no program {}; {way_out}", profile.name, first.display())));
         }
-        if !found(Path::new(&profile.program)) {
+        if found(Path::new(&profile.program)).is_none() {
             return Err(bad_input(format!(
                 "engine {}: no program {} on the path; give its path with --program",
                 profile.name, profile.program
@@ -261,13 +270,13 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
     Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }
 
-/// Whether a program is there, by its path or on the search path.
-fn found(program: &Path) -> bool {
+/// Where a program is, by its path or on the search path.
+fn found(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
-        return program.is_file();
+        return program.is_file().then(|| program.to_path_buf());
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 /// The profile's dimensions as the space wants them.

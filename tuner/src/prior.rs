@@ -12,12 +12,25 @@ use crate::strategy::prior::PriorTable;
 
 /// The model's word on all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
 pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
-    let (points, n) = (domain.points(), domain.spec().n);
+    let times = times(domain, predictor);
+    let costs_s = times.iter().copied().map(cost::whole_s).collect();
+    PriorTable::of(domain, log_rates(domain, &times), costs_s)
+}
+
+/// The same log rates alone as another word on the points of `table`.
+pub fn other_word<'a>(table: &PriorTable<'a>, domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
+    table.with_log_rates(log_rates(domain, &times(domain, predictor)))
+}
+
+/// Seconds of solving for each point of `domain`.
+fn times(domain: &dyn Candidates, predictor: &Predictor) -> Vec<f64> {
+    let points = domain.points();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let times = predictor.screen(points.len(), |i| domain.candidate(&points[i]), threads);
-    let log_rates = times.iter().map(|&solve_s| rate_gflops(n, solve_s).ln()).collect();
-    let costs_s = times.into_iter().map(cost::whole_s).collect();
-    PriorTable::of(domain, log_rates, costs_s)
+    predictor.screen(points.len(), |i| domain.candidate(&points[i]), threads)
+}
+
+fn log_rates(domain: &dyn Candidates, times: &[f64]) -> Vec<f64> {
+    times.iter().map(|&solve_s| rate_gflops(domain.spec().n, solve_s).ln()).collect()
 }
 
 /// How many different rates the model predicts: it is blind to several dimensions.

@@ -240,7 +240,7 @@ pub(super) fn installed() -> Vec<PathBuf> {
 
 /// Whether a shared library of this file name is a BLAS: `libopenblas.so`, `libopenblasp-r0.3.21.so`,
 /// `libblis.so.4`, `libmkl_rt.so.2`, `libblas.so.3`.
-fn is_blas_name(name: &str) -> bool {
+pub(super) fn is_blas_name(name: &str) -> bool {
     let known = ["libopenblas", "libblis", "libmkl_rt.", "libblas."].iter().any(|start| name.starts_with(start));
     known && (name.ends_with(".so") || name.contains(".so."))
 }

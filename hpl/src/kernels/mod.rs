@@ -6,6 +6,7 @@ mod by_rank;
 mod choose;
 pub(crate) mod isa;
 mod limited;
+mod linked;
 mod product;
 pub(crate) mod random;
 pub(crate) mod rows;
@@ -21,6 +22,7 @@ pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
 pub use choose::{KernelError, load, resolve};
 pub use limited::Limited;
+pub use linked::linked;
 
 use crate::mat::{Mat, MatMut, transpose};
 

@@ -99,7 +99,7 @@ fn search(
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         preflight::look(&store.session().cores, &budget, progress);
-        if !calibrate::in_child(program, store, &budget, progress, interrupt)? {
+        if !calibrated(program, engine, store, &budget, progress, interrupt)? {
             return Ok(Ended::Interrupted);
         }
     }
@@ -121,7 +121,8 @@ fn search(
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
-    let model = SessionModel::new(domain, &machine, predictor, earlier);
+    let ours = matches!(engine, Engine::Ours);
+    let model = SessionModel::new(domain, &machine, predictor, earlier, ours);
     if given && !model.informed {
         progress.warn("the earlier runs have no two to compare; they are not used");
     }
@@ -151,6 +152,29 @@ fn search(
         verbose,
     };
     Ok(drive.run()?)
+}
+
+/// Measures this machine; `false` when a signal asked to stop. Where the BLAS of another engine's program cannot be measured,
+/// the fastest kernels here stand for it.
+fn calibrated(
+    program: &Path,
+    engine: &Engine,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    let named = store.session().kernels.clone();
+    let kernels = named.unwrap_or_else(|| engine.calibrated_kernels());
+    if let (Engine::Foreign(_), KernelChoice::Blas(path)) = (engine, &kernels) {
+        progress.line(&format!("{} loads {}: the calibration measures that", engine.name(), path.display()));
+        match calibrate::in_child(program, &kernels, store, budget, progress, interrupt) {
+            Err(error) => progress.warn(&format!("{error}; the fastest kernels here are measured instead")),
+            done => return done,
+        }
+        return calibrate::in_child(program, &KernelChoice::Auto, store, budget, progress, interrupt);
+    }
+    calibrate::in_child(program, &kernels, store, budget, progress, interrupt)
 }
 
 /// The runs of earlier sessions at their points, where there are such.

@@ -22,7 +22,7 @@ pub mod random;
 mod speed;
 mod surrogate;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod warp;
 
 pub use surrogate::Surrogate;

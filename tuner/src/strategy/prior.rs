@@ -1,6 +1,7 @@
 //! Priors that strategies and the driver build themselves.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use space::dims::{Point, Space};
 
@@ -27,7 +28,8 @@ impl Prior for Flat {
 #[derive(Debug, Clone)]
 pub struct PriorTable<'a> {
     points: &'a [Point],
-    index: HashMap<&'a Point, usize>,
+    /// Shared by the tables of one space.
+    index: Arc<HashMap<&'a Point, usize>>,
     log_rates: Vec<f64>,
     costs_s: Vec<f64>,
 }
@@ -41,13 +43,18 @@ impl<'a> PriorTable<'a> {
     /// Log rates and costs of all points of `space`, in their order.
     pub(crate) fn of(space: &'a dyn Space, log_rates: Vec<f64>, costs_s: Vec<f64>) -> Self {
         let points = space.points();
-        let index = points.iter().enumerate().map(|(i, point)| (point, i)).collect();
+        let index = Arc::new(points.iter().enumerate().map(|(i, point)| (point, i)).collect());
         Self { points, index, log_rates, costs_s }
     }
 
     /// The same with other log rates, in the order of the space's points.
     pub(crate) fn with_log_rates(&self, log_rates: Vec<f64>) -> Self {
         Self { log_rates, ..self.clone() }
+    }
+
+    /// Log rates of all points of the space, in its order.
+    pub(crate) fn log_rates_of_all(&self) -> &[f64] {
+        &self.log_rates
     }
 
     fn is_whole(&self, points: &[Point]) -> bool {

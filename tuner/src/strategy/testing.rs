@@ -14,7 +14,7 @@ pub(super) fn categorical(name: &str, labels: &[&str]) -> Dim {
     Dim { name: name.to_owned(), kind: Kind::Categorical, levels: levels.collect() }
 }
 
-pub(super) fn ordered(name: &str, features: &[f64]) -> Dim {
+pub(crate) fn ordered(name: &str, features: &[f64]) -> Dim {
     let levels = features.iter().map(|&feature| Level { label: feature.to_string(), feature });
     Dim { name: name.to_owned(), kind: Kind::Ordered, levels: levels.collect() }
 }
