@@ -141,7 +141,14 @@ impl Axis {
             let short = owned.last().map_or(0, |&b| self.nb - self.block(b).len());
             return owned.len() * self.nb - short;
         }
-        let slot = owned.partition_point(|&b| b < block);
+        // Where blocks are dealt in turn or by shares, a process has about the same part of those before as of all.
+        let mut slot = block * owned.len() / self.blocks();
+        while slot > 0 && owned[slot - 1] >= block {
+            slot -= 1;
+        }
+        while owned.get(slot).is_some_and(|&b| b < block) {
+            slot += 1;
+        }
         if owned.get(slot) == Some(&block) { slot * self.nb + global % self.nb } else { slot * self.nb }
     }
 

@@ -170,7 +170,7 @@ impl Plan {
     pub fn prologue(&self, first: usize, row: usize, col: usize) -> Vec<Task> {
         let ahead = first..self.steps().min(first + self.depth);
         let mut tasks: Vec<Task> =
-            ahead.flat_map(|t| self.catch_up(first..t, t, col).into_iter().chain(self.arrival(t, row, col))).collect();
+            ahead.flat_map(|t| self.catch_up(first..t, t, col).chain(self.arrival(t, row, col))).collect();
         tasks.extend(self.early_rows(first, col));
         tasks
     }
@@ -182,7 +182,8 @@ impl Plan {
             tasks.extend(self.arrival(k, row, col));
         }
         let next = k + self.depth.max(1);
-        let arrival = if self.depth > 0 && next < self.steps() { self.arrival(next, row, col) } else { Vec::new() };
+        let arrival = (self.depth > 0 && next < self.steps()).then(|| self.arrival(next, row, col));
+        let arrival = arrival.into_iter().flatten();
         let left = self.left(k, col);
         let ahead = self.ahead(k, col);
         let late = ahead.end.max(left.end)..self.layout.cols.local_len(col);
@@ -210,13 +211,13 @@ impl Plan {
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
             // The factorization has the link to itself: its small messages would queue up behind rows.
             let early = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
-            let beside = arrival.into_iter().chain(early).collect();
+            let beside = arrival.chain(early).collect();
             tasks.push(update(k, Part::Rest, late, Part::Rest, beside));
         } else if late.is_empty() {
             tasks.extend(arrival);
         } else {
             let strips = self.strips(late);
-            let beside = std::iter::once(arrival).chain(std::iter::repeat_with(Vec::new));
+            let beside = std::iter::once(arrival.collect()).chain(std::iter::repeat_with(Vec::new));
             for (strip, beside) in strips.zip(beside) {
                 tasks.extend(self.exchange(k, Part::Rest, strip.clone()));
                 tasks.push(update(k, Part::Rest, strip, Part::Rest, beside));
@@ -295,21 +296,20 @@ impl Plan {
     }
 
     /// The columns of panel `t` get the updates by `panels`, one after the other.
-    fn catch_up(&self, panels: Range<usize>, t: usize, col: usize) -> Vec<Task> {
+    fn catch_up(&self, panels: Range<usize>, t: usize, col: usize) -> impl Iterator<Item = Task> {
         let cols = if t < self.steps() { self.columns(t, col) } else { 0..0 };
         let panels = if cols.is_empty() { 0..0 } else { panels };
-        let one = |j| {
-            let exchange = self.exchange(j, Part::LookAhead, cols.clone()).into_iter();
+        panels.flat_map(move |j| {
+            let exchange = self.exchange(j, Part::LookAhead, cols.clone());
             exchange.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, Vec::new())])
-        };
-        panels.flat_map(one).collect()
+        })
     }
 
     /// How panel `k` comes to a rank.
-    fn arrival(&self, k: usize, row: usize, col: usize) -> Vec<Task> {
+    fn arrival(&self, k: usize, row: usize, col: usize) -> impl Iterator<Item = Task> + use<> {
         let panel = self.panel(k, row);
         let fact = (panel.col == col).then_some(Task::Fact(panel));
-        fact.into_iter().chain([Task::Lbcast(panel)]).collect()
+        fact.into_iter().chain([Task::Lbcast(panel)])
     }
 
     /// Rows set out, if there is where to.
@@ -318,8 +318,8 @@ impl Plan {
     }
 
     /// Rows set out and are waited for.
-    fn exchange(&self, panel: usize, part: Part, cols: Range<usize>) -> Vec<Task> {
-        self.rows(panel, part, cols).into_iter().flat_map(|start| [start, Task::RsWait { panel, part }]).collect()
+    fn exchange(&self, panel: usize, part: Part, cols: Range<usize>) -> impl Iterator<Item = Task> + use<> {
+        self.rows(panel, part, cols).into_iter().flat_map(move |start| [start, Task::RsWait { panel, part }])
     }
 }
 

@@ -238,6 +238,12 @@ impl HplDomain {
     /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
     fn levels(&self, run: Chosen, [ranks, grid]: [Option<u16>; 2]) -> Option<Levels> {
         let run = run.canonical();
+        let levels = self.allowed(&run, [ranks, grid]);
+        (self.chosen(&levels)?.canonical() == run).then_some(levels)
+    }
+
+    /// The level of each value of a run, the first one for a value that is not allowed.
+    fn allowed(&self, run: &Chosen, [ranks, grid]: [Option<u16>; 2]) -> Levels {
         let (Chosen { hpl, split, .. }, values) = (run, &self.values);
         let levels = [
             ranks,
@@ -252,8 +258,7 @@ impl HplDomain {
             level(&values.swap, &hpl.swap),
             level(&values.split, &split.get()),
         ];
-        let levels = levels.map(Option::unwrap_or_default);
-        (self.chosen(&levels)?.canonical() == run).then_some(levels)
+        levels.map(Option::unwrap_or_default)
     }
 
     /// [`Space::canonical`] on levels.
@@ -281,10 +286,12 @@ impl HplDomain {
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
-        let Ok(levels) = levels.try_into() else { return false };
+        let Ok(levels) = <&Levels>::try_from(levels) else { return false };
         let Some(run) = self.chosen(levels) else { return false };
-        // Most are; elsewhere a first allowed value may stand for what cannot matter.
-        self.is_valid(&run.hpl) && (run.canonical() == run || self.canonical_levels(levels).as_ref() == Some(levels))
+        let canonical = run.canonical();
+        // A first allowed value may stand for what cannot matter.
+        self.is_valid(&run.hpl)
+            && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)
     }
 }
 

@@ -143,10 +143,14 @@ impl ForeignDomain {
 
     /// The run at these levels, `None` where its ranks have no such grid.
     fn chosen(&self, levels: &[u16]) -> Option<(HplParams, usize)> {
+        let &(ranks, threads) = self.splits.get(usize::from(levels[0]))?;
+        let (p, q) = grid_of(ranks, *self.aspects.get(usize::from(levels[1]))?)?;
+        Some((self.with_levels(HplParams { p, q, ..self.usual.hpl }, levels)?, threads))
+    }
+
+    /// `hpl` with the values of these levels.
+    fn with_levels(&self, mut hpl: HplParams, levels: &[u16]) -> Option<HplParams> {
         let at = |axis: usize| usize::from(levels[axis]);
-        let &(ranks, threads) = self.splits.get(at(0))?;
-        let (p, q) = grid_of(ranks, *self.aspects.get(at(1))?)?;
-        let mut hpl = HplParams { p, q, ..self.usual.hpl };
         for (i, axis) in self.axes.iter().enumerate() {
             match axis {
                 Axis::Ranks | Axis::Grid | Axis::Extra(_) => {}
@@ -160,7 +164,7 @@ impl ForeignDomain {
                 Axis::Swap(values) => hpl.swap = *values.get(at(i))?,
             }
         }
-        Some((hpl, threads))
+        Some(hpl)
     }
 
     /// The levels of the canonical form of a run, those of ranks and grid as `known`, or to be looked for; `extra`: those of what only
@@ -198,9 +202,9 @@ impl ForeignDomain {
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
         let Some((hpl, threads)) = self.chosen(levels) else { return false };
-        // Most are; of others what is no dimension may differ.
-        self.is_valid(&hpl)
-            && (canonical_hpl(&hpl, threads, NETLIB) == hpl || self.canonical_levels(levels).as_deref() == Some(levels))
+        let canonical = canonical_hpl(&hpl, threads, NETLIB);
+        // What is no dimension may differ.
+        self.is_valid(&hpl) && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
     }
 
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {

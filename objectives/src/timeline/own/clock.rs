@@ -54,6 +54,7 @@ struct Rank {
 #[derive(Debug, Clone, Default)]
 struct Sent {
     panel: Option<usize>,
+    owner: usize,
     weight: f64,
     rows: Vec<(f64, f64)>,
 }
@@ -68,6 +69,7 @@ struct Clocks {
     sent: Vec<Sent>,
     /// When the rows of a panel and part are with all ranks of a column, by column, panel modulo the length, and part.
     rows: Vec<(usize, f64)>,
+    /// A power of two.
     in_flight: usize,
 }
 
@@ -111,7 +113,7 @@ pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>
 
 impl Clocks {
     fn new(sampling: &Sampling) -> Self {
-        let in_flight = sampling.plan.depth + 3;
+        let in_flight = (sampling.plan.depth + 3).next_power_of_two();
         let Sampling { columns, rows, .. } = *sampling;
         let sent = Sent { rows: vec![(0.0, 0.0); rows], ..Sent::default() };
         Self {
@@ -148,7 +150,7 @@ impl Walk<'_> {
         loop {
             let (mut waiting, mut moved) = (false, false);
             for column in (first..columns).chain(0..first) {
-                let list = &self.lists.ops[self.lists.kind[column]];
+                let list = self.lists.of(column);
                 while let Some(op) = list.get(clocks.next[column]) {
                     if !self.advance(clocks, column, op) {
                         waiting = true;
@@ -182,10 +184,10 @@ impl Walk<'_> {
                     rank.now_s = end_s;
                 }
             }
-            Op::Lbcast { panel, words, weight } => {
-                if self.sampling.owner(panel) == column {
-                    let sent = &mut clocks.sent[panel % clocks.in_flight];
-                    (sent.panel, sent.weight) = (Some(panel), weight);
+            Op::Lbcast { panel, owner, words, weight } => {
+                if owner == column {
+                    let sent = &mut clocks.sent[panel & (clocks.in_flight - 1)];
+                    (sent.panel, sent.owner, sent.weight) = (Some(panel), owner, weight);
                     let words = &self.lists.times[words..];
                     for ((row, rank), &words) in sent.rows.iter_mut().zip(&clocks.ranks[all]).zip(words) {
                         *row = (rank.now_s, words);
@@ -203,7 +205,7 @@ impl Walk<'_> {
                     rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
-            Op::Pack { s } => {
+            Op::Pack { s, .. } => {
                 for (rank, s) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]) {
                     rank.now_s += s;
                     self.step.update_s += s;
@@ -254,10 +256,10 @@ impl Walk<'_> {
 
     /// When a sent panel is on a rank.
     fn arrival_s(&self, clocks: &Clocks, column: usize, row: usize, panel: usize) -> f64 {
-        let sent = &clocks.sent[panel % clocks.in_flight];
+        let sent = &clocks.sent[panel & (clocks.in_flight - 1)];
         let (start_s, words) = sent.rows[row];
-        let columns = self.sampling.columns;
-        let position = (column + columns - self.sampling.owner(panel)) % columns;
+        let before = if column < sent.owner { self.sampling.columns } else { 0 };
+        let position = column + before - sent.owner;
         start_s + self.variant.routes.arrival_s(position, words, sent.weight)
     }
 
@@ -306,11 +308,11 @@ impl Walk<'_> {
 
 impl Clocks {
     fn is_sent(&self, panel: usize) -> bool {
-        self.sent[panel % self.in_flight].panel == Some(panel)
+        self.sent[panel & (self.in_flight - 1)].panel == Some(panel)
     }
 
     fn slot(&self, column: usize, panel: usize, part: Part) -> usize {
-        (column * self.in_flight + panel % self.in_flight) * PARTS + part_index(part)
+        (column * self.in_flight + (panel & (self.in_flight - 1))) * PARTS + part_index(part)
     }
 
     /// Where the rows of a panel are waited for, which set out now.

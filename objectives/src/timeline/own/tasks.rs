@@ -19,12 +19,12 @@ use super::sampling::Sampling;
 pub(super) enum Op {
     /// The panel, perhaps the narrower last one, is factored by all process rows together, whose [`Lists::facts`] these are.
     Fact { rows: Range<usize>, last: bool, weight: f64 },
-    /// The panel sets out along the process row; words of each row's message.
-    Lbcast { panel: usize, words: usize, weight: f64 },
+    /// The panel sets out along the process row from its owner; words of each row's message.
+    Lbcast { panel: usize, owner: usize, words: usize, weight: f64 },
     /// The panel has to be here.
     Await { panel: usize },
-    /// L2 is packed.
-    Pack { s: usize },
+    /// L2 of the panel is packed.
+    Pack { panel: usize, s: usize },
     /// Rows set out, copied by all threads.
     RsStart { panel: usize, part: Part, rows: Leaving },
     /// The same by the first thread beside an update, as soon as the panel is here.
@@ -62,14 +62,20 @@ pub(super) struct FactRows {
 /// The tasks of one step.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// By kind of column.
-    pub(super) ops: Vec<Vec<Op>>,
-    /// Kind of each walked column.
-    pub(super) kind: Vec<usize>,
+    ops: Vec<Op>,
+    /// Where those of each walked column stand: columns of one kind share them.
+    columns: Vec<Range<usize>>,
     pub(super) times: Vec<f64>,
     pub(super) facts: Vec<FactRows>,
     /// The panels of the step as the walked rows see them: the first one's by row, then the next one's.
     shapes: Vec<[PanelShape; 2]>,
+}
+
+impl Lists {
+    /// What a walked column does.
+    pub(super) fn of(&self, column: usize) -> &[Op] {
+        &self.ops[self.columns[column].clone()]
+    }
 }
 
 /// Makes the lists of a run.
@@ -87,46 +93,49 @@ pub(super) struct Maker<'a> {
 impl Maker<'_> {
     /// The tasks before the first step.
     pub(super) fn prologue(&self, lists: &mut Lists) {
-        self.fill(lists, Place { index: 0, k: 0, weight: 1.0 }, |col| self.sampling.plan.prologue(0, 0, col));
+        let place = Place { index: 0, k: 0, weight: 1.0 };
+        self.fill(lists, place, |column| column.add(&self.sampling.plan.prologue(0, 0, column.col)));
     }
 
     /// The tasks of walked step `index`.
     pub(super) fn step(&self, lists: &mut Lists, index: usize) {
         let (k, weight) = self.sampling.steps[index];
-        self.fill(lists, Place { index, k, weight }, |col| self.sampling.plan.step(k, 0, col).tasks);
-        // However few columns it has left, a column takes part in the step.
-        lists.ops.iter_mut().for_each(|list| list.push(Op::Await { panel: index }));
+        self.fill(lists, Place { index, k, weight }, |column| {
+            column.add(&self.sampling.plan.step(k, 0, column.col).tasks);
+            // However few columns it has left, a column takes part in the step.
+            column.wait_for(index);
+        });
     }
 
-    fn fill(&self, lists: &mut Lists, place: Place, tasks: impl Fn(usize) -> Vec<Task>) {
-        let Lists { ops, kind, times, facts, shapes } = lists;
+    fn fill(&self, lists: &mut Lists, place: Place, add: impl Fn(&mut Column<'_>)) {
+        let Lists { ops, columns, times, facts, shapes } = lists;
         ops.clear();
-        kind.clear();
+        columns.clear();
         times.clear();
         facts.clear();
         shapes.clear();
         let (rows, plan) = (self.sampling.rows, &self.sampling.plan);
         let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
         shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
-        let mut known: Vec<[usize; 5]> = Vec::new();
+        // What lists follow from, and where the first column that has it stands.
+        let mut known: Vec<([usize; 5], usize)> = Vec::new();
         let mut last = None;
         for walked in 0..self.sampling.columns {
             let col = self.sampling.column(place.index, place.k, walked);
-            if let Some((_, at)) = last.filter(|(of, _)| *of == col) {
-                kind.push(at);
+            if last == Some(col) {
+                columns.extend_from_within(walked - 1..);
                 continue;
             }
+            last = Some(col);
             let alike = self.alike(place.k, col);
-            let at = known.iter().position(|other| *other == alike).unwrap_or_else(|| {
-                let (packed, list) = (Vec::new(), Vec::new());
-                let mut column = Column { maker: self, place, col, packed, ops: list, times, facts, shapes };
-                column.add(&tasks(col));
-                ops.push(column.ops);
-                known.push(alike);
-                known.len() - 1
-            });
-            kind.push(at);
-            last = Some((col, at));
+            if let Some((_, first)) = known.iter().find(|(other, _)| *other == alike) {
+                columns.extend_from_within(*first..=*first);
+                continue;
+            }
+            known.push((alike, walked));
+            let start = ops.len();
+            add(&mut Column { maker: self, place, col, start, ops, times, facts, shapes });
+            columns.push(start..ops.len());
         }
     }
 
@@ -188,9 +197,9 @@ struct Column<'a> {
     maker: &'a Maker<'a>,
     place: Place,
     col: usize,
-    /// Panels packed in this step.
-    packed: Vec<usize>,
-    ops: Vec<Op>,
+    /// Where its tasks start.
+    start: usize,
+    ops: &'a mut Vec<Op>,
     times: &'a mut Vec<f64>,
     facts: &'a mut Vec<FactRows>,
     shapes: &'a [[PanelShape; 2]],
@@ -206,13 +215,21 @@ impl Column<'_> {
                 Task::RsStart { panel, section } => {
                     let rows = self.leaving(*panel, section, threads);
                     let panel = self.walked(*panel);
-                    self.ops.extend([Op::Await { panel }, Op::RsStart { panel, part: section.part, rows }]);
+                    self.wait_for(panel);
+                    self.ops.push(Op::RsStart { panel, part: section.part, rows });
                 }
                 Task::RsWait { panel, part } => {
                     self.ops.push(Op::RsWait { panel: self.walked(*panel), part: *part });
                 }
                 Task::Update { panel, section, beside, .. } => self.update(*panel, section, beside),
             }
+        }
+    }
+
+    /// A panel that is here stays.
+    fn wait_for(&mut self, panel: usize) {
+        if !self.ops[self.start..].contains(&Op::Await { panel }) {
+            self.ops.push(Op::Await { panel });
         }
     }
 
@@ -248,8 +265,7 @@ impl Column<'_> {
         let (start, sampling) = (self.facts.len(), self.maker.sampling);
         for walked in 0..sampling.rows {
             let slowness = self.maker.slowness(walked, self.col);
-            for row in sampling.rows_of(shape.k, walked) {
-                let seen = sampling.plan.panel(shape.k, row);
+            for (row, seen) in sampling.rows_of(shape.k, walked).into_iter().zip(*self.shape(shape.k, walked)) {
                 let (mp, owns_diagonal, threads) = (seen.mp, seen.top > 0, threads(row, &seen));
                 let part = FactRows { mp, owns_diagonal, threads, slowness };
                 if !self.facts[start..].contains(&part) {
@@ -267,7 +283,9 @@ impl Column<'_> {
             let [first, second] = self.shape(shape.k, row);
             self.times.push(first.words().max(second.words()) as f64);
         }
-        self.ops.push(Op::Lbcast { panel: self.walked(shape.k), words, weight: self.place.weight });
+        let panel = self.walked(shape.k);
+        let owner = self.maker.sampling.owner(panel);
+        self.ops.push(Op::Lbcast { panel, owner, words, weight: self.place.weight });
     }
 
     /// The rows of a section that panel `k` moves, copied by `hands` threads.
@@ -280,10 +298,11 @@ impl Column<'_> {
 
     fn update(&mut self, k: usize, section: &Section, beside: &[Task]) {
         let (maker, panel, n) = (self.maker, self.walked(k), section.cols.len());
-        if !self.packed.contains(&panel) {
+        let packed = |op: &Op| matches!(op, Op::Pack { panel: other, .. } if *other == panel);
+        if !self.ops[self.start..].iter().any(packed) {
             let s = self.store(k, |panel| dot(&maker.shape(panel, n).pack(), &maker.rates.update));
-            self.ops.extend([Op::Await { panel }, Op::Pack { s }]);
-            self.packed.push(panel);
+            self.wait_for(panel);
+            self.ops.push(Op::Pack { panel, s });
         }
         self.ops.push(Op::Fork);
         for task in beside {
