@@ -9,6 +9,7 @@ mod around;
 pub mod bayes;
 #[cfg(test)]
 mod conformance;
+pub(crate) mod design;
 mod drift;
 mod expected;
 mod feasible;
