@@ -96,11 +96,16 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.*}", (3.0 - magnitude).max(0.0) as usize)
 }
 
-/// The interval of a ratio and its count, `95 %: 1.052 … 1.071, 7 pairs`.
-fn certainty(ratio: &stats::Ratio) -> String {
+/// A ratio with its interval, the level of that and the pairs behind it: `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
+pub(crate) fn ratio_in_words(ratio: &stats::Ratio) -> String {
+    format!("{:.3} ({})", ratio.median, certainty(ratio))
+}
+
+/// Interval, level and pairs of a ratio, `0.998-1.024, 96.9 %, 6 pairs`.
+pub(crate) fn certainty(ratio: &stats::Ratio) -> String {
     let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
-    match ratio.interval {
-        Some([low, high]) => format!("95 %: {low:.3} … {high:.3}, {pairs}"),
+    match ratio.interval.zip(ratio.level) {
+        Some(([low, high], level)) => format!("{low:.3}-{high:.3}, {:.1} %, {pairs}", 100.0 * level),
         None => format!("{pairs}, too few for an interval"),
     }
 }
@@ -138,7 +143,7 @@ fn steadiness(summary: &Summary) -> Option<String> {
             () if low > 1.01 => ": the machine became faster, look for other work at the start",
             () => "",
         };
-        format!("repeats by first runs {:.3} ({}){verdict}", drift.median, certainty(drift))
+        format!("repeats by first runs {}{verdict}", ratio_in_words(drift))
     });
     let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
@@ -184,5 +189,14 @@ mod tests {
             assert_eq!(digits(value), text);
         }
         assert_eq!(digits(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn ratios_say_their_level_or_that_pairs_are_too_few() {
+        let pairs = [(1.0, 1.0), (0.998, 1.0), (1.013, 1.0), (1.013, 1.0), (1.024, 1.0), (1.02, 1.0)];
+        let said = |pairs: &[(f64, f64)]| ratio_in_words(&stats::paired_ratio(pairs).unwrap());
+        assert_eq!(said(&pairs), "1.013 (0.998-1.024, 96.9 %, 6 pairs)");
+        assert_eq!(said(&pairs[..3]), "1.000 (3 pairs, too few for an interval)");
+        assert_eq!(said(&pairs[..1]), "1.000 (1 pair, too few for an interval)");
     }
 }

@@ -19,8 +19,8 @@ use crate::session::Session;
 /// Version of the JSON report's schema.
 ///
 /// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
-/// that only ours has.
-pub const REPORT_SCHEMA: u32 = 3;
+/// that only ours has. Since version 4 the interval of a ratio is exact, and its `level` is beside it.
+pub const REPORT_SCHEMA: u32 = 4;
 
 /// Candidates in the list of the best.
 const TOP: usize = 5;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    Score, Summary, certainty, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
+    Score, Summary, digits, estimated, failures, importances, limit_of_n, phases, ratio_in_words, spread, steadiness,
     telling_columns, words_of,
 };
 
@@ -43,7 +43,7 @@ pub fn summary(summary: &Summary) -> String {
         line("Best/default", "1: no candidate beat the default in its pairs".to_owned());
     }
     if let Some(ratio) = &summary.best_by_baseline {
-        line("Best/default", format!("{:.3}  ({})", ratio.median, certainty(ratio)));
+        line("Best/default", ratio_in_words(ratio));
     }
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         line("Predicted", format!("{} GFLOP/s for the best, before its first run", digits(predicted)));
