@@ -44,7 +44,7 @@ pub struct Row {
     pub trial: u64,
     /// The trial whose candidate is measured again here.
     pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare this one with under the same conditions.
+    /// The trial measured just before, or first in the same round, to compare this one with under the same conditions.
     pub paired_with: Option<u64>,
     /// What chose the candidate: a strategy's name, [`Identity::BASELINE`] or [`Identity::FINAL`].
     pub strategy: String,

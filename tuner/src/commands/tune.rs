@@ -27,7 +27,7 @@ use crate::prepare::{self, Target};
 use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
 use crate::room::{Here, Modelled, Room, Wanted};
-use crate::schedule::FINAL_SHARE;
+use crate::schedule::{FINAL_SHARE, rounds_s};
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::session_model::SessionModel;
 use crate::store::Store;
@@ -115,6 +115,7 @@ fn search(
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
+    let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
@@ -126,7 +127,7 @@ fn search(
         progress.warn("the earlier runs have no two to compare; they are not used");
     }
     store.write_space(domain)?;
-    plan(store, (domain, &baseline), model.prior.as_ref(), &model.predictor, &budget, progress);
+    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, &budget, progress);
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -141,6 +142,7 @@ fn search(
         model,
         strategy: strategy.as_ref(),
         baseline: &baseline,
+        expert: expert.as_ref(),
         search_by,
         budget,
         final_n,
@@ -269,6 +271,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_memory: None,
         n_limited_by_budget: false,
         notes: Vec::new(),
+        expert: None,
         unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
@@ -334,6 +337,24 @@ fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> anyhow::Result
     })
 }
 
+/// The expert's configuration, `None` where the rule of thumb says nothing else than the default: on a resume as before, else as
+/// asked now. Stores the choice.
+fn expert(
+    store: &mut Store,
+    engine: &Engine,
+    spec: &DomainSpec,
+    default: &Candidate,
+    described: Option<&Machine>,
+) -> anyhow::Result<Option<Candidate>> {
+    if store.session().expert.is_none() {
+        let cpu = described.map(|machine| machine.host.cpu.as_str());
+        let found = engine.expert(spec, default, &hpl::host::facts(), cpu);
+        store.update_session(|session| session.expert = Some(found.into()))?;
+    }
+    let session = store.session();
+    Ok(session.expert.as_ref().and_then(|choice| choice.candidate(default, session.profile())))
+}
+
 /// What is searched: on a resume as before, else N as chosen now. Stores the choice.
 fn settle(
     store: &mut Store,
@@ -384,7 +405,7 @@ fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<Kern
 /// Says what will be done before it is done.
 fn plan(
     store: &Store,
-    (domain, baseline): (&dyn Candidates, &Candidate),
+    (domain, baseline, expert): (&dyn Candidates, &Candidate, Option<&Candidate>),
     prior: &dyn Prior,
     predictor: &Predictor,
     budget: &Budget,
@@ -419,6 +440,7 @@ fn plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
+        rounds_s: rounds_s(&cost, (baseline, expert), session.search_by, budget.total_s()),
         trial_s: cost.of(baseline, session.search_by),
     };
     progress.line(&forecast.sentence());

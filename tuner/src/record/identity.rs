@@ -22,7 +22,7 @@ pub struct Identity {
     pub trial: u64,
     /// The trial whose candidate is measured again.
     pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare with.
+    /// The trial measured just before, or first in the same round, to compare with.
     pub paired_with: Option<u64>,
     /// What chose the candidate.
     pub strategy: String,
@@ -43,6 +43,8 @@ impl Identity {
     pub const RACE: &str = "race";
     /// [`super::Row::strategy`] of the runs that compare best and baseline once the best is chosen.
     pub const CONFIRM: &str = "confirm";
+    /// [`super::Row::strategy`] of the runs of the expert's configuration, between those of baseline and best.
+    pub const EXPERT: &str = "expert";
     /// [`super::Row::strategy`] of the whole runs of leaders that windows have found.
     pub const PROMOTE: &str = "promote";
     /// [`super::Row::strategy`] of the final, verified run.

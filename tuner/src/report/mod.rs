@@ -17,7 +17,7 @@ use space::Candidate;
 use space::params::{Coded, Swap};
 
 pub use export::Exports;
-pub use summary::{Estimate, Score, Summary};
+pub use summary::{Comparison, Estimate, Score, Summary};
 
 use crate::record::Fidelity;
 use crate::session::Session;
@@ -137,13 +137,12 @@ fn estimated(estimate: &Estimate) -> String {
 /// Drift, steal and clock in one clause; `None` where nothing is known of them.
 fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
-        let [low, high] = drift.interval.unwrap_or([drift.median; 2]);
-        let verdict = match () {
-            () if high < 0.99 => ": the machine slowed down, look for heat or other work",
-            () if low > 1.01 => ": the machine became faster, look for other work at the start",
-            () => "",
+        let verdict = match drift.interval {
+            Some([_, high]) if high < 0.99 => ": the machine slowed down, look for heat or other work",
+            Some([low, _]) if low > 1.01 => ": the machine became faster, look for other work at the start",
+            _ => "",
         };
-        format!("repeats by first runs {}{verdict}", ratio_in_words(drift))
+        format!("speed of later ÷ earlier runs of the same candidates: {}{verdict}", ratio_in_words(drift))
     });
     let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
@@ -159,11 +158,31 @@ fn phases(summary: &Summary) -> Option<String> {
     Some(totals.named().map(part).join(", "))
 }
 
-/// The dimensions that made a difference, `NB 41 %, BCAST 22 %`; `None` where none did.
+/// The dimensions that made a difference, `explained by NB 41 % (chance: up to 12 %)`, or why none is named; `None` where chance
+/// explains as much.
 fn importances(summary: &Summary) -> Option<String> {
-    let telling = summary.importance.iter().filter(|dim| dim.explained >= 0.05);
-    let words: Vec<String> = telling.map(|dim| format!("{} {:.0} %", dim.dimension, 100.0 * dim.explained)).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    if let Some(why) = summary.importance_not_judged {
+        return Some(format!("not judged: {why}"));
+    }
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let shown = summary.importance.iter().filter(|dim| dim.is_shown());
+    let word = |dim: &importance::Importance| {
+        format!("{} {} (chance: up to {})", dim.dimension, percent(dim.explained), percent(dim.chance))
+    };
+    let words: Vec<String> = shown.map(word).collect();
+    (!words.is_empty()).then(|| format!("explained by {}", words.join(", ")))
+}
+
+/// What there is to say of the choice of the best: that pairs have taken it back, that another one has a higher median.
+fn choice(summary: &Summary) -> Vec<String> {
+    let taken_back = summary.taken_back.as_ref().map(summary::TakenBack::words);
+    let higher = summary.higher.as_ref().map(|higher| higher.words(&summary.best_by_baseline));
+    taken_back.into_iter().chain(higher).collect()
+}
+
+/// `1 run`, `12 runs`.
+fn runs_in_words(runs: usize) -> String {
+    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.
