@@ -50,7 +50,7 @@ fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<
 /// Rows of what is run in `left_s` seconds after the final run of `best`, where a candidate reaches `rate`.
 fn after(best: &Candidate, mut left_s: f64, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<Row> {
     let (predictor, mut rows) = (predictor(), begun(best));
-    while let Some(plan) = ask(&rows, Extent::Whole, left_s, View::after_final) {
+    while let Some(plan) = ask(&rows, Extent::Whole, left_s, |view| view.after_final()) {
         let wall_s = model_s(&predictor, &plan.candidate, plan.extent);
         left_s -= wall_s;
         assert!(left_s >= 0.0, "overrun by {plan:?}");
@@ -122,8 +122,8 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (18, 6));
     let mut rows: Vec<Row> = begun(&best).into_iter().chain(rounds).collect();
     // By whole runs it has passed at this N already.
-    assert_eq!(ask(&rows, Extent::Whole, 100.0, View::final_plan), None);
-    let plan = ask(&rows, Extent::Windows, 100.0, View::final_plan).unwrap();
+    assert_eq!(ask(&rows, Extent::Whole, 100.0, |view| view.final_plan()), None);
+    let plan = ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()).unwrap();
     assert_eq!(
         (plan.candidate, plan.extent, plan.strategy.as_str()),
         (default.clone(), Extent::Whole, Identity::FINAL)
@@ -131,7 +131,7 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     let mut smaller = default;
     smaller.hpl.n = 2000;
     rows.push(Row { strategy: Identity::FINAL.into(), passed: false, ..row_of(20, &smaller) });
-    assert_eq!(ask(&rows, Extent::Windows, 100.0, View::final_plan), None, "tried once");
+    assert_eq!(ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()), None, "tried once");
 }
 
 #[test]
