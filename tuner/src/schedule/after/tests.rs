@@ -1,6 +1,9 @@
 //! What follows the final run, on the made-up machine of the schedule's tests.
 
+use std::sync::LazyLock;
+
 use space::HplParams;
+use space::dims::Point;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 
 use super::super::tests::{TOTAL_S, predictor, session_by, spec};
@@ -8,6 +11,7 @@ use super::*;
 use crate::cost::model_s;
 use crate::history::History;
 use crate::record::arbitrary::row_of;
+use crate::strategy::Prior;
 use crate::strategy::bayes::Bayes;
 
 const N: usize = 3000;
@@ -23,20 +27,38 @@ fn three() -> [Candidate; 3] {
 /// A baseline and the final run of `best`.
 fn begun(best: &Candidate) -> Vec<Row> {
     let [default, ..] = three();
-    let of = |trial, candidate, strategy: &str| Row { strategy: strategy.into(), ..row_of(trial, candidate) };
+    let predictor = predictor();
+    let of = |trial, candidate, strategy: &str| Row {
+        strategy: strategy.into(),
+        wall_s: model_s(&predictor, candidate, Extent::Whole),
+        ..row_of(trial, candidate)
+    };
     vec![of(0, &default, Identity::BASELINE), of(1, best, Identity::FINAL)]
+}
+
+/// Nothing that follows the final run asks it.
+struct NoPrior;
+
+impl Prior for NoPrior {
+    fn log_rate(&self, _: &Point) -> f64 {
+        0.0
+    }
+
+    fn cost_s(&self, _: &Point) -> f64 {
+        1.0
+    }
 }
 
 /// Asks `what` of the session with these rows and this much time.
 fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
-    let (predictor, [default, expert, _]) = (predictor(), three());
-    let domain = HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap();
+    static DOMAIN: LazyLock<HplDomain> = LazyLock::new(|| HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap());
+    let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
     what(&View {
-        domain: &domain,
-        prior: &prior::table(&domain, &predictor),
+        domain,
+        prior: &NoPrior,
         strategy: &Bayes,
         rows,
-        history: &History::from_rows(rows, &domain),
+        history: &History::from_rows(rows, domain),
         baseline: &default,
         expert: Some(&expert),
         search_by,
