@@ -21,6 +21,12 @@ pub struct HostFacts {
     pub hostname: String,
     /// Processor model, `unknown` when the system does not say.
     pub cpu_model: String,
+    /// Vendor of the processor as it calls itself, `AuthenticAMD` or `GenuineIntel`.
+    pub cpu_vendor: Option<String>,
+    /// Instruction sets and other features of the processor, by the system's names.
+    pub cpu_flags: Vec<String>,
+    /// Cores of `cores_allowed` that share a last-level cache, or a socket; `None` where these have unequally many.
+    pub cores_sharing: Option<usize>,
     /// Logical CPUs to run on, one of each physical core, neighbours in cache and socket side by side. Only
     /// those that the affinity mask allows, and not more than the cgroup's CPU quota feeds; at least one.
     pub cores_allowed: Vec<usize>,
@@ -46,6 +52,22 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// NB as the vendor of the processor advises: AMD 240, Intel 384 with AVX-512 and 192 with AVX2.
+    ///
+    /// # Errors
+    /// Why nothing is known, as a clause.
+    pub fn advised_nb(&self) -> Result<usize, String> {
+        let has = |flag: &str| self.cpu_flags.iter().any(|known| known == flag);
+        match self.cpu_vendor.as_deref() {
+            Some("AuthenticAMD") => Ok(240),
+            Some("GenuineIntel") if has("avx512f") => Ok(384),
+            Some("GenuineIntel") if has("avx2") => Ok(192),
+            Some("GenuineIntel") => Err("its vendor advises no NB for a processor without AVX2".to_owned()),
+            Some(vendor) => Err(format!("no NB is known that the vendor {vendor} advises")),
+            None => Err("the vendor of the processor is unknown".to_owned()),
+        }
+    }
+
     /// What a space of runs of order `n` on this host is built for: all its cores and memory, the built-in kernels, any
     /// ranks and threads.
     pub fn domain_spec(&self, n: usize) -> DomainSpec {
@@ -95,6 +117,9 @@ pub fn facts() -> HostFacts {
         hostname: nix::unistd::gethostname()
             .map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned()),
         cpu_model: parse::field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
+        cpu_vendor: parse::field(&cpuinfo, "vendor_id").filter(|vendor| !vendor.is_empty()).map(str::to_owned),
+        cpu_flags: parse::field(&cpuinfo, "flags").unwrap_or("").split_whitespace().map(str::to_owned).collect(),
+        cores_sharing: cores::sharing(&cores_allowed, cores::topology),
         cpus_allowed: cpus.len(),
         cpu_quota: group.cpu_quota,
         memory_total_bytes,
@@ -160,6 +185,20 @@ mod tests {
         assert!(facts.memory_available_bytes <= facts.memory_total_bytes);
         let later = super::facts().cpu_times.unwrap();
         assert!(later.total >= facts.cpu_times.unwrap().total);
+    }
+
+    #[test]
+    fn vendors_advise_nb() {
+        let advised = |vendor: Option<&str>, flags: &[&str]| {
+            let cpu_flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+            HostFacts { cpu_vendor: vendor.map(str::to_owned), cpu_flags, ..facts() }.advised_nb()
+        };
+        assert_eq!(advised(Some("AuthenticAMD"), &["avx2", "avx512f"]), Ok(240));
+        assert_eq!(advised(Some("GenuineIntel"), &["avx2", "avx512f"]), Ok(384));
+        assert_eq!(advised(Some("GenuineIntel"), &["avx2"]), Ok(192));
+        assert!(advised(Some("GenuineIntel"), &[]).unwrap_err().contains("AVX2"));
+        assert!(advised(Some("Other"), &["avx2"]).unwrap_err().contains("Other"));
+        assert!(advised(None, &["avx2"]).unwrap_err().contains("unknown"));
     }
 
     #[test]

@@ -6,11 +6,14 @@
 
 mod foreign;
 mod limits;
+mod usual;
 mod values;
 mod weighted;
 
 pub use self::foreign::{Extra, ForeignDomain, ForeignSpec};
 pub use self::limits::{LimitError, Limits};
+use self::usual::engine;
+pub use self::usual::{Expert, default_candidate, squarest};
 use self::values::{DETAILS, Values, up_to};
 pub use self::weighted::WeightedDomain;
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
@@ -308,25 +311,6 @@ impl Space for HplDomain {
     fn points(&self) -> &[Point] {
         &self.points
     }
-}
-
-/// The grid of `ranks` ranks that is as square as possible with P ≤ Q.
-pub fn squarest(ranks: usize) -> (usize, usize) {
-    let p = (1..=ranks.isqrt()).rev().find(|p| ranks.is_multiple_of(*p)).unwrap_or(1);
-    (p, ranks / p)
-}
-
-/// The candidate that users start from: one rank per core, the grid as square as possible with P ≤ Q, all else
-/// as in [`HplParams::baseline`]. `spec.ranks` and `spec.threads` are obeyed.
-pub fn default_candidate(spec: &DomainSpec) -> Candidate {
-    let threads = spec.threads.unwrap_or(spec.ranks.map_or(1, |ranks| (spec.cores / ranks.max(1)).max(1)));
-    let (p, q) = squarest(spec.ranks.unwrap_or(spec.cores / threads.max(1)).max(1));
-    Candidate { hpl: HplParams::baseline(spec.n, p, q), engine: engine(spec, threads, Share::ZERO) }
-}
-
-fn engine(spec: &DomainSpec, threads: usize, split: Share) -> EngineParams {
-    let (kernels, rank_kernels) = (spec.kernels.clone(), spec.unequal.kernels.clone());
-    EngineParams { threads, kernels, rank_kernels, split, ..EngineParams::default() }
 }
 
 /// The values of `usual` that `limits` allow, for order `n`.

@@ -1,7 +1,8 @@
 //! The comparison with the baseline: challengers run in pairs with it, each pair one right after the other.
 //!
 //! A machine's speed drifts over a session; the ratio of a pair does not. So the pairs decide: a challenger that loses
-//! most of them gives way to the next, and the best is whoever won, or the baseline.
+//! most of them gives way to the next, and the best is whoever won, or the baseline. Those pairs choose; what is reported
+//! comes from pairs that are run after the final run, when nothing is left to choose, and that can take the choice back.
 
 use std::collections::HashMap;
 
@@ -12,6 +13,9 @@ use crate::report::stats::median;
 
 /// Pairs after which a challenger whose median ratio is below 1 has lost.
 const PAIRS_TO_LOSE: usize = 3;
+
+/// Pairs after the choice that are enough to take it back.
+pub const PAIRS_TO_JUDGE: usize = 6;
 
 /// Rates of challenger and baseline, pair by pair.
 type Pairs = Vec<(f64, f64)>;
@@ -41,6 +45,48 @@ pub fn winner(rows: &[Row], baseline: &Candidate) -> Option<Candidate> {
     let rated = challenges(rows, baseline).filter_map(|(challenger, pairs)| Some((ratio(&pairs)?, challenger)));
     let (ratio, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(if ratio > 1.0 { best } else { baseline.clone() })
+}
+
+/// The rows up to the choice, the first passed final run included, and those after it; all are before it while there is none.
+pub fn at_choice(rows: &[Row]) -> (&[Row], &[Row]) {
+    let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
+    rows.split_at(chosen.map_or(rows.len(), |at| at + 1))
+}
+
+/// The baseline: what ran as such, or else, where time for the final run alone was expected, what rounds begin with.
+pub fn baseline(rows: &[Row]) -> Option<Candidate> {
+    let named = || {
+        let first = rows.iter().find_map(|row| row.paired_with)?;
+        rows.iter().find(|row| row.trial == first)
+    };
+    rows.iter().find(|row| row.strategy == Identity::BASELINE).or_else(named).map(Row::candidate)
+}
+
+/// What the first passed final run verified, at order `n`.
+pub fn verified(rows: &[Row], n: usize) -> Option<Candidate> {
+    let row = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed)?;
+    let mut candidate = row.candidate();
+    candidate.hpl.n = n;
+    Some(candidate)
+}
+
+/// Rates of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.
+pub fn in_turn(rows: &[Row], a: &Candidate, b: &Candidate) -> Vec<(f64, f64)> {
+    let firsts = rows.iter().filter(|row| row.strategy == Identity::CONFIRM && row.paired_with.is_none());
+    let rates = |first: &Row| {
+        let in_round = |row: &&Row| row.trial == first.trial || row.paired_with == Some(first.trial);
+        let round: Vec<&Row> = rows.iter().filter(in_round).filter(|row| row.fidelity == first.fidelity).collect();
+        let rate = |of: &Candidate| round.iter().find(|row| row.candidate() == *of)?.figure_gflops();
+        Some((rate(a)?, rate(b)?))
+    };
+    firsts.filter_map(rates).collect()
+}
+
+/// Whether the pairs after the choice take it back: there are enough of them, and by their median the baseline is faster.
+pub fn taken_back(rows: &[Row], baseline: &Candidate) -> bool {
+    let Some(verified) = verified(rows, baseline.hpl.n) else { return false };
+    let pairs = in_turn(at_choice(rows).1, &verified, baseline);
+    pairs.len() >= PAIRS_TO_JUDGE && ratio(&pairs).is_some_and(|ratio| ratio < 1.0)
 }
 
 /// Challengers in the order of their first comparisons, with their pairs.
@@ -73,7 +119,7 @@ fn ratio(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::record::arbitrary::row;
 
@@ -109,6 +155,43 @@ mod tests {
         rows.push(Row { strategy: "bayes".into(), ..confirm(6, 192, 90.0, Some(0)) });
         let challenger = confirm(0, 192, 1.0, None).candidate();
         assert_eq!(pairs(&rows, &challenger, &baseline()), [(11.0, 10.0)]);
+    }
+
+    /// A final run of NB 192, then rounds of (baseline, expert with NB 240, NB 192).
+    pub(crate) fn with_rounds(rounds: &[(f64, f64, f64)]) -> Vec<Row> {
+        let mut rows = rows(&[(192, 11.0, 10.0)]);
+        rows.push(Row { strategy: Identity::FINAL.into(), n: 1200, ..confirm(2, 192, 12.0, None) });
+        for (i, &(baseline, expert, verified)) in rounds.iter().enumerate() {
+            let first = 3 + 3 * i as u64;
+            rows.push(confirm(first, BASELINE, baseline, None));
+            rows.push(Row { strategy: Identity::EXPERT.into(), ..confirm(first + 1, 240, expert, Some(first)) });
+            rows.push(confirm(first + 2, 192, verified, Some(first)));
+        }
+        rows
+    }
+
+    #[test]
+    fn rounds_after_the_choice_compare_all_that_ran_in_them() {
+        let rows = with_rounds(&[(10.0, 8.0, 12.0), (20.0, 16.0, 22.0)]);
+        let (before, after) = at_choice(&rows);
+        assert_eq!((before.len(), after.len()), (3, 6));
+        let [expert, challenger] = [240, 192].map(|nb| confirm(0, nb, 1.0, None).candidate());
+        assert_eq!(in_turn(after, &challenger, &baseline()), [(12.0, 10.0), (22.0, 20.0)]);
+        assert_eq!(in_turn(after, &challenger, &expert), [(12.0, 8.0), (22.0, 16.0)]);
+        assert_eq!(pairs(before, &challenger, &baseline()), [(11.0, 10.0)]);
+        // The expert is no challenger.
+        assert_eq!(challengers(&rows, &baseline()), [challenger]);
+        assert_eq!(at_choice(&rows[..2]), (&rows[..2], &rows[2..2]));
+    }
+
+    #[test]
+    fn six_pairs_after_the_choice_with_a_median_below_1_take_it_back() {
+        let worse = (10.0, 9.0, 9.9);
+        assert!(taken_back(&with_rounds(&[worse; 6]), &baseline()));
+        assert!(!taken_back(&with_rounds(&[worse; 5]), &baseline()), "too few");
+        let better = (10.0, 9.0, 10.1);
+        assert!(!taken_back(&with_rounds(&[worse, worse, worse, better, better, better, better]), &baseline()));
+        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline()), "nothing was chosen");
     }
 
     #[test]

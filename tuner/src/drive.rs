@@ -18,6 +18,7 @@ use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
 use crate::report::stats::median;
 use crate::schedule::{Plan, View};
+use crate::session::Session;
 use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Strategy;
@@ -72,6 +73,8 @@ pub struct Drive<'a> {
     pub strategy: &'a dyn Strategy,
     /// The configuration that users start from.
     pub baseline: &'a Candidate,
+    /// The expert's configuration, where it is another one.
+    pub expert: Option<&'a Candidate>,
     /// Whether the search goes by whole runs or by windows.
     pub search_by: Extent,
     /// The clock.
@@ -107,24 +110,34 @@ impl Drive<'_> {
             }
         }
         self.progress.phase("final run");
+        if !self.finals()? {
+            return Ok(Ended::Interrupted);
+        }
+        while let Some(plan) = self.after_final() {
+            if !self.trial(&plan, self.budget.left_s() - CLOSING_S)? {
+                return Ok(Ended::Interrupted);
+            }
+            // Without the expert the rounds go on.
+            if self.store.rows().last().is_some_and(|row| !row.passed && row.strategy != Identity::EXPERT) {
+                break;
+            }
+        }
+        // The default's, where the rounds have taken the choice back.
+        Ok(if self.finals()? { Ended::Done } else { Ended::Interrupted })
+    }
+
+    /// Makes the final runs that are due; `false` when a signal asked to stop.
+    fn finals(&mut self) -> Result<bool, RecordError> {
         while let Some(plan) = self.final_plan() {
             let limit_s = match self.consider(|view| view.final_runs()) {
                 1 => self.budget.left_s() + GRACE_S,
                 _ => self.final_share_s(),
             };
             if !self.trial(&plan, limit_s)? {
-                return Ok(Ended::Interrupted);
+                return Ok(false);
             }
         }
-        while let Some(plan) = self.after_final() {
-            if !self.trial(&plan, self.budget.left_s() - CLOSING_S)? {
-                return Ok(Ended::Interrupted);
-            }
-            if self.store.rows().last().is_some_and(|row| !row.passed) {
-                break;
-            }
-        }
-        Ok(Ended::Done)
+        Ok(true)
     }
 
     fn next(&mut self) -> Option<Plan> {
@@ -151,9 +164,11 @@ impl Drive<'_> {
             domain: self.domain,
             prior: self.model.prior.as_ref(),
             strategy: self.strategy,
+            designed: self.store.session().engine != Session::OURS,
             rows,
             history: &History::from_rows(rows, self.domain),
             baseline: self.baseline,
+            expert: self.expert,
             search_by: self.search_by,
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
@@ -174,9 +189,10 @@ impl Drive<'_> {
         })
     }
 
-    /// Seconds for the next of the final runs that time is kept for.
+    /// Seconds for the next of the final runs that time is kept for, besides the rounds after them.
     fn final_share_s(&self) -> f64 {
-        (self.budget.left_s() - CLOSING_S) / f64::from(self.consider(|view| view.final_runs()))
+        let (runs, rounds_s) = self.consider(|view| (view.final_runs(), view.rounds_reserve_s()));
+        (self.budget.left_s() - CLOSING_S - rounds_s) / f64::from(runs)
     }
 
     /// The largest order in `final_n` whose run hardly exceeds `left_s`, in whole blocks; the smallest one is
@@ -237,7 +253,8 @@ impl Drive<'_> {
     /// The last whole run of the best candidate so far with its progress, where a new candidate may be ended early for it.
     fn rival(&self, plan: &Plan) -> Option<Rival> {
         let rows = self.store.rows();
-        let new = plan.repeat_of.is_none() && ![Identity::BASELINE, Identity::FINAL].contains(&plan.strategy.as_str());
+        let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
+        let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
         if !self.runs.tell_progress() || !new || ended >= ENDED_IN_A_ROW {
             return None;

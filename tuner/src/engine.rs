@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use hpl::host::HostFacts;
 use hpl::kernels::linked;
 use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
 use space::KernelChoice;
+use space::candidate::EngineProfile;
 use space::domain::{
-    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
+    DomainError, DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
     default_candidate,
 };
 use space::machine::Machine;
@@ -219,6 +221,40 @@ impl Engine {
         }
     }
 
+    /// The expert's configuration for the runs of `spec`, of which `default` is the usual one: the rule of thumb for the
+    /// processors of `facts`, as far as the engine obeys it. `cpu`: processor of the nodes, where they are described.
+    ///
+    /// # Errors
+    /// Why there is none, as a clause.
+    pub fn expert(
+        &self,
+        spec: &DomainSpec,
+        default: &Candidate,
+        facts: &HostFacts,
+        cpu: Option<&str>,
+    ) -> Result<Expert, String> {
+        let sharing = facts.cores_sharing.ok_or("caches and sockets have unequally many cores");
+        let (rule, profile) = match self {
+            Self::Ours => (Expert::new(spec, sharing?, facts.advised_nb()?)?, EngineProfile::Ours),
+            Self::Foreign(_) if !self.calibrates() => {
+                return Err("the rule of thumb is for processors, here accelerators hold the matrix".to_owned());
+            }
+            Self::Foreign(_) if cpu.is_some_and(|cpu| cpu != facts.cpu_model) => {
+                return Err("the processors of the described nodes are not those of this host".to_owned());
+            }
+            Self::Foreign(foreign) => {
+                let Profile { nb, obeys, threads, most_threads, .. } = foreign.profile();
+                let advised = facts.advised_nb()?;
+                let nearest = nb.iter().copied().min_by_key(|nb| nb.abs_diff(advised)).unwrap_or(advised);
+                let nb = if obeys.iter().any(|name| name == "nb") { nearest } else { default.hpl.nb };
+                let fixed = spec.threads.or((!threads).then_some(1));
+                let sharing = sharing?.min(most_threads.unwrap_or(usize::MAX));
+                (Expert::new(&DomainSpec { threads: fixed, ..spec.clone() }, sharing, nb)?, EngineProfile::Netlib)
+            }
+        };
+        rule.checked(default, spec.memory_bytes, profile)
+    }
+
     /// The limits that `text`, in the format of `space.toml`, sets for its dimensions.
     ///
     /// # Errors
@@ -330,6 +366,32 @@ mod tests {
         Engine::Ours.check_flags(Some(2), &blas).unwrap();
         let message = Engine::chosen(Some("rochpl"), Some("srun"), None).unwrap_err().to_string();
         assert!(message.contains("--launcher") && message.contains("{launch}"), "{message}");
+    }
+
+    #[test]
+    fn an_expert_is_known_where_the_processor_is_and_obeys_the_engine() {
+        let facts = |vendor: Option<&str>| HostFacts {
+            cpu_model: "CPU".into(),
+            cpu_vendor: vendor.map(str::to_owned),
+            cores_sharing: Some(4),
+            ..hpl::host::facts()
+        };
+        let amd = facts(Some("AuthenticAMD"));
+        let spec = DomainSpec { cores: 8, memory_bytes: 8 << 30, ranks: None, threads: None, ..amd.domain_spec(8000) };
+        let of = |engine: &str, facts: &HostFacts, cpu: Option<&str>| {
+            let engine =
+                if engine == "ours" { Engine::Ours } else { Engine::chosen(Some(engine), None, None).unwrap() };
+            engine.expert(&spec, &engine.usual(&spec).unwrap(), facts, cpu)
+        };
+        let expert = of("ours", &amd, Some("another")).unwrap();
+        assert_eq!((expert.ranks, expert.threads, expert.nb), (2, 4, 240));
+        let reason = of("ours", &facts(None), None).unwrap_err();
+        assert!(reason.contains("vendor") && reason.contains("unknown"), "{reason}");
+        let uneven = HostFacts { cores_sharing: None, ..amd.clone() };
+        assert!(of("ours", &uneven, None).unwrap_err().contains("unequally"));
+        assert_eq!(of("netlib", &amd, Some("CPU")).unwrap().nb, 240);
+        assert!(of("netlib", &amd, Some("another")).unwrap_err().contains("described nodes"));
+        assert!(of("rochpl", &amd, None).unwrap_err().contains("accelerators"));
     }
 
     #[test]

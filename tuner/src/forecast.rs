@@ -12,6 +12,8 @@ pub struct Forecast {
     pub spent_s: f64,
     /// What is kept for the final run and the closing of the record.
     pub reserve_s: f64,
+    /// What is kept for the rounds after the final run.
+    pub rounds_s: f64,
     /// What one trial of the search is expected to take.
     pub trial_s: f64,
 }
@@ -34,7 +36,7 @@ impl Forecast {
         let ends = [
             ("default and new candidates", EXPLORE_UNTIL * self.total_s - self.reserve_s),
             ("the leaders again", RACE_UNTIL * self.total_s - self.reserve_s),
-            ("default and leader in pairs", self.total_s - self.reserve_s),
+            ("default and leader in pairs", self.total_s - self.reserve_s - self.rounds_s),
         ];
         let mut at_s = self.spent_s;
         let stage = |(what, until_s): (&'static str, f64)| {
@@ -50,7 +52,10 @@ impl Forecast {
         let stages = self.stages().into_iter().map(|Stage { what, until_s, trials }| {
             format!("{what} until {} (about {trials} of {:.1} s)", human(until_s), self.trial_s)
         });
-        let last = format!("{:.1} s kept for the final run and the report", self.reserve_s);
+        let mut last = format!("{:.1} s kept for the final run and the report", self.reserve_s);
+        if self.rounds_s > 0.0 {
+            last += &format!("; {:.1} s for pairs after it", self.rounds_s);
+        }
         format!("plan: {}", stages.chain([last]).collect::<Vec<_>>().join("; "))
     }
 }
@@ -59,7 +64,8 @@ impl Forecast {
 mod tests {
     use super::*;
 
-    const TWO_MINUTES: Forecast = Forecast { total_s: 120.0, spent_s: 14.0, reserve_s: 6.0, trial_s: 4.8 };
+    const TWO_MINUTES: Forecast =
+        Forecast { total_s: 120.0, spent_s: 14.0, reserve_s: 6.0, rounds_s: 0.0, trial_s: 4.8 };
 
     #[test]
     fn the_stages_fill_the_budget_but_for_the_reserve() {
@@ -67,6 +73,13 @@ mod tests {
         assert_eq!(stages.iter().map(|stage| stage.trials).collect::<Vec<_>>(), [10, 3, 8]);
         assert_eq!(stages.last().unwrap().until_s, 114.0);
         assert!(TWO_MINUTES.sentence().contains("until 1 min (about 10 of 4.8 s)"), "{}", TWO_MINUTES.sentence());
+    }
+
+    #[test]
+    fn what_is_kept_for_pairs_after_the_final_run_is_said() {
+        let with_rounds = Forecast { rounds_s: 12.0, ..TWO_MINUTES };
+        assert_eq!(with_rounds.stages().last().unwrap().until_s, 102.0);
+        assert!(with_rounds.sentence().ends_with("and the report; 12.0 s for pairs after it"));
     }
 
     #[test]

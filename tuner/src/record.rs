@@ -29,8 +29,9 @@ pub use words::{Fidelity, SwapName};
 ///
 /// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
 /// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
-/// where another engine ran: before, they held what our engine would have been told.
-pub const ROW_SCHEMA: u32 = 5;
+/// where another engine ran: before, they held what our engine would have been told. Since version 6 there are runs of the
+/// strategy `expert`, and `paired_with` may name the first trial of a round of three.
+pub const ROW_SCHEMA: u32 = 6;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ pub struct Row {
     pub trial: u64,
     /// The trial whose candidate is measured again here.
     pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare this one with under the same conditions.
+    /// The trial measured just before, or first in the same round, to compare this one with under the same conditions.
     pub paired_with: Option<u64>,
     /// What chose the candidate: a strategy's name, [`Identity::BASELINE`] or [`Identity::FINAL`].
     pub strategy: String,
@@ -398,7 +399,7 @@ mod tests {
     #[test]
     fn a_row_of_version_4_keeps_what_it_says() {
         let json =
-            serde_json::to_string(&arbitrary::row(0)).unwrap().replace("\"schema_version\":5", "\"schema_version\":4");
+            serde_json::to_string(&arbitrary::row(0)).unwrap().replace("\"schema_version\":6", "\"schema_version\":4");
         let read: Row = serde_json::from_str(&json).unwrap();
         assert_eq!(read, Row { schema_version: 4, ..arbitrary::row(0) });
         assert_eq!(read.kernels, Some(KernelChoice::Builtin));

@@ -1,12 +1,17 @@
 //! What a session does next, as a pure function of its record and the time left.
 //!
-//! Stages: the baseline; the strategy's proposals, every third refined by Nelder–Mead; repeats of the leaders; then
-//! pairs of baseline and best, the final verified run, and more pairs in the time that it leaves. Where whole runs at the target N are dear, all but the last
+//! Stages: the baseline; for an engine that no model was made for a design; the strategy's proposals, every third refined by
+//! Nelder–Mead; repeats of the leaders; then
+//! pairs of baseline and best that choose, the final verified run, and rounds of baseline, expert and best ([`after`]) that
+//! say what the choice gains. Where whole runs at the target N are dear, all but the last
 //! are windows, and the leaders get a whole run each before the pairs, if that fits. Nothing but the record and the
 //! clock decide, so a resumed session goes on where it stopped.
 
+mod after;
+
 use std::collections::HashSet;
 
+pub use after::rounds_s;
 use objectives::real::Extent;
 use space::dims::Point;
 use space::{Candidate, Candidates};
@@ -15,10 +20,9 @@ use crate::budget::CLOSING_S;
 use crate::challenge;
 use crate::cost::CostEstimate;
 use crate::history::{History, Outcome, Trial};
-use crate::prior;
 use crate::record::{Identity, Row};
 use crate::strategy::nelder_mead::NelderMead;
-use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes};
+use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
 
 /// Share of the budget after which no new points are explored.
 pub const EXPLORE_UNTIL: f64 = 0.55;
@@ -38,9 +42,6 @@ const PROMOTION_SHARE: f64 = 0.1;
 
 /// Share of the budget that is kept for the final run where the search goes by windows.
 pub const FINAL_SHARE: f64 = 0.15;
-
-/// Trials after the final run, at most: more than these tell nothing new.
-const SPARE: usize = 24;
 
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,12 +72,16 @@ pub struct View<'a> {
     pub prior: &'a dyn Prior,
     /// The strategy that explores.
     pub strategy: &'a dyn Strategy,
+    /// Whether a design comes before it: the model was made for another engine.
+    pub designed: bool,
     /// The record.
     pub rows: &'a [Row],
     /// The same as strategies see it.
     pub history: &'a History,
     /// The configuration that users start from.
     pub baseline: &'a Candidate,
+    /// The expert's configuration, where it is another one.
+    pub expert: Option<&'a Candidate>,
     /// Whether the search goes by whole runs or by windows.
     pub search_by: Extent,
     /// What runs cost, by what they really took.
@@ -101,56 +106,8 @@ impl View<'_> {
         let again = || if used < RACE_UNTIL { self.race() } else { None };
         new.or_else(again)
             .or_else(|| self.promote())
-            .or_else(|| self.confirm())
+            .or_else(|| self.confirm().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
             .filter(|plan| self.fits(plan.expected_s))
-    }
-
-    /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
-    /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
-    /// for one run alone, it is the best by the model.
-    pub fn final_plan(&self) -> Option<Plan> {
-        let mut earlier = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
-        if earlier.clone().any(|row| row.passed) || earlier.nth(1).is_some() {
-            return None;
-        }
-        let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
-        let mut plan = self.plan(self.chosen().or_else(unseen)?, Identity::FINAL, "the verified final run");
-        plan.extent = Extent::Whole;
-        Some(plan)
-    }
-
-    /// What the time after the final run is used for: the pairs go on with what was verified, and where no pair fits, it is
-    /// run once more alone. `None` when nothing fits for sure, or the final run has not passed.
-    pub fn after_final(&self) -> Option<Plan> {
-        let last = self.rows.iter().rfind(|row| row.strategy == Identity::FINAL && row.passed)?;
-        if self.rows.iter().filter(|row| row.trial > last.trial).count() >= SPARE {
-            return None;
-        }
-        let mut verified = last.candidate();
-        verified.hpl.n = self.domain.spec().n;
-        let baseline_s = self.cost.at_most(self.baseline, self.search_by);
-        let verified_s = self.cost.at_most(&verified, self.search_by);
-        let begun = self.rows.last().filter(|row| row.strategy == Identity::CONFIRM && row.passed);
-        let begun = begun.filter(|row| row.candidate() == *self.baseline && row.trial > last.trial);
-        let is_other = verified != *self.baseline;
-        let plan = |candidate: &Candidate, strategy: &str, why: &str| {
-            let mut plan = self.plan(candidate.clone(), strategy, why);
-            plan.repeat_of = self.first_trial_of(candidate);
-            plan
-        };
-        if let Some(baseline) = begun.filter(|_| is_other && self.fits(verified_s)) {
-            let mut plan = plan(&verified, Identity::CONFIRM, "the verified one, right after the baseline");
-            plan.paired_with = Some(baseline.trial);
-            return Some(plan);
-        }
-        if is_other && self.fits(baseline_s + verified_s) {
-            return Some(plan(
-                self.baseline,
-                Identity::CONFIRM,
-                "time is left: the baseline, right before the verified one",
-            ));
-        }
-        self.fits(verified_s).then(|| plan(&verified, Identity::RACE, "time is left: the verified one again"))
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
@@ -225,6 +182,12 @@ impl View<'_> {
     /// A point that was never run.
     fn explore(&self) -> Option<Plan> {
         let ctx = self.ctx();
+        if self.designed
+            && let Some(point) = self.domain.point(self.baseline).and_then(|usual| design::next(&ctx, &usual))
+        {
+            let why = "the usual one with one thing changed, whatever the model says";
+            return Some(self.plan(self.domain.candidate(&point), Identity::DESIGN, why));
+        }
         let tried = self.history.trials.len();
         let refine = self.strategy.name() == "bayes" && tried >= TRIALS_BEFORE_REFINING && tried.is_multiple_of(3);
         let asked: &dyn Strategy = if refine { &NelderMead } else { self.strategy };
@@ -284,7 +247,7 @@ impl View<'_> {
             challenger.paired_with = Some(last.trial);
             return Some(challenger);
         }
-        let pair_fits = self.fits(baseline.expected_s + challenger.expected_s);
+        let pair_fits = self.fits(baseline.expected_s + challenger.expected_s + self.rounds_reserve_s());
         Some(if baseline.repeat_of.is_some() && pair_fits { baseline } else { challenger })
     }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
-use space::{KernelChoice, Unequal};
+use space::candidate::EngineProfile;
+use space::domain::Expert;
+use space::{Candidate, KernelChoice, Unequal};
 
 use crate::error::RecordError;
 use crate::folder::replace_file;
@@ -17,7 +19,37 @@ use crate::record::{Row, Version};
 ///
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
-pub const SESSION_SCHEMA: u32 = 4;
+/// Version 5 added `expert`; older sessions choose it when they are resumed.
+pub const SESSION_SCHEMA: u32 = 5;
+
+/// What the expert's rule of thumb says of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ExpertChoice {
+    /// Its configuration.
+    Rule(Expert),
+    /// It says nothing.
+    None {
+        /// Why, as a clause.
+        reason: String,
+    },
+}
+
+impl ExpertChoice {
+    /// The configuration, where there is one: that of `rule` in the place of the `default`'s.
+    pub fn candidate(&self, default: &Candidate, profile: EngineProfile) -> Option<Candidate> {
+        match self {
+            Self::Rule(rule) => Some(rule.candidate(default, profile)),
+            Self::None { .. } => None,
+        }
+    }
+}
+
+impl From<Result<Expert, String>> for ExpertChoice {
+    fn from(found: Result<Expert, String>) -> Self {
+        found.map_or_else(|reason| Self::None { reason }, Self::Rule)
+    }
+}
 
 /// A session, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +104,9 @@ pub struct Session {
     /// What the search had to assume, and where its model says less than it seems to, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What the expert's rule of thumb says, once it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expert: Option<ExpertChoice>,
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
@@ -84,6 +119,11 @@ fn ours() -> String {
 impl Session {
     /// [`Session::engine`] of our engine.
     pub const OURS: &str = "hpl";
+
+    /// Whose rules say what cannot matter in its runs.
+    pub fn profile(&self) -> EngineProfile {
+        if self.engine == Self::OURS { EngineProfile::Ours } else { EngineProfile::Netlib }
+    }
 
     /// Write to `path`, replacing what is there in one step.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
@@ -142,8 +182,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.toml");
         let unequal = Unequal { speeds: vec![Share::new(0.3).unwrap(); 2], kernels: vec![KernelChoice::Builtin; 2] };
-        for (n, unequal) in [(None, Unequal::default()), (Some(8000), unequal)] {
-            let saved = Session { n, unequal, ..session() };
+        let rule = ExpertChoice::Rule(Expert { ranks: 2, threads: 8, nb: 240 });
+        let none = ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
+        let expert = [None, Some(rule), Some(none)];
+        for (unequal, expert) in [Unequal::default(), unequal.clone(), unequal].into_iter().zip(expert) {
+            let n = expert.as_ref().map(|_| 8000);
+            let saved = Session { n, unequal, expert, ..session() };
             saved.save(&path).unwrap();
             assert_eq!(Session::load(&path).unwrap(), saved);
         }
@@ -157,7 +201,7 @@ mod tests {
         let good = std::fs::read_to_string(&path).unwrap();
         for (bad, expected) in [
             (good.replace("budget_s", "budgie_s"), "budgie_s"),
-            (good.replace("schema_version = 4", "schema_version = 7"), "newer"),
+            (good.replace("schema_version = 5", "schema_version = 7"), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
         ] {
@@ -174,7 +218,7 @@ mod tests {
         session().save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
-        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 4", "schema_version = 1");
+        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 5", "schema_version = 1");
         std::fs::write(&path, old).unwrap();
         assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
     }

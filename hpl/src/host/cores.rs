@@ -53,9 +53,40 @@ pub(super) fn feed(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
     cores
 }
 
+/// How many of `cores` share a last-level cache, where every such cache has equally many; else, or where each core has its own,
+/// how many share a socket. `None` where the sockets differ too.
+pub(super) fn sharing(cores: &[usize], place: impl Fn(usize) -> Place) -> Option<usize> {
+    let places: Vec<Place> = cores.iter().map(|&core| place(core)).collect();
+    let caches: Vec<(usize, Option<usize>)> =
+        places.iter().map(|place| (place.package, place.cache.first().copied())).collect();
+    let sockets: Vec<usize> = places.iter().map(|place| place.package).collect();
+    equally_many(&caches).filter(|&count| count > 1).or_else(|| equally_many(&sockets))
+}
+
+/// How often every label occurs, where all occur equally often.
+fn equally_many<T: PartialEq>(labels: &[T]) -> Option<usize> {
+    let count = |label: &T| labels.iter().filter(|other| *other == label).count();
+    let first = count(labels.first()?);
+    labels.iter().all(|label| count(label) == first).then_some(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_share_a_cache_or_else_a_socket() {
+        // Two sockets of four cores, two caches each.
+        let place =
+            |cpu: usize| Place { package: cpu / 4, cache: vec![cpu / 2 * 2, cpu / 2 * 2 + 1], siblings: vec![] };
+        assert_eq!(sharing(&[0, 1, 2, 3, 4, 5, 6, 7], place), Some(2));
+        // One core of a cache is not allowed, then one of a socket.
+        assert_eq!(sharing(&[0, 1, 2, 4, 5, 6], place), Some(3));
+        assert_eq!(sharing(&[0, 1, 2, 4, 5], place), None);
+        let own = |cpu: usize| Place { cache: vec![cpu], ..Place::default() };
+        assert_eq!(sharing(&[0, 1, 2], own), Some(3));
+        assert_eq!((sharing(&[0, 1], |_| Place::default()), sharing(&[], own)), (Some(2), None));
+    }
 
     #[test]
     fn one_cpu_of_each_core() {

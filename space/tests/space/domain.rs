@@ -8,7 +8,8 @@ use rand::SeedableRng;
 use space::candidate::EngineProfile;
 use space::dims::{Kind, Point, Space};
 use space::domain::{
-    DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest,
+    DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes,
+    squarest,
 };
 use space::draw;
 use space::{Candidate, Candidates, KernelChoice, Unequal};
@@ -321,4 +322,30 @@ fn ranks_of_another_engine_may_be_those_of_thousands_of_nodes() {
     }
     let beyond = DomainSpec { n: 1 << 40, ..many(8) };
     assert!(ForeignDomain::new(&beyond, &engine).unwrap_err().to_string().contains("N must be at most"));
+}
+
+#[test]
+fn an_expert_has_a_rank_for_each_cache_and_the_vendors_nb() {
+    let of = |spec: &DomainSpec, sharing| Expert::new(spec, sharing, 240);
+    let spec16 = spec(8000, 16);
+    let expert = of(&spec16, 8).unwrap();
+    assert_eq!((expert.ranks, expert.threads, expert.nb), (2, 8, 240));
+    let default = default_candidate(&spec16);
+    let candidate = expert.candidate(&default, EngineProfile::Ours);
+    assert_eq!((candidate.hpl.p, candidate.hpl.q, candidate.engine.threads), (1, 2, 8));
+    // All else is the default's, and the search can find it.
+    let usual = space::HplParams { nb: 128, p: 4, q: 4, ..candidate.hpl };
+    assert_eq!(usual, default.hpl);
+    assert!(HplDomain::new(&spec16).unwrap().point(&candidate).is_some());
+    // What the user fixed is obeyed; what cannot be says why.
+    let fixed = of(&DomainSpec { ranks: Some(4), ..spec(8000, 16) }, 8).unwrap();
+    assert_eq!((fixed.ranks, fixed.threads), (4, 4));
+    let fixed = of(&DomainSpec { threads: Some(1), ..spec(8000, 16) }, 8).unwrap();
+    assert_eq!((fixed.ranks, fixed.threads), (16, 1));
+    assert!(of(&spec(8000, 12), 8).unwrap_err().contains("12 cores") && of(&spec16, 0).is_err());
+    let checked = |expert: Expert, memory| expert.checked(&default, memory, EngineProfile::Ours);
+    assert_eq!(checked(expert, 1 << 40), Ok(expert));
+    assert!(checked(expert, 1 << 20).unwrap_err().contains("memory"));
+    let same = Expert { ranks: 16, threads: 1, nb: 128 };
+    assert!(checked(same, 1 << 40).unwrap_err().contains("is the default"));
 }

@@ -9,10 +9,11 @@ use space::stats::summary;
 
 use crate::cli::balance::{BalanceArgs, ByArg, FormatArg};
 use crate::exit::{self, bad_input};
+use crate::report::ratio_in_words;
 use crate::report::stats::paired_ratio;
 
-/// Version of the JSON.
-const SCHEMA: u32 = 2;
+/// Version of the JSON. Since version 3 the intervals are exact, with their level.
+const SCHEMA: u32 = 3;
 /// Iterations of a simulation; both ways settle long before.
 const MOST_SIMULATED: usize = 1000;
 
@@ -122,7 +123,6 @@ fn print(args: &BalanceArgs, shared: &Shared) -> anyhow::Result<u8> {
         "both at once   slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured, nobody waiting)",
         slow[1], fast[1]
     )?;
-    let interval = of_both.interval.map_or(String::new(), |[low, high]| format!(", 95 %: {low:.3} ... {high:.3}"));
     writeln!(
         out,
         "shared         {rate_gflops:.3} GFLOP/s with share {:.4}; results differ by {:.0e}",
@@ -130,8 +130,9 @@ fn print(args: &BalanceArgs, shared: &Shared) -> anyhow::Result<u8> {
     )?;
     writeln!(
         out,
-        "               {:.3} of the sum at once ({} rounds{interval}), {:.3} of the sum alone",
-        of_both.median, of_both.pairs, of_alone.median
+        "               {} of the sum at once, {:.3} of the sum alone; a pair is a round",
+        ratio_in_words(&of_both),
+        of_alone.median
     )?;
     out.flush()?;
     Ok(exit::DONE)

@@ -73,10 +73,9 @@ pub fn publish(
     Ok(written?)
 }
 
-/// What is exported: the verified final run, else the best trial; `None` when nothing passed.
+/// What is exported: the best with its final run, else with its last trial; `None` when nothing passed.
 fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Path) -> anyhow::Result<Option<Exports>> {
-    let last = summary.final_run.as_ref().filter(|row| row.passed);
-    let last = last.and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
+    let last = summary.verified_run().and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
     let best = || {
         let best = summary.best.as_ref()?;
         Some((best.candidate.clone(), best.rate_gflops, *best.trials.last()?))

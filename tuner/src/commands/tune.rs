@@ -6,9 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::domain::DomainSpec;
-use space::machine::Machine;
-use space::{Candidate, Candidates, EngineParams, KernelChoice};
+use space::{Candidate, Candidates, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
@@ -23,11 +21,11 @@ use crate::folder::{Lock, RunFolder, replace_file};
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
 use crate::machines::read_machine;
-use crate::prepare::{self, Target};
+use crate::prepare;
 use crate::progress::{Progress, say};
 use crate::record::{Identity, Outcome, Row};
 use crate::room::{Here, Modelled, Room, Wanted};
-use crate::schedule::FINAL_SHARE;
+use crate::schedule::{FINAL_SHARE, rounds_s};
 use crate::session::{SESSION_SCHEMA, Session};
 use crate::session_model::SessionModel;
 use crate::store::Store;
@@ -35,6 +33,10 @@ use crate::strategy::Prior;
 use crate::strategy::informed::Group;
 use crate::unequal::Told;
 use crate::{calibrate, doubts, earlier, preflight, prior, strategy};
+
+mod settle;
+
+use settle::{expert, resolved, room, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -115,6 +117,7 @@ fn search(
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     let domain = domain.as_ref();
+    let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
@@ -127,7 +130,7 @@ fn search(
         progress.warn("the earlier runs have no two to compare; they are not used");
     }
     store.write_space(domain)?;
-    plan(store, (domain, &baseline), model.prior.as_ref(), &model.predictor, &budget, progress);
+    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, &budget, progress);
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -142,6 +145,7 @@ fn search(
         model,
         strategy: strategy.as_ref(),
         baseline: &baseline,
+        expert: expert.as_ref(),
         search_by,
         budget,
         final_n,
@@ -293,6 +297,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_memory: None,
         n_limited_by_budget: false,
         notes: Vec::new(),
+        expert: None,
         unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
@@ -339,76 +344,10 @@ fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the runs of the session have.
-fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {
-    let here = Here { cores: session.cores.len(), memory_bytes: hpl::host::facts().memory_available_bytes };
-    Room::new(engine, here, machine, Wanted { ranks: session.ranks, threads: session.threads })
-}
-
-/// What the session is searched on, its N as far as it is known.
-fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> anyhow::Result<DomainSpec> {
-    Ok(DomainSpec {
-        n: session.n.unwrap_or(0),
-        cores: room.places,
-        memory_bytes: room.memory_for(session.n)?,
-        kernels,
-        ranks: session.ranks,
-        threads: session.threads,
-        unequal: session.unequal.clone(),
-    })
-}
-
-/// What is searched: on a resume as before, else N as chosen now. Stores the choice.
-fn settle(
-    store: &mut Store,
-    engine: &Engine,
-    room: &Room,
-    mut spec: DomainSpec,
-    predictor: &Predictor,
-    budget: &Budget,
-) -> anyhow::Result<DomainSpec> {
-    let session = store.session();
-    // On a resume the choice stands.
-    let target = match session.n.filter(|_| session.n_memory.is_some() || !store.rows().is_empty()) {
-        Some(n) => {
-            let n_memory = room.memory_bytes.map(|_| prepare::largest_safe_n(&spec, engine));
-            let limited_by_budget = session.n_limited_by_budget;
-            Target { n, n_memory, limited_by_budget, search_by: session.search_by }
-        }
-        None => prepare::target(engine, &spec, predictor, budget, session.n)?,
-    };
-    spec.n = target.n;
-    store.update_session(|session| {
-        session.n = Some(target.n);
-        session.n_memory = target.n_memory;
-        session.n_limited_by_budget = target.limited_by_budget;
-        session.search_by = target.search_by;
-        session.memory_bytes = room.memory_bytes.unwrap_or(0);
-        if session.engine == Session::OURS {
-            session.kernels = Some(spec.kernels.clone());
-        }
-    })?;
-    Ok(spec)
-}
-
-/// The kernels of the session: what the user named, or what the calibration chose.
-fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<KernelChoice> {
-    let choice = match (&session.kernels, machine) {
-        // Another engine is not told any: one value stands for that.
-        (None, _) => EngineParams::default().kernels,
-        (Some(KernelChoice::Auto), Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
-        (Some(named), _) => named.clone(),
-    };
-    match choice {
-        KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
-        choice => Ok(choice),
-    }
-}
-
 /// Says what will be done before it is done.
 fn plan(
     store: &Store,
-    (domain, baseline): (&dyn Candidates, &Candidate),
+    (domain, baseline, expert): (&dyn Candidates, &Candidate, Option<&Candidate>),
     prior: &dyn Prior,
     predictor: &Predictor,
     budget: &Budget,
@@ -443,6 +382,7 @@ fn plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
+        rounds_s: rounds_s(&cost, (baseline, expert), session.search_by, budget.total_s()),
         trial_s: cost.of(baseline, session.search_by),
     };
     progress.line(&forecast.sentence());

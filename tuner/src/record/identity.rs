@@ -22,7 +22,7 @@ pub struct Identity {
     pub trial: u64,
     /// The trial whose candidate is measured again.
     pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare with.
+    /// The trial measured just before, or first in the same round, to compare with.
     pub paired_with: Option<u64>,
     /// What chose the candidate.
     pub strategy: String,
@@ -39,10 +39,14 @@ pub struct Identity {
 impl Identity {
     /// [`super::Row::strategy`] of a run of the baseline configuration.
     pub const BASELINE: &str = "baseline";
+    /// [`super::Row::strategy`] of the runs of the design, for an engine that no model was made for.
+    pub const DESIGN: &str = "design";
     /// [`super::Row::strategy`] of the repeats that decide between the leaders.
     pub const RACE: &str = "race";
     /// [`super::Row::strategy`] of the runs that compare best and baseline once the best is chosen.
     pub const CONFIRM: &str = "confirm";
+    /// [`super::Row::strategy`] of the runs of the expert's configuration, between those of baseline and best.
+    pub const EXPERT: &str = "expert";
     /// [`super::Row::strategy`] of the whole runs of leaders that windows have found.
     pub const PROMOTE: &str = "promote";
     /// [`super::Row::strategy`] of the final, verified run.

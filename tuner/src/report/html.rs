@@ -7,8 +7,8 @@ use objectives::real::Extent;
 
 use super::svg::{Plot, Point};
 use super::{
-    Exports, Score, Summary, certainty, digits, estimated, failures, limit_of_n, spread, steadiness, telling_columns,
-    words_of,
+    Exports, Score, Summary, choice, digits, estimated, failures, importance::Importance, limit_of_n, spread,
+    steadiness, telling_columns, words_of,
 };
 use crate::record::Row;
 
@@ -57,14 +57,16 @@ fn head(summary: &Summary) -> String {
         let detail = "the whole run as windows of it let expect, ± one standard deviation".to_owned();
         facts.push(("estimated", estimated(estimate), detail));
     }
-    if summary.default_is_best() {
-        facts.push(("best / default", "1".to_owned(), "no candidate beat the default in its pairs".to_owned()));
+    for (name, comparison, other) in [
+        ("best / default", &summary.best_by_baseline, &summary.baseline),
+        ("best / expert", &summary.best_by_expert, &summary.expert),
+    ] {
+        let other =
+            other.as_ref().map(|other| format!("; it alone: {} GFLOP/s, {}", digits(other.rate_gflops), spread(other)));
+        let value = comparison.ratio().map_or("-".to_owned(), |ratio| format!("{:.3}", ratio.median));
+        facts.push((name, value, comparison.words() + &other.unwrap_or_default()));
     }
-    if let (Some(ratio), Some(baseline)) = (&summary.best_by_baseline, &summary.baseline) {
-        let detail =
-            format!("{}; default: {} GFLOP/s, {}", certainty(ratio), digits(baseline.rate_gflops), spread(baseline));
-        facts.push(("best / default", format!("{:.3}", ratio.median), detail));
-    }
+    facts.extend(choice(summary).into_iter().map(|said| ("choice", String::new(), said)));
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));
     }
@@ -209,20 +211,22 @@ fn differences(summary: &Summary) -> String {
             totals.named().map(|(name, seconds)| (name.to_owned(), seconds / all, format!("{} s", digits(seconds))));
         let _ = write!(text, "<h2>Time per phase of trial {}</h2>\n{}", totals.trial, bars(&rows));
     }
-    let rows: Vec<_> = summary
-        .importance
-        .iter()
-        .map(|dim| {
-            let of = format!("{:.0} %, {} values", 100.0 * dim.explained, dim.values);
-            (dim.dimension.clone(), dim.explained, of)
-        })
-        .collect();
-    if !rows.is_empty() {
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let bar = |dim: &Importance| {
+        let chance =
+            format!("{} (chance: up to {}), {} values", percent(dim.explained), percent(dim.chance), dim.values);
+        (dim.dimension.clone(), dim.explained, chance)
+    };
+    let shown: Vec<_> = summary.importance.iter().filter(|dim| dim.is_shown()).map(bar).collect();
+    if let Some(why) = summary.importance_not_judged {
+        let _ = write!(text, "<h2>What made the difference</h2>\n<p>Not judged: {}.</p>\n", escape(why));
+    } else if !shown.is_empty() {
         text.push_str(
             "<h2>What made the difference</h2>\n<p>Part of the variance between the trials of the search that \
-            each dimension explains by itself. The search looks at good regions only.</p>\n",
+            each dimension explains by itself, beside what chance explains at most in 95 % of such searches. The search \
+            looks at good regions only.</p>\n",
         );
-        text.push_str(&bars(&rows));
+        text.push_str(&bars(&shown));
     }
     text
 }

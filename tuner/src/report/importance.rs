@@ -1,7 +1,10 @@
-//! Which dimensions made the difference.
+//! Which dimensions made the difference, as far as that is more than chance.
 
 use std::collections::BTreeMap;
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::words;
@@ -18,29 +21,68 @@ pub struct Importance {
     pub explained: f64,
     /// Its values that were tried.
     pub values: usize,
+    /// Probability that a dimension without effect explains as much, by permutations of the rates, times the number of dimensions
+    /// that were looked at (Bonferroni); at most 1.
+    pub p_value: f64,
+    /// What a dimension without effect explains at most, in 95 % of searches over as many dimensions.
+    pub chance: f64,
+}
+
+impl Importance {
+    /// Whether chance hardly explains as much.
+    pub fn is_shown(&self) -> bool {
+        self.p_value < RISK
+    }
 }
 
 /// Different candidates below which chance explains too much.
 const LEAST: usize = 8;
 
+/// Permutations of the candidates' rates.
+const PERMUTATIONS: usize = 1000;
+
+/// Probability that any dimension without effect is shown.
+const RISK: f64 = 0.05;
+
 /// The importance of every dimension that was varied, most important first, from passed trials of one N and fidelity. Each
-/// candidate counts once, by the mean of its runs: repeats say nothing new of its dimensions.
+/// candidate counts once, by the mean of its runs: repeats say nothing new of its dimensions. The same trials give the same
+/// result.
 pub fn importance(rows: &[&Row]) -> Vec<Importance> {
     let mut runs: BTreeMap<Vec<(String, String)>, Vec<f64>> = BTreeMap::new();
     for (row, rate) in rows.iter().filter_map(|row| Some((row, row.figure_gflops()?))) {
         runs.entry(dimensions(row)).or_default().push(rate.ln());
     }
     let mean = |logs: &Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
-    let logs: Vec<f64> = runs.values().map(mean).collect();
+    let mut logs: Vec<f64> = runs.values().map(mean).collect();
     let candidates: Vec<&Vec<(String, String)>> = runs.keys().collect();
     let Some(first) = candidates.first().filter(|_| candidates.len() >= LEAST) else { return Vec::new() };
-    let of_dimension = |index: usize| {
-        let labels: Vec<&str> = candidates.iter().map(|dims| dims[index].1.as_str()).collect();
-        let (explained, values) = explained(&logs, &labels)?;
-        Some(Importance { dimension: first[index].0.clone(), explained, values })
+    if candidates.iter().any(|dims| dims.len() != first.len()) {
+        return Vec::new();
+    }
+    let groups_of = |index: usize| Groups::new(candidates.iter().map(|dims| dims[index].1.as_str()));
+    let varied: Vec<(usize, Groups)> = (0..first.len()).filter_map(|index| Some((index, groups_of(index)?))).collect();
+    let explained: Vec<f64> = varied.iter().map(|(_, groups)| groups.explained(&logs)).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut by_chance = vec![Vec::with_capacity(PERMUTATIONS); varied.len()];
+    for _ in 0..PERMUTATIONS {
+        logs.shuffle(&mut rng);
+        varied.iter().zip(&mut by_chance).for_each(|((_, groups), found)| found.push(groups.explained(&logs)));
+    }
+    let dimensions = varied.len();
+    let importance = |((index, groups), explained): (&(usize, Groups), f64), mut found: Vec<f64>| {
+        found.sort_by(f64::total_cmp);
+        let as_much = found.iter().filter(|&&chance| chance >= explained).count();
+        let below = (1.0 - RISK / dimensions as f64) * PERMUTATIONS as f64;
+        Importance {
+            dimension: first[*index].0.clone(),
+            explained,
+            values: groups.sizes.len(),
+            p_value: ((1 + as_much) as f64 / (1 + PERMUTATIONS) as f64 * dimensions as f64).min(1.0),
+            chance: found[(below.ceil() as usize).min(PERMUTATIONS) - 1],
+        }
     };
-    let same_shape = candidates.iter().all(|dims| dims.len() == first.len());
-    let mut found: Vec<Importance> = (0..first.len()).filter(|_| same_shape).filter_map(of_dimension).collect();
+    let mut found: Vec<Importance> =
+        varied.iter().zip(explained).zip(by_chance).map(|(of, chance)| importance(of, chance)).collect();
     found.sort_by(|a, b| b.explained.total_cmp(&a.explained));
     found
 }
@@ -52,30 +94,46 @@ fn dimensions(row: &Row) -> Vec<(String, String)> {
     [grid].into_iter().chain(others).collect()
 }
 
-/// ε² of the values by their labels, with the number of labels; `None` where there is one label, or one value for each.
-fn explained(values: &[f64], labels: &[&str]) -> Option<(f64, usize)> {
-    let mut groups: Vec<(&str, Vec<f64>)> = Vec::new();
-    for (&value, &label) in values.iter().zip(labels) {
-        match groups.iter_mut().find(|(known, _)| *known == label) {
-            Some((_, group)) => group.push(value),
-            None => groups.push((label, vec![value])),
-        }
-    }
-    let (count, kinds) = (values.len(), groups.len());
-    if kinds < 2 || kinds >= count {
-        return None;
-    }
-    let within: f64 = groups.iter().map(|(_, group)| squares(group)).sum();
-    let total = squares(values);
-    let noise = within / (count - kinds) as f64;
-    let explained = (total - within - (kinds - 1) as f64 * noise) / total;
-    Some((if total > 0.0 { explained.clamp(0.0, 1.0) } else { 0.0 }, kinds))
+/// Which candidates have which value of a dimension.
+struct Groups {
+    /// The group of each candidate.
+    of: Vec<usize>,
+    /// Candidates in each group.
+    sizes: Vec<usize>,
 }
 
-/// Sum of squared distances to the mean.
-fn squares(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    values.iter().map(|value| (value - mean).powi(2)).sum()
+impl Groups {
+    /// `None` where there is one label, or one value for each.
+    fn new<'a>(labels: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut known: Vec<&str> = Vec::new();
+        let mut sizes: Vec<usize> = Vec::new();
+        let group = |label: &'a str| {
+            let group = known.iter().position(|other| *other == label).unwrap_or_else(|| {
+                known.push(label);
+                sizes.push(0);
+                known.len() - 1
+            });
+            sizes[group] += 1;
+            group
+        };
+        let of: Vec<usize> = labels.map(group).collect();
+        (sizes.len() >= 2 && sizes.len() < of.len()).then_some(Self { of, sizes })
+    }
+
+    /// ε² of the values, 0 to 1.
+    fn explained(&self, values: &[f64]) -> f64 {
+        let (count, kinds) = (values.len(), self.sizes.len());
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let mut sums = vec![0.0; kinds];
+        let mut total = 0.0;
+        for (value, &group) in values.iter().zip(&self.of) {
+            sums[group] += value - mean;
+            total += (value - mean).powi(2);
+        }
+        let between: f64 = sums.iter().zip(&self.sizes).map(|(sum, &size)| sum * sum / size as f64).sum();
+        let noise = (total - between) / (count - kinds) as f64;
+        if total > 0.0 { ((between - (kinds - 1) as f64 * noise) / total).clamp(0.0, 1.0) } else { 0.0 }
+    }
 }
 
 #[cfg(test)]
@@ -99,8 +157,35 @@ mod tests {
         assert_eq!((found[0].dimension.as_str(), found[0].values), ("NB", 3));
         assert!(found[0].explained > 0.99, "{found:?}");
         let pfact = found.iter().find(|dim| dim.dimension == "PFACT").unwrap();
-        assert!(pfact.explained < 0.05, "{found:?}");
+        assert!(pfact.explained < 0.05 && !pfact.is_shown(), "{found:?}");
+        assert!(found[0].is_shown() && found[0].chance < 0.8, "{found:?}");
+        assert_eq!(found, importance(&rows.iter().collect::<Vec<_>>()), "a fixed seed");
         assert!(found.iter().all(|dim| dim.dimension != "BCAST"), "not varied: {found:?}");
+    }
+
+    /// Rates that have nothing to do with the dimensions: few searches show any of them.
+    #[test]
+    fn chance_is_hardly_ever_shown() {
+        use rand::RngExt;
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut shown = 0;
+        for _ in 0..100 {
+            let rows: Vec<Row> = (0..12)
+                .map(|i| Row {
+                    nb: 64 * rng.random_range(1..5),
+                    pfact: [space::Looking::Left, space::Looking::Right][rng.random_range(0..2)],
+                    nbmin: [2, 4, 8][rng.random_range(0..3)],
+                    ndiv: [2, 3][rng.random_range(0..2)],
+                    rate_gflops: Some(20.0 + rng.random::<f64>()),
+                    ..row(i)
+                })
+                .collect();
+            let found = importance(&rows.iter().collect::<Vec<_>>());
+            shown += usize::from(found.iter().any(Importance::is_shown));
+            assert!(found.iter().all(|dim| !dim.is_shown() || dim.explained > dim.chance), "{found:?}");
+        }
+        // 5 are expected; more than 12 in one of 2000 such tests.
+        assert!(shown <= 12, "{shown} of 100");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use space::Candidate;
 use space::params::{Coded, Swap};
 
 pub use export::Exports;
-pub use summary::{Estimate, Score, Summary};
+pub use summary::{Comparison, Estimate, Score, Summary};
 
 use crate::record::Fidelity;
 use crate::session::Session;
@@ -96,11 +96,16 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.*}", (3.0 - magnitude).max(0.0) as usize)
 }
 
-/// The interval of a ratio and its count, `95 %: 1.052 … 1.071, 7 pairs`.
-fn certainty(ratio: &stats::Ratio) -> String {
+/// A ratio with its interval, the level of that and the pairs behind it: `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
+pub(crate) fn ratio_in_words(ratio: &stats::Ratio) -> String {
+    format!("{:.3} ({})", ratio.median, certainty(ratio))
+}
+
+/// Interval, level and pairs of a ratio, `0.998-1.024, 96.9 %, 6 pairs`.
+pub(crate) fn certainty(ratio: &stats::Ratio) -> String {
     let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
-    match ratio.interval {
-        Some([low, high]) => format!("95 %: {low:.3} … {high:.3}, {pairs}"),
+    match ratio.interval.zip(ratio.level) {
+        Some(([low, high], level)) => format!("{low:.3}-{high:.3}, {:.1} %, {pairs}", 100.0 * level),
         None => format!("{pairs}, too few for an interval"),
     }
 }
@@ -132,13 +137,12 @@ fn estimated(estimate: &Estimate) -> String {
 /// Drift, steal and clock in one clause; `None` where nothing is known of them.
 fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
-        let [low, high] = drift.interval.unwrap_or([drift.median; 2]);
-        let verdict = match () {
-            () if high < 0.99 => ": the machine slowed down, look for heat or other work",
-            () if low > 1.01 => ": the machine became faster, look for other work at the start",
-            () => "",
+        let verdict = match drift.interval {
+            Some([_, high]) if high < 0.99 => ": the machine slowed down, look for heat or other work",
+            Some([low, _]) if low > 1.01 => ": the machine became faster, look for other work at the start",
+            _ => "",
         };
-        format!("repeats by first runs {:.3} ({}){verdict}", drift.median, certainty(drift))
+        format!("speed of later ÷ earlier runs of the same candidates: {}{verdict}", ratio_in_words(drift))
     });
     let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
@@ -154,11 +158,31 @@ fn phases(summary: &Summary) -> Option<String> {
     Some(totals.named().map(part).join(", "))
 }
 
-/// The dimensions that made a difference, `NB 41 %, BCAST 22 %`; `None` where none did.
+/// The dimensions that made a difference, `explained by NB 41 % (chance: up to 12 %)`, or why none is named; `None` where chance
+/// explains as much.
 fn importances(summary: &Summary) -> Option<String> {
-    let telling = summary.importance.iter().filter(|dim| dim.explained >= 0.05);
-    let words: Vec<String> = telling.map(|dim| format!("{} {:.0} %", dim.dimension, 100.0 * dim.explained)).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    if let Some(why) = summary.importance_not_judged {
+        return Some(format!("not judged: {why}"));
+    }
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let shown = summary.importance.iter().filter(|dim| dim.is_shown());
+    let word = |dim: &importance::Importance| {
+        format!("{} {} (chance: up to {})", dim.dimension, percent(dim.explained), percent(dim.chance))
+    };
+    let words: Vec<String> = shown.map(word).collect();
+    (!words.is_empty()).then(|| format!("explained by {}", words.join(", ")))
+}
+
+/// What there is to say of the choice of the best: that pairs have taken it back, that another one has a higher median.
+fn choice(summary: &Summary) -> Vec<String> {
+    let taken_back = summary.taken_back.as_ref().map(summary::TakenBack::words);
+    let higher = summary.higher.as_ref().map(|higher| higher.words(&summary.best_by_baseline));
+    taken_back.into_iter().chain(higher).collect()
+}
+
+/// `1 run`, `12 runs`.
+fn runs_in_words(runs: usize) -> String {
+    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.
@@ -184,5 +208,14 @@ mod tests {
             assert_eq!(digits(value), text);
         }
         assert_eq!(digits(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn ratios_say_their_level_or_that_pairs_are_too_few() {
+        let pairs = [(1.0, 1.0), (0.998, 1.0), (1.013, 1.0), (1.013, 1.0), (1.024, 1.0), (1.02, 1.0)];
+        let said = |pairs: &[(f64, f64)]| ratio_in_words(&stats::paired_ratio(pairs).unwrap());
+        assert_eq!(said(&pairs), "1.013 (0.998-1.024, 96.9 %, 6 pairs)");
+        assert_eq!(said(&pairs[..3]), "1.000 (3 pairs, too few for an interval)");
+        assert_eq!(said(&pairs[..1]), "1.000 (1 pair, too few for an interval)");
     }
 }

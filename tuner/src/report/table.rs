@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    Score, Summary, certainty, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
+    Score, Summary, choice, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
     telling_columns, words_of,
 };
 
@@ -27,7 +27,9 @@ pub fn summary(summary: &Summary) -> String {
             "Final run",
             match (row.rate_gflops, row.residual) {
                 (Some(rate), Some(residual)) if row.passed => {
-                    format!("{} GFLOP/s at N = {}, residual {} PASSED", digits(rate), row.n, digits(residual))
+                    let whose =
+                        if summary.verified_run().is_some() { "" } else { ", of the candidate that was chosen before" };
+                    format!("{} GFLOP/s at N = {}, residual {} PASSED{whose}", digits(rate), row.n, digits(residual))
                 }
                 _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
             },
@@ -39,12 +41,12 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(baseline) = &summary.baseline {
         line("Default", score(baseline));
     }
-    if summary.default_is_best() {
-        line("Best/default", "1: no candidate beat the default in its pairs".to_owned());
+    if let Some(expert) = &summary.expert {
+        line("Expert", score(expert));
     }
-    if let Some(ratio) = &summary.best_by_baseline {
-        line("Best/default", format!("{:.3}  ({})", ratio.median, certainty(ratio)));
-    }
+    line("Best/default", summary.best_by_baseline.words());
+    line("Best/expert", summary.best_by_expert.words());
+    choice(summary).into_iter().for_each(|said| line("Choice", said));
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         line("Predicted", format!("{} GFLOP/s for the best, before its first run", digits(predicted)));
     }
@@ -61,7 +63,7 @@ pub fn summary(summary: &Summary) -> String {
         line("Phases", phases);
     }
     if let Some(importances) = importances(summary) {
-        line("Differences", format!("explained by {importances}"));
+        line("Differences", importances);
     }
     if let Some(steadiness) = steadiness(summary) {
         line("Machine", steadiness);

@@ -13,7 +13,7 @@ use crate::record::arbitrary::row_of;
 use crate::strategy::bayes::Bayes;
 
 const N: usize = 4000;
-const TOTAL_S: f64 = 60.0;
+pub(crate) const TOTAL_S: f64 = 60.0;
 
 /// What predicts for [`machine`].
 pub(crate) fn predictor() -> Predictor {
@@ -70,7 +70,7 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
 }
 
 /// The same, by whole runs or by windows, at this N.
-fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+pub(crate) fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
     let predictor = predictor();
     let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
@@ -85,9 +85,11 @@ fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f
             domain: &domain,
             prior: &prior,
             strategy: &Bayes,
+            designed: false,
             rows: &rows,
             history: &history,
             baseline: &baseline,
+            expert: None,
             search_by,
             cost: &CostEstimate::new(&rows, &predictor),
             left_s,
@@ -234,9 +236,11 @@ fn after(done: &[(Plan, Row)], left_s: f64) -> (Vec<Plan>, f64) {
             domain: &domain,
             prior: &prior,
             strategy: &Bayes,
+            designed: false,
             rows: &rows,
             history: &History::from_rows(&rows, &domain),
             baseline: &baseline,
+            expert: None,
             search_by: Extent::Whole,
             cost: &CostEstimate::new(&rows, &predictor),
             left_s: left_s - used_s,

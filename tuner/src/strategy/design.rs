@@ -148,7 +148,7 @@ mod tests {
         };
         for ranks in [1, 2] {
             let nb = of(ranks);
-            assert!(nb[0] <= 32 && nb.contains(&512) && nb.windows(2).all(|pair| pair[1] <= 2 * pair[0]), "{nb:?}");
+            assert!(nb[0] <= 32 && nb.contains(&448) && nb.windows(2).all(|pair| pair[1] <= 2 * pair[0]), "{nb:?}");
         }
         let distinct: HashSet<&Point> = points.iter().collect();
         assert_eq!(distinct.len(), points.len());

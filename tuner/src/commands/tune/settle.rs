@@ -1,0 +1,98 @@
+//! What a session searches: asked for, detected and chosen, and kept for a resume.
+
+use objectives::predict::Predictor;
+use space::domain::DomainSpec;
+use space::machine::Machine;
+use space::{Candidate, EngineParams, KernelChoice};
+
+use crate::budget::Budget;
+use crate::engine::Engine;
+use crate::exit::bad_input;
+use crate::prepare::{self, Target};
+use crate::room::{Here, Room, Wanted};
+use crate::session::Session;
+use crate::store::Store;
+
+/// What the runs of the session have.
+pub(super) fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {
+    let here = Here { cores: session.cores.len(), memory_bytes: hpl::host::facts().memory_available_bytes };
+    Room::new(engine, here, machine, Wanted { ranks: session.ranks, threads: session.threads })
+}
+
+/// What the session is searched on, its N as far as it is known.
+pub(super) fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> anyhow::Result<DomainSpec> {
+    Ok(DomainSpec {
+        n: session.n.unwrap_or(0),
+        cores: room.places,
+        memory_bytes: room.memory_for(session.n)?,
+        kernels,
+        ranks: session.ranks,
+        threads: session.threads,
+        unequal: session.unequal.clone(),
+    })
+}
+
+/// The expert's configuration, `None` where the rule of thumb says nothing else than the default: on a resume as before, else as
+/// asked now. Stores the choice.
+pub(super) fn expert(
+    store: &mut Store,
+    engine: &Engine,
+    spec: &DomainSpec,
+    default: &Candidate,
+    described: Option<&Machine>,
+) -> anyhow::Result<Option<Candidate>> {
+    if store.session().expert.is_none() {
+        let cpu = described.map(|machine| machine.host.cpu.as_str());
+        let found = engine.expert(spec, default, &hpl::host::facts(), cpu);
+        store.update_session(|session| session.expert = Some(found.into()))?;
+    }
+    let session = store.session();
+    Ok(session.expert.as_ref().and_then(|choice| choice.candidate(default, session.profile())))
+}
+
+/// What is searched: on a resume as before, else N as chosen now. Stores the choice.
+pub(super) fn settle(
+    store: &mut Store,
+    engine: &Engine,
+    room: &Room,
+    mut spec: DomainSpec,
+    predictor: &Predictor,
+    budget: &Budget,
+) -> anyhow::Result<DomainSpec> {
+    let session = store.session();
+    // On a resume the choice stands.
+    let target = match session.n.filter(|_| session.n_memory.is_some() || !store.rows().is_empty()) {
+        Some(n) => {
+            let n_memory = room.memory_bytes.map(|_| prepare::largest_safe_n(&spec, engine));
+            let limited_by_budget = session.n_limited_by_budget;
+            Target { n, n_memory, limited_by_budget, search_by: session.search_by }
+        }
+        None => prepare::target(engine, &spec, predictor, budget, session.n)?,
+    };
+    spec.n = target.n;
+    store.update_session(|session| {
+        session.n = Some(target.n);
+        session.n_memory = target.n_memory;
+        session.n_limited_by_budget = target.limited_by_budget;
+        session.search_by = target.search_by;
+        session.memory_bytes = room.memory_bytes.unwrap_or(0);
+        if session.engine == Session::OURS {
+            session.kernels = Some(spec.kernels.clone());
+        }
+    })?;
+    Ok(spec)
+}
+
+/// The kernels of the session: what the user named, or what the calibration chose.
+pub(super) fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<KernelChoice> {
+    let choice = match (&session.kernels, machine) {
+        // Another engine is not told any: one value stands for that.
+        (None, _) => EngineParams::default().kernels,
+        (Some(KernelChoice::Auto), Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
+        (Some(named), _) => named.clone(),
+    };
+    match choice {
+        KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
+        choice => Ok(choice),
+    }
+}

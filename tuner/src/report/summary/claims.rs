@@ -1,0 +1,189 @@
+//! What a session claims of its best candidate, from runs one right after the other.
+
+use serde::Serialize;
+use space::Candidate;
+
+use super::super::stats::{Ratio, paired_ratio};
+use super::super::{digits, ratio_in_words, runs_in_words};
+use super::score::Score;
+use crate::challenge;
+use crate::record::{Identity, Row};
+use crate::session::{ExpertChoice, Session};
+
+/// The best beside another configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Comparison {
+    /// Best by the other, from pairs.
+    Measured {
+        /// The ratio.
+        #[serde(flatten)]
+        ratio: Ratio,
+        /// Whether the pairs also chose the best, so that its luck is in them; else they were run after the choice.
+        also_chose: bool,
+    },
+    /// The best is the other.
+    Same {
+        /// Which one that is.
+        best_is: &'static str,
+    },
+    /// There are no pairs.
+    NotMeasured {
+        /// Why, as a clause.
+        not_measured: String,
+    },
+}
+
+impl Comparison {
+    fn not_measured(why: &str) -> Self {
+        Self::NotMeasured { not_measured: why.to_owned() }
+    }
+
+    /// The ratio of the pairs.
+    pub fn ratio(&self) -> Option<&Ratio> {
+        match self {
+            Self::Measured { ratio, .. } => Some(ratio),
+            _ => None,
+        }
+    }
+
+    /// The comparison in one clause, `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Measured { ratio, also_chose: false } => ratio_in_words(ratio),
+            Self::Measured { ratio, also_chose: true } => {
+                format!("{}; pairs that also chose it", ratio_in_words(ratio))
+            }
+            Self::Same { best_is } => format!("1: the best is {best_is}"),
+            Self::NotMeasured { not_measured } => format!("not measured: {not_measured}"),
+        }
+    }
+}
+
+/// Best by baseline: from the pairs after the choice, where there are none from those that chose.
+pub(super) fn by_baseline(rows: &[Row], best: Option<&Candidate>, baseline: Option<&Candidate>) -> Comparison {
+    let (best, baseline) = match (best, baseline) {
+        (None, _) => return Comparison::not_measured("no trial passed"),
+        (_, None) => return Comparison::not_measured("the default did not run"),
+        (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
+        (Some(best), Some(baseline)) => (best, baseline),
+    };
+    let (before, after) = challenge::at_choice(rows);
+    if let Some(ratio) = paired_ratio(&challenge::in_turn(after, best, baseline)) {
+        return Comparison::Measured { ratio, also_chose: false };
+    }
+    match paired_ratio(&challenge::pairs(before, best, baseline)) {
+        Some(ratio) => Comparison::Measured { ratio, also_chose: true },
+        None => Comparison::not_measured("no time was left for pairs of the two"),
+    }
+}
+
+/// Best by the expert's configuration, from the rounds after the choice.
+pub(super) fn by_expert(
+    rows: &[Row],
+    best: Option<&Candidate>,
+    expert: Option<&Candidate>,
+    session: &Session,
+) -> Comparison {
+    if let Some(ExpertChoice::None { reason }) = &session.expert {
+        return Comparison::not_measured(reason);
+    }
+    let (best, expert) = match (best, expert) {
+        (None, _) => return Comparison::not_measured("no trial passed"),
+        (_, None) => return Comparison::not_measured("the session chose no expert's configuration"),
+        (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
+        (Some(best), Some(expert)) => (best, expert),
+    };
+    if let Some(ratio) = paired_ratio(&challenge::in_turn(challenge::at_choice(rows).1, best, expert)) {
+        return Comparison::Measured { ratio, also_chose: false };
+    }
+    let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
+    Comparison::not_measured(&failed.map_or_else(
+        || "no time was left after the final run".to_owned(),
+        |row| format!("its run failed, {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
+    ))
+}
+
+/// A candidate with a higher median of its own runs than the best.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Higher {
+    /// Its runs, at the N and fidelity of the search.
+    pub score: Score,
+    /// Those of the best, where it has such runs.
+    pub best: Option<Score>,
+    /// The candidate by the baseline, where the two ran in pairs.
+    pub by_baseline: Option<Ratio>,
+    /// Whether it is the baseline.
+    pub is_baseline: bool,
+}
+
+impl Higher {
+    /// The candidate with the highest median in `scores`, best first, where that is not the best itself.
+    pub(super) fn find(scores: &[Score], best: &Candidate, baseline: Option<&Candidate>, rows: &[Row]) -> Option<Self> {
+        let first = scores.iter().find(|score| score.candidate.hpl.n == best.hpl.n)?;
+        let own = scores.iter().find(|score| score.candidate == *best);
+        if first.candidate == *best || own.is_some_and(|own| own.rate_gflops >= first.rate_gflops) {
+            return None;
+        }
+        let pairs = |baseline| challenge::pairs(challenge::at_choice(rows).0, &first.candidate, baseline);
+        Some(Self {
+            score: first.clone(),
+            best: own.cloned(),
+            by_baseline: baseline.and_then(|baseline| paired_ratio(&pairs(baseline))),
+            is_baseline: Some(&first.candidate) == baseline,
+        })
+    }
+
+    /// Why it is not the best, with the evidence.
+    pub fn words(&self, by_baseline: &Comparison) -> String {
+        let who = if self.is_baseline { "the default" } else { "another candidate" };
+        let figures = |score: &Score| format!("{}, {}", digits(score.rate_gflops), runs_in_words(score.runs));
+        let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
+        let unpaired = format!("{who} has the higher median of unpaired runs ({}{own})", figures(&self.score));
+        let other = match &self.by_baseline {
+            Some(ratio) => format!(", the other {}", ratio_in_words(ratio)),
+            None if self.is_baseline => String::new(),
+            None => ", the other was in none".to_owned(),
+        };
+        match by_baseline {
+            Comparison::Measured { ratio, .. } => format!(
+                "{unpaired}; in pairs, run one right after the other, the best is {} of the default{other}",
+                ratio_in_words(ratio)
+            ),
+            Comparison::Same { .. } => {
+                format!(
+                    "{unpaired}; in pairs, run one right after the other, none was shown to be above the default{other}"
+                )
+            }
+            Comparison::NotMeasured { not_measured } => {
+                format!("{unpaired}; the best is what the final run verified: {not_measured}")
+            }
+        }
+    }
+}
+
+/// A choice that the pairs after it have taken back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TakenBack {
+    /// What the final run had verified.
+    pub candidate: Candidate,
+    /// It by the default in the pairs after that run.
+    pub by_baseline: Ratio,
+    /// Whether the default is the best now; without a whole run of it there is nothing to show.
+    pub default_is_best: bool,
+}
+
+impl TakenBack {
+    /// What happened, in one sentence.
+    pub fn words(&self) -> String {
+        let ratio = ratio_in_words(&self.by_baseline);
+        if self.default_is_best {
+            return format!(
+                "the candidate chosen before the final run is {ratio} of the default in pairs after it: the default is best"
+            );
+        }
+        format!(
+            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left"
+        )
+    }
+}

@@ -1,0 +1,41 @@
+//! How far the machine's speed changed over a session.
+
+use std::collections::HashSet;
+
+use super::super::stats::{Ratio, paired_ratio};
+use super::score::by_candidate;
+use crate::record::{Fidelity, Identity, Row};
+
+/// Ratios of later by earlier runs within which the machine's speed is called steady.
+const STEADY: std::ops::RangeInclusive<f64> = 0.97..=1.03;
+
+/// Later by earlier runs of the same candidate, N and fidelity: the first run of the second half of its runs by the first of the
+/// first half, and so on (the pairs of Cox and Stuart's test for a trend). Each run is in one pair only, so that pairs are
+/// independent. A run that the search explored is left out: its luck had a part in that its candidate was run again.
+pub(super) fn drift(rows: &[Row]) -> Option<Ratio> {
+    let explored = explored(rows);
+    let mut pairs = Vec::new();
+    for fidelity in [Fidelity::Full, Fidelity::Window] {
+        let of =
+            |row: &&Row| row.fidelity == fidelity && row.figure_gflops().is_some() && !explored.contains(&row.trial);
+        for (_, runs) in by_candidate(rows.iter().filter(of)) {
+            let half = runs.len() / 2;
+            let rates: Vec<f64> = runs.iter().filter_map(|row| row.figure_gflops()).collect();
+            pairs.extend(rates[rates.len() - half..].iter().copied().zip(rates.iter().copied()).take(half));
+        }
+    }
+    paired_ratio(&pairs)
+}
+
+/// The trials that first saw a candidate because the search asked for it.
+fn explored(rows: &[Row]) -> HashSet<u64> {
+    let usual = [Identity::BASELINE, Identity::EXPERT, Identity::CONFIRM];
+    let first =
+        |runs: &Vec<&Row>| runs.first().filter(|row| !usual.contains(&row.strategy.as_str())).map(|row| row.trial);
+    by_candidate(rows.iter()).iter().filter_map(|(_, runs)| first(runs)).collect()
+}
+
+/// Whether the drift is one that makes runs of different times differ.
+pub(super) fn is_shown(drift: Option<&Ratio>) -> bool {
+    drift.is_some_and(|drift| !STEADY.contains(&drift.median))
+}

@@ -1,0 +1,100 @@
+//! The runs of each candidate, and what they say of it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use space::Candidate;
+
+use super::super::stats::median;
+use crate::history::{offset, offset_sd};
+use crate::record::{Fidelity, Row};
+
+/// What windows say of a whole run that nobody has made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// What was sampled, with its N.
+    pub candidate: Candidate,
+    /// Median of the estimated rates, brought to whole runs by the candidates that have both.
+    pub estimated_rate_gflops: f64,
+    /// Standard deviation of its logarithm: scatter of the samples, and doubt whether windows and whole runs agree.
+    pub estimated_sd: f64,
+    /// Trial numbers of the samples.
+    pub trials: Vec<u64>,
+}
+
+/// One candidate's passed runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// What ran.
+    pub candidate: Candidate,
+    /// Whole runs, whose rates are measured, or windows, whose rates are estimated.
+    pub fidelity: Fidelity,
+    /// Number of passed runs.
+    pub runs: usize,
+    /// Median of their rates.
+    pub rate_gflops: f64,
+    /// Lowest and highest of their rates.
+    pub range_gflops: [f64; 2],
+    /// Largest of their scaled residuals.
+    pub residual: Option<f64>,
+    /// The rate predicted before the first of them.
+    pub predicted_rate_gflops: Option<f64>,
+    /// Their trial numbers.
+    pub trials: Vec<u64>,
+}
+
+/// What the windows of a candidate say of its whole run; `None` where it has none.
+pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> {
+    let at_n: Vec<&Row> = rows.iter().filter(|row| row.n == candidate.hpl.n).collect();
+    let own = at_n.iter().filter(|row| row.fidelity == Fidelity::Window && row.candidate() == *candidate);
+    let own: Vec<&&Row> = own.filter(|row| row.figure_gflops().is_some()).collect();
+    let logs: Vec<f64> = own.iter().filter_map(|row| row.figure_gflops()).map(f64::ln).collect();
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let scatter = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
+    let inner = own.iter().filter_map(|row| row.estimated_sd).fold(0.0, f64::max);
+    Some(Estimate {
+        candidate: candidate.clone(),
+        estimated_rate_gflops: (median(&logs)? + offset(&at_n)).exp(),
+        estimated_sd: (scatter.max(inner) / count.sqrt()).hypot(offset_sd(&at_n)),
+        trials: own.iter().map(|row| row.trial).collect(),
+    })
+}
+
+/// The scores of all candidates that passed at this fidelity, highest median first.
+pub(super) fn scores(rows: &[Row], fidelity: Fidelity) -> Vec<Score> {
+    let groups = by_candidate(rows.iter().filter(|row| row.fidelity == fidelity && row.figure_gflops().is_some()));
+    let mut scores: Vec<Score> = groups.into_iter().filter_map(|(candidate, runs)| score(candidate, &runs)).collect();
+    scores.sort_by(|a, b| b.rate_gflops.total_cmp(&a.rate_gflops));
+    scores
+}
+
+fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
+    let rates: Vec<f64> = runs.iter().filter_map(|row| row.figure_gflops()).collect();
+    let fold = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);
+    Some(Score {
+        candidate,
+        fidelity: runs.first()?.fidelity,
+        runs: rates.len(),
+        rate_gflops: median(&rates)?,
+        range_gflops: [fold(f64::min)?, fold(f64::max)?],
+        residual: runs.iter().filter_map(|row| row.residual).reduce(f64::max),
+        predicted_rate_gflops: runs.first().and_then(|row| row.predicted_rate_gflops),
+        trials: runs.iter().map(|row| row.trial).collect(),
+    })
+}
+
+/// The rows of each candidate, in the order of first appearance.
+pub(super) fn by_candidate<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(Candidate, Vec<&'a Row>)> {
+    let mut groups: Vec<(Candidate, Vec<&Row>)> = Vec::new();
+    let mut places = HashMap::new();
+    for row in rows {
+        let candidate = row.candidate();
+        let place = *places.entry(candidate.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((candidate, vec![row])),
+        }
+    }
+    groups
+}

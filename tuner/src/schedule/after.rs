@@ -1,0 +1,171 @@
+//! The final run and what follows the choice: rounds of baseline, expert and best, each one right after the other.
+//!
+//! The pairs before the final run choose, so their luck is the best's; the rounds after it are the ones that are reported.
+
+use objectives::real::Extent;
+use space::Candidate;
+
+use super::{Plan, View};
+use crate::challenge::{self, PAIRS_TO_JUDGE};
+use crate::cost::CostEstimate;
+use crate::prior;
+use crate::record::{Identity, Row};
+
+/// Share of the budget that is kept for as many rounds as an interval needs. Where they take more, none is kept.
+const ROUNDS_SHARE: f64 = 0.15;
+
+/// Trials after the final run, at most: more than these tell nothing new.
+const SPARE: usize = 24;
+
+impl View<'_> {
+    /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
+    /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
+    /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
+    /// seen the baseline, it gets a final run, too.
+    pub fn final_plan(&self) -> Option<Plan> {
+        let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
+        if finals.clone().any(|row| row.passed) {
+            let at_n = |row: &Row| Candidate {
+                hpl: space::HplParams { n: self.domain.spec().n, ..row.candidate().hpl },
+                ..row.candidate()
+            };
+            let tried = finals.any(|row| at_n(row) == *self.baseline);
+            let due = self.search_by == Extent::Windows && !tried && challenge::taken_back(self.rows, self.baseline);
+            return due
+                .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
+        }
+        if finals.nth(1).is_some() {
+            return None;
+        }
+        let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
+        Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
+    }
+
+    fn whole(&self, candidate: Candidate, why: &str) -> Plan {
+        Plan { extent: Extent::Whole, ..self.plan(candidate, Identity::FINAL, why) }
+    }
+
+    /// Seconds to keep for the rounds after the final run; 0 once the choice is made.
+    pub fn rounds_reserve_s(&self) -> f64 {
+        match challenge::verified(self.rows, self.domain.spec().n) {
+            Some(_) => 0.0,
+            None => rounds_s(self.cost, (self.baseline, self.expert), self.search_by, self.total_s),
+        }
+    }
+
+    /// What the time after the final run is used for: rounds of baseline, expert and what was verified, and where no round
+    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, or the rounds
+    /// have taken the choice back.
+    pub fn after_final(&self) -> Option<Plan> {
+        let verified = challenge::verified(self.rows, self.domain.spec().n)?;
+        let after = challenge::at_choice(self.rows).1;
+        if after.len() >= SPARE || challenge::taken_back(self.rows, self.baseline) {
+            return None;
+        }
+        let round = Round::new(self, &verified, after);
+        round.next().or_else(|| {
+            let why = "time is left: the verified one again";
+            self.fits(round.verified_s).then(|| self.again(&verified, Identity::RACE, why))
+        })
+    }
+
+    fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
+        let mut plan = self.plan(candidate.clone(), strategy, why);
+        plan.repeat_of = self.first_trial_of(candidate);
+        plan
+    }
+}
+
+/// What as many rounds as an interval needs hardly exceed, in seconds: with the expert or without, as far as that is a small
+/// share of the budget, else 0.
+pub fn rounds_s(
+    cost: &CostEstimate<'_>,
+    (baseline, expert): (&Candidate, Option<&Candidate>),
+    search_by: Extent,
+    total_s: f64,
+) -> f64 {
+    // The best takes about as long as the baseline.
+    let pair_s = 2.0 * cost.at_most(baseline, search_by);
+    let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, search_by));
+    let rounds = [pair_s + expert_s, pair_s].map(|round_s| PAIRS_TO_JUDGE as f64 * round_s);
+    rounds.into_iter().find(|&rounds_s| rounds_s <= ROUNDS_SHARE * total_s).unwrap_or(0.0)
+}
+
+/// The rounds of a session, and how far the last one is.
+struct Round<'a> {
+    view: &'a View<'a>,
+    after: &'a [Row],
+    verified: &'a Candidate,
+    /// What is neither baseline nor verified, and has not failed.
+    expert: Option<&'a Candidate>,
+    is_other: bool,
+    baseline_s: f64,
+    expert_s: f64,
+    verified_s: f64,
+}
+
+impl<'a> Round<'a> {
+    fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
+        let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
+        let expert = view.expert.filter(|&expert| expert != verified && expert != view.baseline && !failed);
+        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.search_by);
+        Self {
+            view,
+            after,
+            verified,
+            expert,
+            is_other: verified != view.baseline,
+            baseline_s: hardly_s(view.baseline),
+            expert_s: expert.map_or(0.0, hardly_s),
+            verified_s: hardly_s(verified),
+        }
+    }
+
+    /// The next run of the round under way, or the first of another one.
+    fn next(&self) -> Option<Plan> {
+        let begun = self.begun();
+        let rest_s = if self.is_other { self.verified_s } else { 0.0 };
+        if let Some((first, last)) = begun {
+            let goes_on = |candidate, strategy, why| {
+                let mut plan = self.view.again(candidate, strategy, why);
+                plan.paired_with = Some(first);
+                plan
+            };
+            let expert = self.expert.filter(|_| last.strategy == Identity::CONFIRM && self.takes_expert(rest_s));
+            if let Some(expert) = expert {
+                return Some(goes_on(expert, Identity::EXPERT, "the expert's configuration, right after the baseline"));
+            }
+            if self.is_other && self.view.fits(self.verified_s) {
+                return Some(goes_on(self.verified, Identity::CONFIRM, "the verified one, right after the baseline"));
+            }
+        }
+        let rest_s = self.baseline_s + rest_s;
+        let worth =
+            if self.is_other { self.view.fits(rest_s) } else { self.expert.is_some() && self.takes_expert(rest_s) };
+        let why = "time is left: the baseline, right before the others";
+        worth.then(|| self.view.again(self.view.baseline, Identity::CONFIRM, why))
+    }
+
+    /// The first trial of the round under way, and its last row; `None` when none is.
+    fn begun(&self) -> Option<(u64, &Row)> {
+        let last = self.after.last()?;
+        match last.strategy.as_str() {
+            Identity::CONFIRM if last.passed && last.paired_with.is_none() => Some((last.trial, last)),
+            Identity::EXPERT => Some((last.paired_with?, last)),
+            _ => None,
+        }
+    }
+
+    /// Whether the expert takes part in a round of which `rest_s` is left without it: not where it takes the time of pairs
+    /// that an interval of best by baseline needs.
+    fn takes_expert(&self, rest_s: f64) -> bool {
+        let done = challenge::in_turn(self.after, self.verified, self.view.baseline).len();
+        let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
+        let more_s = missing as f64 * (self.baseline_s + self.verified_s);
+        let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };
+        self.view.fits(rest_s + self.expert_s + kept_s)
+    }
+}
+
+#[cfg(test)]
+mod tests;
