@@ -199,7 +199,7 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     let kernel = hyper.kernel(axes);
     let (n, dims) = (data.len(), axes.0.len());
     let joint = matrix(data, |a, b| kernel.joint(a, b));
-    let signal = matrix(data, |a, b| kernel.covariance(a, b));
+    let signal = &joint + matrix(data, |a, b| kernel.alone(a, b));
     let Some(factor) = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref()) else {
         return failed();
     };

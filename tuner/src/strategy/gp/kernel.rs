@@ -146,10 +146,15 @@ impl Kernel {
         self.effects[dim] * self.shapes[dim].rho(i, j)
     }
 
+    /// What they have in common of what the dimensions do by themselves.
+    pub(crate) fn alone(&self, a: &Point, b: &Point) -> f64 {
+        let pairs = a.0.iter().zip(&b.0).enumerate();
+        pairs.map(|(dim, (&i, &j))| self.effect(dim, i, j)).sum()
+    }
+
     /// Covariance of two points.
     pub(crate) fn covariance(&self, a: &Point, b: &Point) -> f64 {
-        let pairs = a.0.iter().zip(&b.0).enumerate();
-        pairs.map(|(dim, (&i, &j))| self.effect(dim, i, j)).sum::<f64>() + self.joint(a, b)
+        self.alone(a, b) + self.joint(a, b)
     }
 
     /// Variance of any point.
