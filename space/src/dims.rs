@@ -57,7 +57,8 @@ pub trait Space: Sync {
     /// All canonical points, each once, in a fixed order.
     fn points(&self) -> &[Point];
 
-    /// What each dimension is believed to do by itself before any run, as [`effect`].
+    /// What each dimension is believed to do by itself before any run: the standard deviation, over its levels, of what it adds
+    /// to the logarithm of the rate, by its name in `datasets/effects.toml`.
     fn effects(&self) -> Vec<f64> {
         self.dims().iter().map(|dim| effect(&dim.name)).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! Stages: the baseline; for an engine that no model was made for a design; the strategy's proposals, every third refined by
 //! Nelder–Mead; repeats of the leaders; then
-//! pairs of baseline and best that choose, the final verified run, and rounds of baseline, expert and best ([`after`]) that
+//! pairs of baseline and best that choose, the final verified run, and rounds of baseline, expert and best (`schedule/after.rs`) that
 //! say what the choice gains. Where whole runs at the target N are dear, all but the last
 //! are windows, and the leaders get a whole run each before the pairs, if that fits. Nothing but the record and the
 //! clock decide, so a resumed session goes on where it stopped.
