@@ -78,18 +78,14 @@ fn spaced(nb: &Dim, usual: u16) -> Vec<u16> {
     let at = |level: usize| nb.levels[level].feature;
     let usual = usize::from(usual);
     let mut kept = Vec::new();
-    let mut last = at(usual);
-    for level in usual + 1..nb.levels.len() {
-        if at(level) - last >= step {
-            kept.push(level);
-            last = at(level);
-        }
-    }
-    last = at(usual);
-    for level in (0..usual).rev() {
-        if last - at(level) >= step {
-            kept.push(level);
-            last = at(level);
+    let ways: [&mut dyn Iterator<Item = usize>; 2] = [&mut (usual + 1..nb.levels.len()), &mut (0..usual).rev()];
+    for way in ways {
+        let mut last = at(usual);
+        for level in way {
+            if (at(level) - last).abs() >= step {
+                kept.push(level);
+                last = at(level);
+            }
         }
     }
     kept.into_iter().filter_map(|level| u16::try_from(level).ok()).collect()

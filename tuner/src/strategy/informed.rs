@@ -90,18 +90,7 @@ impl Prior for Informed<'_> {
 }
 
 fn beliefs(space: &dyn Space) -> Beliefs {
-    let effects = space.effects().into_iter();
-    Beliefs {
-        signal: LogNormal { median: 0.1, spread: 0.7 },
-        effects: effects.map(|median| LogNormal { median, spread: 1.0 }).collect(),
-        noise: LogNormal { median: 0.01, spread: 1.0 },
-        categorical: LogNormal { median: 2.0, spread: 0.7 },
-        ordered: LogNormal { median: 1.0, spread: 1.0 },
-        offset_sd: 0.0,
-        slope_mean: 0.0,
-        slope_sd: 0.0,
-        change_sd: 0.0,
-    }
+    Beliefs::of_rates(space, LogNormal { median: 0.1, spread: 0.7 }, LogNormal { median: 0.01, spread: 1.0 })
 }
 
 /// What the runs of a group show beyond the model, each point once, about a mean of 0.

@@ -173,18 +173,10 @@ impl<'a> Surrogate<'a> {
     /// What is believed about levels before any run: differences of 20 % by all dimensions together, by each alone as the space
     /// says, noise of 0.5 %.
     fn beliefs(&self, slope_mean: f64, slope_sd: f64) -> Beliefs {
-        let effects = self.ctx.space.effects().into_iter();
-        Beliefs {
-            signal: LogNormal { median: 0.2, spread: 0.4 },
-            effects: effects.map(|median| LogNormal { median, spread: 1.0 }).collect(),
-            noise: LogNormal { median: 0.005, spread: 0.7 },
-            categorical: LogNormal { median: 2.0, spread: 0.7 },
-            ordered: LogNormal { median: 1.0, spread: 1.0 },
-            offset_sd: OFFSET_SD,
-            slope_mean,
-            slope_sd,
-            change_sd: 0.0,
-        }
+        let signal = LogNormal { median: 0.2, spread: 0.4 };
+        let noise = LogNormal { median: 0.005, spread: 0.7 };
+        let beliefs = Beliefs::of_rates(self.ctx.space, signal, noise);
+        Beliefs { offset_sd: OFFSET_SD, slope_mean, slope_sd, ..beliefs }
     }
 
     /// What is expected of a point, on the levelled scale.

@@ -10,7 +10,7 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use faer::Mat;
-use space::dims::Point;
+use space::dims::{Point, Space};
 
 use super::data::Data;
 use super::kernel::{Axes, Axis, Kernel};
@@ -72,6 +72,21 @@ impl Hyper {
 }
 
 impl Beliefs {
+    /// Of logarithms of rates over `space`, whose dimensions do by themselves what it says; no offset, slope or change.
+    pub(crate) fn of_rates(space: &dyn Space, signal: LogNormal, noise: LogNormal) -> Self {
+        Self {
+            signal,
+            effects: space.effects().into_iter().map(|median| LogNormal { median, spread: 1.0 }).collect(),
+            noise,
+            categorical: LogNormal { median: 2.0, spread: 0.7 },
+            ordered: LogNormal { median: 1.0, spread: 1.0 },
+            offset_sd: 0.0,
+            slope_mean: 0.0,
+            slope_sd: 0.0,
+            change_sd: 0.0,
+        }
+    }
+
     /// Standard deviation of g before anything is seen.
     pub(crate) fn prior_sd(&self) -> f64 {
         self.effects.iter().map(|effect| effect.median).fold(self.signal.median, f64::hypot)

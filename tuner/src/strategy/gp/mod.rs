@@ -1,6 +1,6 @@
 //! Gaussian process regression over the points of a space \[Rasmussen\].
 //!
-//! y = offset + slope · basis(x) + g(x) + noise, where g has a product kernel ([`kernel`]), offset and slope
+//! y = offset + slope · basis(x) + g(x) + noise, where g is what each dimension does by itself and what they do together ([`kernel`]), offset and slope
 //! have normal priors, and the noise is equal for all runs. [`data`] holds what was seen, [`fit`] chooses the
 //! hyperparameters, [`posterior`] predicts, [`screen`] does it roughly for all points of a large space.
 
