@@ -4,11 +4,14 @@ use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A huge page; buffers of at least this size start on such a boundary.
 const HUGE_PAGE: usize = 2 << 20;
+/// A page.
+const PAGE: usize = 4 << 10;
 
 /// Blocks of the general allocator from this size on go back to the system when they are freed.
 #[cfg(target_env = "gnu")]
@@ -40,15 +43,59 @@ pub struct NoMemory {
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
-    huge_pages: bool,
-    mapping: NonNull<c_void>,
-    mapped_bytes: usize,
+    mapping: Arc<Mapping>,
 }
 
-// SAFETY: a buffer owns its plain numbers like a Vec<f64>.
+/// Memory of the system that one buffer has, or several share.
+struct Mapping {
+    start: NonNull<c_void>,
+    bytes: usize,
+    /// The first element, on a huge page boundary where there is one.
+    data: NonNull<f64>,
+    /// Elements from there on.
+    len: usize,
+    huge_pages: bool,
+}
+
+// SAFETY: a mapping is only an address range that ends with it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; who shares it reads nothing but its fields.
+unsafe impl Sync for Mapping {}
+// SAFETY: a buffer owns its plain numbers like a Vec<f64>: the buffers of one mapping do not overlap.
 unsafe impl Send for Buffer {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Buffer {}
+
+impl Mapping {
+    /// As of [`Buffer::zeroed`].
+    fn new(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
+        let wanted = len.checked_mul(size_of::<f64>()).ok_or(NoMemory { needed_bytes: usize::MAX })?;
+        let refused = NoMemory { needed_bytes: wanted };
+        let slack = if wanted >= HUGE_PAGE { HUGE_PAGE } else { 0 };
+        // An empty buffer maps one byte, which keeps `drop` free of special cases.
+        let bytes = NonZeroUsize::new(wanted.checked_add(slack).ok_or(refused)?.max(1)).expect("at least 1");
+        let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE);
+        // SAFETY: a new private mapping at an address of the system's choice touches nothing that exists.
+        let start = unsafe { mmap_anonymous(None, bytes, protection, flags) }.map_err(|_| refused)?;
+        let shift = if slack > 0 { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
+        // SAFETY: shift < slack, so that `wanted` bytes from there lie inside the mapping.
+        let data = unsafe { start.byte_add(shift) };
+        if huge_pages && slack > 0 {
+            // Advice only: a kernel built without huge pages refuses it, and the buffer is as good without.
+            // SAFETY: the range lies inside the mapping; this advice changes no content.
+            let _ = unsafe { madvise(data, wanted, MmapAdvise::MADV_HUGEPAGE) };
+        }
+        Ok(Self { start, bytes: bytes.get(), data: data.cast(), len, huge_pages })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `new`; buffers hold it as long as they are there.
+        // Unmapping one's own whole mapping cannot fail in a way that could be acted on.
+        let _ = unsafe { munmap(self.start, self.bytes) };
+    }
+}
 
 impl Buffer {
     /// `len` zeros; `huge_pages` asks the system for huge pages under them, which it may ignore.
@@ -57,37 +104,52 @@ impl Buffer {
     /// [`NoMemory`] when the system refuses the mapping. It may also grant it and end the process on first
     /// touch: who wants to be safe compares with [`crate::host`]'s available memory before.
     pub fn zeroed(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
-        let bytes = len.checked_mul(size_of::<f64>()).ok_or(NoMemory { needed_bytes: usize::MAX })?;
-        let refused = NoMemory { needed_bytes: bytes };
-        let slack = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
-        // An empty buffer maps one byte, which keeps `drop` free of special cases.
-        let mapped = NonZeroUsize::new(bytes.checked_add(slack).ok_or(refused)?.max(1)).expect("at least 1");
-        let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE);
-        // SAFETY: a new private mapping at an address of the system's choice touches nothing that exists.
-        let mapping = unsafe { mmap_anonymous(None, mapped, protection, flags) }.map_err(|_| refused)?;
-        let shift = if slack > 0 { mapping.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
-        // SAFETY: shift < slack, so that `bytes` bytes from there lie inside the mapping.
-        let data = unsafe { mapping.byte_add(shift) };
-        if huge_pages && slack > 0 {
-            // Advice only: a kernel built without huge pages refuses it, and the buffer is as good without.
-            // SAFETY: the range lies inside the mapping; this advice changes no content.
-            let _ = unsafe { madvise(data, bytes, MmapAdvise::MADV_HUGEPAGE) };
-        }
-        Ok(Self { data: data.cast(), len, huge_pages, mapping, mapped_bytes: mapped.get() })
+        let mapping = Arc::new(Mapping::new(len, huge_pages)?);
+        Ok(Self { data: mapping.data, len, mapping })
+    }
+
+    /// The memory of `self` dealt anew, in buffers of these lengths with arbitrary content; `None` where it is too small
+    /// or another buffer still has some of it.
+    pub(crate) fn dealt(self, lens: &[usize]) -> Option<Vec<Self>> {
+        let mut mapping = self.mapping;
+        Arc::get_mut(&mut mapping)?;
+        let mut from = 0_usize;
+        let mut place = |&len: &usize| {
+            let at = from;
+            from = from.checked_add(padded(len))?;
+            // The last one is not padded.
+            (at.checked_add(len)? <= mapping.len).then_some((at, len))
+        };
+        let places = lens.iter().map(&mut place).collect::<Option<Vec<_>>>()?;
+        let buffer = |(at, len): (usize, usize)| {
+            // SAFETY: at + len ≤ mapping.len; the places do not overlap, and no other buffer has the mapping.
+            let data = unsafe { mapping.data.add(at) };
+            Self { data, len, mapping: Arc::clone(&mapping) }
+        };
+        Some(places.into_iter().map(buffer).collect())
+    }
+
+    /// Elements of the memory that buffers of these lengths share.
+    pub(crate) fn together(lens: &[usize]) -> usize {
+        lens.iter().fold(0, |sum, &len| sum.saturating_add(padded(len)))
+    }
+
+    /// Elements of the memory that it has, or shares.
+    pub(crate) fn mapped_len(&self) -> usize {
+        self.mapping.len
     }
 
     /// Whether it has asked for huge pages.
     pub(crate) fn huge_pages(&self) -> bool {
-        self.huge_pages
+        self.mapping.huge_pages
     }
 }
 
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `zeroed`; the borrows of its elements have ended.
-        // Unmapping one's own whole mapping cannot fail in a way that could be acted on.
-        let _ = unsafe { munmap(self.mapping, self.mapped_bytes) };
-    }
+/// Elements from one buffer to the next in the same memory: whole pages, huge ones where it fills one.
+fn padded(len: usize) -> usize {
+    const WORD: usize = size_of::<f64>();
+    let page = if len >= HUGE_PAGE / WORD { HUGE_PAGE / WORD } else { PAGE / WORD };
+    len.checked_next_multiple_of(page).unwrap_or(usize::MAX)
 }
 
 impl Deref for Buffer {
@@ -122,6 +184,28 @@ mod tests {
                 assert_eq!(buffer.iter().sum::<f64>(), 1.5 * len as f64);
             }
         }
+    }
+
+    #[test]
+    fn memory_is_dealt_anew_and_to_no_two() {
+        let huge = HUGE_PAGE / 8;
+        let lens = [huge + 3, 5, huge, 700];
+        let whole = Buffer::zeroed(Buffer::together(&lens), true).unwrap();
+        let at = whole.as_ptr();
+        let mut parts = whole.dealt(&lens).unwrap();
+        assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), lens);
+        assert!(parts[0].as_ptr() == at && parts[0].as_ptr().align_offset(HUGE_PAGE) == 0);
+        for (value, part) in parts.iter_mut().enumerate() {
+            part.fill(value as f64);
+        }
+        assert!(parts.iter().enumerate().all(|(value, part)| part.iter().all(|&x| x == value as f64)));
+        let (last, first) = (parts.pop().unwrap(), parts.remove(0));
+        assert!(first.dealt(&[1]).is_none(), "others still have some of it");
+        drop(parts);
+        let again = last.dealt(&[2 * huge, huge]).unwrap();
+        assert!(again[0].as_ptr() == at && again[1].len() == huge);
+        drop(again);
+        assert!(Buffer::zeroed(10, false).unwrap().dealt(&[11]).is_none(), "too small");
     }
 
     #[test]
