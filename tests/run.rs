@@ -1,5 +1,6 @@
 //! `hpl-tune run`.
 
+use space::HplParams;
 use space::dat::HplDat;
 
 use crate::program::{err, hpl_dat, out, tune};
@@ -62,6 +63,38 @@ fn windows_leave_a_result_of_their_own() {
     let output = tune(["run", "--dat", dat, "--windows", "31:2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("beyond the last of 32 steps"), "{}", err(&output));
+}
+
+#[test]
+fn two_runs_are_compared_by_windows_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, what: &str| std::fs::write(folder.path().join(name), what).unwrap();
+    let params = HplParams { nb: 32, ..HplParams::baseline(1000, 1, 1) };
+    write("a.dat", &HplDat::single(&params).write().unwrap());
+    write("b.dat", &HplDat::single(&HplParams { nb: 48, q: 2, ..params }).write().unwrap());
+    write("c.dat", &HplDat::single(&HplParams { n: 900, ..params }).write().unwrap());
+    write("two.toml", "threads = 2\n");
+    write("other.toml", "kernels = \"/lib/libother.so\"\n");
+    let [a, b, c, two, other, json] = ["a.dat", "b.dat", "c.dat", "two.toml", "other.toml", "pair.json"].map(text);
+    let pair = |reference: &str, params: &str| {
+        let reference = ["--reference", reference, "--reference-params", params];
+        let rest = ["--dat", &a, "--engine-params", &two, "--result", &json];
+        tune(["run"].into_iter().chain(reference).chain(rest))
+    };
+    let output = pair(&b, &two);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("of that of the second, one standard error"), "{}", out(&output));
+    assert_eq!(space::out::parse(&out(&output)), []);
+    let result: space::windows::PairResult = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(result.passed() && result.predicted_log_ratio_sd > 0.0);
+    assert_eq!((result.candidate.candidate.hpl.nb, result.reference.candidate.hpl.nb), (32, 48));
+    for (reference, params, word) in [(&c, &two, "N=1000 and of a reference of N=900"), (&b, &other, "kernels differ")]
+    {
+        let output = pair(reference, params);
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        assert!(err(&output).contains(word), "{}", err(&output));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod job;
 mod mpi;
 #[cfg(any(test, feature = "mpi"))]
 mod nodes;
+mod pair;
 #[cfg(feature = "mpi")]
 mod processes;
 mod progress;
@@ -28,6 +29,7 @@ use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 
 use self::job::WholeRun;
 pub use self::mpi::{UnderMpi, refuse_mpi};
+pub use self::pair::{measure_pair, write_pair};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::windows::{measure_candidate, write_windows};
@@ -120,6 +122,14 @@ pub enum RunError {
     /// A window that the run does not have.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// Two runs of unequal order, or of order 0, do not compare.
+    #[error("windows of N={n} and of a reference of N={reference_n} do not compare; use the same N above 0 for both")]
+    Orders {
+        /// Order of the candidate.
+        n: usize,
+        /// Order of the reference.
+        reference_n: usize,
+    },
     /// Another process of the job cannot take part in the run.
     #[error("rank {rank}: {message}")]
     Unready {
@@ -306,6 +316,11 @@ fn hash(x: &[f64]) -> String {
     format!("{hash:016x}")
 }
 
+/// Elements of the local matrices of all ranks.
+fn matrix_lens(candidate: &Candidate) -> Vec<usize> {
+    (0..candidate.hpl.ranks()).map(|rank| matrix_len(candidate, rank)).collect()
+}
+
 /// Starts the ranks as threads, each of which does `work` on its cores, and waits for all of them; the report of each,
 /// in order. Their memory is that of earlier runs.
 fn run_threads<R: Send>(
@@ -318,8 +333,7 @@ fn run_threads<R: Send>(
     let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
     // Threads that share cores are not pinned, and do not spin.
     let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
-    let lens = (0..ranks).map(|rank| matrix_len(candidate, rank)).collect();
-    buffers.matrices.settle(lens, candidate.engine.huge_pages);
+    buffers.matrices.settle(&matrix_lens(candidate), candidate.engine.huge_pages);
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
     let sets = shared_in_panels(&candidate.hpl, sets, 0..ranks);
     let work = &work;

@@ -6,6 +6,7 @@
 //! checked in O(n²).
 
 mod choose;
+mod compare;
 mod predict;
 
 use std::str::FromStr;
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use space::result::PhaseTime;
 
 pub use self::choose::Windows;
+pub(crate) use self::choose::{VISITS, paired};
+pub(crate) use self::compare::{Visits, compare};
 pub use self::predict::{Prediction, predict};
 
 /// Some consecutive steps of a run.
@@ -101,4 +104,20 @@ pub struct WindowsReport {
     pub check_s: f64,
     /// Time of this rank's first thread in each phase of the steps that were run.
     pub phases: Vec<PhaseTime>,
+}
+
+impl WindowsReport {
+    /// Adds what later windows have shown.
+    pub(crate) fn add(&mut self, later: Self) {
+        let Self { windows, trsv_s, generate_s, check_s, phases } = later;
+        let first = |windows: &[WindowTimes]| windows.iter().map(|times| times.window.first).min();
+        // Of the largest trailing matrix.
+        if first(&windows) < first(&self.windows) {
+            self.trsv_s = trsv_s;
+        }
+        self.windows.extend(windows);
+        self.generate_s += generate_s;
+        self.check_s += check_s;
+        self.phases.extend(phases);
+    }
 }

@@ -49,6 +49,31 @@ pub struct WindowsResult {
     pub version: String,
 }
 
+/// Version of the schema of [`PairResult`].
+pub const PAIR_SCHEMA: u32 = 1;
+
+/// Windows of two runs of the same order, measured in turn in one process and the same memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairResult {
+    /// [`PAIR_SCHEMA`] of the writer.
+    pub pair_schema_version: u32,
+    /// Natural logarithm of the rate of the candidate by that of the reference, as the windows let expect it of whole runs.
+    pub predicted_log_ratio: f64,
+    /// One standard error of it, from what repeated windows differ by.
+    pub predicted_log_ratio_sd: f64,
+    /// The windows of the candidate; its wall time is that of the whole measurement.
+    pub candidate: WindowsResult,
+    /// Those of the reference.
+    pub reference: WindowsResult,
+}
+
+impl PairResult {
+    /// Whether no check of either has failed.
+    pub fn passed(&self) -> bool {
+        self.candidate.passed && self.reference.passed
+    }
+}
+
 /// One window as measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {

@@ -163,6 +163,16 @@ pub struct RunArgs {
     /// was measured or predicted, and cannot be read as that of a whole run.
     #[arg(long, value_name = "WINDOWS", conflicts_with = "progress")]
     pub windows: Option<Windows>,
+    /// Compare with the run that this HPL.dat names, by windows of both in turn
+    ///
+    /// Both have the same N. Each window is measured before and after its counterpart, in one process and the same memory,
+    /// so that a machine whose speed changes slows both. The result is the ratio of the rates that whole runs are
+    /// predicted to have.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["progress", "windows", "weights"])]
+    pub reference: Option<PathBuf>,
+    /// Engine parameters of --reference; those of --engine-params when absent
+    #[arg(long, value_name = "FILE", requires = "reference")]
+    pub reference_params: Option<PathBuf>,
 }
 
 /// Flags of `calibrate`.

@@ -204,7 +204,7 @@ fn take_part<R>(world: &MpiComm, part: &Part, work: impl FnOnce(&MpiComm, &[usiz
     comm.set_spin(cores.len() >= candidate.engine.threads);
     let before = Mask::of_this_thread();
     let len = matrix_len(candidate, world.rank());
-    world.buffers().matrices.settle(vec![len], candidate.engine.huge_pages);
+    world.buffers().matrices.settle(&[len], candidate.engine.huge_pages);
     let outcome = work(&comm, cores);
     world.forget_messages();
     // The next run may use other cores.

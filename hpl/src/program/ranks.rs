@@ -102,6 +102,16 @@ impl Ranks {
         }
     }
 
+    /// Runs of which one needs local matrices of these lengths are to follow in the same memory. Processes of an MPI job have
+    /// their own each, which is mapped anew where it is too small.
+    pub(super) fn reserve(&self, lens: &[usize]) {
+        match &self.0 {
+            Kind::Threads(buffers) => buffers.matrices.reserve(lens),
+            #[cfg(feature = "mpi")]
+            Kind::Processes(_) => (),
+        }
+    }
+
     /// Does a job that has been checked; what has come of it, and what each rank has to report, in order.
     pub(super) fn together<J: Job>(
         &self,

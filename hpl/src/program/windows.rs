@@ -7,7 +7,7 @@ use std::time::Instant;
 use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
 use space::{Candidate, flops};
 
-use super::job::{self, SomeWindows};
+use super::job::{self, Own, SomeWindows};
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::kernels::RankKernels;
 use crate::windows::{WindowTimes, Windows, WindowsReport, predict};
@@ -45,18 +45,39 @@ impl Runner {
         windows: &Windows,
         options: &RunOptions<'_>,
     ) -> Result<WindowsResult, RunError> {
-        let clock = Instant::now();
+        let begun = Begun::now();
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
-        let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let (report, of_ranks) = ranks.together(&candidate, &SomeWindows(&windows), &kernels)?;
+        let measured = ranks.together(&candidate, &SomeWindows(&windows), &kernels)?;
+        Ok(begun.result(candidate, measured, options.threshold, kernels.names()))
+    }
+}
 
+/// The start of a measurement.
+pub(super) struct Begun {
+    clock: Instant,
+    started_utc: String,
+}
+
+impl Begun {
+    pub(super) fn now() -> Self {
+        Self { clock: Instant::now(), started_utc: jiff::Timestamp::now().to_string() }
+    }
+
+    /// What the windows of `candidate` have shown, with the predicted time of its whole run.
+    pub(super) fn result(
+        &self,
+        candidate: Candidate,
+        (report, of_ranks): (WindowsReport, Vec<Own>),
+        threshold: f64,
+        kernel: String,
+    ) -> WindowsResult {
         let prediction = predict(&candidate.hpl, &report);
         let n = candidate.hpl.n;
         let WindowsReport { trsv_s, generate_s, check_s, .. } = report;
-        let windows: Vec<_> = report.windows.iter().map(|times| window(times, options.threshold)).collect();
-        Ok(WindowsResult {
+        let windows: Vec<_> = report.windows.iter().map(|times| window(times, threshold)).collect();
+        WindowsResult {
             windows_schema_version: WINDOWS_SCHEMA,
             passed: windows.iter().all(|window| window.passed != Some(false)),
             windows,
@@ -68,13 +89,13 @@ impl Runner {
             predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
             predicted_spread_s: prediction.spread_s,
             predicted_trsv_s: trsv_s,
-            started_utc,
+            started_utc: self.started_utc.clone(),
             host: host::facts().hostname,
-            kernel: kernels.names(),
+            kernel,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
-            wall_s: clock.elapsed().as_secs_f64(),
-        })
+            wall_s: self.clock.elapsed().as_secs_f64(),
+        }
     }
 }
 

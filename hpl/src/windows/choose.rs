@@ -65,27 +65,47 @@ const SMALLEST: f64 = 0.06;
 /// Windows of one turn each, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
 /// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size.
 fn auto(hpl: &HplParams) -> Vec<Window> {
-    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
-    let n = hpl.n as f64;
-    // After its last step a window is left as one matrix: the panels in flight but the last update the rest.
-    let len = (turn + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
-    // A step on the part f of N takes 3·NB/N·f² of the run.
-    let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
-    let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
-    let ratio = (1.0 - largest * largest / squares).max(0.0).sqrt();
+    let steps = hpl.n.div_ceil(hpl.nb);
     let mut windows: Vec<Window> = Vec::new();
-    let mut part = largest;
-    while part > SMALLEST {
-        let first = ((1.0 - part) * steps as f64).round() as usize;
+    for part in parts(hpl) {
         let free = windows.last().map_or(1, |last| last.first + last.steps);
-        if first >= free && first + turn < steps {
-            windows.push(Window { first, steps: turn });
-        }
-        part *= ratio;
+        windows.extend(at(hpl, part).filter(|window| window.first >= free));
     }
     // Of so few steps all are measured.
     let all = Window { first: 0, steps };
     if windows.len() >= 2 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
+}
+
+/// Windows of two runs of the same order that compare: on trailing matrices of the same orders, nearly.
+pub(crate) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
+    let [of_a, of_b] = [a, b].map(parts);
+    let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
+    let windows: Vec<[Window; 2]> = parts.into_iter().filter_map(|part| Some([at(a, part)?, at(b, part)?])).collect();
+    let all = [a, b].map(|hpl| Window { first: 0, steps: hpl.n.div_ceil(hpl.nb) });
+    if windows.len() >= 2 { windows } else { Vec::from_iter((a.n > 0).then_some(all)) }
+}
+
+/// Times that each window of a pair is measured: once before and once after its counterpart.
+pub(crate) const VISITS: usize = 2;
+
+/// Orders of the trailing matrices of windows of the usual cost, as parts of N, falling.
+fn parts(hpl: &HplParams) -> Vec<f64> {
+    let n = hpl.n as f64;
+    // After its last step a window is left as one matrix: the panels in flight but the last update the rest.
+    let len = (turn(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
+    // A step on the part f of N takes 3·NB/N·f² of the run.
+    let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
+    let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
+    let ratio = (1.0 - largest * largest / squares).max(0.0).sqrt();
+    std::iter::successors(Some(largest), |part| Some(part * ratio)).take_while(|&part| part > SMALLEST).collect()
+}
+
+/// The window of one turn on the trailing matrix of this part of N; none where it would begin with the run or reach its last
+/// step.
+fn at(hpl: &HplParams, part: f64) -> Option<Window> {
+    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
+    let first = ((1.0 - part) * steps as f64).round() as usize;
+    (first >= 1 && first + turn < steps).then_some(Window { first, steps: turn })
 }
 
 /// Steps after which the owners of the panels repeat, if dealt in turns.

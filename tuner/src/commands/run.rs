@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use hpl::program::{
-    ProgressLines, RunError, RunOptions, measure_candidate, refuse_mpi, run_candidate, write_result, write_windows,
+    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
+    write_result, write_windows,
 };
 use hpl::windows::Windows;
 use space::dat::HplDat;
@@ -30,6 +31,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(windows) = &args.windows {
         return sample(args, &candidate, windows, &options);
     }
+    if let Some(reference) = &args.reference {
+        let reference = Candidate { hpl: single_run(reference)?, engine: read_reference(args, &candidate.engine)? };
+        return compare(args, &candidate, &reference, &options);
+    }
     let result = run_candidate(&candidate, &options).map_err(broken)?;
     if let Some(path) = &args.result {
         write_result(path, &result).map_err(RecordError::write(path))?;
@@ -49,6 +54,36 @@ fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &Ru
     out.write_all(space::out::windows(&result).as_bytes())?;
     out.flush()?;
     Ok(if result.passed { exit::DONE } else { exit::RESIDUAL })
+}
+
+/// The engine parameters of the reference. Kernels are loaded once for both.
+fn read_reference(args: &RunArgs, engine: &EngineParams) -> anyhow::Result<EngineParams> {
+    let Some(path) = &args.reference_params else { return Ok(engine.clone()) };
+    let reference = read_params(Some(path))?;
+    if reference.kernels != engine.kernels {
+        return Err(bad_input(format!(
+            "{}: kernels differ from those of --engine-params, and one process has one library; compare them by whole runs",
+            path.display()
+        )));
+    }
+    Ok(reference)
+}
+
+/// Measures windows of the run and of a reference in turn.
+fn compare(
+    args: &RunArgs,
+    candidate: &Candidate,
+    reference: &Candidate,
+    options: &RunOptions<'_>,
+) -> anyhow::Result<u8> {
+    let result = measure_pair(candidate, reference, options).map_err(broken)?;
+    if let Some(path) = &args.result {
+        write_pair(path, &result).map_err(RecordError::write(path))?;
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(space::out::pair(&result).as_bytes())?;
+    out.flush()?;
+    Ok(if result.passed() { exit::DONE } else { exit::RESIDUAL })
 }
 
 /// Why there is no result: the run broke off, or the input is bad.

@@ -1,0 +1,160 @@
+//! Windows of two runs in turn, in one process: how their rates compare, whatever the machine does meanwhile.
+
+use std::io;
+use std::path::Path;
+
+use space::windows::{PAIR_SCHEMA, PairResult};
+use space::{Candidate, HplParams};
+
+use super::job::{Own, SomeWindows};
+use super::windows::Begun;
+use super::{Ranks, RunError, RunOptions, Runner, matrix_lens};
+use crate::files;
+use crate::kernels::RankKernels;
+use crate::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
+
+/// Measures windows of a candidate and of a reference in turn, on threads of this process.
+///
+/// # Errors
+/// [`RunError`]; a failed check is no error.
+pub fn measure_pair(
+    candidate: &Candidate,
+    reference: &Candidate,
+    options: &RunOptions<'_>,
+) -> Result<PairResult, RunError> {
+    Runner::new(&candidate.engine.kernels)?.measure_pair_on(&Ranks::threads(), [candidate, reference], options)
+}
+
+/// Writes the result of a pair as JSON, complete or not at all.
+///
+/// # Errors
+/// As of [`files::write_atomically`].
+pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
+    files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+/// One of the two, and what its windows have shown so far.
+struct Side<'a> {
+    candidate: Candidate,
+    kernels: RankKernels<'a>,
+    measured: Option<(WindowsReport, Vec<Own>)>,
+}
+
+impl Runner {
+    /// Measures windows of a candidate and of a reference of the same order in turn, with the loaded kernels.
+    ///
+    /// Each window is measured before and after its counterpart, so that a steady drift cancels, too. The ranks of both have
+    /// the same memory.
+    ///
+    /// # Errors
+    /// [`RunError::Orders`] where N differs, and what makes a run of either impossible; a failed check is no error.
+    pub fn measure_pair_on(
+        &self,
+        ranks: &Ranks,
+        pair: [&Candidate; 2],
+        options: &RunOptions<'_>,
+    ) -> Result<PairResult, RunError> {
+        let begun = Begun::now();
+        let [n, reference_n] = pair.map(|candidate| candidate.hpl.n);
+        if n != reference_n || n == 0 {
+            return Err(RunError::Orders { n, reference_n });
+        }
+        let [mut a, mut b] = [self.side(ranks, pair[0], options.force)?, self.side(ranks, pair[1], options.force)?];
+        [&a, &b].into_iter().for_each(|side| ranks.reserve(&matrix_lens(&side.candidate)));
+        let mut windows: Vec<Visits> = Vec::new();
+        for [of_a, of_b] in paired(&a.candidate.hpl, &b.candidate.hpl) {
+            let mut visits = Visits::new();
+            for visit in 0..VISITS {
+                // a b b a
+                let times = if visit.is_multiple_of(2) {
+                    let first = a.measure(ranks, of_a)?;
+                    [first, b.measure(ranks, of_b)?]
+                } else {
+                    let first = b.measure(ranks, of_b)?;
+                    [a.measure(ranks, of_a)?, first]
+                };
+                visits.push(times);
+            }
+            windows.push(visits);
+        }
+        let hpl: [&HplParams; 2] = [&a.candidate.hpl, &b.candidate.hpl];
+        let found = compare(hpl, &windows).expect("an order above 0 has windows");
+        let result = |side: Side<'_>| {
+            let measured = side.measured.expect("a window was measured");
+            begun.result(side.candidate, measured, options.threshold, side.kernels.names())
+        };
+        let (candidate, reference) = (result(a), result(b));
+        Ok(PairResult {
+            pair_schema_version: PAIR_SCHEMA,
+            predicted_log_ratio: found.log_ratio,
+            predicted_log_ratio_sd: found.sd,
+            candidate,
+            reference,
+        })
+    }
+
+    fn side(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Side<'_>, RunError> {
+        let candidate = self.accept(ranks, candidate, force)?;
+        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        Ok(Side { candidate, kernels, measured: None })
+    }
+}
+
+impl Side<'_> {
+    /// One more window; its times.
+    fn measure(&mut self, ranks: &Ranks, window: Window) -> Result<WindowTimes, RunError> {
+        let (report, of_ranks) = ranks.together(&self.candidate, &SomeWindows(&[window]), &self.kernels)?;
+        let times = report.windows[0].clone();
+        match &mut self.measured {
+            None => self.measured = Some((report, of_ranks)),
+            Some((all, of_all)) => {
+                all.add(report);
+                of_all.extend(of_ranks);
+            }
+        }
+        Ok(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, KernelChoice};
+
+    use super::*;
+
+    fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Candidate {
+        let hpl = HplParams { nb, depth: 1, ..HplParams::baseline(n, p, q) };
+        Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
+    }
+
+    #[test]
+    fn both_are_measured_in_turn_in_the_memory_of_one() {
+        let runner = Runner::new(&KernelChoice::Builtin).unwrap();
+        let options = RunOptions { threshold: 16.0, force: false, watch: &() };
+        let (a, b) = (candidate(1200, 32, (1, 1), 2), candidate(1200, 48, (2, 1), 1));
+        let ranks = Ranks::threads();
+        let found = runner.measure_pair_on(&ranks, [&a, &b], &options).unwrap();
+        assert!(found.passed() && found.predicted_log_ratio.abs() < 5.0 && found.predicted_log_ratio_sd > 0.0);
+        assert_eq!(found.candidate.windows.len(), found.reference.windows.len());
+        assert!(found.candidate.windows.len() >= 2 * VISITS, "{found:?}");
+        let phases = |of: &space::WindowsResult| of.phases.len();
+        let steps = |of: &space::WindowsResult| of.windows.iter().map(|window| window.steps).sum::<usize>();
+        assert_eq!(phases(&found.candidate), steps(&found.candidate));
+        assert_eq!(phases(&found.reference), 2 * steps(&found.reference));
+        assert!(found.candidate.wall_s >= found.candidate.windows.iter().flat_map(|w| &w.step_s).sum());
+    }
+
+    #[test]
+    fn any_order_has_pairs_and_unequal_ones_have_none() {
+        let runner = Runner::new(&KernelChoice::Builtin).unwrap();
+        let options = RunOptions { threshold: 16.0, force: false, watch: &() };
+        for n in [1, 31, 33, 100] {
+            let pair = [candidate(n, 32, (1, 2), 1), candidate(n, 16, (1, 1), 1)];
+            let found = runner.measure_pair_on(&Ranks::threads(), [&pair[0], &pair[1]], &options).unwrap();
+            assert!(found.passed() && found.predicted_log_ratio.is_finite(), "{found:?}");
+        }
+        let pair = [candidate(100, 32, (1, 2), 1), candidate(101, 32, (1, 2), 1)];
+        let refused = runner.measure_pair_on(&Ranks::threads(), [&pair[0], &pair[1]], &options).unwrap_err();
+        assert!(refused.to_string().contains("N=100") && refused.to_string().contains("101"), "{refused}");
+    }
+}
