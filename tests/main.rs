@@ -19,3 +19,4 @@ mod run;
 mod size;
 mod tune;
 mod unequal;
+mod untrusted;

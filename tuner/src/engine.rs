@@ -105,6 +105,26 @@ impl Engine {
         }
     }
 
+    /// The kernels of a session as far as they are known before a calibration, `None` for another engine: what its user
+    /// names, else what `machine` was measured with. A description is only read: a library in it is loaded where its user
+    /// names it, too.
+    ///
+    /// # Errors
+    /// A library that only `machine` names, and the way out.
+    pub fn kernels(&self, asked: &KernelChoice, machine: Option<&Machine>) -> anyhow::Result<Option<KernelChoice>> {
+        let described = machine.map(|machine| KernelChoice::from(machine.host.kernels.clone()));
+        match (self, asked, described) {
+            (Self::Foreign(_), ..) => Ok(None),
+            (Self::Ours, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
+                "--machine: [host] kernels is {0}, and a description does not make a library be loaded; give --blas {0} if \
+                 you trust it, or --blas builtin",
+                path.display()
+            ))),
+            (Self::Ours, KernelChoice::Auto, Some(described)) => Ok(Some(described)),
+            (Self::Ours, named, _) => Ok(Some(named.clone())),
+        }
+    }
+
     /// The engine of the session in `folder`.
     ///
     /// # Errors

@@ -54,9 +54,9 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         n: 0,
         cores: room.places,
         memory_bytes: room.memory_for(args.n.map(|n| n as usize))?,
-        kernels: match &args.blas {
-            KernelChoice::Auto => EngineParams::default().kernels,
-            named => named.clone(),
+        kernels: match engine.kernels(&args.blas, machine.as_ref())? {
+            None | Some(KernelChoice::Auto) => EngineParams::default().kernels,
+            Some(named) => named,
         },
         ranks: wanted.ranks,
         threads: wanted.threads,

@@ -259,6 +259,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     engine.check_flags(args.threads, &args.blas)?;
     let engine = engine.on(machine.as_ref().map(|(machine, _)| machine));
     engine.check_programs()?;
+    let kernels = engine.kernels(&args.blas, machine.as_ref().map(|(machine, _)| machine))?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
@@ -289,7 +290,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
-        kernels: matches!(engine, Engine::Ours).then(|| args.blas.clone()),
+        kernels,
         ranks: ranks.map(|r| r as usize),
         threads: args.threads.map(|t| t as usize),
         n: args.n.map(|n| n as usize),
