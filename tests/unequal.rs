@@ -274,7 +274,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
         assert_eq!((surveyed.layers.len(), surveyed.layers[0].ranks, surveyed.links.len()), (1, 2, 0));
         assert!(surveyed.layers[0].alpha_s.is_some_and(|alpha_s| alpha_s > 0.0), "{:?}", surveyed.layers);
     } else {
-        println!("skipped the survey: it needs two cores");
+        refused(&["survey", "--ranks", "2", "--engine-params", &engine], &["--ranks 2", "lower"]);
     }
     refused(&["survey", "--ranks", "4096"], &["--ranks 4096", "lower"]);
 
@@ -301,9 +301,6 @@ fn unequal_ranks_are_surveyed_and_weighed() {
 #[test]
 fn a_search_looks_around_the_measured_weights() {
     let cores = hpl::host::facts().cores_allowed.len();
-    if cores < 2 {
-        return println!("skipped: it needs two cores");
-    }
     let root = tempfile::tempdir().unwrap();
     let engine = file(root.path(), "e.toml", "rank_kernels = [\"builtin\", \"builtin-portable\"]\n");
     let weights = file(root.path(), "w.toml", "columns = [0.75, 0.25]\n");
@@ -313,6 +310,10 @@ fn a_search_looks_around_the_measured_weights() {
     let unequal = ["--engine-params", &engine, "--weights", &weights];
     let start = ["--budget", "30s", "--out", folder.to_str().unwrap()];
     let output = tune([start.as_slice(), &given, &unequal].concat());
+    if cores < 2 {
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        return assert!(err(&output).contains("lower"), "{}", err(&output));
+    }
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(err(&output).contains("speeds of the ranks 1.000 : 0.333"), "{}", err(&output));
     assert!(std::fs::read_to_string(folder.join("space.toml")).unwrap().contains("\"weights\""));
