@@ -17,6 +17,7 @@ mod predict;
 mod program;
 mod run;
 mod size;
+mod skips;
 mod tune;
 mod unequal;
 mod untrusted;

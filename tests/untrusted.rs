@@ -1,15 +1,20 @@
 //! Files from somebody else make the program load nothing, run nothing and write nothing that its user did not ask for.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::{err, machine_toml, tune};
+use tuner::folder::RunFolder;
+
+use crate::program::{err, machine_toml, out, tune};
 
 /// A library that leaves a file behind when it is loaded, and that file.
 fn library_with_a_trace(folder: &Path) -> (PathBuf, PathBuf) {
     let [source, library, trace] = ["trace.c", "libtrace.so", "loaded"].map(|name| folder.join(name));
     let create = format!("creat(\"{}\", 0600)", trace.display());
-    let code = format!("int creat(const char *, unsigned);\n__attribute__((constructor)) void f(void) {{ {create}; }}\n");
+    let code =
+        format!("int creat(const char *, unsigned);\n__attribute__((constructor)) void f(void) {{ {create}; }}\n");
     std::fs::write(&source, code).unwrap();
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     assert!(built.unwrap().success());
@@ -37,4 +42,60 @@ fn a_description_does_not_make_a_library_be_loaded() {
     // Who names it has it loaded: the test sees what it looks for.
     tune(given.iter().chain(&["--blas", library]));
     assert!(trace.exists());
+}
+
+/// A finished session of three trials in a folder of its own, as somebody could send it: that of another test.
+fn received(home: &Path) -> PathBuf {
+    let folder = home.join("received");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["session.toml", "journal.jsonl", "trials.parquet", "machine.toml"] {
+        std::fs::copy(crate::tune::folder().join(name), folder.join(name)).unwrap();
+    }
+    folder
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_folder_that_others_may_write_in_is_not_resumed_and_its_report_not_written() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = received(home.path());
+    let path = folder.to_str().unwrap();
+    set_mode(&folder, 0o777);
+    let output = tune(["--resume", path]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("writable by others") && err(&output).contains("chmod"), "{}", err(&output));
+    let output = tune(["report", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("Best") && !out(&output).contains("report.html"), "{}", out(&output));
+    assert!(err(&output).contains("stay as they are"), "{}", err(&output));
+    assert!(!folder.join("run.sh").exists() && !folder.join("lock").exists());
+    // Its user alone has it written.
+    set_mode(&folder, 0o755);
+    let output = tune(["report", path]);
+    assert!(folder.join("run.sh").exists() && folder.join("report.html").exists(), "{}", err(&output));
+}
+
+#[test]
+fn a_report_writes_nothing_beside_a_session_at_work() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = received(home.path());
+    let _lock = RunFolder::open(&folder).unwrap().lock().unwrap();
+    let output = tune(["report", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("Best") && err(&output).contains("another hpl-tune"), "{}", err(&output));
+    assert!(!folder.join("run.sh").exists() && !folder.join("report.html").exists());
+}
+
+#[test]
+fn a_batch_script_overwrites_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("thesis.tex");
+    std::fs::write(&script, "precious").unwrap();
+    let output = tune(["--budget", "1m", "--n", "500", "--sbatch", script.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("thesis.tex") && err(&output).contains("another name"), "{}", err(&output));
+    assert_eq!(std::fs::read_to_string(script).unwrap(), "precious");
 }

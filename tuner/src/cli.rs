@@ -73,6 +73,9 @@ pub struct TuneArgs {
     /// Folder for the results; runs/HOST-DATE-TIME by default
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
+    /// Let everybody on this machine read that folder; by default only you may (mode 0700)
+    #[arg(long, conflicts_with = "resume")]
+    pub shared_folder: bool,
     /// Go on with the session in this run folder, with the flags it was started with
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
@@ -101,7 +104,7 @@ pub struct TuneArgs {
     /// Print the command, environment and input of the first run, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
     pub dry_run: bool,
-    /// Write a Slurm batch script of this session to a file, and do nothing else
+    /// Write a Slurm batch script of this session to a new file, and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
     /// Use the rates of this machine.toml instead of measuring; for another HPL also the nodes or accelerators that run it

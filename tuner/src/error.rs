@@ -63,6 +63,26 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder, or what it holds, is another user's.
+    #[error("{} belongs to user {owner}, you are user {you}: what it says would run with your rights; copy the run folder, \
+        look into engine.toml and session.toml, and use the copy", path.display())]
+    NotYours {
+        /// The folder or file.
+        path: PathBuf,
+        /// Number of the user that it belongs to.
+        owner: u32,
+        /// Number of this user.
+        you: u32,
+    },
+    /// Others may write where only this user should.
+    #[error("{} is writable by others (mode {mode:03o}): what it says would run with your rights; look into engine.toml and \
+        session.toml, then: chmod -R go-w on the run folder", path.display())]
+    Open {
+        /// The folder or file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The folder holds no session.
     #[error("{} is no run folder: it has no session.toml", path.display())]
     NoSession {

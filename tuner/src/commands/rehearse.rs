@@ -2,7 +2,8 @@
 //!
 //! Both refuse what the session would refuse.
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -132,7 +133,17 @@ fn write_script(args: &TuneArgs, program: &Path, path: &Path, tasks: Tasks, room
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));
     let script = sbatch::script(&words, tasks, budget_s(args)?, &std::path::absolute(out)?);
-    std::fs::write(path, script).map_err(RecordError::write(path))?;
+    // What is there may be another session's script, or anything else.
+    let new = OpenOptions::new().write(true).create_new(true).open(path);
+    match new.and_then(|mut file| file.write_all(script.as_bytes())) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(bad_input(format!(
+                "--sbatch {}: the file is there already; remove it, or give another name",
+                path.display()
+            )));
+        }
+        written => written.map_err(RecordError::write(path))?,
+    }
     let Tasks { ranks, threads, .. } = tasks;
     let (p, q) = squarest(ranks);
     let mut out = std::io::stdout().lock();

@@ -10,6 +10,7 @@ use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
 use crate::engine::Engine;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::{RunFolder, replace_file};
 use crate::journal;
@@ -33,8 +34,24 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let engine = Engine::of(&session, &folder)?;
-    publish(&folder, &session, &contents.rows, &engine.runs(&program), &program, args.json)?;
+    // Only who may write there writes, and no report beside a session that works there.
+    let lock = folder.check_owner().and_then(|()| folder.lock());
+    let (mut files, runs) = (Files::Written, engine.runs(&program));
+    if let Err(error @ (RecordError::NotYours { .. } | RecordError::Open { .. } | RecordError::Locked { .. })) = &lock {
+        say(&format!("the files of the report stay as they are: {error}"));
+        files = Files::Kept;
+    }
+    publish(&folder, &session, &contents.rows, &runs, &program, args.json, files)?;
     Ok(exit::DONE)
+}
+
+/// What becomes of the files of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// They are replaced.
+    Written,
+    /// They stay as they are; the summary is printed alone.
+    Kept,
 }
 
 /// Writes the exports and the report of a session into its folder, and prints its summary, also when they cannot
@@ -49,6 +66,7 @@ pub fn publish(
     runs: &RealRuns,
     program: &Path,
     json: bool,
+    files: Files,
 ) -> anyhow::Result<()> {
     let mut summary = Summary::new(session, rows);
     // A trial without phases, or whose file is damaged, is shown without them.
@@ -56,16 +74,17 @@ pub fn publish(
     summary.phases = summary.shown_trial().and_then(phases);
     let exports = exports(folder, &summary, runs, program)?;
     let page = html::page(&summary, rows, exports.as_ref());
-    let written = exports
-        .as_ref()
-        .map_or(Ok(()), |exports| exports.write(folder))
-        .and_then(|()| replace_file(&folder.report_html(), page.as_bytes()));
+    let write = || {
+        exports.as_ref().map_or(Ok(()), |exports| exports.write(folder))?;
+        replace_file(&folder.report_html(), page.as_bytes())
+    };
+    let written = if files == Files::Written { write() } else { Ok(()) };
     let mut out = std::io::stdout().lock();
     if json {
         out.write_all(summary.json()?.as_bytes())?;
     } else {
         out.write_all(table::summary(&summary).as_bytes())?;
-        if exports.is_some() && written.is_ok() {
+        if exports.is_some() && written.is_ok() && files == Files::Written {
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
         }
     }

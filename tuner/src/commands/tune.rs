@@ -11,7 +11,7 @@ use space::{Candidate, Candidates, KernelChoice};
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
 use crate::commands::rehearse;
-use crate::commands::report::publish;
+use crate::commands::report::{Files, publish};
 use crate::commands::space::{limits, read_limits};
 use crate::cost::CostEstimate;
 use crate::drive::{Drive, Ended};
@@ -36,7 +36,7 @@ use crate::{calibrate, doubts, earlier, preflight, prior, strategy};
 
 mod settle;
 
-use settle::{expert, resolved, room, settle, spec};
+use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -59,6 +59,10 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let budget = Budget::new(started, store.session().budget_s, store.spent_s());
 
     progress.line(&format!("results in {}", store.folder().root().display()));
+    if let (Some(_), Engine::Foreign(foreign)) = (&args.resume, &engine) {
+        let profile = foreign.profile();
+        progress.line(&format!("engine.toml runs {} by: {}", profile.program, profile.command.join(" ")));
+    }
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
         Ok(Ended::Done)
     } else {
@@ -78,8 +82,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     progress.end();
     // The summary is shown whatever happened; the first error is the one to tell.
     let closed = store.close(&budget);
-    let published =
-        publish(store.folder(), store.session(), store.rows(), &engine.runs(&program), &program, args.output.json);
+    let (runs, json) = (engine.runs(&program), args.output.json);
+    let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);
     let ended = ended?;
     closed?;
     // Whoever closed the pipe has seen enough; how the session ended stays true.
@@ -275,6 +279,9 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         Some(root) => RunFolder::create(root)?,
         None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
     };
+    if args.shared_folder {
+        folder.share()?;
+    }
     let session = Session {
         schema_version: SESSION_SCHEMA,
         name: folder.name(),
@@ -314,35 +321,10 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
 
 fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let folder = RunFolder::open(path)?;
+    folder.check_owner()?;
     let lock = folder.lock()?;
     let session = Session::load(&folder.session_toml())?;
     Ok((folder, lock, session))
-}
-
-/// Refuses to go on where runs cannot be the same; warns where they may differ.
-fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
-    let facts = hpl::host::facts();
-    let (needed, found) = (session.cores.len(), facts.cores_allowed.len());
-    if needed > found {
-        return Err(bad_input(format!(
-            "the session uses {needed} cores, {found} are available here; resume it where it was started"
-        )));
-    }
-    if let Some(KernelChoice::Blas(path)) = &session.kernels
-        && !path.exists()
-    {
-        return Err(bad_input(format!(
-            "the session's BLAS library {} is gone; put it back, or start a new session with --blas",
-            path.display()
-        )));
-    }
-    if session.host != facts.hostname {
-        progress.warn(&format!(
-            "the session was started on {}, this is {}: their times may not compare",
-            session.host, facts.hostname
-        ));
-    }
-    Ok(())
 }
 
 /// Says what will be done before it is done.

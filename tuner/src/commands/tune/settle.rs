@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::exit::bad_input;
 use crate::prepare::{self, Target};
+use crate::progress::Progress;
 use crate::room::{Here, Room, Wanted};
 use crate::session::Session;
 use crate::store::Store;
@@ -95,4 +96,30 @@ pub(super) fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::
         KernelChoice::Auto => Err(bad_input("machine.toml: [host] kernels does not say which kernels; give --blas")),
         choice => Ok(choice),
     }
+}
+
+/// Refuses to go on where runs cannot be the same; warns where they may differ.
+pub(super) fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
+    let facts = hpl::host::facts();
+    let (needed, found) = (session.cores.len(), facts.cores_allowed.len());
+    if needed > found {
+        return Err(bad_input(format!(
+            "the session uses {needed} cores, {found} are available here; resume it where it was started"
+        )));
+    }
+    if let Some(KernelChoice::Blas(path)) = &session.kernels
+        && !path.exists()
+    {
+        return Err(bad_input(format!(
+            "the session's BLAS library {} is gone; put it back, or start a new session with --blas",
+            path.display()
+        )));
+    }
+    if session.host != facts.hostname {
+        progress.warn(&format!(
+            "the session was started on {}, this is {}: their times may not compare",
+            session.host, facts.hostname
+        ));
+    }
+    Ok(())
 }
