@@ -5,9 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use space::result::PhaseTime;
+use tuner::decode::{Decoder, MEMORY_BYTES};
 use tuner::folder::RunFolder;
+use tuner::parquet;
 
-use crate::program::{err, machine_toml, out, tune};
+use crate::program::{err, hpl_tune, machine_toml, out, tune};
 
 /// A library that leaves a file behind when it is loaded, and that file.
 fn library_with_a_trace(folder: &Path) -> (PathBuf, PathBuf) {
@@ -98,4 +101,30 @@ fn a_batch_script_overwrites_nothing() {
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
     assert!(err(&output).contains("thesis.tex") && err(&output).contains("another name"), "{}", err(&output));
     assert_eq!(std::fs::read_to_string(script).unwrap(), "precious");
+}
+
+#[test]
+fn a_file_that_takes_all_memory_ends_its_child_and_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("trials.parquet");
+    let program = PathBuf::from(hpl_tune().get_program());
+    let rows: Vec<PhaseTime> = (0..100_000).map(|step| PhaseTime { step, ..PhaseTime::default() }).collect();
+    parquet::write(&path, &rows).unwrap();
+    let child = |memory_bytes| Decoder::Child { program: program.clone(), memory_bytes };
+    assert_eq!(child(MEMORY_BYTES).rows::<PhaseTime>(&path).unwrap(), rows);
+    assert_eq!(child(MEMORY_BYTES).cells(&path).unwrap().1.len(), rows.len());
+    let message = child(64 << 20).rows::<PhaseTime>(&path).unwrap_err().to_string();
+    assert!(message.contains("trials.parquet is damaged") && message.contains("64 MiB"), "{message}");
+}
+
+#[test]
+fn a_damaged_file_of_earlier_runs_is_a_warning() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("trials.parquet");
+    std::fs::write(&path, "PAR1 and nothing else").unwrap();
+    let [path, new] = [path, home.path().join("new")].map(|path| path.to_str().unwrap().to_owned());
+    // Refused for its ranks, after the earlier runs were read.
+    let output = tune(["--budget", "1m", "--ranks", "4096", "--warm-start", &path, "--out", &new]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("trials.parquet is damaged"), "{}", err(&output));
 }

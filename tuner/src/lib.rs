@@ -10,6 +10,7 @@ pub mod challenge;
 pub mod cli;
 pub mod commands;
 pub mod cost;
+pub mod decode;
 pub mod doubts;
 pub mod drive;
 pub mod earlier;

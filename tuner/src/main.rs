@@ -1,17 +1,23 @@
 //! The program `hpl-tune`.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::progress::say;
-use tuner::{commands, exit};
+use tuner::{commands, decode, exit};
 
 fn main() -> ExitCode {
     // The guard of a run blocks signals, so it comes before anything that could start a thread.
     if std::env::args_os().nth(1).is_some_and(|verb| verb == guard::VERB) {
         return guard::main(std::env::args_os().skip(2));
+    }
+    // Other verbs that only children of this program are started with.
+    match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some(decode::VERB) => return decode::main(std::env::args_os().skip(2)),
+        _ => {}
     }
     let cli = Cli::parse();
     let done = match cli.command {

@@ -12,14 +12,16 @@ use polars::prelude::{
     ParquetWriter, PolarsError, PolarsResult, SchemaExt, SerReader, Series,
 };
 use polars_parquet::write::schema_to_metadata_key;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use space::result::PhaseTime;
 
 use crate::error::RecordError;
 use crate::folder::replace_file;
 use crate::record::{ROW_SCHEMA, Row};
+
+mod seal;
 
 /// Type of a column; every column may hold nulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,8 @@ use Type::{Bool, Float, Text, UInt};
 
 /// A flat struct whose fields are the columns of a Parquet file.
 pub trait Table: Serialize + DeserializeOwned {
+    /// What a row is called where files of it are decoded elsewhere, see [`crate::decode`].
+    const KIND: &'static str;
     /// Its fields by name, in order.
     const COLUMNS: &'static [(&'static str, Type)];
     /// Columns that older files lack, with the schema version that brought them; serde knows their defaults.
@@ -44,6 +48,7 @@ pub trait Table: Serialize + DeserializeOwned {
 }
 
 impl Table for Row {
+    const KIND: &'static str = "rows";
     const COLUMNS: &'static [(&'static str, Type)] = &[
         ("schema_version", UInt),
         ("session", Text),
@@ -112,6 +117,7 @@ impl Table for Row {
 }
 
 impl Table for PhaseTime {
+    const KIND: &'static str = "phases";
     const COLUMNS: &'static [(&'static str, Type)] = &[
         ("step", UInt),
         ("rank", UInt),
@@ -130,26 +136,54 @@ pub fn write<T: Table>(path: &Path, rows: &[T]) -> Result<(), RecordError> {
     replace_file(path, &bytes)
 }
 
-/// Read the Parquet file at `path`. Columns that `T` does not have are ignored.
+/// What is wrong with the bytes of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Fault {
+    /// They are not Parquet, are cut short, or lack a column.
+    Damaged(String),
+    /// Their `schema_version` column is newer than this program.
+    Newer(u64),
+}
+
+impl Fault {
+    /// The error that names the file.
+    pub fn at(self, path: &Path) -> RecordError {
+        match self {
+            Self::Damaged(reason) => RecordError::damaged(path, reason),
+            Self::Newer(found) => RecordError::Newer { path: path.to_path_buf(), found, known: ROW_SCHEMA },
+        }
+    }
+}
+
+/// Read the Parquet file at `path`, which this program wrote; those of others are for [`crate::decode`]. Columns that `T` does
+/// not have are ignored.
 ///
 /// # Errors
 /// [`RecordError::Damaged`] when the file is not Parquet, cut short, or lacks a column;
 /// [`RecordError::Newer`] when its `schema_version` column says so.
 pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
     let bytes = std::fs::read(path).map_err(RecordError::read(path))?;
+    rows(bytes).map_err(|fault| fault.at(path))
+}
+
+/// The rows of a file of these bytes.
+///
+/// # Errors
+/// [`Fault`].
+pub fn rows<T: Table>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
     if seal::broken(&bytes) {
-        return Err(RecordError::damaged(path, "its checksum does not fit its content"));
+        return Err(Fault::Damaged("its checksum does not fit its content".to_owned()));
     }
     // Files that others wrote have no seal, and the decoder panics where a page breaks the footer's promises.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)))
-        .map_err(|_| RecordError::damaged(path, "a page does not hold what the footer promises"))?;
-    let frame = decoded.map_err(|e| RecordError::damaged(path, e))?;
-    let damaged = |e: PolarsError| RecordError::damaged(path, e);
+        .map_err(|_| Fault::Damaged("a page does not hold what the footer promises".to_owned()))?;
+    let damaged = |error: PolarsError| Fault::Damaged(error.to_string());
+    let frame = decoded.map_err(damaged)?;
     let mut newest = None;
     if let Ok(versions) = frame.column("schema_version") {
         newest = versions.as_materialized_series().u64().map_err(damaged)?.iter().flatten().max();
         if let Some(found) = newest.filter(|&found| found > u64::from(ROW_SCHEMA)) {
-            return Err(RecordError::Newer { path: path.to_path_buf(), found, known: ROW_SCHEMA });
+            return Err(Fault::Newer(found));
         }
     }
     let mut maps = vec![Map::new(); frame.height()];
@@ -164,8 +198,7 @@ pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
         }
     }
     let rows = maps.into_iter().enumerate().map(|(row, map)| {
-        serde_json::from_value(Value::Object(map))
-            .map_err(|e| RecordError::damaged(path, format_args!("row {}: {e}", row + 1)))
+        serde_json::from_value(Value::Object(map)).map_err(|e| Fault::Damaged(format!("row {}: {e}", row + 1)))
     });
     rows.collect()
 }
@@ -230,43 +263,6 @@ fn values(column: &Series, kind: Type) -> PolarsResult<Vec<Value>> {
         Bool => column.bool()?.iter().map(Value::from).collect(),
         Text => column.str()?.iter().map(Value::from).collect(),
     })
-}
-
-/// A checksum of the whole file, kept in its footer's metadata.
-///
-/// Parquet has none that readers check, and a flipped bit can make a decoder ask for 2⁶¹ bytes, which ends
-/// the process. The checksum is taken with its own digits blank.
-mod seal {
-    pub(super) const KEY: &str = "hpl-tune checksum";
-    pub(super) const BLANK: &str = "----------------";
-
-    /// Write the checksum of `file` over the blank digits in it.
-    pub(super) fn close(file: &mut [u8]) {
-        let digits = format!("{:016x}", fnv1a(file));
-        if let Some(place) = place(file) {
-            file[place].copy_from_slice(digits.as_bytes());
-        }
-    }
-
-    /// Whether `file` has a checksum and another content.
-    pub(super) fn broken(file: &[u8]) -> bool {
-        let Some(place) = place(file) else { return false };
-        let mut blank = file.to_vec();
-        blank[place.clone()].copy_from_slice(BLANK.as_bytes());
-        file[place] != *format!("{:016x}", fnv1a(&blank)).as_bytes()
-    }
-
-    /// Where the digits are: after the last key, behind the two bytes that tell type and length of a text.
-    fn place(file: &[u8]) -> Option<std::ops::Range<usize>> {
-        let start = file.windows(KEY.len()).rposition(|window| window == KEY.as_bytes())? + KEY.len() + 2;
-        let end = start + BLANK.len();
-        (end <= file.len()).then_some(start..end)
-    }
-
-    /// FNV-1a, 64 bits.
-    fn fnv1a(bytes: &[u8]) -> u64 {
-        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use space::dims::{Dim, Space};
 
 use crate::cli::ReplayArgs;
+use crate::decode::Decoder;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
 use crate::progress::Progress;
@@ -34,8 +35,9 @@ struct Report {
 /// # Errors
 /// A landscape, a table or a trace that cannot be used; a file that cannot be written.
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
-    let landscape =
-        Landscape::read(&args.landscape, args.table.as_deref(), args.model.as_deref()).map_err(bad_input)?;
+    let decoder = Decoder::child()?;
+    let landscape = Landscape::read(&args.landscape, args.table.as_deref(), args.model.as_deref(), &decoder);
+    let landscape = landscape.map_err(bad_input)?;
     if let Some(path) = &args.export {
         replace_file(path, serde_json::to_string(&Export::new(&landscape))?.as_bytes())?;
     }

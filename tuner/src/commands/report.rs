@@ -9,12 +9,12 @@ use objectives::real::{Job, RealRuns};
 use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
+use crate::decode::Decoder;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::{RunFolder, replace_file};
 use crate::journal;
-use crate::parquet;
 use crate::progress::say;
 use crate::record::Row;
 use crate::report::summary::PhaseTotals;
@@ -69,8 +69,9 @@ pub fn publish(
     files: Files,
 ) -> anyhow::Result<()> {
     let mut summary = Summary::new(session, rows);
+    let decoder = Decoder::of(program);
     // A trial without phases, or whose file is damaged, is shown without them.
-    let phases = |trial: u64| PhaseTotals::new(trial, &parquet::read::<PhaseTime>(&folder.phases(trial)).ok()?);
+    let phases = |trial: u64| PhaseTotals::new(trial, &decoder.rows::<PhaseTime>(&folder.phases(trial)).ok()?);
     summary.phases = summary.shown_trial().and_then(phases);
     let exports = exports(folder, &summary, runs, program)?;
     let page = html::page(&summary, rows, exports.as_ref());

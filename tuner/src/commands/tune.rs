@@ -14,6 +14,7 @@ use crate::commands::rehearse;
 use crate::commands::report::{Files, publish};
 use crate::commands::space::{limits, read_limits};
 use crate::cost::CostEstimate;
+use crate::decode::Decoder;
 use crate::drive::{Drive, Ended};
 use crate::engine::Engine;
 use crate::exit::{self, bad_input};
@@ -257,7 +258,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
-    let found = earlier::read::read(&args.warm_start).map_err(bad_input)?;
+    let found = earlier::read::read(&args.warm_start, &Decoder::child()?).map_err(bad_input)?;
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use space::{Candidate, EngineParams, out};
 
 use super::{EARLIER_SCHEMA, Earlier};
+use crate::decode::Decoder;
 use crate::journal;
-use crate::parquet;
 use crate::record::{Fidelity, Row};
 
 /// Earlier runs with what was wrong with their sources.
@@ -21,11 +21,11 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
-/// Reads all `sources`.
+/// Reads all `sources`, their Parquet files by `decoder`.
 ///
 /// # Errors
 /// The first one that is not there: a mistyped path is to be mended before a night is spent.
-pub fn read(sources: &[PathBuf]) -> Result<Found, String> {
+pub fn read(sources: &[PathBuf], decoder: &Decoder) -> Result<Found, String> {
     if let Some(absent) = sources.iter().find(|path| !path.exists()) {
         return Err(format!(
             "--warm-start {}: no such file or folder; give a run folder, a journal.jsonl, a trials.parquet or an HPL.out",
@@ -35,7 +35,7 @@ pub fn read(sources: &[PathBuf]) -> Result<Found, String> {
     let mut found = Found::default();
     for source in sources {
         let before = found.runs.len();
-        match one(source, &mut found.warnings) {
+        match one(source, decoder, &mut found.warnings) {
             Ok(runs) => found.runs.extend(runs),
             Err(error) => found.warnings.push(error),
         }
@@ -46,7 +46,7 @@ pub fn read(sources: &[PathBuf]) -> Result<Found, String> {
     Ok(found)
 }
 
-fn one(source: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, String> {
+fn one(source: &Path, decoder: &Decoder, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, String> {
     if source.is_dir() {
         let journal = source.join("journal.jsonl");
         let trials = source.join("trials.parquet");
@@ -57,15 +57,15 @@ fn one(source: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, String
             Some(Err(error)) if !trials.is_file() => Err(error),
             Some(Err(error)) => {
                 warnings.push(error);
-                of_parquet(&trials, source)
+                of_parquet(&trials, source, decoder)
             }
-            None if trials.is_file() => of_parquet(&trials, source),
+            None if trials.is_file() => of_parquet(&trials, source, decoder),
             None => Err(format!("{}: no run folder, it has no journal.jsonl and no trials.parquet", source.display())),
         };
     }
     match source.extension().and_then(|extension| extension.to_str()) {
         Some("jsonl") => of_journal(source, source, warnings),
-        Some("parquet") => of_parquet(source, source),
+        Some("parquet") => of_parquet(source, source, decoder),
         _ => of_output(source, warnings),
     }
 }
@@ -76,8 +76,8 @@ fn of_journal(path: &Path, source: &Path, warnings: &mut Vec<String>) -> Result<
     Ok(contents.rows.iter().filter_map(|row| of_row(row, source)).collect())
 }
 
-fn of_parquet(path: &Path, source: &Path) -> Result<Vec<Earlier>, String> {
-    let rows: Vec<Row> = parquet::read(path).map_err(|error| error.to_string())?;
+fn of_parquet(path: &Path, source: &Path, decoder: &Decoder) -> Result<Vec<Earlier>, String> {
+    let rows: Vec<Row> = decoder.rows(path).map_err(|error| error.to_string())?;
     Ok(rows.iter().filter_map(|row| of_row(row, source)).collect())
 }
 
@@ -119,6 +119,7 @@ fn of_output(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, St
 mod tests {
     use super::*;
     use crate::journal::Journal;
+    use crate::parquet;
     use crate::record::arbitrary::{row, windows};
 
     const OUTPUT: &str = "\
@@ -146,7 +147,7 @@ WR11C2R4        8000   256     1     2               3.";
         std::fs::write(at("HPL.out"), OUTPUT).unwrap();
         std::fs::write(at("notes.txt"), "dear diary").unwrap();
         let names = ["run", "old", "torn", "bad.parquet", "HPL.out", "notes.txt"];
-        let found = read(&names.map(at)).unwrap();
+        let found = read(&names.map(at), &Decoder::Here).unwrap();
         let rates: Vec<f64> = found.runs.iter().map(|run| run.rate_gflops).collect();
         assert_eq!(rates, [20.0, 30.0, 20.0, 30.0, 20.0, 30.0, 97.5]);
         assert_eq!((found.runs[1].fidelity, found.runs[1].cores), (Fidelity::Window, Some(2)));
@@ -157,6 +158,6 @@ WR11C2R4        8000   256     1     2               3.";
         {
             assert!(all.contains(word), "'{word}' is not in: {all}");
         }
-        assert!(read(&[at("run"), at("typo")]).unwrap_err().contains("typo: no such file"));
+        assert!(read(&[at("run"), at("typo")], &Decoder::Here).unwrap_err().contains("typo: no such file"));
     }
 }

@@ -9,6 +9,7 @@ use space::listed::Listed;
 
 use super::smooth::smooth;
 use super::table::{Table, TableError};
+use crate::decode::Decoder;
 
 /// Version of the description's schema.
 pub const LANDSCAPE_SCHEMA: u32 = 1;
@@ -183,20 +184,26 @@ pub enum LandscapeError {
 }
 
 impl Landscape {
-    /// Reads a description and its table; `table` and `model` stand in for the files that the description names.
+    /// Reads a description and its table; `table` and `model` stand in for the files that the description names;
+    /// `decoder` reads those that are Parquet.
     ///
     /// # Errors
     /// [`LandscapeError`] naming file, key or row.
-    pub fn read(path: &Path, table: Option<&Path>, model: Option<&Path>) -> Result<Self, LandscapeError> {
+    pub fn read(
+        path: &Path,
+        table: Option<&Path>,
+        model: Option<&Path>,
+        decoder: &Decoder,
+    ) -> Result<Self, LandscapeError> {
         let text =
             std::fs::read_to_string(path).map_err(|cause| LandscapeError::Read { path: path.to_path_buf(), cause })?;
         let wrong = |reason: String| LandscapeError::Description { path: path.to_path_buf(), reason };
         let description: Description = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         description.check().map_err(wrong)?;
         let beside = |name: &Path| path.parent().unwrap_or(Path::new("")).join(name);
-        let runs = Table::read(&table.map_or_else(|| beside(&description.table), Path::to_path_buf))?;
+        let runs = Table::read(&table.map_or_else(|| beside(&description.table), Path::to_path_buf), decoder)?;
         let other = description.model.as_ref().and_then(|model| model.table.as_deref()).map(beside);
-        let other = model.map(Path::to_path_buf).or(other).map(|path| Table::read(&path)).transpose()?;
+        let other = model.map(Path::to_path_buf).or(other).map(|path| Table::read(&path, decoder)).transpose()?;
         if model.is_some() && description.model.is_none() {
             return Err(wrong("--model needs a [model] section that names the column; add one".to_owned()));
         }

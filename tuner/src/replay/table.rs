@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::parquet;
+use crate::decode::Decoder;
+use crate::error::RecordError;
 
 /// Named columns of text cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,15 +59,23 @@ pub enum TableError {
 }
 
 impl Table {
-    /// Reads the table at `path`.
+    /// Reads the table at `path`, by `decoder` where it is Parquet.
     ///
     /// # Errors
     /// [`TableError`] when the file cannot be read or is no table.
-    pub fn read(path: &Path) -> Result<Self, TableError> {
-        let bytes = std::fs::read(path).map_err(|cause| TableError::Read { path: path.to_path_buf(), cause })?;
+    pub fn read(path: &Path, decoder: &Decoder) -> Result<Self, TableError> {
+        let unread = |cause| TableError::Read { path: path.to_path_buf(), cause };
+        let damaged = |reason| TableError::Damaged { path: path.to_path_buf(), reason };
         let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
-        let (names, rows) = if is_parquet { parquet::cells(bytes) } else { csv_cells(&bytes) }
-            .map_err(|reason| TableError::Damaged { path: path.to_path_buf(), reason })?;
+        let (names, rows) = if is_parquet {
+            decoder.cells(path).map_err(|error| match error {
+                RecordError::Read { cause, .. } => unread(cause),
+                RecordError::Damaged { reason, .. } => damaged(reason),
+                other => damaged(other.to_string()),
+            })?
+        } else {
+            csv_cells(&std::fs::read(path).map_err(unread)?).map_err(damaged)?
+        };
         Ok(Self { path: path.to_path_buf(), names, rows })
     }
 
@@ -153,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         std::fs::write(&path, text).unwrap();
-        Table::read(&path)
+        Table::read(&path, &Decoder::Here)
     }
 
     #[test]

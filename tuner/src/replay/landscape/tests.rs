@@ -40,7 +40,7 @@ fn read(description: &str, table: &str) -> Result<Landscape, LandscapeError> {
     std::fs::write(folder.path().join("t.csv"), table).unwrap();
     let path = folder.path().join("small.toml");
     std::fs::write(&path, description).unwrap();
-    Landscape::read(&path, None, None)
+    Landscape::read(&path, None, None, &Decoder::Here)
 }
 
 /// Eight values of NB by three broadcasts, three runs each; the last `failing` points fail.
@@ -139,12 +139,12 @@ fn the_trials_of_a_session_are_a_landscape_and_a_damaged_table_is_named() {
         failure = { column = 'outcome', passed = ['passed'] }\n\
         [[dimension]]\nname = 'nb'\nkind = 'ordered'\nscale = 'log'\n";
     std::fs::write(&path, description).unwrap();
-    let landscape = Landscape::read(&path, None, None).unwrap();
+    let landscape = Landscape::read(&path, None, None, &Decoder::Here).unwrap();
     let truths: Vec<_> = (0..3).map(|at| landscape.truth(at)).collect();
     assert_eq!((landscape.len(), truths), (3, vec![Some(20.0), Some(21.0), Some(22.0)]));
     assert_eq!(landscape.sites[1].runs.len(), 2);
     let bytes = std::fs::read(&table).unwrap();
     std::fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
-    let message = Landscape::read(&path, None, None).unwrap_err().to_string();
+    let message = Landscape::read(&path, None, None, &Decoder::Here).unwrap_err().to_string();
     assert!(message.contains("trials.parquet"), "{message}");
 }
