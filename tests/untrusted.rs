@@ -9,6 +9,7 @@ use space::result::PhaseTime;
 use tuner::decode::{Decoder, MEMORY_BYTES};
 use tuner::folder::RunFolder;
 use tuner::parquet;
+use tuner::session::Session;
 
 use crate::program::{err, hpl_tune, machine_toml, out, tune};
 
@@ -127,4 +128,24 @@ fn a_damaged_file_of_earlier_runs_is_a_warning() {
     let output = tune(["--budget", "1m", "--ranks", "4096", "--warm-start", &path, "--out", &new]);
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
     assert!(err(&output).contains("trials.parquet is damaged"), "{}", err(&output));
+}
+
+#[test]
+fn a_variable_that_holds_a_blas_back_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let (library, _) = library_with_a_trace(home.path());
+    let session = |blas: &Path, name: &str| {
+        let mut command = hpl_tune();
+        command.args(["--budget", "30s", "--n", "200", "--machine"]).arg(machine_toml()).arg("--blas").arg(blas);
+        command.arg("--out").arg(home.path().join(name)).env("OPENBLAS_CORETYPE", "Haswell").output().unwrap()
+    };
+    // It is no BLAS, so that nothing can be measured, and no trial succeeds.
+    let output = session(&library, "library");
+    let text = err(&output);
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    for words in ["OPENBLAS_CORETYPE=Haswell", "not measured", "env -u OPENBLAS_CORETYPE hpl-tune"] {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+    let session = Session::load(&home.path().join("library/session.toml")).unwrap();
+    assert!(session.notes.iter().any(|note| note.contains("OPENBLAS_CORETYPE")), "{:?}", session.notes);
 }

@@ -15,6 +15,7 @@ pub mod doubts;
 pub mod drive;
 pub mod earlier;
 pub mod engine;
+pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod folder;

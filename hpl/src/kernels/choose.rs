@@ -110,7 +110,7 @@ fn fastest() -> (KernelChoice, String) {
     }
     for _ in 0..LOOKS {
         for (_, kernels, rate) in &mut loaded {
-            *rate = rate.max(rate_gflops(&**kernels));
+            *rate = rate.max(look(&**kernels));
         }
     }
     let rates = loaded.iter().map(|(choice, _, rate)| format!("{choice} {rate:.1}"));
@@ -122,8 +122,17 @@ fn fastest() -> (KernelChoice, String) {
     (best, format!("fastest on one core, GFLOP/s: {}", why.join(", ")))
 }
 
+/// Rate of the kernels of a choice in short updates on this core, the best of several looks, in GFLOP/s.
+///
+/// # Errors
+/// [`KernelError`], as [`load`].
+pub fn rate_gflops(choice: &KernelChoice) -> Result<f64, KernelError> {
+    let kernels = load(choice)?;
+    Ok((0..LOOKS).map(|_| look(&*kernels)).fold(0.0, f64::max))
+}
+
 /// Rate of a short update U ← L1⁻¹·U, C ← C − L2·U on this core, best of a few, in GFLOP/s.
-fn rate_gflops(kernels: &dyn Kernels) -> f64 {
+fn look(kernels: &dyn Kernels) -> f64 {
     const M: usize = 1024;
     const N: usize = 256;
     const K: usize = 128;

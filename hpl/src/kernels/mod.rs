@@ -20,7 +20,7 @@ use self::isa::Isa;
 pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
-pub use choose::{KernelError, load, resolve};
+pub use choose::{KernelError, load, rate_gflops, resolve};
 pub use limited::Limited;
 pub use linked::linked;
 

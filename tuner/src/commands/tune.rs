@@ -33,7 +33,7 @@ use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
 use crate::unequal::Told;
-use crate::{calibrate, doubts, earlier, preflight, prior, strategy};
+use crate::{calibrate, doubts, earlier, environment, preflight, prior, strategy};
 
 mod settle;
 
@@ -103,6 +103,8 @@ fn search(
     verbose: bool,
 ) -> anyhow::Result<Ended> {
     same_machine(store.session(), progress)?;
+    let set = environment::warning(engine, store.session().kernels.as_ref(), program);
+    set.iter().for_each(|warning| progress.warn(warning));
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         preflight::look(&store.session().cores, &budget, progress);
@@ -126,6 +128,7 @@ fn search(
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
+    let notes = notes.into_iter().chain(set).collect();
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
