@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use space::HplParams;
 
-use self::few::updates_much;
 use self::travel::{Travel, take_rows};
 use crate::Error;
 use crate::bcast::Broadcast;
@@ -60,7 +59,7 @@ pub(crate) struct Lu<'a, C: Comm, K> {
 
 impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     /// Takes the memory for the panels that this rank factors before its first update: one comes free with each update,
-    /// in time for the next panel.
+    /// in time for the next panel. This is before the clock starts; Netlib's program allocates its panels inside.
     pub(crate) fn new(
         plan: &'a Plan,
         grid: &'a Grid<C>,
@@ -178,15 +177,15 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 // Everybody will get L, L1 and the pivots
                 Task::Lbcast(shape) => self.set_out(shape),
                 // [U; C] ← P·[U; C]
-                Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::All(team), a.as_ref())?,
+                Task::RsStart { panel, section, u_cols } => {
+                    self.start_rows(*panel, section, *u_cols, Hands::All(team), a.as_ref())?;
+                }
                 Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
-                Task::Update { panel: k, section, rows, beside } => {
-                    if !updates_much(tasks, *k) {
-                        debug_assert!(beside.is_empty(), "the plan does more beside longer updates only");
-                        self.update_few(*k, section, *rows, team, a.reborrow())?;
-                        continue;
-                    }
+                Task::Update { panel: k, section, rows, packs: false, .. } => {
+                    self.update_few(*k, section, *rows, team, a.reborrow())?;
+                }
+                Task::Update { panel: k, section, rows, beside, .. } => {
                     let update = match current.take() {
                         Some(update) if update.panel().shape().k == *k => update,
                         other => self.prepare(*k, other, team)?,
@@ -390,7 +389,9 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     fn beside(&mut self, task: &Task, before: Mat<'_>) -> Result<(), Error> {
         match task {
             Task::Lbcast(shape) => self.set_out(shape),
-            Task::RsStart { panel, section } => self.start_rows(*panel, section, Hands::Alone, before)?,
+            Task::RsStart { panel, section, u_cols } => {
+                self.start_rows(*panel, section, *u_cols, Hands::Alone, before)?;
+            }
             Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
                 unreachable!("the plan puts nothing else beside an update, and a factorization first")
             }

@@ -31,7 +31,7 @@ pub struct Plan {
     pub depth: usize,
     /// Share of a rank's columns in the right section; 0 for no split. Without effect at P = 1, where no rows travel.
     pub split: f64,
-    /// Columns of a strip; `None` for all at once. Without effect at P = 1 and with a split.
+    /// Columns of a strip; `None` for all at once, as models walk it. Without effect at P = 1 and with a split.
     pub strip: Option<usize>,
 }
 
@@ -97,6 +97,9 @@ pub enum Task {
         panel: usize,
         /// The columns.
         section: Section,
+        /// Columns of U: those of the section, or of all that it is a strip of. SWAP mix compares its threshold with them,
+        /// as `HPL_pdupdate` does with its columns.
+        u_cols: usize,
     },
     /// The rows of a section are all here.
     RsWait {
@@ -113,6 +116,9 @@ pub enum Task {
         section: Section,
         /// The exchange that brought their rows; it may span more columns.
         rows: Part,
+        /// Whether L2 is packed first, once for all sections of the panel: where these have more columns than the panel
+        /// that is factored next. If not, nothing is beside.
+        packs: bool,
         /// Tasks meanwhile, each as soon as what it needs is there: a factorization, the first of them if there is one,
         /// by the [crew], all else by the first thread. They join the update when these are done, or while
         /// they have to wait.
@@ -196,31 +202,32 @@ impl Plan {
             }
             tasks.push(Task::RsWait { panel: k, part: Part::Left });
         } else if !ahead.is_empty() {
-            tasks.extend(self.exchange(k, Part::LookAhead, ahead.clone()));
+            tasks.extend(self.exchange(k, Part::LookAhead, ahead.clone(), ahead.len()));
         }
         if !ahead.is_empty() {
             let rows = if split { Part::Left } else { Part::LookAhead };
-            tasks.push(update(k, Part::LookAhead, ahead, rows, Vec::new()));
+            let packs = split || !late.is_empty();
+            tasks.push(update(k, Part::LookAhead, ahead, rows, packs, Vec::new()));
             tasks.extend(self.catch_up(k + 1..next, next, col));
         }
         if split {
             if self.depth > 0 {
                 tasks.extend(self.rows(k, Part::Rest, late.clone()));
             }
-            tasks.push(update(k, Part::Left, left, Part::Left, Vec::new()));
+            tasks.push(update(k, Part::Left, left, Part::Left, true, Vec::new()));
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
             // The factorization has the link to itself: its small messages would queue up behind rows.
             let early = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
             let beside = arrival.chain(early).collect();
-            tasks.push(update(k, Part::Rest, late, Part::Rest, beside));
+            tasks.push(update(k, Part::Rest, late, Part::Rest, true, beside));
         } else if late.is_empty() {
             tasks.extend(arrival);
         } else {
-            let strips = self.strips(late);
+            let (u_cols, strips) = (late.len(), self.strips(late));
             let beside = std::iter::once(arrival.collect()).chain(std::iter::repeat_with(Vec::new));
             for (strip, beside) in strips.zip(beside) {
-                tasks.extend(self.exchange(k, Part::Rest, strip.clone()));
-                tasks.push(update(k, Part::Rest, strip, Part::Rest, beside));
+                tasks.extend(self.exchange(k, Part::Rest, strip.clone(), u_cols));
+                tasks.push(update(k, Part::Rest, strip, Part::Rest, true, beside));
             }
         }
         Step { panel: self.panel(k, row), tasks }
@@ -238,11 +245,11 @@ impl Plan {
             let mut tasks = Vec::new();
             if middle > cols.start {
                 tasks.push(Task::RsWait { panel: k, part: Part::Left });
-                tasks.push(update(k, Part::Left, cols.start..middle, Part::Left, Vec::new()));
+                tasks.push(update(k, Part::Left, cols.start..middle, Part::Left, true, Vec::new()));
             }
             if middle < cols.end {
-                tasks.extend(self.exchange(k, Part::Rest, middle..cols.end));
-                tasks.push(update(k, Part::Rest, middle..cols.end, Part::Rest, Vec::new()));
+                tasks.extend(self.exchange(k, Part::Rest, middle..cols.end, cols.end - middle));
+                tasks.push(update(k, Part::Rest, middle..cols.end, Part::Rest, true, Vec::new()));
             }
             tasks
         };
@@ -292,7 +299,8 @@ impl Plan {
             return None;
         }
         let left = self.left(k, col);
-        (!left.is_empty()).then(|| rs_start(k, Part::Left, self.fresh(k, col)..left.end))
+        let cols = self.fresh(k, col)..left.end;
+        (!left.is_empty()).then(|| rs_start(k, Part::Left, cols.clone(), cols.len()))
     }
 
     /// The columns of panel `t` get the updates by `panels`, one after the other.
@@ -300,8 +308,8 @@ impl Plan {
         let cols = if t < self.steps() { self.columns(t, col) } else { 0..0 };
         let panels = if cols.is_empty() { 0..0 } else { panels };
         panels.flat_map(move |j| {
-            let exchange = self.exchange(j, Part::LookAhead, cols.clone());
-            exchange.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, Vec::new())])
+            let exchange = self.exchange(j, Part::LookAhead, cols.clone(), cols.len());
+            exchange.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, false, Vec::new())])
         })
     }
 
@@ -312,23 +320,31 @@ impl Plan {
         fact.into_iter().chain([Task::Lbcast(panel)])
     }
 
-    /// Rows set out, if there is where to.
+    /// Rows of all columns of U set out, if there is where to.
     fn rows(&self, panel: usize, part: Part, cols: Range<usize>) -> Option<Task> {
-        (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols))
+        let u_cols = cols.len();
+        (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols, u_cols))
     }
 
-    /// Rows set out and are waited for.
-    fn exchange(&self, panel: usize, part: Part, cols: Range<usize>) -> impl Iterator<Item = Task> + use<> {
-        self.rows(panel, part, cols).into_iter().flat_map(move |start| [start, Task::RsWait { panel, part }])
+    /// Rows of some of the `u_cols` columns of U set out and are waited for.
+    fn exchange(
+        &self,
+        panel: usize,
+        part: Part,
+        cols: Range<usize>,
+        u_cols: usize,
+    ) -> impl Iterator<Item = Task> + use<> {
+        let start = (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols, u_cols));
+        start.into_iter().flat_map(move |start| [start, Task::RsWait { panel, part }])
     }
 }
 
-fn rs_start(panel: usize, part: Part, cols: Range<usize>) -> Task {
-    Task::RsStart { panel, section: Section { part, cols } }
+fn rs_start(panel: usize, part: Part, cols: Range<usize>, u_cols: usize) -> Task {
+    Task::RsStart { panel, section: Section { part, cols }, u_cols }
 }
 
-fn update(panel: usize, part: Part, cols: Range<usize>, rows: Part, beside: Vec<Task>) -> Task {
-    Task::Update { panel, section: Section { part, cols }, rows, beside }
+fn update(panel: usize, part: Part, cols: Range<usize>, rows: Part, packs: bool, beside: Vec<Task>) -> Task {
+    Task::Update { panel, section: Section { part, cols }, rows, packs, beside }
 }
 
 #[cfg(test)]

@@ -10,17 +10,9 @@ use crate::comm::Comm;
 use crate::kernels::Kernels;
 use crate::mat::MatMut;
 use crate::phases::Phase;
-use crate::plan::{Part, Section, Task};
+use crate::plan::{Part, Section};
 use crate::team::Team;
 use crate::update::{Slab, Update};
-
-/// Whether panel `k` updates more than the columns of a panel that is to be factored.
-pub(super) fn updates_much(tasks: &[Task], k: usize) -> bool {
-    tasks.iter().any(|task| match task {
-        Task::Update { panel, section, .. } => *panel == k && section.part != Part::LookAhead,
-        _ => false,
-    })
-}
 
 impl<C: Comm, K: Kernels> Lu<'_, C, K> {
     /// Updates the columns of a panel that is to be factored, by all threads.

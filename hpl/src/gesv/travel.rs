@@ -29,11 +29,12 @@ pub(super) fn take_rows<T>(list: &mut Vec<Travel<T>>, panel: usize, part: Part) 
 }
 
 impl<C: Comm, K: Kernels> Lu<'_, C, K> {
-    /// The rows of a section set out; `a` has at least its columns.
+    /// The rows of a section set out; `a` has at least its columns, U has `u_cols`.
     pub(super) fn start_rows(
         &mut self,
         k: usize,
         section: &Section,
+        u_cols: usize,
         hands: Hands<'_, '_>,
         a: Mat<'_>,
     ) -> Result<(), Error> {
@@ -48,7 +49,7 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
         let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
         let column = &self.grid.col_comm;
         let exchange = Exchange { column, rows, swap: params.swap, equil: params.equil, u: params.u };
-        let rows = exchange.start(moves, cols, RowTags::of(section.part), hands)?;
+        let rows = exchange.start(moves, cols, u_cols, RowTags::of(section.part), hands)?;
         self.record(k, Phase::Rs, Some(section.part), start);
         self.moving.push(Travel { panel: k, section, rows });
         Ok(())

@@ -38,7 +38,7 @@ impl Rank<'_> {
                     self.factored.push(panel.k);
                 }
                 Task::Lbcast(panel) => self.sent.push(panel.k),
-                Task::RsStart { panel, section } => {
+                Task::RsStart { panel, section, .. } => {
                     assert!(self.sent.contains(panel) && !section.cols.is_empty());
                     // The columns have seen every panel before this one: what sets out is final.
                     assert!(self.updates[section.cols.clone()].iter().all(|&seen| seen == panel - self.first));
@@ -147,6 +147,39 @@ fn rows_of_a_panel_sum_to_what_is_left() {
     }
 }
 
+/// SWAP mix asks for the columns of U, of which a strip has few.
+#[test]
+fn strips_tell_the_columns_of_u() {
+    let plan = |strip| Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.0, strip };
+    let of = |plan: &Plan| -> Vec<(usize, usize)> {
+        let tasks = plan.step(0, 0, 0).tasks;
+        let starts = tasks.iter().filter_map(|task| match task {
+            Task::RsStart { section, u_cols, .. } => Some((section.cols.len(), *u_cols)),
+            _ => None,
+        });
+        starts.collect()
+    };
+    assert_eq!(of(&plan(None)), [(10, 10), (61, 61)]);
+    assert_eq!(of(&plan(Some(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
+}
+
+/// L2 is packed where more is updated by a panel than the columns of the next one.
+#[test]
+fn a_panel_is_packed_for_long_updates_only() {
+    let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strip: None };
+    let packs = |tasks: &[Task]| -> Vec<(usize, usize, bool)> {
+        let updates = flatten(tasks).into_iter().filter_map(|task| match task {
+            Task::Update { panel, section, packs, .. } => Some((*panel, section.cols.len(), *packs)),
+            _ => None,
+        });
+        updates.collect()
+    };
+    // Panel 1, of column 1, gets its missing update before the first step; panels 2 and 3 get theirs in steps 0 and 1.
+    assert_eq!(packs(&plan.prologue(0, 0, 1)), [(0, 10, false)]);
+    assert_eq!(packs(&plan.step(0, 0, 0).tasks), [(0, 10, true), (1, 10, false), (0, 1, true)]);
+    assert_eq!(packs(&plan.step(1, 0, 1).tasks), [(1, 10, false), (2, 10, false)]);
+}
+
 /// The schedule of the split update with look-ahead, spelled out once.
 #[test]
 fn split_update_hides_the_rows_of_one_section_behind_the_other() {
@@ -155,7 +188,7 @@ fn split_update_hides_the_rows_of_one_section_behind_the_other() {
         let name = |task: &Task| match task {
             Task::Fact(panel) => format!("fact {}", panel.k),
             Task::Lbcast(panel) => format!("lbcast {}", panel.k),
-            Task::RsStart { panel, section } => format!("start {:?} {panel} {:?}", section.part, section.cols),
+            Task::RsStart { panel, section, .. } => format!("start {:?} {panel} {:?}", section.part, section.cols),
             Task::RsWait { panel, part } => format!("wait {part:?} {panel}"),
             Task::Update { panel, section, .. } => format!("update {:?} {panel} {:?}", section.part, section.cols),
         };

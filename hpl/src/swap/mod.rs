@@ -127,7 +127,7 @@ enum Patience {
 
 impl<'a, C: Comm> Exchange<'a, C> {
     /// Copies the rows of this rank into messages and starts their sends, without waiting for anything: `a` has
-    /// all local rows of the section's columns.
+    /// all local rows of the section's columns, of the `u_cols` columns that U has.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
@@ -135,6 +135,7 @@ impl<'a, C: Comm> Exchange<'a, C> {
         &self,
         moves: Arc<Moves>,
         a: Mat<'_>,
+        u_cols: usize,
         tags: RowTags,
         mut hands: Hands<'_, '_>,
     ) -> Result<Exchanging<'a, C>, Error> {
@@ -142,7 +143,8 @@ impl<'a, C: Comm> Exchange<'a, C> {
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
-            Swap::Mix { threshold } => cols > threshold,
+            // As in `HPL_pdupdate`, whose n is the columns of U.
+            Swap::Mix { threshold } => u_cols > threshold,
         };
         let mut task = Task { column, rows, moves, cols, form, long, tags, sends: Vec::new() };
         let pattern = if long {

@@ -110,7 +110,7 @@ impl Case {
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
         let exchanged = with_team(team, |team| {
             let exchange = self.exchange(column);
-            let start = exchange.start(self.moves(), a, RowTags::of(Part::Rest), Hands::All(team));
+            let start = exchange.start(self.moves(), a, self.cols, RowTags::of(Part::Rest), Hands::All(team));
             let mut exchanging = start.unwrap();
             while self.drive == Drive::Poll && !exchanging.complete() {
                 exchanging.poll().unwrap();
@@ -221,8 +221,8 @@ fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
     let mp = left.rows.local_len(me);
     let (exchange, second) = (left.exchange(column), right.exchange(column));
     let (a, b) = (Mat::new(&mine, mp, left.cols, mp.max(1)), Mat::new(&other, mp, right.cols, mp.max(1)));
-    let mut first = exchange.start(left.moves(), a, RowTags::of(Part::Left), Hands::Alone).unwrap();
-    let mut second = second.start(right.moves(), b, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+    let mut first = exchange.start(left.moves(), a, left.cols, RowTags::of(Part::Left), Hands::Alone).unwrap();
+    let mut second = second.start(right.moves(), b, right.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
     for _ in 0..me {
         second.poll().unwrap();
         first.poll().unwrap();
@@ -245,7 +245,7 @@ fn pieces_are_shared() {
                 let data = case.local(column.rank(), 0);
                 let a = Mat::new(&data, 30, case.cols, 30);
                 let exchange = case.exchange(&column);
-                let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+                let start = exchange.start(case.moves(), a, case.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
                 let exchanged = start.finish(Hands::Alone).unwrap().0;
                 exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
             };

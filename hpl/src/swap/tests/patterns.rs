@@ -6,13 +6,18 @@ use crate::grid::{position, rank_at};
 
 /// What all ranks send in an exchange.
 fn sent(case: &Case) -> Vec<Sent> {
+    sent_of(case, case.cols)
+}
+
+/// The same where U has `u_cols` columns.
+fn sent_of(case: &Case, u_cols: usize) -> Vec<Sent> {
     let rank = |column: ThreadComm| {
         let column = Recording::new(column);
         let me = column.rank();
         let (data, mp) = (case.local(me, 0), case.rows.local_len(me));
         let a = Mat::new(&data, mp, case.cols, mp.max(1));
         let exchange = case.exchange(&column);
-        let start = exchange.start(case.moves(), a, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+        let start = exchange.start(case.moves(), a, u_cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
         start.finish(Hands::Alone).unwrap();
         column.sent()
     };
@@ -49,6 +54,17 @@ fn tagged(all: &[Sent], tag: Tag) -> Vec<Sent> {
 }
 
 const TAGS: RowTags = RowTags::of(Part::Rest);
+
+/// SWAP mix: a strip of few columns travels as the whole U does whose part it is.
+#[test]
+fn mix_compares_its_threshold_with_the_columns_of_u() {
+    let spreads = |u_cols: usize| {
+        let case = case(4, Swap::Mix { threshold: 64 }, false);
+        let all = sent_of(&case, u_cols);
+        !tagged(&all, TAGS.spread).is_empty()
+    };
+    assert!(!spreads(7) && !spreads(64) && spreads(65));
+}
 
 /// log2 P rounds in which everyone sends once, what doubles from round to round; a folded position sends its rows
 /// before them and gets all of U after.

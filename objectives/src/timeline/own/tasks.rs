@@ -212,7 +212,7 @@ impl Column<'_> {
             match task {
                 Task::Fact(shape) => self.fact(shape, |_, _| threads),
                 Task::Lbcast(shape) => self.lbcast(shape),
-                Task::RsStart { panel, section } => {
+                Task::RsStart { panel, section, .. } => {
                     let rows = self.leaving(*panel, section, threads);
                     let panel = self.walked(*panel);
                     self.wait_for(panel);
@@ -312,7 +312,7 @@ impl Column<'_> {
                     self.fact(next, |row, seen| crew(maker.threads(), seen, &plan.panel(k, row), n));
                 }
                 Task::Lbcast(shape) => self.lbcast(shape),
-                Task::RsStart { panel: k, section } => {
+                Task::RsStart { panel: k, section, .. } => {
                     let rows = self.leaving(*k, section, 1);
                     self.ops.push(Op::EarlyRows { panel: self.walked(*k), part: section.part, rows });
                 }
