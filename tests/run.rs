@@ -23,6 +23,27 @@ fn a_run_prints_as_hpl_does_and_leaves_its_result() {
     assert!(!result.phases.is_empty());
 }
 
+/// As in xhpl: with a file that says nothing of threads, or without one.
+#[test]
+fn cores_are_spread_over_the_ranks_unless_threads_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 100, 16, 1, 1);
+    let (params, json) = (folder.path().join("params.toml"), folder.path().join("result.json"));
+    let threads = |more: &[&str]| {
+        let run = ["run", "--dat", dat.to_str().unwrap(), "--result", json.to_str().unwrap()];
+        let output = tune([&run[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let result: space::RunResult = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        result.candidate.engine.threads
+    };
+    let cores = hpl::host::facts().cores_allowed.len();
+    assert_eq!(threads(&[]), cores);
+    for (text, expected) in [("huge_pages = false\n", cores), ("threads = 1\n", 1)] {
+        std::fs::write(&params, text).unwrap();
+        assert_eq!(threads(&["--engine-params", params.to_str().unwrap()]), expected, "{text}");
+    }
+}
+
 #[test]
 fn the_first_check_that_fails_says_so_by_exit_code_3() {
     let folder = tempfile::tempdir().unwrap();

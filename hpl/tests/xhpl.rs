@@ -221,6 +221,18 @@ fn engine_parameters_from_a_file() {
     refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is no number"]);
 }
 
+/// The help says that the cores are spread over the ranks, also where a file speaks of other things alone.
+#[test]
+fn a_file_without_threads_leaves_them_open() {
+    let folder = folder(DAT);
+    let cores = hpl::host::facts().cores_allowed.len();
+    for (text, expected) in [("huge_pages = false\n", cores), ("threads = 1\n", 1)] {
+        fs::write(folder.path().join("engine.toml"), text).unwrap();
+        let line = succeeds(&xhpl(&folder, &["--engine-params", "engine.toml", "--json"]));
+        assert!(line.contains(&format!("\"threads\":{expected},")), "{text}: {line}");
+    }
+}
+
 #[test]
 fn the_fastest_kernels_on_request() {
     let output = xhpl(&folder(DAT), &["--blas", "auto"]);

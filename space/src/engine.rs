@@ -45,6 +45,18 @@ impl Default for EngineParams {
     }
 }
 
+impl EngineParams {
+    /// Reads the text of an `engine-params.toml`; also says whether it leaves the threads of a rank open, so that whoever
+    /// knows the cores spreads them over the ranks.
+    ///
+    /// # Errors
+    /// No TOML, or a key that is unknown.
+    pub fn parse(text: &str) -> Result<(Self, bool), toml::de::Error> {
+        let open = !toml::from_str::<toml::Table>(text)?.contains_key("threads");
+        Ok((toml::from_str(text)?, open))
+    }
+}
+
 /// Which dense kernels a run uses: `auto`, `builtin`, `builtin-avx2`, `builtin-portable`, or the path of a BLAS library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -95,5 +107,19 @@ impl std::fmt::Display for KernelChoice {
             Self::Limited(InstructionSet::Portable) => f.write_str("builtin-portable"),
             Self::Blas(path) => path.display().fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_whether_it_has_threads() {
+        let read =
+            |text: &str| EngineParams::parse(text).map(|(params, open)| (params.threads, params.huge_pages, open));
+        assert_eq!(read("huge_pages = false\n").unwrap(), (1, false, true));
+        assert_eq!(read("threads = 1\n").unwrap(), (1, true, false));
+        assert!(read("thread = 1\n").unwrap_err().to_string().contains("thread"));
     }
 }

@@ -14,7 +14,7 @@ use space::weights_file::WeightsFile;
 use space::{Candidate, Share, Weights, WindowsResult};
 
 use crate::cli::weights::WeightsArgs;
-use crate::commands::run::{read_dat, read_params, single};
+use crate::commands::run::{read_dat, read_params_of, single};
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
@@ -40,7 +40,9 @@ enum Along {
 pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
     refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
     let file = read_dat(dat)?;
-    let mut candidate = Candidate { hpl: single(&file, dat)?, engine: read_params(args.engine_params.as_deref())? };
+    let hpl = single(&file, dat)?;
+    let engine = read_params_of(args.engine_params.as_deref(), hpl.ranks())?;
+    let mut candidate = Candidate { hpl, engine };
     if candidate.hpl.ranks() == 1 {
         return Err(bad_input(format!("{}: P=1 Q=1 has one rank, which gets everything; raise P or Q", dat.display())));
     }

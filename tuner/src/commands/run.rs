@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use hpl::program::{
-    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
+    ProgressLines, Ranks, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
     write_result, write_windows,
 };
 use hpl::windows::Windows;
@@ -24,7 +24,8 @@ use crate::exit::{self, bad_input};
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
     let dat = read_dat(&args.dat)?;
-    let candidate = Candidate { hpl: single(&dat, &args.dat)?, engine: read_engine(args)? };
+    let hpl = single(&dat, &args.dat)?;
+    let candidate = Candidate { hpl, engine: read_engine(args, hpl.ranks())? };
     let lines = ProgressLines::new(std::io::stderr());
     let options =
         RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
@@ -32,7 +33,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return sample(args, &candidate, windows, &options);
     }
     if let Some(reference) = &args.reference {
-        let reference = Candidate { hpl: single_run(reference)?, engine: read_reference(args, &candidate.engine)? };
+        let hpl = single_run(reference)?;
+        let engine = read_reference(args, hpl.ranks(), &candidate.engine.kernels)?;
+        let reference = Candidate { hpl, engine };
         return compare(args, &candidate, &reference, &options);
     }
     let result = run_candidate(&candidate, &options).map_err(broken)?;
@@ -56,17 +59,17 @@ fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &Ru
     Ok(if result.passed { exit::DONE } else { exit::RESIDUAL })
 }
 
-/// The engine parameters of the reference. Kernels are loaded once for both.
-fn read_reference(args: &RunArgs, engine: &EngineParams) -> anyhow::Result<EngineParams> {
-    let Some(path) = &args.reference_params else { return Ok(engine.clone()) };
-    let reference = read_params(Some(path))?;
-    if reference.kernels != engine.kernels {
-        return Err(bad_input(format!(
+/// The engine parameters of the reference, a run of `ranks` ranks. Kernels are loaded once for both.
+fn read_reference(args: &RunArgs, ranks: usize, kernels: &KernelChoice) -> anyhow::Result<EngineParams> {
+    let path = args.reference_params.as_deref().or(args.engine_params.as_deref());
+    let engine = read_params_of(path, ranks)?;
+    match path {
+        Some(path) if engine.kernels != *kernels => Err(bad_input(format!(
             "{}: kernels differ from those of --engine-params, and one process has one library; compare them by whole runs",
             path.display()
-        )));
+        ))),
+        _ => Ok(engine),
     }
-    Ok(reference)
 }
 
 /// Measures windows of the run and of a reference in turn.
@@ -120,8 +123,8 @@ pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplPara
 }
 
 /// The engine parameters, with the weights of their own file where there is one.
-fn read_engine(args: &RunArgs) -> anyhow::Result<EngineParams> {
-    let mut engine = read_params(args.engine_params.as_deref())?;
+fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
+    let mut engine = read_params_of(args.engine_params.as_deref(), ranks)?;
     if let Some(path) = &args.weights {
         engine.weights = read_weights(path)?;
     }
@@ -136,15 +139,29 @@ pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
 }
 
 pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
-    let Some(path) = path else { return Ok(EngineParams::default()) };
+    Ok(read_open(path)?.0)
+}
+
+/// The same for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
+pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Result<EngineParams> {
+    let (mut engine, open) = read_open(path)?;
+    if open {
+        engine.threads = Ranks::threads().threads_each(ranks);
+    }
+    Ok(engine)
+}
+
+/// The engine parameters, and whether the threads are left open.
+fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
+    let Some(path) = path else { return Ok((EngineParams::default(), true)) };
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
-    let engine: EngineParams =
-        toml::from_str(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    let (engine, open) =
+        EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     if engine.kernels == KernelChoice::Auto {
         return Err(bad_input(format!("{}: kernels must be builtin or a path; auto is no single run", path.display())));
     }
-    Ok(engine)
+    Ok((engine, open))
 }
 
 /// A read error as bad input, with its cause in the message.

@@ -12,7 +12,8 @@ use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
 /// Flags of the engine. What a flag says goes before what the file says.
 #[derive(Args)]
 pub(crate) struct EngineArgs {
-    /// Engine parameters as `hpl-tune` writes them: threads, huge_pages, kernels, split, weights (TOML)
+    /// Engine parameters as `hpl-tune` writes them: threads, huge_pages, kernels, split, weights (TOML); without threads the
+    /// cores are spread over the ranks
     #[arg(long, value_name = "FILE")]
     engine_params: Option<PathBuf>,
     /// Threads of each rank [default: the cores spread over the ranks]
@@ -50,7 +51,8 @@ pub(crate) struct Engine {
 impl EngineArgs {
     /// Flags over file over defaults.
     pub(crate) fn read(&self) -> Result<Engine, EngineError> {
-        let mut params = self.engine_params.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let file = self.engine_params.as_deref().map(read_file).transpose()?;
+        let (mut params, spread) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
         if let Some(kernels) = &self.blas {
@@ -59,7 +61,7 @@ impl EngineArgs {
         if let Some(path) = &self.weights {
             params.weights = read_weights(path)?.weights();
         }
-        Ok(Engine { params, spread: self.threads.is_none() && self.engine_params.is_none() })
+        Ok(Engine { params, spread: spread && self.threads.is_none() })
     }
 }
 
@@ -76,9 +78,10 @@ impl Engine {
     }
 }
 
-fn read_file(path: &Path) -> Result<EngineParams, EngineError> {
+/// The parameters of a file, and whether it leaves the threads open.
+fn read_file(path: &Path) -> Result<(EngineParams, bool), EngineError> {
     let name = || path.display().to_string();
-    toml::from_str(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })
+    EngineParams::parse(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })
 }
 
 fn read_weights(path: &Path) -> Result<WeightsFile, EngineError> {
