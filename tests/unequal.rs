@@ -290,6 +290,9 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     let run = ["run", "--dat", dat, "--engine-params", &engine, "--weights", &weights];
     assert!(printed(&run).contains("PASSED"));
     let one = hpl_dat(folder.path(), 100, 16, 1, 1);
+    for flag in [["--nb", "64"], ["--memory", "paper"], ["--combine", "min"], ["--message-unit", "2"]] {
+        refused(&[&["weights", "--measure", dat][..], &flag].concat(), &[flag[0], "--measure"]);
+    }
     refused(&["weights", "--measure", one.to_str().unwrap()], &["one rank", "raise P or Q"]);
     let three = file(folder.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
     let dat = hpl_dat(folder.path(), 100, 16, 1, 2);

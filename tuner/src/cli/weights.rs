@@ -11,7 +11,7 @@ pub struct WeightsArgs {
     #[arg(long, value_name = "FILE|NAME", required_unless_present = "measure")]
     pub machine: Option<String>,
     /// Find the weights of this HPL.dat by measuring windows of its run on this machine, ranks as threads
-    #[arg(long, value_name = "HPL.dat", conflicts_with_all = ["machine", "p", "q", "n", "speeds", "method", "node_perf", "ranks", "json"])]
+    #[arg(long, value_name = "HPL.dat", conflicts_with_all = ["machine", "p", "q", "n", "nb", "memory", "combine", "message_unit", "speeds", "method", "node_perf", "ranks", "json"])]
     pub measure: Option<PathBuf>,
     /// Engine parameters of the measured run
     #[arg(long, value_name = "FILE", requires = "measure")]
