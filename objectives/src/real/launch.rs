@@ -199,6 +199,15 @@ impl RealRuns {
         }
     }
 
+    /// File in the folder of a trial that holds the results as the program prints them: its standard output, unless its
+    /// profile names another.
+    pub fn results_file(&self) -> &str {
+        match &self.engine {
+            Engine::Ours => guard::STDOUT,
+            Engine::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
+        }
+    }
+
     /// Makes the folder of a trial with its input; returns its absolute path.
     fn prepare(&self, job: &Job, folder: &Path) -> Result<PathBuf, Failure> {
         let output = match &self.engine {

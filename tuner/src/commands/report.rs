@@ -102,7 +102,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     };
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
     // The output of a run is beside its input; a user may have deleted it.
-    let printed = std::fs::read_to_string(folder.trial(trial).join("stdout.txt")).ok();
+    let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
     let exports = Exports::new(&candidate, rate_gflops, program, printed)?;
     if summary.session.engine == Session::OURS {
         return Ok(Some(exports));
@@ -110,4 +110,29 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     let inputs = runs.inputs(&candidate).map_err(bad_input)?;
     let command = runs.command(&Job::whole(&candidate), folder.root()).join(" ");
     Ok(Some(exports.foreign(&command, rate_gflops, candidate.hpl.n, inputs)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::report::summary::tests::session;
+
+    /// hpcc writes its results to a file; what it prints is something else.
+    #[test]
+    fn hpl_out_is_the_file_that_holds_the_results() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let engine = Engine::chosen(Some("hpcc"), None, None).unwrap();
+        let session = Session { engine: engine.name().to_owned(), ..session() };
+        let rows = [Row { trial: 3, rate_gflops: Some(10.0), nb: 64, ..row(0) }];
+        std::fs::create_dir_all(folder.trial(3)).unwrap();
+        for (name, text) in [("stdout.txt", "chatter"), ("hpccoutf.txt", "results")] {
+            std::fs::write(folder.trial(3).join(name), text).unwrap();
+        }
+        let program = Path::new("/usr/bin/hpl-tune");
+        let exports = exports(&folder, &Summary::new(&session, &rows), &engine.runs(program), program);
+        exports.unwrap().unwrap().write(&folder).unwrap();
+        assert_eq!(std::fs::read_to_string(folder.hpl_out()).unwrap(), "results");
+    }
 }
