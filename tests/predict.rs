@@ -59,6 +59,9 @@ fn the_paper_s_p100_is_reproduced() {
     };
     let difference = |layers| table(layers)["mean_difference_percent"].as_f64().unwrap();
     assert!(difference("ends") <= 5.2 && difference("all") <= 6.7);
+    // The description holds the choices.
+    let plain = json(&["predict", "--machine", "p100-cluster", "--measured", "--json"]);
+    assert_eq!(plain["mean_error_percent"], table("ends")["mean_error_percent"]);
     let left_out = json(&["predict", "--machine", "p100-cluster", "--leave-one-out", "--nb", "1024", "--json"]);
     assert!(left_out["mean_error_percent"].as_f64().unwrap() < 5.4, "{left_out}");
 }

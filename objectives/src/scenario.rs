@@ -6,6 +6,7 @@
 mod place;
 mod rate;
 
+pub use space::machine::Layering;
 use space::machine::Machine;
 
 pub use place::{Group, Placement};
@@ -41,16 +42,6 @@ impl Run {
     pub fn problem(&self) -> Problem {
         Problem::new(self.n, self.nb, self.p, self.q)
     }
-}
-
-/// Which layers of a description a run is charged for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layering {
-    /// All that it uses.
-    #[default]
-    All,
-    /// The memory inside a rank and the layer that joins all ranks; nothing between.
-    Ends,
 }
 
 /// What the published models leave open, and figures in place of those that a description does not state.

@@ -46,6 +46,8 @@ impl Machine {
         each("measured", &self.measured, check_measured)?;
         self.accelerator.as_ref().map_or(Ok(()), check_accelerator)?;
         self.offload.as_ref().map_or(Ok(()), check_offload)?;
+        let nb = self.choices.and_then(|published| published.nb);
+        nb.map_or(Ok(()), |nb| Table("[choices]".to_owned()).count("nb", nb))?;
         self.timeline.as_ref().map_or(Ok(()), RankCosts::check)
     }
 }

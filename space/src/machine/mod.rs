@@ -1,6 +1,7 @@
 //! `machine.toml`: what is known of a machine, each number with its origin.
 
 mod check;
+mod choices;
 mod measured;
 mod phase;
 pub mod published;
@@ -9,6 +10,7 @@ mod unit;
 
 use serde::{Deserialize, Serialize};
 
+pub use choices::{Layering, PublishedChoices};
 pub use measured::Measured;
 pub use phase::{EnginePhase, PhaseRate};
 pub use timeline::RankCosts;
@@ -96,6 +98,9 @@ pub struct Machine {
     /// What the timeline has to know beyond rates and layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<RankCosts>,
+    /// What the predictions published with these figures chose where models leave it open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choices: Option<PublishedChoices>,
     /// Runs of HPL that were measured there.
     #[serde(rename = "measured", default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,

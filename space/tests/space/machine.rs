@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use space::machine::{
-    Accelerator, EnginePhase, Host, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, RankCosts,
-    Rate, RateKernel, published,
+    Accelerator, EnginePhase, Host, Layer, Layering, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate,
+    PublishedChoices, RankCosts, Rate, RateKernel, published,
 };
 
 const EXAMPLE: &str = r#"
@@ -322,7 +322,10 @@ fn machine() -> impl Strategy<Value = Machine> {
             let links = links.into_iter().map(link).collect();
             let [name, cpu, origin, kernels] = <[String; 4]>::try_from(texts).expect("four texts");
             let host = Host { name, cpu, origin, kernels };
-            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, timeline, measured }
+            let choices = measured
+                .first()
+                .map(|run: &Measured| PublishedChoices { nb: run.nb, layers: run.n.map(|_| Layering::Ends) });
+            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, timeline, choices, measured }
         },
     )
 }

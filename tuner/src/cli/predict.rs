@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use objectives::mcl::{InnerGrid, Memory, Reading};
 use objectives::scenario::{Choices, Layering};
+use space::machine::Machine;
 use space::params::Coded;
 use space::{Bcast, Pmap, Swap};
 
@@ -41,7 +42,7 @@ pub struct PredictArgs {
     /// memory, else as much matrix per rank as the largest measured run has
     #[arg(long, value_name = "N", value_parser = count)]
     pub n: Option<usize>,
-    /// Blocking factor; by default that of the measured runs, else 128
+    /// Blocking factor; by default that of the measured runs or the description's [choices], else 128
     #[arg(long, value_name = "NB", value_parser = count)]
     pub nb: Option<usize>,
     /// Process rows; by default P×Q is as square as the ranks allow, with P at most Q
@@ -94,9 +95,10 @@ pub struct ChoiceArgs {
     /// mcl: bandwidth of an accelerator's memory: equivalent or simple-sum
     #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = |text: &str| one_of(text, &MEMORIES))]
     pub memory: Memory,
-    /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends)
-    #[arg(long, value_name = "LAYERS", default_value = "all", value_parser = |text: &str| one_of(text, &LAYERINGS))]
-    pub layers: Layering,
+    /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends); by default what
+    /// the description's [choices] say, else all
+    #[arg(long, value_name = "LAYERS", value_parser = |text: &str| one_of(text, &LAYERINGS))]
+    pub layers: Option<Layering>,
     /// mcl: grid of the ranks inside a layer: square, or primes: row after row where a side would be prime
     #[arg(long, value_name = "GRID", default_value = "square", value_parser = |text: &str| one_of(text, &INNER_GRIDS))]
     pub inner_grid: InnerGrid,
@@ -120,13 +122,13 @@ const LAYERINGS: [(&str, Layering); 2] = [("all", Layering::All), ("ends", Layer
 const INNER_GRIDS: [(&str, InnerGrid); 2] = [("square", InnerGrid::Square), ("primes", InnerGrid::PrimesKeepGrid)];
 
 impl ChoiceArgs {
-    /// The choices as the models take them.
-    pub fn choices(&self) -> Choices {
+    /// The choices as the models take them: flags over what the description was published with.
+    pub fn choices(&self, machine: &Machine) -> Choices {
         Choices {
             reading: self.reading,
             update_coefficient: self.update_coefficient,
             memory: self.memory,
-            layering: self.layers,
+            layering: self.layers.or(machine.choices.and_then(|published| published.layers)).unwrap_or_default(),
             inner: self.inner_grid,
             round_n: self.round_n,
             rank_gflops: self.rank_gflops,

@@ -18,7 +18,7 @@ use crate::progress::say;
 /// written.
 pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let machine = machines::load(&args.machine)?;
-    let choices = args.choices.choices();
+    let choices = args.choices.choices(&machine);
     let mut out = std::io::stdout().lock();
     if args.measured || args.leave_one_out {
         let model = args.model.unwrap_or_else(|| Model::best_for(&machine));

@@ -99,9 +99,10 @@ fn fewest_nodes(machine: &Machine, ranks: usize, threads: usize) -> Option<usize
     ranks.is_multiple_of(nodes).then_some(nodes)
 }
 
-/// NB of the machine's measured runs, where they state one.
+/// NB of the machine's measured runs, where they or the description's choices state one.
 pub fn usual_nb(machine: &Machine) -> Option<usize> {
-    machine.measured.iter().find_map(|run| run.nb)
+    let published = || machine.choices.and_then(|published| published.nb);
+    machine.measured.iter().find_map(|run| run.nb).or_else(published)
 }
 
 /// The measured run of the largest known N with this grid's ranks, and as many nodes if the user says how many.
