@@ -1,7 +1,7 @@
 //! What a run *costs*: models, calibration, guarded real runs.
 //!
-//! Start at [`Objective`]: a candidate goes in, a [`Measurement`] or a typed [`Failure`] comes out. Both are
-//! data for the record. [`real`] runs the engine as another process; [`mcl`], [`netlib`], [`overlap`] and
+//! Start at [`real::RealRuns`]: a candidate goes in, an [`Observation`] or a typed [`Failure`] comes out. Both are
+//! data for the record. The engine runs there as another process; [`mcl`], [`netlib`], [`overlap`] and
 //! [`timeline`] predict, [`scenario`] tells the closed forms what a machine description and a run are to them.
 
 #![forbid(unsafe_code)]
@@ -25,4 +25,4 @@ pub mod timeline;
 pub mod weights;
 
 pub use failure::{Exit, Failure};
-pub use measurement::{Measurement, Objective, Observation, Sample};
+pub use measurement::{Measurement, Observation, Sample};

@@ -1,25 +1,7 @@
 //! A successful evaluation of a candidate.
 
 use serde::{Deserialize, Serialize};
-use space::{Candidate, RunResult, WindowsResult};
-
-use crate::Failure;
-
-/// Anything that can say what a candidate costs.
-pub trait Objective {
-    /// Evaluates one candidate.
-    ///
-    /// # Errors
-    /// A [`Failure`], which is a result like any other: it goes in the record and the search goes on.
-    fn evaluate(&mut self, candidate: &Candidate) -> Result<Measurement, Failure>;
-}
-
-/// A real run in its folder, or a made-up machine in a test, is one closure.
-impl<F: FnMut(&Candidate) -> Result<Measurement, Failure>> Objective for F {
-    fn evaluate(&mut self, candidate: &Candidate) -> Result<Measurement, Failure> {
-        self(candidate)
-    }
-}
+use space::{RunResult, WindowsResult};
 
 /// What a run achieved whose residual passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +12,7 @@ pub struct Measurement {
     pub time_s: f64,
     /// Scaled residual; finite.
     pub residual: f64,
-    /// Always true: a run that did not pass is [`Failure::Residual`].
+    /// Always true: a run that did not pass is [`Failure::Residual`](crate::Failure::Residual).
     pub passed: bool,
     /// Wall-clock seconds from the start of the command to its end.
     pub wall_s: f64,

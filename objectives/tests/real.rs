@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::real::{EndedBy, GuardRecord, Job, RealRuns, TRIAL_VARIABLE};
-use objectives::{Exit, Failure, Measurement, Objective, Observation};
+use objectives::{Exit, Failure, Measurement, Observation};
 use space::{Candidate, EngineParams, HplParams};
 use tempfile::TempDir;
 
@@ -52,8 +52,7 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
 #[test]
 fn a_good_run_is_measured_and_can_be_repeated_from_its_record() {
     let (_home, runs, trial) = engine("good");
-    let mut objective = |c: &Candidate| runs.run(c, &trial, 60.0);
-    let measured = objective.evaluate(&candidate()).unwrap();
+    let measured = runs.run(&candidate(), &trial, 60.0).unwrap();
     assert!(measured.passed && measured.residual == 0.01 && measured.rate_gflops > 0.0);
     assert!(measured.wall_s > measured.time_s && measured.wall_s < 30.0);
     assert_eq!(measured.result.unwrap().candidate, candidate());

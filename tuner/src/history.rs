@@ -126,7 +126,6 @@ fn limit(row: &Row, quickest: Option<(f64, f64)>) -> Option<f64> {
         (Fidelity::Full, _) => Some(rate_gflops(row.n, row.wall_s)),
         // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
         (Fidelity::Window, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s),
-        (Fidelity::Timeline, _) => None,
     }
 }
 

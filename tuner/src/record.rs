@@ -303,7 +303,6 @@ impl Row {
         match self.fidelity {
             Fidelity::Full => self.score_gflops(),
             Fidelity::Window => self.estimated_rate_gflops.filter(|_| self.passed),
-            Fidelity::Timeline => None,
         }
     }
 

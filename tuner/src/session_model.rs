@@ -16,7 +16,7 @@ use space::result::PhaseTime;
 
 use crate::history::{History, Outcome};
 use crate::prior;
-use crate::record::{Fidelity, Row};
+use crate::record::Row;
 use crate::strategy::Prior;
 use crate::strategy::informed::{Group, Informed};
 use crate::strategy::prior::PriorTable;
@@ -87,7 +87,7 @@ impl<'a> SessionModel<'a> {
         if self.calibrated.phases.is_empty() || self.made_s > WORTH * left_s {
             return;
         }
-        let usable: Vec<&Row> = rows.iter().filter(|row| row.passed && row.fidelity != Fidelity::Timeline).collect();
+        let usable: Vec<&Row> = rows.iter().filter(|row| row.passed).collect();
         let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2).min(LEARNED);
         if count <= self.learned {
             return;

@@ -134,7 +134,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     let words = (
         (any_coded(), any_coded(), any_coded(), any_coded(), any_coded(), any_coded()),
         proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
-        proptest::sample::select(vec![Fidelity::Timeline, Fidelity::Window, Fidelity::Full]),
+        proptest::sample::select(vec![Fidelity::Window, Fidelity::Full]),
         (of(any_kernels()), any::<bool>(), of(any::<bool>()), of(any::<String>())),
         (of(any_share()), any_weights(), proptest::collection::vec(any_kernels(), 0..3)),
     );

@@ -8,8 +8,6 @@ use space::Swap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fidelity {
-    /// Nothing ran; a simulated time line.
-    Timeline,
     /// Some steps of the full-size run.
     Window,
     /// The whole run with its residual.
