@@ -144,6 +144,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         self.generate(team, local.view())?;
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
         let mut lu = self.lu(&trace);
+        // Before the clock starts; Netlib's program allocates panels after.
         lu.warm_up(0, team, local.view().as_ref())?;
         let generate_s = self.seconds_since(start)?;
 

@@ -32,7 +32,8 @@ pub enum Matrix {
 pub enum Path {
     /// Several sums at once, which vector units can follow.
     Fast,
-    /// One sum, each addition waiting for the one before: the slow processor among two kinds.
+    /// One sum, each addition waiting for the one before. It stands for the slower of two kinds of processors and is none: both
+    /// workers are cores of one.
     Slow,
 }
 

@@ -125,7 +125,8 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
 }
 
 /// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
-/// thread of each rank does it, as in the engine; the others wait.
+/// thread of each rank does it alone, and the others wait: the least crew that the engine factors with beside an update.
+/// What more threads reach is seen by the phases of the calibration's runs (`phase` of `machine.toml`), not here.
 pub(super) fn panel<K: Kernels>(
     kernels: &K,
     stage: &Stage,
