@@ -1,6 +1,8 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
 pub mod balance;
+#[cfg(test)]
+mod flags;
 pub mod predict;
 pub mod space;
 pub mod survey;
@@ -145,7 +147,7 @@ pub struct RunArgs {
     /// HPL.dat that names exactly one run
     #[arg(long, value_name = "FILE", default_value = "HPL.dat")]
     pub dat: PathBuf,
-    /// Engine parameters (threads, huge pages, kernels)
+    /// Engine parameters (threads, huge pages, kernels); without threads the cores are spread over the ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them

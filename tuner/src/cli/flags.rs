@@ -1,0 +1,107 @@
+//! Every flag of a session, and what becomes of it with our engine, another one, on a resume and in a report.
+//!
+//! `docs/flags.md` is made here: the cells come from the parser and from [`Engine::check_flags`], not from a hand. Where the
+//! two differ, `HPL_TUNE_WRITE_DOCS=1 cargo test --release --workspace --lib -- cli::flags` writes the file again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::{CommandFactory, Parser};
+
+use super::{Cli, Command, TuneArgs};
+use crate::engine::Engine;
+
+/// A flag with a value to try, and what it changes.
+const FLAGS: [(&str, &[&str], &str); 22] = [
+    ("--budget", &["2m"], "when the session ends"),
+    ("--out", &["DIR"], "the run folder"),
+    ("--resume", &["DIR"], "which session goes on"),
+    ("--n", &["1000"], "N"),
+    ("--ranks", &["2"], "P × Q"),
+    ("--threads", &["2"], "threads of each rank"),
+    ("--blas", &["builtin"], "the kernels of our engine"),
+    ("--engine", &["netlib"], "whose runs they are"),
+    ("--program", &["xhpl"], "the program of the other engine"),
+    ("--launcher", &["srun"], "how that starts its ranks"),
+    ("--dry-run", &[], "whether anything runs"),
+    ("--sbatch", &["FILE"], "the same, with a script for Slurm"),
+    ("--machine", &["FILE"], "rates and nodes, in place of measured ones"),
+    ("--space", &["FILE"], "what is searched"),
+    ("--weights", &["FILE"], "shares of unequal ranks"),
+    ("--engine-params", &["FILE"], "kernels and shares of unequal ranks"),
+    ("--warm-start", &["RUN"], "what is tried first"),
+    ("--strategy", &["random"], "how the next point is chosen"),
+    ("--seed", &["7"], "random choices"),
+    ("--json", &[], "the summary is JSON"),
+    ("--quiet", &[], "no progress"),
+    ("--verbose", &[], "why each trial was chosen"),
+];
+
+/// Whether the session in `words` starts: its flags are parsed, and its engine obeys them.
+fn accepted(words: &[&str]) -> bool {
+    let Ok(cli) = Cli::try_parse_from([&["hpl-tune"], words].concat()) else { return false };
+    let Some(Command::Report(_)) = cli.command else { return obeyed(&cli.tune) };
+    true
+}
+
+fn obeyed(args: &TuneArgs) -> bool {
+    let program = args.program.as_deref().map(Path::new);
+    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), program);
+    engine.and_then(|engine| engine.check_flags(args.threads, &args.blas)).is_ok()
+}
+
+/// `start` with the flag, unless it has it already.
+fn with<'a>(start: &[&'a str], flag: &'a str, value: &[&'a str]) -> Vec<&'a str> {
+    if start.contains(&flag) { start.to_vec() } else { [start, &[flag], value].concat() }
+}
+
+fn word(accepted: bool) -> &'static str {
+    if accepted { "obeyed" } else { "refused" }
+}
+
+fn table() -> String {
+    let mut text = String::from(
+        "# Flags of a session\n\nWhat becomes of each flag of `hpl-tune` with our engine, with another one, on a resume and in a report. Nothing is \
+         ignored: a flag\nis obeyed, refused with exit code 2, or not there. A resumed session keeps the flags that it was started with.\n\n\
+         | flag | changes | our engine | another engine | `--resume DIR` | `report DIR` |\n|---|---|---|---|---|---|\n",
+    );
+    for (flag, value, changes) in FLAGS {
+        let resumes = flag == "--resume";
+        let start = |more: &[&'static str]| -> Vec<&'static str> {
+            if resumes { more.to_vec() } else { [&["--budget", "2m"], more].concat() }
+        };
+        let ours = match flag {
+            "--engine" => "–",
+            _ => word(accepted(&with(&start(&[]), flag, value))),
+        };
+        let others = ["netlib", "rochpl"].map(|engine| accepted(&with(&start(&["--engine", engine]), flag, value)));
+        let other = match others {
+            _ if resumes => "the session's",
+            [true, false] => "as its profile says",
+            [both, _] => word(both),
+        };
+        let resume = word(accepted(&with(&["--resume", "DIR"], flag, value)));
+        let report = if accepted(&with(&["report", "DIR"], flag, value)) { "obeyed" } else { "–" };
+        text += &format!("| `{flag}` | {changes} | {ours} | {other} | {resume} | {report} |\n");
+    }
+    text
+}
+
+#[test]
+fn the_table_has_every_flag() {
+    let command = Cli::command();
+    let known: BTreeSet<String> =
+        command.get_arguments().filter_map(|arg| arg.get_long()).map(|name| format!("--{name}")).collect();
+    let listed: BTreeSet<String> = FLAGS.iter().map(|(flag, ..)| (*flag).to_owned()).collect();
+    let hidden = ["--help", "--version"].map(str::to_owned);
+    assert_eq!(known.difference(&hidden.into()).cloned().collect::<BTreeSet<_>>(), listed);
+}
+
+#[test]
+fn the_documented_table_is_what_the_flags_do() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/flags.md");
+    if std::env::var_os("HPL_TUNE_WRITE_DOCS").is_some() {
+        std::fs::write(&path, table()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), table());
+}
