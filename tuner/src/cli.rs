@@ -97,11 +97,11 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
     /// The other HPL's program, instead of the one that its profile names
-    #[arg(long, value_name = "PATH", requires = "engine")]
+    #[arg(long, value_name = "PATH", requires = "engine", conflicts_with = "resume")]
     pub program: Option<PathBuf>,
     /// How the other HPL is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and
     /// {threads}
-    #[arg(long, value_name = "NAME|WORDS", requires = "engine")]
+    #[arg(long, value_name = "NAME|WORDS", requires = "engine", conflicts_with = "resume")]
     pub launcher: Option<String>,
     /// Print the command, environment and input of the first run, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]

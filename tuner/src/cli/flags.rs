@@ -61,8 +61,8 @@ fn word(accepted: bool) -> &'static str {
 
 fn table() -> String {
     let mut text = String::from(
-        "# Flags of a session\n\nWhat becomes of each flag of `hpl-tune` with our engine, with another one, on a resume and in a report. Nothing is \
-         ignored: a flag\nis obeyed, refused with exit code 2, or not there. A resumed session keeps the flags that it was started with.\n\n\
+        "# Flags of a session\n\nWhat becomes of each flag of `hpl-tune` with our engine, with another one, on a resume and in a report. Obeyed here\nmeans: \
+         parser and engine take it; that it then acts is for other tests. Refused ends with exit code 2. A resumed session keeps the flags that it was started with.\n\n\
          | flag | changes | our engine | another engine | `--resume DIR` | `report DIR` |\n|---|---|---|---|---|---|\n",
     );
     for (flag, value, changes) in FLAGS {
