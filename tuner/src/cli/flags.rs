@@ -12,9 +12,10 @@ use super::{Cli, Command, TuneArgs};
 use crate::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 22] = [
+const FLAGS: [(&str, &[&str], &str); 23] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
+    ("--shared-folder", &[], "who may read the run folder"),
     ("--resume", &["DIR"], "which session goes on"),
     ("--n", &["1000"], "N"),
     ("--ranks", &["2"], "P × Q"),
