@@ -39,7 +39,7 @@ pub struct NoMemory {
 /// Owned f64 elements, zero at first.
 ///
 /// Pages are mapped on first touch, so that the thread that fills a part decides on which NUMA node it lies.
-/// Elements start at a page boundary, or at a huge page boundary when they fill one.
+/// Elements start at a page boundary; those of memory that is not shared at a huge page boundary when they fill one.
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
@@ -145,11 +145,9 @@ impl Buffer {
     }
 }
 
-/// Elements from one buffer to the next in the same memory: whole pages, huge ones where it fills one.
+/// Elements from one buffer to the next in the same memory: whole pages. Whole huge pages would take up to one more for each.
 fn padded(len: usize) -> usize {
-    const WORD: usize = size_of::<f64>();
-    let page = if len >= HUGE_PAGE / WORD { HUGE_PAGE / WORD } else { PAGE / WORD };
-    len.checked_next_multiple_of(page).unwrap_or(usize::MAX)
+    len.checked_next_multiple_of(PAGE / size_of::<f64>()).unwrap_or(usize::MAX)
 }
 
 impl Deref for Buffer {
@@ -202,7 +200,7 @@ mod tests {
         let (last, first) = (parts.pop().unwrap(), parts.remove(0));
         assert!(first.dealt(&[1]).is_none(), "others still have some of it");
         drop(parts);
-        let again = last.dealt(&[2 * huge, huge]).unwrap();
+        let again = last.dealt(&[huge + 512, huge]).unwrap();
         assert!(again[0].as_ptr() == at && again[1].len() == huge);
         drop(again);
         assert!(Buffer::zeroed(10, false).unwrap().dealt(&[11]).is_none(), "too small");

@@ -42,7 +42,7 @@ pub struct PredictArgs {
     /// memory, else as much matrix per rank as the largest measured run has
     #[arg(long, value_name = "N", value_parser = count)]
     pub n: Option<usize>,
-    /// Blocking factor; by default that of the measured runs or the description's [choices], else 128
+    /// Blocking factor; by default that of the measured runs or of the description, else 128
     #[arg(long, value_name = "NB", value_parser = count)]
     pub nb: Option<usize>,
     /// Process rows; by default P×Q is as square as the ranks allow, with P at most Q
@@ -96,7 +96,7 @@ pub struct ChoiceArgs {
     #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = |text: &str| one_of(text, &MEMORIES))]
     pub memory: Memory,
     /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends); by default what
-    /// the description's [choices] say, else all
+    /// the choices of the description say, else all
     #[arg(long, value_name = "LAYERS", value_parser = |text: &str| one_of(text, &LAYERINGS))]
     pub layers: Option<Layering>,
     /// mcl: grid of the ranks inside a layer: square, or primes: row after row where a side would be prime
