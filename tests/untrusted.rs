@@ -149,3 +149,22 @@ fn a_variable_that_holds_a_blas_back_is_named() {
     let session = Session::load(&home.path().join("library/session.toml")).unwrap();
     assert!(session.notes.iter().any(|note| note.contains("OPENBLAS_CORETYPE")), "{:?}", session.notes);
 }
+
+#[test]
+fn a_shared_session_of_a_lax_umask_is_resumed() {
+    let home = tempfile::tempdir().unwrap();
+    let (new, machine) = (home.path().join("new"), machine_toml());
+    let lax = |args: &[&str]| {
+        let words = ["-c", "umask 002; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hpl-tune")];
+        Command::new("sh").args(words).args(args).output().unwrap()
+    };
+    let [folder, machine] = [new.as_path(), machine].map(|path| path.to_str().unwrap());
+    let begun = lax(&["--budget", "30s", "--n", "200", "--machine", machine, "--out", folder, "--shared-folder"]);
+    assert_eq!(begun.status.code(), Some(0), "{}", err(&begun));
+    let modes: Vec<u32> = ["session.toml", "journal.jsonl", "trials"]
+        .map(|name| new.join(name).metadata().unwrap().permissions().mode() & 0o022)
+        .to_vec();
+    assert_eq!(modes, [0; 3]);
+    let again = lax(&["--resume", folder]);
+    assert_eq!(again.status.code(), Some(0), "{}", err(&again));
+}

@@ -107,6 +107,11 @@ impl RunFolder {
         }
     }
 
+    /// From now on this process and its children make nothing that others may write.
+    pub fn let_others_write_nothing() {
+        owner::let_others_write_nothing();
+    }
+
     /// Lets everybody read the folder.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         return rehearse::rehearse(args, &program);
     }
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    RunFolder::let_others_write_nothing();
     let (folder, _lock, session) = match &args.resume {
         Some(path) => resume(path)?,
         None => begin(args)?,

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 
 use crate::error::RecordError;
@@ -22,9 +23,10 @@ const BELIEVED: [&str; 9] = [
     "phases",
 ];
 
-/// Mode of a folder that others may read, and the bits that let others write.
+/// Mode of a folder that others may read, and the bits that let others write, or enter a folder.
 const SHARED: u32 = 0o755;
 const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_ENTER: u32 = 0o011;
 
 /// Makes the folder with mode 0700, and those above it with the usual one.
 pub(super) fn make_private(root: &Path) -> io::Result<()> {
@@ -33,6 +35,13 @@ pub(super) fn make_private(root: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && root.is_dir() => Ok(()),
         made => made,
     }
+}
+
+/// What this process and its children make from now on, nobody but this user may write, whatever the umask says; it stays
+/// as strict as it is otherwise.
+pub(super) fn let_others_write_nothing() {
+    let before = umask(Mode::from_bits_truncate(OTHERS_WRITE));
+    umask(before | Mode::from_bits_truncate(OTHERS_WRITE));
 }
 
 /// Takes the right to write from others. A file system without modes is told again at a resume.
@@ -59,9 +68,11 @@ fn mine(path: &Path, about: &Metadata) -> Result<(), RecordError> {
     if owner == you { Ok(()) } else { Err(RecordError::NotYours { path: path.to_path_buf(), owner, you }) }
 }
 
-/// Refuses what others own or may write: the folder, and what a resume believes of it.
+/// Refuses what others own or may write: the folder, and what a resume believes of it. What lies in a folder that nobody else
+/// may enter is out of their reach.
 pub(super) fn check(root: &Path) -> Result<(), RecordError> {
     is_mine(root)?;
+    let entered = fs::metadata(root).map_err(RecordError::read(root))?.mode() & OTHERS_ENTER != 0;
     let believed = BELIEVED.map(|name| root.join(name));
     for path in [root].into_iter().chain(believed.iter().map(AsRef::as_ref)) {
         let about = match fs::metadata(path) {
@@ -69,7 +80,7 @@ pub(super) fn check(root: &Path) -> Result<(), RecordError> {
             about => about.map_err(RecordError::read(path))?,
         };
         mine(path, &about)?;
-        if about.mode() & OTHERS_WRITE != 0 {
+        if about.mode() & OTHERS_WRITE != 0 && (entered || path == root) {
             return Err(RecordError::Open { path: path.to_path_buf(), mode: about.mode() & 0o777 });
         }
     }
@@ -110,6 +121,11 @@ mod tests {
         let root = parent.path().join("run");
         let (folder, _lock) = RunFolder::create(&root).unwrap();
         fs::write(folder.engine_toml(), "").unwrap();
+        fs::set_permissions(folder.engine_toml(), Permissions::from_mode(0o664)).unwrap();
+        // As a umask of 002 leaves it, where nobody else comes.
+        folder.check_owner().unwrap();
+        fs::set_permissions(folder.engine_toml(), Permissions::from_mode(0o644)).unwrap();
+        folder.share().unwrap();
         for path in [root.clone(), folder.engine_toml()] {
             let before = mode(&path);
             fs::set_permissions(&path, Permissions::from_mode(before | 0o020)).unwrap();
