@@ -6,7 +6,6 @@
 
 use space::HplParams;
 
-use super::choose::turn;
 use super::{Window, WindowTimes};
 
 /// How the rates of two runs compare.
@@ -60,19 +59,12 @@ fn part(hpl: &HplParams, k: usize) -> f64 {
     1.0 - hpl.n.min(k * hpl.nb) as f64 / hpl.n as f64
 }
 
-/// Part of the whole run's flops by second in the steps of a window that count.
+/// Part of the whole run's flops by second in the steps of a window.
 fn rate(hpl: &HplParams, times: &WindowTimes) -> f64 {
     let &WindowTimes { window: Window { first, steps }, ref step_s, prologue_s, .. } = times;
-    let spare = spare(times.window, turn(hpl));
     // The whole run begins with its panels.
     let extra_s = if first == 0 { prologue_s } else { 0.0 };
-    (part(hpl, first + spare).powi(3) - part(hpl, first + steps).powi(3))
-        / (extra_s + step_s[spare..].iter().sum::<f64>())
-}
-
-/// Steps of a window beyond whole turns, which are those at its start: they meet caches that nobody has filled.
-pub(super) fn spare(window: Window, turn: usize) -> usize {
-    if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 }
+    (part(hpl, first).powi(3) - part(hpl, first + steps).powi(3)) / (extra_s + step_s.iter().sum::<f64>())
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 use space::HplParams;
 
 use super::choose::turn;
-use super::compare::spare;
 use super::{WindowTimes, WindowsReport};
 
 /// What the windows predict of the whole run.
@@ -37,7 +36,8 @@ pub fn predict(hpl: &HplParams, report: &WindowsReport) -> Prediction {
     let mut points = Vec::new();
     let mut known = vec![None; steps];
     for WindowTimes { window, step_s, .. } in &report.windows {
-        let spare = spare(*window, turn);
+        // Steps beyond whole turns are those at the start, which meet caches that nobody has filled.
+        let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
         for (at, times) in step_s[spare..].chunks(turn).enumerate() {
             let first = window.first + spare + at * turn;
             let count = times.len() as f64;

@@ -53,10 +53,7 @@ fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &Ru
     if let Some(path) = &args.result {
         write_windows(path, &result).map_err(RecordError::write(path))?;
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(space::out::windows(&result).as_bytes())?;
-    out.flush()?;
-    Ok(if result.passed { exit::DONE } else { exit::RESIDUAL })
+    told(&space::out::windows(&result), result.passed)
 }
 
 /// The engine parameters of the reference, a run of `ranks` ranks. Kernels are loaded once for both.
@@ -83,10 +80,15 @@ fn compare(
     if let Some(path) = &args.result {
         write_pair(path, &result).map_err(RecordError::write(path))?;
     }
+    told(&space::out::pair(&result), result.passed())
+}
+
+/// Prints what windows have shown; the exit code.
+fn told(text: &str, passed: bool) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
-    out.write_all(space::out::pair(&result).as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.flush()?;
-    Ok(if result.passed() { exit::DONE } else { exit::RESIDUAL })
+    Ok(if passed { exit::DONE } else { exit::RESIDUAL })
 }
 
 /// Why there is no result: the run broke off, or the input is bad.
