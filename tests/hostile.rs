@@ -185,7 +185,7 @@ fn a_session_whose_budget_is_used_is_shown_and_not_overdrawn() {
     let count = trials(&folder).len();
     let begun = Instant::now();
     let output = resume(&folder).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(output.status.code(), Some(6), "{}", err(&output));
     assert!(begun.elapsed() < PATIENCE);
     assert!(err(&output).contains("used up"), "{}", err(&output));
     assert_eq!(trials(&folder).len(), count);

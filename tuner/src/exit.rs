@@ -1,5 +1,5 @@
 //! Exit codes, which are API: 0 done, 1 unexpected, 2 usage or bad input, 3 residual failed, 4 no trial
-//! succeeded, 5 records not written, 130 stopped by a signal.
+//! succeeded, 5 records not written, 6 trials succeeded and the final run did not, 130 stopped by a signal.
 
 use crate::error::RecordError;
 
@@ -15,6 +15,8 @@ pub const RESIDUAL: u8 = 3;
 pub const NO_TRIAL: u8 = 4;
 /// Records could not be written.
 pub const NOT_WRITTEN: u8 = 5;
+/// Trials succeeded, but no final run: the best is not verified by a run of its own.
+pub const NO_FINAL: u8 = 6;
 /// Stopped by SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 

@@ -127,6 +127,11 @@ impl Store {
         self.rows.iter().any(|row| row.strategy == Identity::FINAL)
     }
 
+    /// Whether a final run has passed.
+    pub fn final_passed(&self) -> bool {
+        self.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed)
+    }
+
     fn next_trial(&self) -> u64 {
         self.rows.iter().map(|row| row.trial + 1).max().unwrap_or(0)
     }

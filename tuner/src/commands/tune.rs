@@ -24,7 +24,6 @@ use crate::interrupt::Interrupt;
 use crate::machines::read_machine;
 use crate::prepare;
 use crate::progress::{Progress, say};
-use crate::record::{Identity, Outcome, Row};
 use crate::room::{Here, Modelled, Room, Wanted};
 use crate::schedule::{FINAL_SHARE, rounds_s};
 use crate::session::{SESSION_SCHEMA, Session};
@@ -35,8 +34,10 @@ use crate::strategy::informed::Group;
 use crate::unequal::Told;
 use crate::{calibrate, doubts, earlier, environment, preflight, prior, strategy};
 
+mod ended;
 mod settle;
 
+use ended::{exit_code, say_how_it_ended};
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
@@ -207,38 +208,6 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
         here + elsewhere
     ));
     Ok(groups)
-}
-
-fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
-    let failed = store.rows().last().and_then(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
-    let folder = objectives::real::quoted([store.folder().root()]).join("");
-    match ended {
-        Ok(Ended::Interrupted) => progress.line(&format!("stopped; go on with: hpl-tune --resume {folder}")),
-        Ok(Ended::NothingWorks) => progress.warn(&format!(
-            "trial after trial failed, the last one: {failed}; when this is mended go on with: hpl-tune --resume {folder}"
-        )),
-        Ok(Ended::Done) if !store.rows().iter().any(|row| row.passed) => {
-            progress.warn(&format!("no trial succeeded, the last one: {failed}"));
-        }
-        Ok(Ended::Done) if !store.has_final() => {
-            progress.warn("the budget was used up before the final run; the best of the trials is shown");
-        }
-        Ok(Ended::Done) | Err(_) => {}
-    }
-}
-
-fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
-    let wrong = |row: &Row| row.outcome == Outcome::Residual;
-    let passed = rows.iter().any(|row| row.passed);
-    match ended {
-        Ended::Interrupted => exit::INTERRUPTED,
-        Ended::Done if passed => {
-            let last = rows.iter().rfind(|row| row.strategy == Identity::FINAL);
-            if last.is_some_and(wrong) { exit::RESIDUAL } else { exit::DONE }
-        }
-        Ended::NothingWorks | Ended::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
-        Ended::NothingWorks | Ended::Done => exit::NO_TRIAL,
-    }
 }
 
 /// Seconds of the budget, enough for a session.

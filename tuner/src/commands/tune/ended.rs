@@ -1,0 +1,75 @@
+//! How a session ended: what the user is told, and the exit code.
+
+use crate::drive::Ended;
+use crate::exit;
+use crate::progress::Progress;
+use crate::record::{Identity, Outcome, Row};
+use crate::store::Store;
+
+/// Says how a session ended, where that is not what the user expects.
+pub(super) fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
+    let failed = store.rows().iter().rev().find_map(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
+    let folder = objectives::real::quoted([store.folder().root()]).join("");
+    match ended {
+        Ok(Ended::Interrupted) => progress.line(&format!("stopped; go on with: hpl-tune --resume {folder}")),
+        Ok(Ended::NothingWorks) => progress.warn(&format!(
+            "trial after trial failed, the last one: {failed}; when this is mended go on with: hpl-tune --resume {folder}"
+        )),
+        Ok(Ended::Done) if !store.rows().iter().any(|row| row.passed) => {
+            progress.warn(&format!("no trial succeeded, the last one: {failed}"));
+        }
+        Ok(Ended::Done) if !store.has_final() => {
+            progress.warn("the budget was used up before the final run; the best of the trials is shown");
+        }
+        Ok(Ended::Done) if !store.final_passed() => {
+            progress.warn(&format!("no final run succeeded, the last trial: {failed}; the best of the trials is shown"));
+        }
+        Ok(Ended::Done) | Err(_) => {}
+    }
+}
+
+/// The exit code of a session.
+pub(super) fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
+    let wrong = |row: &Row| row.outcome == Outcome::Residual;
+    let passed = rows.iter().any(|row| row.passed);
+    match ended {
+        Ended::Interrupted => exit::INTERRUPTED,
+        Ended::Done if passed => {
+            let mut finals = rows.iter().filter(|row| row.strategy == Identity::FINAL);
+            match finals.clone().next_back() {
+                Some(last) if wrong(last) => exit::RESIDUAL,
+                _ if finals.any(|row| row.passed) => exit::DONE,
+                _ => exit::NO_FINAL,
+            }
+        }
+        Ended::NothingWorks | Ended::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
+        Ended::NothingWorks | Ended::Done => exit::NO_TRIAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+
+    fn code(finals: &[Outcome]) -> u8 {
+        let trial = |strategy: &str, outcome| Row {
+            strategy: strategy.to_owned(),
+            outcome,
+            passed: outcome == Outcome::Passed,
+            ..row(0)
+        };
+        let finals = finals.iter().map(|&outcome| trial(Identity::FINAL, outcome));
+        let rows: Vec<Row> = [trial(Identity::BASELINE, Outcome::Passed)].into_iter().chain(finals).collect();
+        exit_code(Ended::Done, &rows)
+    }
+
+    #[test]
+    fn only_a_final_run_that_passed_is_success() {
+        assert_eq!(code(&[Outcome::Passed]), exit::DONE);
+        assert_eq!(code(&[Outcome::Crashed, Outcome::Passed]), exit::DONE);
+        assert_eq!(code(&[]), exit::NO_FINAL);
+        assert_eq!(code(&[Outcome::Crashed, Outcome::TimedOut]), exit::NO_FINAL);
+        assert_eq!(code(&[Outcome::Residual]), exit::RESIDUAL);
+    }
+}
