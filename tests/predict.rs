@@ -248,7 +248,7 @@ fn runs_that_do_not_fit_are_refused() {
     p100(&["--n", "1000", "--p", "3"], &["16 ranks make no grid with one side of 3"]);
     p100(&["--n", "1000", "--p", "5", "--q", "5"], &["need 7 nodes, there are 4"]);
     p100(&["--n", "1000", "--p", "1", "--q", "3", "--nodes", "2"], &["do not spread evenly"]);
-    p100(&["--n", "1000", "--reading", "both"], &["cumulative or printed"]);
+    p100(&["--n", "1000", "--reading", "both"], &["possible values: cumulative, printed"]);
     p100(
         &["--n", "1000", "--nb", "4000", "--nodes", "1", "--p", "1", "--q", "4"],
         &["gives no time for N = 1000, NB = 4000", "lower NB"],

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use objectives::mcl::{InnerGrid, Memory, Reading};
 use objectives::scenario::{Choices, Layering};
 use space::machine::Machine;
 use space::params::Coded;
 use space::{Bcast, Pmap, Swap};
 
-use crate::predict::Model;
+use crate::predict::{MODELS, Model};
 
 /// Flags of `machines`.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct PredictArgs {
     pub machine: String,
     /// Model: mcl, netlib, overlap, calibrated or timeline; by default the first of timeline, calibrated, overlap and mcl that
     /// the machine file has the figures for
-    #[arg(long, value_name = "MODEL", value_parser = Model::parse)]
+    #[arg(long, value_name = "MODEL", value_parser = one_of(&MODELS))]
     pub model: Option<Model>,
     /// HPL.dat that names exactly one run; flags below change it
     #[arg(long, value_name = "FILE")]
@@ -58,13 +59,13 @@ pub struct PredictArgs {
     #[arg(long, value_name = "DEPTH")]
     pub depth: Option<usize>,
     /// Broadcast, where the model sees it: 1ring, 1ringM, 2ring, 2ringM, long or longM
-    #[arg(long, value_name = "BCAST", value_parser = coded::<Bcast>)]
+    #[arg(long, value_name = "BCAST", value_parser = coded::<Bcast>())]
     pub bcast: Option<Bcast>,
     /// Row exchange, where the model sees it: bin-exch, long, or a number of columns for mix with this threshold
     #[arg(long, value_name = "SWAP", value_parser = swap)]
     pub swap: Option<Swap>,
     /// Order of the ranks in the grid, where the model sees it: row or column
-    #[arg(long, value_name = "PMAP", value_parser = coded::<Pmap>)]
+    #[arg(long, value_name = "PMAP", value_parser = coded::<Pmap>())]
     pub pmap: Option<Pmap>,
     /// What the published models leave open
     #[command(flatten)]
@@ -87,20 +88,20 @@ pub struct PredictArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ChoiceArgs {
     /// mcl: charge a layer for its own full extent (cumulative) or for what it adds to the one inside (printed)
-    #[arg(long, value_name = "READING", default_value = "cumulative", value_parser = |text: &str| one_of(text, &READINGS))]
+    #[arg(long, value_name = "READING", default_value = "cumulative", value_parser = one_of(&READINGS))]
     pub reading: Reading,
     /// Words that a row exchange moves per word of U: 3 in print, 2 on full-duplex links
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = positive)]
     pub update_coefficient: f64,
     /// mcl: bandwidth of an accelerator's memory: equivalent or simple-sum
-    #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = |text: &str| one_of(text, &MEMORIES))]
+    #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = one_of(&MEMORIES))]
     pub memory: Memory,
     /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends); by default what
     /// the choices of the description say, else all
-    #[arg(long, value_name = "LAYERS", value_parser = |text: &str| one_of(text, &LAYERINGS))]
+    #[arg(long, value_name = "LAYERS", value_parser = one_of(&LAYERINGS))]
     pub layers: Option<Layering>,
     /// mcl: grid of the ranks inside a layer: square, or primes: row after row where a side would be prime
-    #[arg(long, value_name = "GRID", default_value = "square", value_parser = |text: &str| one_of(text, &INNER_GRIDS))]
+    #[arg(long, value_name = "GRID", default_value = "square", value_parser = one_of(&INNER_GRIDS))]
     pub inner_grid: InnerGrid,
     /// mcl: N rounded up to a multiple of NB·lcm(P, Q), for reproducing the paper
     #[arg(long)]
@@ -138,25 +139,33 @@ impl ChoiceArgs {
     }
 }
 
-/// The value of this name.
-pub(crate) fn one_of<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
-    let value = known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-    value.ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        format!("'{text}' is unknown; give {}", names.join(" or "))
-    })
+/// Takes the names of a table.
+fn one_of<T: Copy + Send + Sync>(known: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    let value = |text: &str| known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    named(known.iter().map(|(name, _)| *name), value)
 }
 
-fn coded<T: Coded>(text: &str) -> Result<T, String> {
-    one_of(text, &T::ALL.iter().map(|(value, name)| (*name, *value)).collect::<Vec<_>>())
+/// Takes HPL's names of a parameter's values.
+fn coded<T: Coded + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    named(T::ALL.iter().map(|(_, name)| *name), T::from_name)
+}
+
+fn named<T: Clone + Send + Sync + 'static>(
+    names: impl Iterator<Item = &'static str>,
+    value: impl Fn(&str) -> Option<T> + Clone + Send + Sync + 'static,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(move |text| value(&text).ok_or("unknown"))
 }
 
 fn swap(text: &str) -> Result<Swap, String> {
-    match text.parse() {
-        Ok(threshold) => Ok(Swap::Mix { threshold }),
-        Err(_) => {
-            one_of(text, &[("bin-exch", Swap::BinExch), ("long", Swap::Long), ("mix", Swap::Mix { threshold: 64 })])
-        }
+    match text {
+        "bin-exch" => Ok(Swap::BinExch),
+        "long" => Ok(Swap::Long),
+        "mix" => Ok(Swap::Mix { threshold: 64 }),
+        _ => match text.parse() {
+            Ok(threshold) => Ok(Swap::Mix { threshold }),
+            Err(_) => Err("give bin-exch, long, mix or a number of columns".to_owned()),
+        },
     }
 }
 

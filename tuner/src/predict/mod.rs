@@ -12,5 +12,6 @@ pub mod plot;
 pub mod question;
 pub mod text;
 
+pub(crate) use model::MODELS;
 pub use model::{Answer, Model, Term};
 pub use question::Question;

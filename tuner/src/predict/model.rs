@@ -12,7 +12,6 @@ use space::params::Coded;
 use space::{Candidate, EngineParams, HplParams};
 
 use super::{Question, columns};
-use crate::cli::predict::one_of;
 use crate::exit::bad_input;
 use crate::report::words;
 
@@ -33,7 +32,8 @@ pub enum Model {
     Timeline,
 }
 
-const MODELS: [(&str, Model); 5] = [
+/// The models by the names that `--model` takes.
+pub(crate) const MODELS: [(&str, Model); 5] = [
     ("mcl", Model::Mcl),
     ("netlib", Model::Netlib),
     ("overlap", Model::Overlap),
@@ -75,14 +75,6 @@ impl Answer {
 }
 
 impl Model {
-    /// The model of this name.
-    ///
-    /// # Errors
-    /// A sentence that lists the names.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        one_of(text, &MODELS)
-    }
-
     /// Name, as `--model` takes it.
     pub fn name(self) -> &'static str {
         MODELS[self as usize].0
