@@ -1,8 +1,6 @@
 //! `report.html`: one page that needs nothing else.
 
-use std::fmt::Write;
-
-use hpl::picture::escape;
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use objectives::real::Extent;
 
 use super::svg::{Plot, Point};
@@ -14,31 +12,34 @@ use crate::record::Row;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What the colours of the points say.
-const KEY: &str = "<br><span class=\"key best\">the best</span><span class=\"key default\">default</span>\
-    <span class=\"key other\">others</span>";
-
 /// The page for a session: its summary, its trials in order, and the exported files.
 pub fn page(summary: &Summary, rows: &[Row], exports: Option<&Exports>) -> String {
-    let title = format!("hpl-tune: {}", escape(&summary.session.name));
-    let parts = [
-        head(summary),
-        figures(summary, rows),
-        best(summary, exports),
-        top(summary),
-        differences(summary),
-        trials(rows),
-        session(summary),
-    ];
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style></head><body><main>\n{}</main></body></html>\n",
-        parts.concat()
-    )
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "hpl-tune: " (summary.session.name) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (head(summary))
+                    (figures(summary, rows))
+                    (best(summary, exports))
+                    (top(summary))
+                    (differences(summary))
+                    (trials(rows))
+                    (session(summary))
+                }
+            }
+        }
+    };
+    page.into_string()
 }
 
-fn head(summary: &Summary) -> String {
+fn head(summary: &Summary) -> Markup {
     let mut facts = Vec::new();
     if let Some(best) = &summary.best {
         let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
@@ -79,33 +80,41 @@ fn head(summary: &Summary) -> String {
         facts.push(("machine", String::new(), steadiness));
     }
     facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
-    let cards: Vec<String> = facts
-        .iter()
-        .map(|(name, value, detail)| {
-            format!("<div><dt>{name}</dt><dd>{}<small>{}</small></dd></div>\n", escape(value), escape(detail))
-        })
-        .collect();
-    format!(
-        "<h1>{}</h1>\n<p>High Performance Linpack on {}, started {}.{}</p>\n<dl class=\"facts\">\n{}</dl>\n",
-        escape(&summary.session.name),
-        escape(&summary.session.host),
-        escape(&summary.session.started_utc),
-        if summary.best.is_none() { " <strong>No trial passed its residual.</strong>" } else { "" },
-        cards.concat()
-    )
-}
-
-fn figures(summary: &Summary, rows: &[Row]) -> String {
-    let mut text = String::from("<div class=\"figures\">\n");
-    for (plot, caption) in [
-        (over_time(summary, rows), "Rates over time; the line is the highest so far."),
-        (against_prediction(summary, rows), "Found against predicted before the trial; on the line both agree."),
-    ] {
-        if let Some(svg) = plot.draw() {
-            let _ = writeln!(text, "<figure>{svg}<figcaption>{caption}{KEY}</figcaption></figure>");
+    html! {
+        h1 { (summary.session.name) }
+        p {
+            "High Performance Linpack on " (summary.session.host) ", started " (summary.session.started_utc) "."
+            @if summary.best.is_none() { " " strong { "No trial passed its residual." } }
+        }
+        dl.facts {
+            @for (name, value, detail) in &facts {
+                div { dt { (name) } dd { (value) small { (detail) } } }
+            }
         }
     }
-    text + "</div>\n"
+}
+
+fn figures(summary: &Summary, rows: &[Row]) -> Markup {
+    let plots = [
+        (over_time(summary, rows), "Rates over time; the line is the highest so far."),
+        (against_prediction(summary, rows), "Found against predicted before the trial; on the line both agree."),
+    ];
+    html! {
+        div.figures {
+            @for (plot, caption) in &plots {
+                @if let Some(svg) = plot.draw() {
+                    figure {
+                        (PreEscaped(svg))
+                        // What the colours of the points say.
+                        figcaption {
+                            (caption) br;
+                            span.key.best { "the best" } span.key.default { "default" } span.key.other { "others" }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// What the rates of the search are.
@@ -166,31 +175,44 @@ fn label(row: &Row, rate: f64) -> String {
     format!("trial {}: {} GFLOP/s, NB {} {}×{}, {} threads", row.trial, digits(rate), row.nb, row.p, row.q, row.threads)
 }
 
-fn best(summary: &Summary, exports: Option<&Exports>) -> String {
-    let Some(best) = &summary.best else { return String::new() };
-    let words: Vec<String> = words_of(summary, &best.candidate)
-        .iter()
-        .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
-        .collect();
-    let words = format!("<table class=\"words\">\n{}</table>", words.concat());
-    let Some(exports) = exports else { return format!("<h2>The best</h2>\n{words}\n") };
-    let params = exports
-        .engine_params
-        .as_ref()
-        .map_or(String::new(), |params| format!("<h3>engine-params.toml</h3><pre>{}</pre>\n", escape(params)));
-    format!(
-        "<h2>The best</h2>\n<div class=\"pair\"><div>{words}</div>\n<div><h3>HPL.dat</h3><pre>{}</pre></div></div>\n\
-         {params}\
-         <h3>How to repeat it</h3><p>Run <code>run.sh</code> in this folder. It says:</p><pre>{}</pre>\n",
-        escape(&exports.hpl_dat),
-        escape(&exports.run_sh)
-    )
+fn best(summary: &Summary, exports: Option<&Exports>) -> Markup {
+    let Some(best) = &summary.best else { return html! {} };
+    let words = words(&words_of(summary, &best.candidate));
+    html! {
+        h2 { "The best" }
+        @if let Some(exports) = exports {
+            div.pair {
+                div { (words) }
+                div { h3 { "HPL.dat" } pre { (exports.hpl_dat) } }
+            }
+            @if let Some(params) = &exports.engine_params {
+                h3 { "engine-params.toml" }
+                pre { (params) }
+            }
+            h3 { "How to repeat it" }
+            p { "Run " code { "run.sh" } " in this folder. It says:" }
+            pre { (exports.run_sh) }
+        } @else {
+            (words)
+        }
+    }
+}
+
+/// Names with their values.
+fn words(lines: &[(impl Render, impl Render)]) -> Markup {
+    html! {
+        table.words {
+            @for (name, value) in lines {
+                tr { th { (name) } td { (value) } }
+            }
+        }
+    }
 }
 
 /// The best candidates with the columns in which they differ.
-fn top(summary: &Summary) -> String {
+fn top(summary: &Summary) -> Markup {
     if summary.top.is_empty() {
-        return String::new();
+        return html! {};
     }
     let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
     let names = telling.iter().map(|(name, _)| name.as_str());
@@ -199,18 +221,20 @@ fn top(summary: &Summary) -> String {
         let cells = telling.iter().map(|(_, cells)| cells[index].clone());
         measured_cells(score).into_iter().chain(cells).collect()
     });
-    format!("<h2>The best {}, by median</h2>\n{}", summary.top.len(), table(header, lines))
+    html! {
+        h2 { "The best " (summary.top.len()) ", by median" }
+        (table(header, lines))
+    }
 }
 
 /// Bars: where the time of the best run went, and what made the difference between trials.
-fn differences(summary: &Summary) -> String {
-    let mut text = String::new();
-    if let Some(totals) = &summary.phases {
+fn differences(summary: &Summary) -> Markup {
+    let phases = summary.phases.as_ref().map(|totals| {
         let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
         let rows =
             totals.named().map(|(name, seconds)| (name.to_owned(), seconds / all, format!("{} s", digits(seconds))));
-        let _ = write!(text, "<h2>Time per phase of trial {}</h2>\n{}", totals.trial, bars(&rows));
-    }
+        (totals.trial, bars(&rows))
+    });
     let percent = |part: f64| format!("{:.0} %", 100.0 * part);
     let bar = |dim: &Importance| {
         let chance =
@@ -218,30 +242,38 @@ fn differences(summary: &Summary) -> String {
         (dim.dimension.clone(), dim.explained, chance)
     };
     let shown: Vec<_> = summary.importance.iter().filter(|dim| dim.is_shown()).map(bar).collect();
-    if let Some(why) = summary.importance_not_judged {
-        let _ = write!(text, "<h2>What made the difference</h2>\n<p>Not judged: {}.</p>\n", escape(why));
-    } else if !shown.is_empty() {
-        text.push_str(
-            "<h2>What made the difference</h2>\n<p>Part of the variance between the trials of the search that \
-            each dimension explains by itself, beside what chance explains at most in 95 % of such searches. The search \
-            looks at good regions only.</p>\n",
-        );
-        text.push_str(&bars(&shown));
+    html! {
+        @if let Some((trial, bars)) = phases {
+            h2 { "Time per phase of trial " (trial) }
+            (bars)
+        }
+        @if let Some(why) = summary.importance_not_judged {
+            h2 { "What made the difference" }
+            p { "Not judged: " (why) "." }
+        } @else if !shown.is_empty() {
+            h2 { "What made the difference" }
+            p {
+                "Part of the variance between the trials of the search that each dimension explains by itself, beside what \
+                 chance explains at most in 95 % of such searches. The search looks at good regions only."
+            }
+            (bars(&shown))
+        }
     }
-    text
 }
 
 /// A table of names, bars of a length from 0 to 1, and texts.
-fn bars(rows: &[(String, f64, String)]) -> String {
-    let line = |(name, part, value): &(String, f64, String)| {
-        let width = 100.0 * part.clamp(0.0, 1.0);
-        format!(
-            "<tr><th>{}</th><td class=\"bar\"><span style=\"width:{width:.1}%\"></span></td><td>{}</td></tr>\n",
-            escape(name),
-            escape(value)
-        )
-    };
-    format!("<table class=\"bars\">\n{}</table>\n", rows.iter().map(line).collect::<String>())
+fn bars(rows: &[(String, f64, String)]) -> Markup {
+    html! {
+        table.bars {
+            @for (name, part, value) in rows {
+                tr {
+                    th { (name) }
+                    td.bar { span style={ "width:" (format!("{:.1}", 100.0 * part.clamp(0.0, 1.0))) "%" } {} }
+                    td { (value) }
+                }
+            }
+        }
+    }
 }
 
 fn measured_cells(score: &Score) -> [String; 5] {
@@ -250,7 +282,7 @@ fn measured_cells(score: &Score) -> [String; 5] {
     [digits(score.rate_gflops), score.runs.to_string(), low, high, residual]
 }
 
-fn trials(rows: &[Row]) -> String {
+fn trials(rows: &[Row]) -> Markup {
     let candidates: Vec<_> = rows.iter().map(Row::candidate).collect();
     let telling = telling_columns(&candidates.iter().collect::<Vec<_>>());
     let names = telling.iter().map(|(name, _)| name.as_str());
@@ -273,15 +305,16 @@ fn trials(rows: &[Row]) -> String {
         let why = row.failure_detail.as_ref().unwrap_or(&row.why).clone();
         fixed.into_iter().chain(cells).chain([why]).collect()
     });
-    let open = if rows.len() <= 40 { " open" } else { "" };
-    format!(
-        "<h2>Trials</h2>\n<details{open}><summary>All {} trials, in order</summary>\n{}</details>\n",
-        rows.len(),
-        table(header.chain(names).chain(["why"]), lines)
-    )
+    html! {
+        h2 { "Trials" }
+        details open[rows.len() <= 40] {
+            summary { "All " (rows.len()) " trials, in order" }
+            (table(header.chain(names).chain(["why"]), lines))
+        }
+    }
 }
 
-fn session(summary: &Summary) -> String {
+fn session(summary: &Summary) -> Markup {
     let session = &summary.session;
     let cores: Vec<String> = session.cores.iter().map(usize::to_string).collect();
     let memory = match session.memory_bytes {
@@ -298,29 +331,27 @@ fn session(summary: &Summary) -> String {
     ];
     let kernels = session.kernels.iter().map(|kernels| ("kernels", kernels.to_string()));
     let notes = session.notes.iter().map(|note| ("note", note.clone()));
-    let facts = facts.into_iter().chain(kernels).chain(notes);
-    let lines: Vec<String> =
-        facts.map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(&value))).collect();
-    format!("<h2>The session</h2>\n<table class=\"words\">\n{}</table>\n", lines.concat())
+    let facts: Vec<(&str, String)> = facts.into_iter().chain(kernels).chain(notes).collect();
+    html! {
+        h2 { "The session" }
+        (words(&facts))
+    }
 }
 
 /// A table of texts; cells that begin like a number stand to the right.
-fn table<'a>(header: impl Iterator<Item = &'a str>, lines: impl Iterator<Item = Vec<String>>) -> String {
-    let mut text = String::from("<div class=\"wide\"><table>\n<tr>");
-    for name in header {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "<th>{name}</th>");
-    }
-    text.push_str("</tr>\n");
-    for line in lines {
-        text.push_str("<tr>");
-        for cell in line {
-            let number = cell.parse::<f64>().is_ok();
-            let _ = write!(text, "<td{}>{}</td>", if number { " class=\"number\"" } else { "" }, escape(&cell));
+fn table<'a>(header: impl Iterator<Item = &'a str>, lines: impl Iterator<Item = Vec<String>>) -> Markup {
+    html! {
+        div.wide {
+            table {
+                tr { @for name in header { th { (name) } } }
+                @for line in lines {
+                    tr {
+                        @for cell in &line { td.number[cell.parse::<f64>().is_ok()] { (cell) } }
+                    }
+                }
+            }
         }
-        text.push_str("</tr>\n");
     }
-    text + "</table></div>\n"
 }
 
 #[cfg(test)]
@@ -352,7 +383,7 @@ mod tests {
         };
         let page = page(&summary, &rows, Some(&exports));
         assert!(!page.contains("<script"));
-        assert!(page.contains("&lt;script&gt;alert(&#39;&quot;&amp;&#39;)&lt;/script&gt;"));
+        assert!(page.contains("&lt;script&gt;alert('&quot;&amp;')&lt;/script&gt;"));
         for fetched in ["http:", "https:", "src=", "href=", "url(", "@import"] {
             assert!(!page.contains(fetched), "{fetched}");
         }
