@@ -1,9 +1,10 @@
 //! Files that are complete or absent.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Writes `bytes` to `path` so that a reader, or a crash at any moment, sees the old file or the new one,
 /// never a part: to a temporary name beside it, fsynced, then renamed.
@@ -11,41 +12,38 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Any step's, as the system says it; the temporary file is removed then, which gives its space back to a full disk.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = temporary_name(path);
-    let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    match written {
-        Ok(()) => sync_folder(path),
-        // Best effort: the first error is the one that matters.
-        Err(_) => drop(fs::remove_file(&temporary)),
-    }
-    written
-}
-
-/// Hidden, in the same folder, different for each process: two writers do not share it.
-fn temporary_name(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut hidden = OsString::from(".");
+    hidden.push(path.file_name().unwrap_or_default());
+    hidden.push(".");
+    let mut file = tempfile::Builder::new()
+        .prefix(&hidden)
+        .suffix(".tmp")
+        // What the umask leaves of it, as of any other file.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync_folder(path);
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes the name of the file at `path` survive a crash, as syncing the file does for its content. A file system
 /// that cannot sync a folder does not fail the write.
 pub fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<OsString> {

@@ -1,6 +1,9 @@
 //! Rates from samples: non-negative least squares on relative errors.
 
+use faer::linalg::solvers::Solve;
+use faer::{Mat, Side};
 use space::machine::RateKernel;
+use space::stats::summary;
 
 /// One timed call of a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,9 +136,8 @@ pub fn robust(rows: &[Weighted]) -> Vec<f64> {
     let mut coefficients = weighted(&relative, &weights);
     for _ in 1..REWEIGHTED {
         let errors: Vec<f64> = relative.iter().map(|row| dot(row, &coefficients) - 1.0).collect();
-        let mut sorted: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let usual = sorted[sorted.len() / 2].max(1e-6);
+        let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+        let usual = summary(&sizes).median.max(1e-6);
         let large = |error: f64| if error < 0.0 { -error / usual } else { error / (3.0 * usual) };
         weights = rows.iter().zip(&errors).map(|(row, &error)| row.weight / large(error).max(1.0)).collect();
         coefficients = weighted(&relative, &weights);
@@ -212,30 +214,13 @@ impl Normal {
     /// a pivot is the squared sine of an angle.
     fn solve(&self, columns: &[usize]) -> Option<Vec<f64>> {
         const DEPENDENT: f64 = 1e-9;
-        let size = columns.len();
-        let mut l = vec![vec![0.0; size]; size];
-        for i in 0..size {
-            for j in 0..=i {
-                let rest = self.gram[columns[i]][columns[j]] - dot(&l[i][..j], &l[j][..j]);
-                if i == j {
-                    if rest < DEPENDENT {
-                        return None;
-                    }
-                    l[i][i] = rest.sqrt();
-                } else {
-                    l[i][j] = rest / l[j][j];
-                }
-            }
+        let gram = Mat::from_fn(columns.len(), columns.len(), |i, j| self.gram[columns[i]][columns[j]]);
+        let factor = gram.llt(Side::Lower).ok()?;
+        if factor.L().diagonal().column_vector().iter().any(|pivot| pivot * pivot < DEPENDENT) {
+            return None;
         }
-        let mut x: Vec<f64> = columns.iter().map(|&j| self.right[j]).collect();
-        for i in 0..size {
-            x[i] = (x[i] - dot(&l[i][..i], &x[..i])) / l[i][i];
-        }
-        for i in (0..size).rev() {
-            let above: f64 = (i + 1..size).map(|j| l[j][i] * x[j]).sum();
-            x[i] = (x[i] - above) / l[i][i];
-        }
-        Some(x)
+        let x = factor.solve(Mat::from_fn(columns.len(), 1, |i, _| self.right[columns[i]]));
+        Some(x.col_as_slice(0).to_vec())
     }
 }
 

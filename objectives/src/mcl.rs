@@ -6,6 +6,7 @@
 //! reconstruction is a field of [`Mcl`]. The model knows N, NB, P, Q and the layers, and nothing else:
 //! PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH and SWAP do not change its result.
 
+use num_integer::lcm;
 use space::machine::{Accelerator, Layer};
 
 use crate::netlib::Problem;
@@ -227,14 +228,6 @@ impl Mcl {
 pub fn rounded_n(g: &Problem) -> f64 {
     let unit = g.nb * lcm(g.p as u64, g.q as u64) as f64;
     (g.n / unit).ceil() * unit
-}
-
-fn lcm(a: u64, b: u64) -> u64 {
-    let (mut x, mut y) = (a, b);
-    while y > 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
 }
 
 /// Rows and columns of ranks p_x × q_x that share a layer joining `ranks` of the grid: as square as

@@ -18,7 +18,6 @@ use self::values::{DETAILS, Values, up_to};
 pub use self::weighted::WeightedDomain;
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate, exceeds};
-use crate::order::gcd;
 pub use crate::order::{largest_n, orders_near, required_bytes};
 use crate::rules::{MAX_THREADS, RuleError};
 use crate::{Candidate, EngineParams, HplParams, KernelChoice, Share, Unequal, Weights};
@@ -408,7 +407,7 @@ fn aspects(splits: &[(usize, usize)], elongation: usize) -> Vec<(usize, usize)> 
 
 /// P:Q in lowest terms.
 fn aspect(p: usize, q: usize) -> (usize, usize) {
-    let gcd = gcd(p, q);
+    let gcd = num_integer::gcd(p, q);
     (p / gcd, q / gcd)
 }
 

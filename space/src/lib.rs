@@ -35,7 +35,6 @@ pub use candidate::Candidate;
 pub use candidates::Candidates;
 pub use deal::deal;
 pub use engine::{EngineParams, KernelChoice};
-pub use order::lcm;
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
 pub use share::{Share, Weights};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use num_integer::lcm;
+
 /// Largest order: HPL's formats hold a C `int`.
 pub const MAX_N: usize = i32::MAX as usize;
 
@@ -53,16 +55,6 @@ pub fn orders_near(target: usize, max_n: usize, p: usize, q: usize, nb: usize) -
     let even = nb.saturating_mul(lcm(p, q)).max(1);
     orders.extend(around(even).into_iter().filter(|n| n.abs_diff(target) * 20 <= target));
     orders.into_iter().filter(|&n| (1..=max_n.min(MAX_N)).contains(&n)).collect()
-}
-
-/// Least common multiple; 0 when either is 0.
-pub fn lcm(a: usize, b: usize) -> usize {
-    a.checked_div(gcd(a, b)).map_or(0, |rest| rest.saturating_mul(b))
-}
-
-/// Greatest common divisor; the other number where one is 0.
-pub(crate) fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The few statistics that several places need: middle and spread of repeats, agreement of orders.
+//! The few statistics that several places need: middle and spread of values, agreement of orders.
 
 /// Repeats in short.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +17,36 @@ pub fn summary(repeats: &[f64]) -> Summary {
     let median = at(0.5).unwrap_or(0.0);
     let spread = at(0.75).zip(at(0.25)).map_or(0.0, |(high, low)| high - low);
     Summary { median, spread: if median > 0.0 { spread / median } else { 0.0 } }
+}
+
+/// Median of `values`, of an even number the mean of the two in the middle; `None` when there are none. No value may be NaN.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    if values.is_empty() {
+        return None;
+    }
+    let is_odd = values.len() % 2 == 1;
+    let middle = values.len() / 2;
+    let (lower, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    // With an even count there is a lower half.
+    let below = lower.iter().copied().max_by(f64::total_cmp).filter(|_| !is_odd);
+    Some(below.map_or(upper, |below| (below + upper) / 2.0))
+}
+
+/// Mean of `values`; 0 when there are none.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Sum of the squared deviations of `values` from their mean.
+pub fn squared_deviations(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Standard deviation of the population that `values` were drawn from, √(Σ(x − x̄)²/(n − 1)); 0 for fewer than two.
+pub fn sample_sd(values: &[f64]) -> f64 {
+    (squared_deviations(values) / (values.len() as f64 - 1.0).max(1.0)).sqrt()
 }
 
 /// Spearman's ρ of two lists of equal length: the correlation of their ranks. NaN where one list is constant.
@@ -44,6 +74,20 @@ mod tests {
         assert_eq!(summary(&[3.0, 1.0]), Summary { median: 3.0, spread: 2.0 / 3.0 });
         assert_eq!(summary(&[5.0, 4.0, 1.0, 2.0, 3.0]), Summary { median: 3.0, spread: 2.0 / 3.0 });
         assert_eq!(summary(&[-1.0, -2.0]).spread, 0.0);
+    }
+
+    #[test]
+    fn medians_of_odd_even_and_none() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn deviations_from_the_mean() {
+        assert_eq!((mean(&[]), sample_sd(&[]), sample_sd(&[7.0])), (0.0, 0.0, 0.0));
+        assert_eq!((mean(&[1.0, 2.0, 6.0]), squared_deviations(&[1.0, 2.0, 6.0])), (3.0, 14.0));
+        assert_eq!(sample_sd(&[1.0, 2.0, 6.0]), 7f64.sqrt());
     }
 
     #[test]

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use space::Candidate;
+use space::stats::median;
 
 use crate::record::{Identity, Row};
-use crate::report::stats::median;
 
 /// Pairs after which a challenger whose median ratio is below 1 has lost.
 const PAIRS_TO_LOSE: usize = 3;

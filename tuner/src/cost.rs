@@ -7,9 +7,9 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;
 use space::flops::rate_gflops;
+use space::stats::{median, sample_sd, squared_deviations};
 
 use crate::record::{Fidelity, Row};
-use crate::report::stats::median;
 
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
@@ -184,13 +184,7 @@ fn run_spread(measured: &[Measured]) -> f64 {
 
 /// Standard deviation of the logarithms of positive values; 0 for fewer than two.
 fn spread(values: &[f64]) -> f64 {
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    (squared_deviations(&logs) / (logs.len() as f64 - 1.0).max(1.0)).sqrt()
-}
-
-fn squared_deviations(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    values.iter().map(|value| (value - mean).powi(2)).sum()
+    sample_sd(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

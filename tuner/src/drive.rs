@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use objectives::foreign::{Progress as Trace, ratio};
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
+use space::stats::median;
 use space::{Candidate, Candidates, Share};
 
 use crate::budget::{Budget, CLOSING_S};
@@ -16,7 +17,6 @@ use crate::interrupt::Interrupt;
 use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
-use crate::report::stats::median;
 use crate::schedule::{Plan, View};
 use crate::session::Session;
 use crate::session_model::SessionModel;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use space::Candidates;
 use space::dims::Point;
 use space::flops::rate_gflops;
+use space::stats::median;
 
 use crate::record::{self, Fidelity, Row};
-use crate::report::stats::median;
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;

@@ -5,6 +5,7 @@
 //! the machine for longer than a window slows both.
 
 use space::HplParams;
+use space::stats::{mean, squared_deviations};
 
 use super::{Window, WindowTimes};
 
@@ -30,12 +31,12 @@ pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Compari
     let logs: Vec<Vec<f64>> = visits.iter().map(|visits| visits.iter().map(log).collect()).collect();
     let orders: Vec<f64> = visits.iter().map(|visits| part(hpl[0], visits[0][0].window.first)).collect();
     let weights = weights(&orders);
-    let means: Vec<f64> = logs.iter().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64).collect();
+    let means: Vec<f64> = logs.iter().map(|logs| mean(logs)).collect();
     let log_ratio = weights.iter().zip(&means).map(|(weight, mean)| weight * mean).sum();
 
     // A window's noise is as its time: that of another one at the largest order, with the same excess, would be `unit`.
     let scale = |at: usize| (orders[at] / orders[0]).powi(2);
-    let squares = |at: usize| logs[at].iter().map(|log| (log - means[at]).powi(2)).sum::<f64>() * scale(at);
+    let squares = |at: usize| squared_deviations(&logs[at]) * scale(at);
     let free: usize = logs.iter().map(|logs| logs.len() - 1).sum();
     let unit = (0..logs.len()).map(squares).sum::<f64>() / free as f64;
     let variance = |at: usize| weights[at].powi(2) * unit / scale(at) / logs[at].len() as f64;

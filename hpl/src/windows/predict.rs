@@ -5,6 +5,7 @@
 //! and then, so that only whole turns of the owners compare: the times of a turn are averaged.
 
 use space::HplParams;
+use space::stats::squared_deviations;
 
 use super::choose::turn;
 use super::{WindowTimes, WindowsReport};
@@ -67,8 +68,7 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
     };
     let estimates: Vec<f64> = (0..points.len()).map(without).collect();
     let count = estimates.len().max(1) as f64;
-    let mean = estimates.iter().sum::<f64>() / count;
-    ((count - 1.0) / count * estimates.iter().map(|one| (one - mean).powi(2)).sum::<f64>()).sqrt()
+    ((count - 1.0) / count * squared_deviations(&estimates)).sqrt()
 }
 
 /// a, b, c ≥ 0 of step times a·m² + b·m + c: of all subsets of the terms that which fits best, so that there is nothing

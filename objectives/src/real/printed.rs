@@ -6,6 +6,7 @@ use std::path::Path;
 
 use space::Candidate;
 use space::flops::rate_gflops;
+use space::stats::median;
 
 use super::guard::{STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
@@ -101,10 +102,8 @@ fn measurement(
     readings: &[Reading],
     record: &GuardRecord,
 ) -> Measurement {
-    let mut rates: Vec<f64> = readings.iter().map(|reading| reading.rate_gflops).collect();
-    rates.sort_by(f64::total_cmp);
-    let (low, high) = (rates[(rates.len() - 1) / 2], rates[rates.len() / 2]);
-    let rate = (low + high) / 2.0;
+    let rates: Vec<f64> = readings.iter().map(|reading| reading.rate_gflops).collect();
+    let rate = median(&rates).unwrap_or(0.0);
     let host = nix::unistd::gethostname().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned());
     Measurement {
         rate_gflops: rate,

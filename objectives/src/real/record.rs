@@ -1,9 +1,9 @@
 //! `guard.json`: how a run ended, as its guard saw it.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use hpl::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
 use crate::Exit;
@@ -113,21 +113,8 @@ impl GuardRecord {
         }
     }
 
-    /// Writes the record under a temporary name, syncs it and renames it.
+    /// Writes the record, whole or not at all.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let temporary = folder.join(format!(".{NAME}.tmp"));
-        let written = self.write_to(&temporary).and_then(|()| fs::rename(&temporary, Self::path(folder)));
-        if written.is_err() {
-            // Best effort: the first error is the one to tell.
-            let _ = fs::remove_file(&temporary);
-        }
-        written?;
-        File::open(folder)?.sync_all()
-    }
-
-    fn write_to(&self, path: &Path) -> io::Result<()> {
-        let mut file = File::create(path)?;
-        file.write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.sync_all()
+        write_atomically(&Self::path(folder), &serde_json::to_vec_pretty(self)?)
     }
 }

@@ -10,11 +10,10 @@ pub fn quoted<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Vec<Stri
 }
 
 fn quote(word: &OsStr) -> String {
-    let safe = |c: char| c.is_alphanumeric() || "/._-+:,@%".contains(c);
-    match word.to_str() {
-        Some(text) if !text.is_empty() && text.chars().all(safe) => text.to_owned(),
-        Some(text) if !text.chars().any(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
-        _ => {
+    let printable = word.to_str().filter(|text| !text.chars().any(char::is_control));
+    match printable.and_then(|text| shlex::try_quote(text).ok()) {
+        Some(quoted) => quoted.into_owned(),
+        None => {
             let escaped = word.as_bytes().iter().map(|byte| match byte {
                 b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
                 b' '..=b'~' => char::from(*byte).to_string(),

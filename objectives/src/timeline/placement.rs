@@ -1,5 +1,6 @@
 //! Where the ranks of a grid lie: which messages stay within a node.
 
+use num_integer::gcd;
 use space::{HplParams, Pmap};
 
 use super::Platform;
@@ -56,10 +57,6 @@ pub(super) fn rank(hpl: &HplParams, row: usize, column: usize) -> usize {
         Pmap::Row => row * hpl.q + column,
         Pmap::Column => column * hpl.p + row,
     }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the costs of a timeline are made of.
 
 use space::machine::{Layer, Machine, RankCosts, RateKernel};
+use space::stats::summary;
 
 use super::costs::WORD;
 
@@ -191,9 +192,7 @@ impl Platform {
     /// # Panics
     /// As [`rank_s`](Self::rank_s).
     pub(super) fn median_s(&self) -> f64 {
-        let mut speeds = self.multiply_add_s.clone();
-        speeds.sort_by(f64::total_cmp);
-        speeds[speeds.len() / 2]
+        summary(&self.multiply_add_s).median
     }
 
     /// Node of rank `rank`.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use space::stats::summary;
+
 use super::shape::Trailing;
 
 /// Seconds per multiply–add of the rows of each process column, columns that are alike kept once.
@@ -86,11 +88,9 @@ impl Speeds {
 impl Class {
     fn new(speeds: Vec<f64>) -> Self {
         let slowest = speeds.iter().copied().fold(0.0, f64::max);
-        let mut sorted = speeds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted[sorted.len() / 2];
+        let median = summary(&speeds).median;
         let mut table = Vec::new();
-        if sorted[0] < slowest {
+        if speeds.iter().any(|&speed| speed < slowest) {
             let rows = speeds.len();
             table.push(speeds);
             for level in 0..rows.ilog2() as usize {

@@ -35,6 +35,9 @@ pub enum ExportError {
     /// A value does not fit TOML.
     #[error("the best candidate fits no engine-params.toml: {0}")]
     Toml(#[from] toml::ser::Error),
+    /// A path that no shell can be told.
+    #[error("the program's path fits no script: {0}")]
+    Path(#[from] shlex::QuoteError),
 }
 
 impl Exports {
@@ -51,7 +54,7 @@ impl Exports {
         Ok(Self {
             hpl_dat: dat.write()?,
             engine_params: Some(toml::to_string(&candidate.engine)?),
-            run_sh: run_sh(candidate.hpl.n, rate_gflops, program),
+            run_sh: run_sh(candidate.hpl.n, rate_gflops, program)?,
             hpl_out,
             inputs: Vec::new(),
         })
@@ -84,8 +87,8 @@ impl Exports {
 }
 
 /// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
-fn run_sh(n: usize, rate_gflops: f64, program: &Path) -> String {
-    format!(
+fn run_sh(n: usize, rate_gflops: f64, program: &Path) -> Result<String, ExportError> {
+    Ok(format!(
         "#!/bin/sh\n\
          # The best run: {} GFLOP/s measured at N = {}. Arguments are passed on.\n\
          here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
@@ -94,13 +97,8 @@ fn run_sh(n: usize, rate_gflops: f64, program: &Path) -> String {
          exec \"$program\" run --dat \"$here/HPL.dat\" --engine-params \"$here/engine-params.toml\" \"$@\"\n",
         digits(rate_gflops),
         n,
-        quote(&program.to_string_lossy()),
-    )
-}
-
-/// `word` as a POSIX shell reads it back.
-fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
+        shlex::try_quote(&program.to_string_lossy())?,
+    ))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! The few statistics that reports use.
+//! Ratios of configurations that were measured in turn, with exact intervals.
 
 use serde::Serialize;
+use space::stats::median;
 
 /// Level that an interval reaches at least.
 const LEVEL: f64 = 0.95;
@@ -16,20 +17,6 @@ pub struct Ratio {
     pub level: Option<f64>,
     /// Number of pairs.
     pub pairs: usize,
-}
-
-/// Median of `values`; `None` when there are none. No value may be NaN.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut values = values.to_vec();
-    if values.is_empty() {
-        return None;
-    }
-    let is_odd = values.len() % 2 == 1;
-    let middle = values.len() / 2;
-    let (lower, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    // With an even count there is a lower half.
-    let below = lower.iter().copied().max_by(f64::total_cmp).filter(|_| !is_odd);
-    Some(below.map_or(upper, |below| (below + upper) / 2.0))
 }
 
 /// Median ratio of `pairs`, first by second, with its interval. Pairs must be independent of each other.
@@ -70,13 +57,6 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-
-    #[test]
-    fn medians_of_odd_even_and_none() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    }
 
     #[test]
     fn equal_pairs_have_a_certain_ratio_and_few_have_no_interval() {

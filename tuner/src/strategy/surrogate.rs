@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use space::dims::Point;
+use space::stats::{mean, squared_deviations};
 
 use super::drift::{Drift, Step};
 use super::expected::Expected;
@@ -395,8 +396,6 @@ fn log_of(rate: f64) -> Option<f64> {
 
 /// Mean and standard deviation.
 fn moments(values: &[f64]) -> Option<(f64, f64)> {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
-    (!values.is_empty()).then(|| (mean, variance.sqrt()))
+    let variance = squared_deviations(values) / values.len() as f64;
+    (!values.is_empty()).then(|| (mean(values), variance.sqrt()))
 }

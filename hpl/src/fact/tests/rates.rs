@@ -31,9 +31,8 @@ impl Lapack {
     }
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+fn median(times: Vec<f64>) -> f64 {
+    space::stats::summary(&times).median
 }
 
 /// An M×NB panel by one and two threads beside dgetrf on the same panel: medians of 15 times each.

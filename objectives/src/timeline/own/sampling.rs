@@ -6,7 +6,8 @@
 
 use hpl::layout::Layout;
 use hpl::plan::{PanelShape, Plan};
-use space::{Candidate, lcm};
+use num_integer::lcm;
+use space::Candidate;
 
 /// How much of a run is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use space::Candidate;
+use space::stats::{median, sample_sd};
 
-use super::super::stats::median;
 use crate::history::{offset, offset_sd};
 use crate::record::{Fidelity, Row};
 
@@ -49,14 +49,11 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
     let own = at_n.iter().filter(|row| row.fidelity == Fidelity::Window && row.candidate() == *candidate);
     let own: Vec<&&Row> = own.filter(|row| row.figure_gflops().is_some()).collect();
     let logs: Vec<f64> = own.iter().filter_map(|row| row.figure_gflops()).map(f64::ln).collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let scatter = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
     let inner = own.iter().filter_map(|row| row.estimated_sd).fold(0.0, f64::max);
     Some(Estimate {
         candidate: candidate.clone(),
         estimated_rate_gflops: (median(&logs)? + offset(&at_n)).exp(),
-        estimated_sd: (scatter.max(inner) / count.sqrt()).hypot(offset_sd(&at_n)),
+        estimated_sd: (sample_sd(&logs).max(inner) / (logs.len() as f64).sqrt()).hypot(offset_sd(&at_n)),
         trials: own.iter().map(|row| row.trial).collect(),
     })
 }
