@@ -90,17 +90,21 @@ pub(crate) struct Begun {
     pub(crate) said: Vec<String>,
 }
 
+/// A job of one process that says its version and otherwise never ends.
+const PROGRAM: &str =
+    concat!("#!/bin/sh\n[ \"$1\" = --version ] && exec echo xhpl ", env!("CARGO_PKG_VERSION"), "\nexec sleep 1000\n");
+
 /// Starts a session on `machine` with a program that never ends, whose ranks no launcher starts, and stops it when it searches.
 /// `words` go before the tuner: `taskset -c 0`, or none.
 pub(crate) fn begin(words: &[&str], program: &str, machine: &Machine) -> Begun {
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
     fs::write(path("machine.toml"), machine.to_toml().unwrap()).unwrap();
-    fs::write(path("xhpl"), "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    fs::write(path("xhpl"), PROGRAM).unwrap();
     fs::set_permissions(path("xhpl"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut words = words.iter().copied().chain([program]);
     let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(["--engine", "xhpl", "--launcher", "none", "--budget", "12h"]);
+    command.args(words).args(["--launcher", "env NP={np}", "--budget", "12h"]);
     command.arg("--program").arg(path("xhpl")).arg("--machine").arg(path("machine.toml"));
     let started = Instant::now();
     let mut child = command.arg("--out").arg(path("run")).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

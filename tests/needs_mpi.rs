@@ -1,5 +1,7 @@
 //! `xhpl` under mpirun, built for Open MPI and for MPICH.
 
+mod sessions;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -298,16 +300,4 @@ fn wait_for_work(job: &mut Child, folder: &Path) -> Vec<u32> {
             return ranks;
         }
     }
-}
-
-#[test]
-#[ignore = "needs Open MPI, MPICH and libclang: tests/run --install"]
-fn xhpl_under_mpirun_is_tuned_through_its_profile() {
-    let program = Mpi::Open.built("xhpl");
-    let rows = crate::engine::tuned_for_three_trials("xhpl", &["--program", program.to_str().unwrap()]);
-    for row in &rows {
-        assert!(row.passed && row.engine == "xhpl", "{:?}", row.failure_detail);
-        assert!(row.residual.unwrap() < 16.0 && row.rate_gflops.unwrap() > 0.01);
-    }
-    assert!(rows.iter().any(|row| row.p * row.q == 2), "no trial had two processes");
 }

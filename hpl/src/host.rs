@@ -78,6 +78,7 @@ impl HostFacts {
             kernels: KernelChoice::Builtin,
             ranks: None,
             threads: None,
+            most_threads: None,
             unequal: Unequal::default(),
         }
     }

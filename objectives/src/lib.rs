@@ -10,6 +10,7 @@ pub mod calibration;
 mod failure;
 pub mod fit;
 pub mod foreign;
+pub mod launcher;
 pub mod links;
 pub mod mcl;
 mod measurement;

@@ -26,7 +26,6 @@ fn candidate(n: usize) -> Candidate {
 #[test]
 fn every_shipped_profile_reads_the_output_of_its_program() {
     let expected = [
-        ("xhpl", 10240, vec![14.762], 2.11204902e-3, 3),
         ("netlib", 10240, vec![14.762], 2.11204902e-3, 3),
         ("hpcc", 8000, vec![44.94, 45.54, 44.35], 0.0025311, 0),
         ("rochpl", 256_000, vec![153_000.0], 7.81204902e-5, 3),
@@ -112,7 +111,7 @@ fn a_profile_says_where_the_matrix_lies_and_older_ones_are_read() {
     let refused = |text: String| of(&text).unwrap_err().to_string();
     assert!(refused(device.replace("nodes = 1", "nodes = 0")).contains("nodes must be at least 1"));
     assert!(refused(device.replace("nodes = 1", "threads = true")).contains("threads must be false"));
-    let places = ["xhpl", "netlib", "hpcc", "rochpl", "nvidia", "intel"].map(|name| shipped(name).profile().memory);
+    let places = ["netlib", "hpcc", "rochpl", "nvidia", "intel"].map(|name| shipped(name).profile().memory);
     assert_eq!(places.iter().filter(|memory| **memory == MatrixMemory::Device).count(), 2);
 }
 

@@ -37,6 +37,8 @@ pub struct DomainSpec {
     pub ranks: Option<usize>,
     /// Threads of each rank of all candidates; `None` for the cores over the ranks.
     pub threads: Option<usize>,
+    /// Most threads of a rank, which has them on one node; `None` for all cores.
+    pub most_threads: Option<usize>,
     /// What distinguishes the ranks; `ranks` is their number where something does.
     pub unequal: Unequal,
 }
@@ -383,7 +385,14 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
         return Err(DomainError::Unequal { found, ranks });
     }
     let splits = match (spec.ranks, spec.threads) {
-        (None, None) => divisors(cores).into_iter().map(|ranks| (ranks, cores / ranks)).collect(),
+        (None, None) => {
+            let most = spec.most_threads.unwrap_or(cores).max(1);
+            divisors(cores)
+                .into_iter()
+                .map(|ranks| (ranks, cores / ranks))
+                .filter(|(_, threads)| *threads <= most)
+                .collect()
+        }
         (Some(ranks), None) => vec![(ranks, (cores / ranks).max(1))],
         (None, Some(threads)) => vec![((cores / threads).max(1), threads)],
         (Some(ranks), Some(threads)) => vec![(ranks, threads)],

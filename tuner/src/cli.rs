@@ -93,15 +93,16 @@ pub struct TuneArgs {
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
-    /// Tune another HPL: xhpl (ours under mpirun), netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
+    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
-    /// The other HPL's program, instead of the one that its profile names
-    #[arg(long, value_name = "PATH", requires = "engine", conflicts_with = "resume")]
+    /// Our xhpl, built for the MPI library of --launcher; with --engine the other HPL's program, instead of the one that its
+    /// profile names
+    #[arg(long, value_name = "PATH", conflicts_with = "resume")]
     pub program: Option<PathBuf>,
-    /// How the other HPL is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and
-    /// {threads}
-    #[arg(long, value_name = "NAME|WORDS", requires = "engine", conflicts_with = "resume")]
+    /// Run the ranks as processes of MPI jobs, started by mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with
+    /// {np} and {threads}: those of our xhpl, or of the other HPL of --engine
+    #[arg(long, value_name = "NAME|WORDS", conflicts_with = "resume")]
     pub launcher: Option<String>,
     /// Print the command, environment and input of the first run, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
@@ -109,7 +110,8 @@ pub struct TuneArgs {
     /// Write a Slurm batch script of this session to a new file, and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
-    /// Use the rates of this machine.toml instead of measuring; for another HPL also the nodes or accelerators that run it
+    /// Use the rates of this machine.toml instead of measuring; with --launcher or --engine also the nodes or accelerators
+    /// that the runs have
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
     /// TOML that narrows, fixes or widens what is searched; see hpl-tune space

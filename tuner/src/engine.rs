@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hpl::host::HostFacts;
 use hpl::kernels::linked;
-use objectives::foreign::{Foreign, LAUNCHERS, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
+use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
+use objectives::launcher::{LAUNCHERS, MpiJob, words as launcher_words};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
@@ -27,8 +28,10 @@ const LARGEST_NB: usize = 512;
 /// The engine of a session.
 #[derive(Debug, Clone)]
 pub enum Engine {
-    /// `hpl-tune run`.
+    /// `hpl-tune run`, the ranks of a run threads of one process.
     Ours,
+    /// Our `xhpl`, the ranks of a run processes of an MPI job.
+    Launched(MpiJob),
     /// Another HPL by its profile.
     Foreign(Box<Foreign>),
 }
@@ -39,7 +42,13 @@ impl Engine {
     /// # Errors
     /// A profile that is none, or a program that is not there; the message says the way out.
     pub fn chosen(engine: Option<&str>, launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(name) = engine else { return Ok(Self::Ours) };
+        let Some(name) = engine else {
+            return if launcher.is_none() && program.is_none() {
+                Ok(Self::Ours)
+            } else {
+                Self::launched(launcher, program)
+            };
+        };
         let mut profile = profile(name)?;
         let said = |word: &str| profile.command.iter().any(|text| text.contains(word));
         if launcher.is_some() && !said("{launch}") {
@@ -60,26 +69,49 @@ impl Engine {
         if let Some(program) = program {
             profile.program = program.display().to_string();
         }
-        // Runs stand in the folders of their trials.
-        if profile.program.contains('/') {
-            let path = std::path::absolute(&profile.program)?;
-            profile.program = path.display().to_string();
-        }
+        profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
         Ok(Self::Foreign(Box::new(foreign)))
+    }
+
+    fn launched(launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
+        let launcher = launcher.unwrap_or("mpirun").to_owned();
+        if launcher_words(&launcher).iter().all(|word| !word.contains("{np}")) {
+            return Err(bad_input(format!(
+                "--launcher {launcher}: its words do not say {{np}}, the number of processes; leave --launcher and --program \
+                 out for ranks that are threads of one process"
+            )));
+        }
+        let program = from_any_folder(program.unwrap_or(Path::new("xhpl")))?;
+        Ok(Self::Launched(MpiJob { launcher, program, most_threads: None }))
+    }
+
+    /// Whether it is our engine, whichever way its ranks are started.
+    pub fn is_ours(&self) -> bool {
+        !matches!(self, Self::Foreign(_))
+    }
+
+    /// How our engine is started on processes, where it is.
+    pub fn mpi_job(&self) -> Option<&MpiJob> {
+        match self {
+            Self::Launched(job) => Some(job),
+            Self::Ours | Self::Foreign(_) => None,
+        }
     }
 
     /// The same on the nodes of `machine`: a rank has its threads on one of them.
     #[must_use]
     pub fn on(self, machine: Option<&Machine>) -> Self {
         let least = machine.and_then(|machine| machine.nodes.iter().map(|node| node.cores).min());
-        match (self, least) {
-            (Self::Foreign(foreign), Some(cores)) if foreign.profile().threads => {
+        let Some(cores) = least else { return self };
+        match self {
+            Self::Launched(job) => Self::Launched(MpiJob { most_threads: Some(cores), ..job }),
+            Self::Foreign(foreign) if foreign.profile().threads => {
                 let most_threads = Some(foreign.profile().most_threads.map_or(cores, |most| most.min(cores)));
                 let profile = Profile { most_threads, schema_version: PROFILE_SCHEMA, ..foreign.profile().clone() };
                 Self::Foreign(Box::new(Foreign::new(profile).expect("it was checked")))
             }
-            (engine, _) => engine,
+            engine => engine,
         }
     }
 
@@ -115,13 +147,13 @@ impl Engine {
         let described = machine.map(|machine| KernelChoice::from(machine.host.kernels.clone()));
         match (self, asked, described) {
             (Self::Foreign(_), ..) => Ok(None),
-            (Self::Ours, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
+            (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
                 "--machine: [host] kernels is {0}, and a description does not make a library be loaded; give --blas {0} if \
                  you trust it, or --blas builtin",
                 path.display()
             ))),
-            (Self::Ours, KernelChoice::Auto, Some(described)) => Ok(Some(described)),
-            (Self::Ours, named, _) => Ok(Some(named.clone())),
+            (_, KernelChoice::Auto, Some(described)) => Ok(Some(described)),
+            (_, named, _) => Ok(Some(named.clone())),
         }
     }
 
@@ -131,7 +163,7 @@ impl Engine {
     /// [`RecordError`] when its profile is gone or damaged.
     pub fn of(session: &Session, folder: &RunFolder) -> Result<Self, RecordError> {
         if session.engine == Session::OURS {
-            return Ok(Self::Ours);
+            return Ok(session.mpi_job.clone().map_or(Self::Ours, Self::Launched));
         }
         let path = folder.engine_toml();
         let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
@@ -159,7 +191,7 @@ impl Engine {
     /// Largest NB that is searched, whose workspace a safe N has to leave room for.
     pub fn largest_nb(&self) -> usize {
         match self {
-            Self::Ours => LARGEST_NB,
+            Self::Ours | Self::Launched(_) => LARGEST_NB,
             Self::Foreign(foreign) => foreign.profile().nb.last().copied().unwrap_or(LARGEST_NB),
         }
     }
@@ -175,7 +207,7 @@ impl Engine {
     /// Its name in records.
     pub fn name(&self) -> &str {
         match self {
-            Self::Ours => Session::OURS,
+            Self::Ours | Self::Launched(_) => Session::OURS,
             Self::Foreign(foreign) => &foreign.profile().name,
         }
     }
@@ -183,7 +215,7 @@ impl Engine {
     /// Where its profile is from; empty for ours.
     pub fn source(&self) -> &str {
         match self {
-            Self::Ours => "",
+            Self::Ours | Self::Launched(_) => "",
             Self::Foreign(foreign) => &foreign.profile().source,
         }
     }
@@ -192,6 +224,7 @@ impl Engine {
     pub fn runs(&self, program: &Path) -> RealRuns {
         match self {
             Self::Ours => RealRuns::new(program.to_path_buf()),
+            Self::Launched(job) => RealRuns::launched(program.to_path_buf(), job.clone()),
             Self::Foreign(foreign) => RealRuns::foreign(program.to_path_buf(), foreign.as_ref().clone()),
         }
     }
@@ -202,13 +235,19 @@ impl Engine {
     /// [`DomainError`] when ranks or threads do not fit the cores.
     pub fn usual(&self, spec: &DomainSpec) -> Result<Candidate, DomainError> {
         match self {
-            Self::Ours => {
-                let usual = default_candidate(spec);
+            Self::Ours | Self::Launched(_) => {
+                let usual = default_candidate(&self.on_nodes(spec));
                 usual.check()?;
                 Ok(usual)
             }
             Self::Foreign(foreign) => ForeignDomain::usual_of(spec, &obeyed(foreign.profile())),
         }
+    }
+
+    /// `spec` with the threads that a rank has on one node.
+    fn on_nodes(&self, spec: &DomainSpec) -> DomainSpec {
+        let most_threads = self.mpi_job().and_then(|job| job.most_threads);
+        DomainSpec { most_threads, ..spec.clone() }
     }
 
     /// What is searched with it, and the configuration that its users start from.
@@ -229,10 +268,15 @@ impl Engine {
         limits: &Limits,
     ) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
         match self {
-            Self::Ours if spec.unequal.differs() => {
-                Ok((Box::new(WeightedDomain::within(spec, limits)?), default_candidate(spec)))
+            Self::Ours | Self::Launched(_) => {
+                let spec = &self.on_nodes(spec);
+                let domain: Box<dyn Candidates> = if spec.unequal.differs() {
+                    Box::new(WeightedDomain::within(spec, limits)?)
+                } else {
+                    Box::new(HplDomain::within(spec, limits)?)
+                };
+                Ok((domain, default_candidate(spec)))
             }
-            Self::Ours => Ok((Box::new(HplDomain::within(spec, limits)?), default_candidate(spec))),
             Self::Foreign(foreign) => {
                 let domain = ForeignDomain::within(spec, &obeyed(foreign.profile()), limits)?;
                 let usual = domain.usual();
@@ -255,7 +299,9 @@ impl Engine {
     ) -> Result<Expert, String> {
         let sharing = facts.cores_sharing.ok_or("caches and sockets have unequally many cores");
         let (rule, profile) = match self {
-            Self::Ours => (Expert::new(spec, sharing?, facts.advised_nb()?)?, EngineProfile::Ours),
+            Self::Ours | Self::Launched(_) => {
+                (Expert::new(&self.on_nodes(spec), sharing?, facts.advised_nb()?)?, EngineProfile::Ours)
+            }
             Self::Foreign(_) if !self.calibrates() => {
                 return Err("the rule of thumb is for processors, here accelerators hold the matrix".to_owned());
             }
@@ -281,7 +327,7 @@ impl Engine {
     /// [`LimitError`].
     pub fn limits(&self, text: &str) -> Result<Limits, LimitError> {
         match self {
-            Self::Ours => Limits::parse(text),
+            Self::Ours | Self::Launched(_) => Limits::parse(text),
             Self::Foreign(foreign) => Limits::parse_for(text, &obeyed(foreign.profile())),
         }
     }
@@ -291,33 +337,49 @@ impl Engine {
     /// # Errors
     /// The one that is not, and the way out.
     pub fn check_programs(&self) -> anyhow::Result<()> {
-        let Self::Foreign(foreign) = self else { return Ok(()) };
-        let profile = foreign.profile();
         let candidate = Candidate { hpl: space::HplParams::baseline(1, 1, 1), engine: space::EngineParams::default() };
-        let first = foreign.command(&candidate, Path::new("/")).into_iter().next().map(PathBuf::from);
-        if let Some(first) = first.filter(|first| found(first).is_none()) {
+        let (whose, program, words) = match self {
+            Self::Ours => return Ok(()),
+            Self::Launched(job) => ("--launcher".to_owned(), job.program.clone(), job.command(&candidate)),
+            Self::Foreign(foreign) => {
+                let Profile { name, program, .. } = foreign.profile();
+                (format!("engine {name}"), PathBuf::from(program), foreign.command(&candidate, Path::new("/")))
+            }
+        };
+        let give = match self {
+            Self::Launched(_) => "build our xhpl for your MPI library (README, xhpl) and give its path with --program",
+            _ => "give its path with --program",
+        };
+        let first = words.into_iter().next().map(PathBuf::from);
+        if let Some(first) = first.filter(|first| *first != program && found(first).is_none()) {
             let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
-            let way_out = if first == Path::new(&profile.program) {
-                "give its path with --program".to_owned()
-            } else {
-                format!("install it, or choose another with --launcher: {} or its words", known.join(", "))
-            };
-            return Err(bad_input(format!("engine {}: no program {}; {way_out}", profile.name, first.display())));
-        }
-        if found(Path::new(&profile.program)).is_none() {
             return Err(bad_input(format!(
-                "engine {}: no program {} on the path; give its path with --program",
-                profile.name, profile.program
+                "{whose}: no program {}; install it, or choose another with --launcher: {} or its words",
+                first.display(),
+                known.join(", ")
             )));
+        }
+        if found(&program).is_none() {
+            return Err(bad_input(format!("{whose}: no program {}; {give}", program.display())));
         }
         Ok(())
     }
+}
+
+/// A program that runs in the folders of trials find: absolute, unless it is looked for on the search path.
+fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
+    Ok(if program.components().count() > 1 { std::path::absolute(program)? } else { program.to_path_buf() })
 }
 
 /// A shipped profile, or that of a file.
 fn profile(name: &str) -> anyhow::Result<Profile> {
     if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
         return Profile::parse(text).map_err(|error| bad_input(format!("--engine {name}: {error}")));
+    }
+    if name == "xhpl" {
+        return Err(bad_input(
+            "--engine xhpl: it is our own engine; leave --engine out and give --launcher mpirun --program PATH",
+        ));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
         let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();

@@ -57,8 +57,8 @@ fn obeyed(
 ) -> Vec<Setting> {
     let foreign = match (engine, kernels) {
         (Engine::Foreign(foreign), _) => Some(foreign),
-        (Engine::Ours, Some(KernelChoice::Builtin | KernelChoice::Limited(_))) => return Vec::new(),
-        (Engine::Ours, _) => None,
+        (_, Some(KernelChoice::Builtin | KernelChoice::Limited(_))) => return Vec::new(),
+        _ => None,
     };
     let any = Candidate { hpl: HplParams::baseline(1, 1, 1), engine: EngineParams::default() };
     let set: Vec<Setting> = foreign.map_or_else(Vec::new, |foreign| foreign.environment(&any, Path::new("/")));

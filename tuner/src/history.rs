@@ -177,6 +177,7 @@ mod tests {
             kernels: KernelChoice::Builtin,
             ranks: None,
             threads: None,
+            most_threads: None,
             unequal: Unequal::default(),
         };
         let domain = HplDomain::new(&spec).unwrap();

@@ -140,7 +140,7 @@ pub fn choose_target(
     budget: &Budget,
     n: Option<usize>,
 ) -> Result<Target, String> {
-    let ours = matches!(engine, Engine::Ours);
+    let ours = engine.is_ours();
     let most = largest_safe_n(spec, engine);
     let n_memory = (spec.memory_bytes < u64::MAX).then_some(most);
     let Some(n) = n else {

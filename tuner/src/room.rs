@@ -69,6 +69,27 @@ pub struct Room {
     of: &'static str,
 }
 
+/// What a launcher reaches.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    /// Whether a rank takes an accelerator, which holds its share of the matrix.
+    device: bool,
+    /// Nodes; `None` for all that there are.
+    nodes: Option<usize>,
+    /// Whether ranks may have several threads.
+    threads: bool,
+}
+
+impl Reach {
+    const OURS: Self = Self { device: false, nodes: None, threads: true };
+}
+
+impl From<&Profile> for Reach {
+    fn from(profile: &Profile) -> Self {
+        Self { device: profile.memory == MatrixMemory::Device, nodes: profile.nodes, threads: profile.threads }
+    }
+}
+
 /// Nodes of one group that take part.
 struct Part<'a> {
     node: &'a Node,
@@ -100,7 +121,9 @@ impl Room {
                 MatrixMemory::Host => host,
                 MatrixMemory::Device => Self::unknown(wanted, "no [[node]] is described"),
             },
-            (Engine::Foreign(foreign), Some(machine)) => Self::described(foreign.profile(), machine, wanted),
+            (Engine::Launched(_), None) => host,
+            (Engine::Launched(_), Some(machine)) => Self::described(Reach::OURS, machine, wanted),
+            (Engine::Foreign(foreign), Some(machine)) => Self::described(foreign.profile().into(), machine, wanted),
         }
     }
 
@@ -115,14 +138,14 @@ impl Room {
         Self { places, memory_bytes: None, place_gflops: None, notes: vec![note], used: places, of: "accelerators" }
     }
 
-    fn described(profile: &Profile, machine: &Machine, wanted: Wanted) -> Self {
-        let device = profile.memory == MatrixMemory::Device;
+    fn described(runs: Reach, machine: &Machine, wanted: Wanted) -> Self {
+        let device = runs.device;
         if device && machine.nodes.iter().all(|node| node.accelerators.is_none()) {
             return Self::unknown(wanted, "no [[node]] says accelerators");
         }
-        let threads = threads_each(profile, machine, wanted);
+        let threads = threads_each(runs, machine, wanted);
         let full = |node: &Node| if device { node.accelerators.unwrap_or(0) } else { node.cores / threads };
-        let most = profile.nodes.unwrap_or(usize::MAX);
+        let most = runs.nodes.unwrap_or(usize::MAX);
         let of_all = |part: &Part<'_>| part.nodes.saturating_mul(part.full);
         let places = parts(&machine.nodes, full, usize::MAX, most).iter().map(of_all).fold(0, usize::saturating_add);
         let used = parts(&machine.nodes, full, wanted.ranks.unwrap_or(usize::MAX), most);
@@ -152,7 +175,7 @@ impl Room {
         }
         Err(bad_input(format!(
             "--ranks and --threads need {needed} {of}, {found} are available; lower them, or describe more nodes with \
-             --machine for another engine"
+             --machine and reach them by --launcher"
         )))
     }
 
@@ -217,12 +240,12 @@ pub struct Modelled {
 }
 
 /// Threads that the ranks of any candidate have at most: as asked, else all cores that fixed ranks leave to each on its node.
-fn threads_each(profile: &Profile, machine: &Machine, wanted: Wanted) -> usize {
+fn threads_each(runs: Reach, machine: &Machine, wanted: Wanted) -> usize {
     let fixed = || {
         let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
         let least = machine.nodes.iter().map(|node| node.cores).min()?;
         let each = cores.fold(0, usize::saturating_add) / wanted.ranks?.max(1);
-        profile.threads.then(|| each.min(least))
+        runs.threads.then(|| each.min(least))
     };
     wanted.threads.or_else(fixed).unwrap_or(1).max(1)
 }
@@ -379,6 +402,7 @@ mod tests {
             kernels: space::KernelChoice::Builtin,
             ranks: None,
             threads: None,
+            most_threads: None,
             unequal: space::Unequal::default(),
         };
         let (domain, _) = netlib.domain(&spec).unwrap();
@@ -417,6 +441,7 @@ mod tests {
                 kernels: space::KernelChoice::Builtin,
                 ranks: None,
                 threads: None,
+                most_threads: None,
                 unequal: space::Unequal::default(),
             };
             let modelled = room.model(&nvidia, Some(&machine), &spec, Some(n), &budget).unwrap();

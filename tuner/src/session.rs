@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use objectives::launcher::MpiJob;
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::candidate::EngineProfile;
@@ -19,8 +20,8 @@ use crate::record::{Row, Version};
 ///
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
-/// Version 5 added `expert`; older sessions choose it when they are resumed.
-pub const SESSION_SCHEMA: u32 = 5;
+/// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`.
+pub const SESSION_SCHEMA: u32 = 6;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +108,9 @@ pub struct Session {
     /// What the expert's rule of thumb says, once it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<ExpertChoice>,
+    /// How our engine is started on processes; `None` for ranks that are threads of one process, and for another engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi_job: Option<MpiJob>,
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
@@ -193,6 +197,10 @@ mod tests {
         }
     }
 
+    fn version(version: u32) -> String {
+        format!("schema_version = {version}")
+    }
+
     #[test]
     fn wrong_files_are_named_with_what_is_wrong() {
         let folder = tempfile::tempdir().unwrap();
@@ -201,7 +209,7 @@ mod tests {
         let good = std::fs::read_to_string(&path).unwrap();
         for (bad, expected) in [
             (good.replace("budget_s", "budgie_s"), "budgie_s"),
-            (good.replace("schema_version = 5", "schema_version = 7"), "newer"),
+            (good.replace(&version(SESSION_SCHEMA), &version(SESSION_SCHEMA + 1)), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
         ] {
@@ -218,7 +226,7 @@ mod tests {
         session().save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
-        let old = lines.collect::<Vec<_>>().join("\n").replace("schema_version = 5", "schema_version = 1");
+        let old = lines.collect::<Vec<_>>().join("\n").replace(&version(SESSION_SCHEMA), &version(1));
         std::fs::write(&path, old).unwrap();
         assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
     }

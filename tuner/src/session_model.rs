@@ -212,6 +212,7 @@ mod tests {
             kernels,
             ranks: Some(1),
             threads: None,
+            most_threads: None,
             unequal: Unequal::default(),
         };
         let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());

@@ -6,7 +6,6 @@
 
 mod dimension;
 mod error;
-mod launcher;
 mod output;
 mod profile;
 mod progress;
@@ -14,7 +13,6 @@ mod template;
 
 pub use dimension::ExtraDim;
 pub use error::ProfileError;
-pub use launcher::{LAUNCHERS, words as launcher_words};
 pub use output::Reading;
 pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
 pub use progress::{Progress, ratio};

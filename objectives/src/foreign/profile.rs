@@ -11,9 +11,9 @@ use space::params::Coded;
 
 use super::dimension::ExtraDim;
 use super::error::ProfileError;
-use super::launcher;
 use super::output::{PatternTexts, Patterns, Reading};
 use super::template::Template;
+use crate::launcher;
 
 /// Version of the schema of profiles.
 ///
@@ -21,8 +21,7 @@ use super::template::Template;
 pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Profiles of known programs, by name.
-pub const SHIPPED: [(&str, &str); 6] = [
-    ("xhpl", include_str!("../../../datasets/engines/xhpl.toml")),
+pub const SHIPPED: [(&str, &str); 5] = [
     ("netlib", include_str!("../../../datasets/engines/netlib.toml")),
     ("hpcc", include_str!("../../../datasets/engines/hpcc.toml")),
     ("rochpl", include_str!("../../../datasets/engines/rochpl.toml")),
@@ -81,7 +80,7 @@ pub struct Profile {
     pub source: String,
     /// The program: a name on the path, or a path.
     pub program: String,
-    /// Its launcher: one of [`super::LAUNCHERS`], or the words of one.
+    /// Its launcher: one of [`crate::launcher::LAUNCHERS`], or the words of one.
     #[serde(default = "none")]
     pub launcher: String,
     /// The words of the command, with placeholders; the word `{launch}` stands for those of the launcher.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use crate::foreign::Foreign;
+use crate::launcher::MpiJob;
 
 /// A run that is to be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +40,8 @@ impl Job {
 pub(super) enum Engine {
     /// `hpl-tune run`.
     Ours,
+    /// Our `xhpl` on the processes of an MPI job.
+    Launched(Arc<MpiJob>),
     /// Another HPL.
     Foreign(Arc<Foreign>),
 }

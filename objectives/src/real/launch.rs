@@ -25,6 +25,7 @@ use super::record::GuardRecord;
 use super::verdict::{RESULT, judge, judge_windows};
 use super::words::{last_lines, quoted};
 use crate::foreign::{Foreign, Progress};
+use crate::launcher::MpiJob;
 use crate::{Exit, Failure, Measurement, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
@@ -46,6 +47,16 @@ impl RealRuns {
         Self { program, engine: Engine::Ours }
     }
 
+    /// Runs of our engine on the processes of MPI jobs; `program` guards them.
+    pub fn launched(program: PathBuf, job: MpiJob) -> Self {
+        Self { program, engine: Engine::Launched(Arc::new(job)) }
+    }
+
+    /// Whether a run is a command of its own, which its folder has to hold, and not one of `hpl-tune run`.
+    pub fn has_command(&self) -> bool {
+        !matches!(self.engine, Engine::Ours)
+    }
+
     /// Runs of another engine; `program` guards them.
     pub fn foreign(program: PathBuf, engine: Foreign) -> Self {
         Self { program, engine: Engine::Foreign(Arc::new(engine)) }
@@ -55,9 +66,10 @@ impl RealRuns {
     pub fn command(&self, job: &Job, folder: &Path) -> Vec<String> {
         let folder = &folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let words = quoted(self.arguments(job, folder));
-        let Engine::Foreign(engine) = &self.engine else { return words };
-        let settings =
-            engine.environment(&job.candidate, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
+        if !self.has_command() {
+            return words;
+        }
+        let settings = self.environment(job, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
         let settings = quoted(settings);
         let there = ["cd".to_owned(), quoted([folder]).concat(), "&&".to_owned()].into_iter();
         if settings.is_empty() {
@@ -102,9 +114,9 @@ impl RealRuns {
             .arg("--")
             .args(self.arguments(job, &folder))
             .env(TRIAL_VARIABLE, &folder);
-        if let Engine::Foreign(engine) = &self.engine {
-            // Netlib's program reads HPL.dat where it stands.
-            guard.current_dir(&folder).envs(engine.environment(&job.candidate, &folder));
+        if self.has_command() {
+            // xhpl reads HPL.dat where it stands.
+            guard.current_dir(&folder).envs(self.environment(job, &folder));
         }
         let mut guard = guard
             // A Ctrl-C is for the tuner, which decides what becomes of the run.
@@ -116,7 +128,7 @@ impl RealRuns {
             .map_err(|error| cannot_start(&self.program, &error))?;
         let stderr = guard.stderr.take().expect("stderr is piped");
         let followed = match &self.engine {
-            Engine::Ours => Vec::new(),
+            Engine::Ours | Engine::Launched(_) => Vec::new(),
             Engine::Foreign(engine) => followed(engine, &folder),
         };
         let (runs, job) = (self.clone(), job.clone());
@@ -139,7 +151,7 @@ impl RealRuns {
     /// The progress that a run in `folder` has printed, finished or not; empty where its engine does not tell.
     pub fn progress_in(&self, folder: &Path) -> Vec<Progress> {
         match &self.engine {
-            Engine::Ours => Vec::new(),
+            Engine::Ours | Engine::Launched(_) => Vec::new(),
             Engine::Foreign(engine) => progress(engine, folder),
         }
     }
@@ -151,30 +163,30 @@ impl RealRuns {
 
     fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
         match (&self.engine, job.extent) {
-            (Engine::Ours, Extent::Whole) => judge(folder, record).map(Observation::Whole),
-            (Engine::Ours, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
             (Engine::Foreign(engine), _) => {
                 let command = self.command(job, folder);
                 judge_printed(engine, &job.candidate, command, folder, record).map(Observation::Whole)
             }
+            (_, Extent::Whole) => judge(folder, record).map(Observation::Whole),
+            (_, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
+        }
+    }
+
+    fn environment(&self, job: &Job, folder: &Path) -> Vec<(String, String)> {
+        match &self.engine {
+            Engine::Ours | Engine::Launched(_) => Vec::new(),
+            Engine::Foreign(engine) => engine.environment(&job.candidate, folder),
         }
     }
 
     fn arguments(&self, job: &Job, folder: &Path) -> Vec<OsString> {
-        if let Engine::Foreign(engine) = &self.engine {
-            return engine.command(&job.candidate, folder);
-        }
         let file = |name: &str| folder.join(name).into_os_string();
-        let mut words: Vec<OsString> = vec![
-            self.program.clone().into(),
-            "run".into(),
-            "--dat".into(),
-            file(HPL_DAT),
-            "--engine-params".into(),
-            file(ENGINE_PARAMS),
-            "--result".into(),
-            file(RESULT),
-        ];
+        let mut words: Vec<OsString> = match &self.engine {
+            Engine::Foreign(engine) => return engine.command(&job.candidate, folder),
+            Engine::Launched(launched) => launched.command(&job.candidate),
+            Engine::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
+        };
+        words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);
         if job.extent == Extent::Windows {
             words.extend(["--windows".into(), "auto".into()]);
         }
@@ -187,7 +199,7 @@ impl RealRuns {
     /// A sentence, when a file cannot hold the candidate.
     pub fn inputs(&self, candidate: &Candidate) -> Result<Vec<(String, String)>, String> {
         match &self.engine {
-            Engine::Ours => {
+            Engine::Ours | Engine::Launched(_) => {
                 let dat = HplDat::single(&candidate.hpl).write().map_err(|error| error.to_string())?;
                 let params = toml::to_string(&candidate.engine).map_err(|error| error.to_string())?;
                 Ok(vec![(HPL_DAT.to_owned(), dat), (ENGINE_PARAMS.to_owned(), params)])
@@ -203,7 +215,7 @@ impl RealRuns {
     /// profile names another.
     pub fn results_file(&self) -> &str {
         match &self.engine {
-            Engine::Ours => guard::STDOUT,
+            Engine::Ours | Engine::Launched(_) => guard::STDOUT,
             Engine::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
         }
     }
@@ -211,7 +223,7 @@ impl RealRuns {
     /// Makes the folder of a trial with its input; returns its absolute path.
     fn prepare(&self, job: &Job, folder: &Path) -> Result<PathBuf, Failure> {
         let output = match &self.engine {
-            Engine::Ours => None,
+            Engine::Ours | Engine::Launched(_) => None,
             Engine::Foreign(_) if job.extent == Extent::Windows => {
                 return Err(Failure::Infeasible { why: "only our engine runs windows".to_owned() });
             }

@@ -4,7 +4,8 @@
 //! tuner ── hpl-tune __guard ── hpl-tune __guard --exec, which becomes hpl-tune run …
 //! ```
 //!
-//! Another HPL ([`crate::foreign`]) stands in the place of `hpl-tune run`, in the folder of its trial; its verdict is read
+//! Our `xhpl` under a launcher ([`crate::launcher`]) stands in the place of `hpl-tune run`, in the folder of its trial, and leaves
+//! the same `result.json`. Another HPL ([`crate::foreign`]) stands there, too; its verdict is read
 //! from what it printed.
 //!
 //! The [`guard`] stands between the tuner and the run. It ends every descendant of the run at the deadline,

@@ -22,6 +22,7 @@ fn spec(n: usize, cores: usize) -> DomainSpec {
         kernels: KernelChoice::Builtin,
         ranks: None,
         threads: None,
+        most_threads: None,
         unequal: Unequal::default(),
     }
 }

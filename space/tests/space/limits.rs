@@ -15,6 +15,7 @@ fn spec(cores: usize) -> DomainSpec {
         kernels: KernelChoice::Builtin,
         ranks: None,
         threads: None,
+        most_threads: None,
         unequal: Unequal::default(),
     }
 }

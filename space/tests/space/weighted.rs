@@ -17,6 +17,7 @@ fn spec(n: usize, speeds: &[f64]) -> DomainSpec {
         kernels: KernelChoice::Builtin,
         ranks: Some(speeds.len()),
         threads: None,
+        most_threads: None,
         unequal: Unequal { speeds, kernels: Vec::new() },
     }
 }

@@ -36,6 +36,7 @@ fn one(nodes: usize, cores: usize, n: usize, draws: usize) {
         kernels: KernelChoice::Builtin,
         ranks: None,
         threads,
+        most_threads: None,
         unequal,
     };
     let domain = HplDomain::new(&spec).expect("candidates");

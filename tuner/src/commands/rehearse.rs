@@ -61,6 +61,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         },
         ranks: wanted.ranks,
         threads: wanted.threads,
+        most_threads: None,
         unequal,
     };
     let Order { n, why, note } = order(args, &engine, &room, machine.as_ref(), &spec, &budget)?;

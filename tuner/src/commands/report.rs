@@ -104,7 +104,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     // The output of a run is beside its input; a user may have deleted it.
     let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
     let exports = Exports::new(&candidate, rate_gflops, program, printed)?;
-    if summary.session.engine == Session::OURS {
+    if !runs.has_command() {
         return Ok(Some(exports));
     }
     let inputs = runs.inputs(&candidate).map_err(bad_input)?;

@@ -10,9 +10,9 @@ use space::{Candidate, Candidates, KernelChoice};
 
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
-use crate::commands::rehearse;
 use crate::commands::report::{Files, publish};
 use crate::commands::space::{limits, read_limits};
+use crate::commands::{launched, rehearse};
 use crate::cost::CostEstimate;
 use crate::decode::Decoder;
 use crate::drive::{Drive, Ended};
@@ -107,6 +107,10 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
+    if let Engine::Launched(job) = engine {
+        let ranks = store.session().ranks.unwrap_or(store.session().cores.len());
+        launched::check(job, ranks.min(2))?;
+    }
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         preflight::look(&store.session().cores, &budget, progress);
@@ -134,8 +138,7 @@ fn search(
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
-    let ours = matches!(engine, Engine::Ours);
-    let model = SessionModel::new(domain, &machine, predictor, earlier, ours);
+    let model = SessionModel::new(domain, &machine, predictor, earlier, engine.is_ours());
     if given && !model.informed {
         progress.warn("the earlier runs have no two to compare; they are not used");
     }
@@ -280,6 +283,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
         n_limited_by_budget: false,
         notes: Vec::new(),
         expert: None,
+        mpi_job: engine.mpi_job().cloned(),
         unequal,
     };
     let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
@@ -343,7 +347,7 @@ fn plan(
         trial_s: cost.of(baseline, session.search_by),
     };
     progress.line(&forecast.sentence());
-    if session.engine == Session::OURS {
+    if session.engine == Session::OURS && session.mpi_job.is_none() {
         progress.line(&format!("binding of the default: {}", preflight::binding(baseline, &session.cores)));
     }
 }

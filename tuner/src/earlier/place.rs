@@ -114,6 +114,7 @@ mod tests {
             kernels,
             ranks: None,
             threads: None,
+            most_threads: None,
             unequal: Unequal::default(),
         };
         HplDomain::new(&spec).unwrap()

@@ -60,6 +60,7 @@ pub(crate) fn spec() -> DomainSpec {
         kernels,
         ranks: None,
         threads: None,
+        most_threads: None,
         unequal: Unequal::default(),
     }
 }

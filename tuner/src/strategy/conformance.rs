@@ -190,6 +190,7 @@ fn the_real_domain_is_explored() {
         kernels: KernelChoice::Builtin,
         ranks: None,
         threads: None,
+        most_threads: None,
         unequal: Unequal::default(),
     };
     let domain = HplDomain::new(&spec).unwrap();
@@ -227,6 +228,7 @@ fn weights_are_searched_around_the_measured_ones() {
         kernels: KernelChoice::Builtin,
         ranks: Some(2),
         threads: None,
+        most_threads: None,
         unequal: Unequal { speeds, kernels: Vec::new() },
     };
     let domain = WeightedDomain::within(&spec, &Limits::default()).unwrap();

@@ -7,6 +7,7 @@ mod sample;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -59,6 +60,9 @@ struct Args {
     /// between them, as the JSON that `hpl-tune survey --program` reads
     #[arg(long, value_name = "K", conflicts_with_all = ["windows", "progress", "phases", "timeline"])]
     survey: Option<NonZeroUsize>,
+    /// Write the result of the last run as JSON to this file, as `hpl-tune run --result` does
+    #[arg(long, value_name = "FILE", conflicts_with = "survey")]
+    result: Option<PathBuf>,
     #[command(flatten)]
     records: RecordArgs,
 }
@@ -253,12 +257,9 @@ fn run_all(
         let watch = &Watching { progress, spans: is_last && records.wants_spans() };
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
         match runner.run_on(ranks, candidate, &options) {
-            Ok(run) if text => {
-                out.write(&report(&run, dat.threshold, &mut tally))?;
-                records.add(&run, is_last)?;
-            }
             Ok(run) => {
-                out.write(&json(&run.result))?;
+                write_last(args, is_last, |path| program::write_result(path, &run.result))?;
+                out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
                 records.add(&run, is_last)?;
             }
             // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
@@ -270,6 +271,16 @@ fn run_all(
         }
     }
     if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
+}
+
+/// Writes the file of `--result`, if it is wanted and this was the last run.
+fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+    match &args.result {
+        Some(path) if is_last => {
+            write(path).map_err(|source| Failure::Unwritten { name: format!("--result {}", path.display()), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a finished test has left, as a line of JSON.

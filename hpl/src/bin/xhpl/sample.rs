@@ -1,11 +1,11 @@
 //! `--windows`: some steps of each run in place of the whole.
 
-use hpl::program::{Ranks, RunError, RunOptions, Runner};
+use hpl::program::{self, Ranks, RunError, RunOptions, Runner};
 use hpl::windows::Windows;
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use crate::{Args, Failure, Out, json, skipped_json};
+use crate::{Args, Failure, Out, json, skipped_json, write_last};
 
 /// Refuses windows that one of the runs does not have.
 pub(crate) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
@@ -23,11 +23,14 @@ pub(crate) fn run_all(
     args: &Args,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    for candidate in candidates {
+    for (index, candidate) in candidates.iter().enumerate() {
+        let is_last = index + 1 == candidates.len();
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
         let text = match runner.measure_windows_on(ranks, candidate, windows, &options) {
-            Ok(result) if args.json => json(&result),
-            Ok(result) => out::windows(&result),
+            Ok(result) => {
+                write_last(args, is_last, |path| program::write_windows(path, &result))?;
+                if args.json { json(&result) } else { out::windows(&result) }
+            }
             // It fitted at the start: others have taken the memory since.
             Err(error @ RunError::TooLarge { .. }) if args.json => skipped_json(candidate, &error),
             Err(error @ RunError::TooLarge { .. }) => format!("{error}, skip\n"),

@@ -305,8 +305,17 @@ fn screening_orders_candidates_as_the_exact_walk_does() {
     let model = OwnModel::new(&large).unwrap();
     let (ranks, threads, unequal) = (None, None, Unequal::default());
     let (kernels, memory_bytes) = (KernelChoice::Builtin, 8 << 30);
-    let domain =
-        HplDomain::new(&DomainSpec { n: 12_000, cores: 16, memory_bytes, kernels, ranks, threads, unequal }).unwrap();
+    let domain = HplDomain::new(&DomainSpec {
+        n: 12_000,
+        cores: 16,
+        memory_bytes,
+        kernels,
+        ranks,
+        threads,
+        most_threads: None,
+        unequal,
+    })
+    .unwrap();
     let points = domain.points();
     let times = model.screen(points.len(), |i| domain.candidate(&points[i]), 2);
     let best = times.iter().copied().fold(f64::INFINITY, f64::min);

@@ -29,6 +29,7 @@ pub(super) fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> any
         kernels,
         ranks: session.ranks,
         threads: session.threads,
+        most_threads: None,
         unequal: session.unequal.clone(),
     })
 }

@@ -33,6 +33,7 @@ pub(crate) fn session() -> Session {
         n_limited_by_budget: true,
         notes: Vec::new(),
         expert: None,
+        mpi_job: None,
         unequal: space::Unequal::default(),
     }
 }

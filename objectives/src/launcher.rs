@@ -1,0 +1,69 @@
+//! Launchers: the words before a program that start it on many ranks.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+
+/// Known launchers by name, with the words of their command. `none` starts the program alone.
+pub const LAUNCHERS: [(&str, &str); 6] = [
+    ("none", ""),
+    // Open MPI binds to cores by itself, one per rank, unless ranks have several.
+    ("mpirun", "mpirun -np {np} --map-by slot:PE={threads} --bind-to core"),
+    ("mpiexec", "mpiexec -n {np}"),
+    ("srun", "srun --ntasks={np} --cpus-per-task={threads} --cpu-bind=cores"),
+    ("flux", "flux run --ntasks={np} --cores-per-task={threads}"),
+    ("aprun", "aprun -n {np} -d {threads}"),
+];
+
+/// The words of a launcher: of a known one, or of the template `text` itself.
+pub fn words(text: &str) -> Vec<&str> {
+    let known = LAUNCHERS.iter().find(|(name, _)| *name == text);
+    known.map_or(text, |(_, words)| words).split_whitespace().collect()
+}
+
+/// How our `xhpl` is started on the processes of an MPI job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MpiJob {
+    /// One of [`LAUNCHERS`], or the words of one with `{np}` and `{threads}`.
+    pub launcher: String,
+    /// The program, built for the launcher's MPI library: a path, or a name on the search path.
+    pub program: PathBuf,
+    /// Threads of a rank at most, the cores of a node; `None` for all cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_threads: Option<usize>,
+}
+
+impl MpiJob {
+    /// The words that start the ranks of `candidate`, to which the flags of the program are added.
+    pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
+        let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
+        let filled = |word: &str| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
+        let launcher = words(&self.launcher).into_iter().map(filled);
+        launcher.chain([self.program.clone().into()]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::*;
+
+    #[test]
+    fn a_job_has_its_ranks_and_their_threads() {
+        let job = MpiJob { launcher: "srun".into(), program: "/opt/xhpl".into(), most_threads: None };
+        let engine = EngineParams { threads: 8, ..EngineParams::default() };
+        let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine });
+        assert_eq!(words, ["srun", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
+    }
+
+    #[test]
+    fn a_launcher_is_a_name_or_its_own_words() {
+        assert_eq!(words("mpiexec"), ["mpiexec", "-n", "{np}"]);
+        assert_eq!(words("srun -N 2 -n {np}"), ["srun", "-N", "2", "-n", "{np}"]);
+        assert!(words("none").is_empty());
+    }
+}
