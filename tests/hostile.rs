@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -14,6 +14,7 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use tuner::engine::Engine;
 use tuner::prepare;
+use tuner::session::Session;
 
 use crate::kill::{nothing_is_left, trials};
 use crate::program::{err, hpl_tune, machine_toml, out};
@@ -171,6 +172,29 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
     // It took a thousandth of what was expected: in the time that is left it is compared with the default.
     let known = ["confirm", "expert", "race"];
     assert!(rows[1..].iter().all(|row| known.contains(&row.strategy.as_str())), "{}", err(&output));
+}
+
+/// The end of a Slurm job bounds the budget; one that ends too soon is refused before anything is made.
+#[test]
+fn a_session_is_done_before_its_slurm_job_ends() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("session");
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let in_job = |left_s: u64| {
+        let mut command = new(100, &folder);
+        command.env("SLURM_JOB_ID", "17").env("SLURM_JOB_END_TIME", (now_s + left_s).to_string());
+        command
+    };
+    let output = in_job(70).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("job 17 ends in") && !folder.exists(), "{}", err(&output));
+
+    let child = start(&mut in_job(110));
+    until("a trial", || !trials(&folder).is_empty());
+    let output = stopped(child, Signal::SIGTERM, &folder);
+    assert!(err(&output).contains("job 17 ends in"), "{}", err(&output));
+    let session = Session::load(&folder.join("session.toml")).unwrap();
+    assert!((30.0..=50.0).contains(&session.budget_s), "{} s", session.budget_s);
 }
 
 #[test]

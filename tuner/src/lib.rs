@@ -4,6 +4,7 @@
 //! (what is kept).
 #![forbid(unsafe_code)]
 
+pub mod allocation;
 pub mod budget;
 pub mod calibrate;
 pub mod challenge;

@@ -20,7 +20,7 @@ pub struct SurveyArgs {
     /// Time that the processes of --program have to answer
     #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "10m", requires = "program")]
     pub limit: Duration,
-    /// Engine parameters: threads of a rank, kernels, kernels of single ranks
+    /// Engine parameters: threads of a rank (1 where it says none), kernels, kernels of single ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
     /// Order of the short HPL run of each rank

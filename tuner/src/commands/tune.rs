@@ -8,6 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::{Candidate, Candidates, KernelChoice};
 
+use crate::allocation::Allocation;
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
 use crate::commands::report::{Files, publish};
@@ -229,7 +230,9 @@ pub(crate) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
 
 /// A new session in a new folder.
 fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
-    let budget_s = budget_s(args)?;
+    let asked_s = budget_s(args)?;
+    let job = Allocation::here();
+    let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
@@ -251,6 +254,10 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
     // Where nothing will be measured, what is unknown now stays so.
     if !engine.calibrates() {
         room.memory_for(args.n.map(|n| n as usize))?;
+    }
+    if let Some(job) = &job {
+        let said = job.told(asked_s, budget_s, matches!(engine, Engine::Ours));
+        said.iter().for_each(|sentence| say(&format!("warning: {sentence}")));
     }
     let (folder, lock) = match &args.out {
         Some(root) => RunFolder::create(root)?,
