@@ -21,11 +21,14 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Ends a set of processes until `gone` says so: SIGTERM to each, after a second SIGKILL, again and again,
-/// because the set may grow while it is read. Gives up after ten seconds. Returns what is left.
+/// because the set may grow while it is read. `gone` must say so three times in a row: a process that is just becoming another
+/// program shows no environment for a moment. Gives up after ten seconds. Returns what is left.
 pub(super) fn end_all(find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
     let begun = Instant::now();
     let mut asked = HashSet::new();
-    while !gone() {
+    let mut unseen = 0;
+    while unseen < 3 {
+        unseen = if gone() { unseen + 1 } else { 0 };
         if begun.elapsed() > PATIENCE {
             return find();
         }
