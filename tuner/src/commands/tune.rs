@@ -63,9 +63,15 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let budget = Budget::new(started, store.session().budget_s, store.spent_s());
 
     progress.line(&format!("results in {}", store.folder().root().display()));
-    if let (Some(_), Engine::Foreign(foreign)) = (&args.resume, &engine) {
-        let profile = foreign.profile();
-        progress.line(&format!("engine.toml runs {} by: {}", profile.program, profile.command.join(" ")));
+    match &engine {
+        Engine::Foreign(foreign) if args.resume.is_some() => {
+            let profile = foreign.profile();
+            progress.line(&format!("engine.toml runs {} by: {}", profile.program, profile.command.join(" ")));
+        }
+        Engine::Launched(job) if args.resume.is_some() => {
+            progress.line(&format!("session.toml runs {} by: {}", job.program.display(), job.launcher));
+        }
+        _ => {}
     }
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
         Ok(Ended::Done)
