@@ -90,9 +90,18 @@ pub(crate) struct Begun {
     pub(crate) said: Vec<String>,
 }
 
-/// A job of one process that says its version and otherwise never ends.
-const PROGRAM: &str =
-    concat!("#!/bin/sh\n[ \"$1\" = --version ] && exec echo xhpl ", env!("CARGO_PKG_VERSION"), "\nexec sleep 1000\n");
+/// One process that says where the ranks of a job are, and otherwise never ends.
+const PROGRAM: &str = concat!(
+    r#"#!/bin/sh
+[ "$1" = --report-bindings ] || exec sleep 1000
+rank='{"host":"n1","cores_allowed":[0],"cores":[0],"memory_bytes":1}'
+printf '{"version":"'"#,
+    env!("CARGO_PKG_VERSION"),
+    r#"'","threads":1,"ranks":[%s' "$rank"
+for i in $(seq 2 "$NP"); do printf ',%s' "$rank"; done
+echo ']}'
+"#
+);
 
 /// Starts a session on `machine` with a program that never ends, whose ranks no launcher starts, and stops it when it searches.
 /// `words` go before the tuner: `taskset -c 0`, or none.

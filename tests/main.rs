@@ -13,6 +13,7 @@ mod mpi;
 mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;
+mod needs_slurm;
 mod predict;
 mod program;
 mod run;

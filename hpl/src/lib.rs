@@ -6,6 +6,7 @@
 pub mod affinity;
 pub mod balance;
 pub mod bcast;
+pub mod bindings;
 pub mod comm;
 mod error;
 mod fact;

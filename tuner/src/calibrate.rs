@@ -26,13 +26,14 @@ const POLL: Duration = Duration::from_millis(20);
 /// Seconds that a calibration may take beyond its own budget before it is ended.
 const PATIENCE_S: f64 = 10.0;
 
-/// Measures this machine with `kernels` into the session's `machine.toml`; `false` when a signal asked to stop.
+/// Measures this machine with `kernels` into the file `out`; `false` when a signal asked to stop.
 ///
 /// # Errors
 /// When the child fails, with the last lines that it printed.
 pub fn in_child(
     program: &Path,
     kernels: &KernelChoice,
+    out: &Path,
     store: &mut Store,
     budget: &Budget,
     progress: &mut Progress,
@@ -43,12 +44,12 @@ pub fn in_child(
     std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
     let mut seconds = budget.calibration_s();
     loop {
-        let mut child = start(program, kernels, store, &folder, seconds)?;
+        let mut child = start(program, kernels, out, &folder, seconds)?;
         if !wait(&mut child, store, budget, progress, interrupt)? {
             return Ok(false);
         }
         let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
-        if store.folder().machine_toml().exists() {
+        if out.exists() {
             said.lines().for_each(|line| progress.line(line));
             return Ok(true);
         }
@@ -69,7 +70,7 @@ pub fn in_child(
     }
 }
 
-fn start(program: &Path, kernels: &KernelChoice, store: &Store, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
+fn start(program: &Path, kernels: &KernelChoice, out: &Path, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
     Command::new(program)
         .args([guard::VERB, "--parent", &std::process::id().to_string()])
         .args(["--deadline-s", &(seconds + PATIENCE_S).to_string(), "--folder"])
@@ -78,7 +79,7 @@ fn start(program: &Path, kernels: &KernelChoice, store: &Store, folder: &Path, s
         .arg(program)
         .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
         .args(["--blas", &kernels.to_string(), "--out"])
-        .arg(store.folder().machine_toml())
+        .arg(out)
         // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
         .process_group(0)
         .stdin(Stdio::null())

@@ -104,12 +104,19 @@ pub struct TuneArgs {
     /// {np} and {threads}: those of our xhpl, or of the other HPL of --engine
     #[arg(long, value_name = "NAME|WORDS", conflicts_with = "resume")]
     pub launcher: Option<String>,
+    /// Keep to this node, where a job of Slurm, PBS or LSF has several; otherwise our engine uses all of them, as processes of the
+    /// launcher that works there
+    #[arg(long, conflicts_with_all = ["resume", "launcher", "program", "engine"])]
+    pub local: bool,
     /// Print the command, environment and input of the first run, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
     pub dry_run: bool,
     /// Write a Slurm batch script of this session to a new file, and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
+    /// Nodes of the job that --sbatch asks for
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..), requires = "sbatch")]
+    pub nodes: Option<u64>,
     /// Use the rates of this machine.toml instead of measuring; with --launcher or --engine also the nodes or accelerators
     /// that the runs have
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]

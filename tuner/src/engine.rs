@@ -389,7 +389,7 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
 }
 
 /// Where a program is, by its path or on the search path.
-fn found(program: &Path) -> Option<PathBuf> {
+pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_path_buf());
     }

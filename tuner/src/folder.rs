@@ -277,6 +277,11 @@ impl RunFolder {
         self.root.join("calibration")
     }
 
+    /// `calibration/machine.toml`: what was measured of this node, where a session has several.
+    pub fn calibrated_node(&self) -> PathBuf {
+        self.calibration().join("machine.toml")
+    }
+
     /// `session.toml`: what a resume needs besides the journal.
     pub fn session_toml(&self) -> PathBuf {
         self.root.join("session.toml")

@@ -24,6 +24,7 @@ pub mod forecast;
 pub mod history;
 pub mod interrupt;
 pub mod journal;
+mod launched;
 pub mod machines;
 pub mod parquet;
 pub mod predict;

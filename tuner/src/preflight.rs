@@ -56,21 +56,31 @@ fn warnings(pulses: &[Pulse]) -> Vec<String> {
     standing_out.chain(loose).collect()
 }
 
-/// Where the threads of a candidate's ranks are bound, `rank 0: 0 1, rank 1: 2 3`; a long list is cut.
+/// Where the threads of a candidate's ranks are bound, `rank 0: core 0-1, rank 1: core 2-3`; a long list is cut.
 pub fn binding(candidate: &Candidate, cores: &[usize]) -> String {
-    /// Ranks that are listed.
-    const MOST: usize = 4;
-    let ranks = candidate.hpl.ranks();
-    let Some(sets) = core_sets(cores, ranks, candidate.engine.threads) else {
+    let Some(sets) = core_sets(cores, candidate.hpl.ranks(), candidate.engine.threads) else {
         return "more threads than cores: none is bound".to_owned();
     };
-    let set = |(rank, cores): (usize, &Vec<usize>)| {
-        let cores: Vec<String> = cores.iter().map(usize::to_string).collect();
-        format!("rank {rank}: core {}", cores.join(" "))
-    };
-    let listed: Vec<String> = sets.iter().enumerate().take(MOST).map(set).collect();
+    listed(sets.iter().enumerate().map(|(rank, cores)| format!("rank {rank}: core {}", ranges(cores))))
+}
+
+/// The first few of what is said of ranks, and how many more there are.
+pub(crate) fn listed(of_ranks: impl ExactSizeIterator<Item = String>) -> String {
+    /// Ranks that are listed.
+    const MOST: usize = 4;
+    let ranks = of_ranks.len();
     let rest = if ranks > MOST { format!(", … {} more", ranks - MOST) } else { String::new() };
-    format!("{}{rest}", listed.join(", "))
+    of_ranks.take(MOST).collect::<Vec<_>>().join(", ") + &rest
+}
+
+/// Numbers in ascending order, `0-3,8`.
+pub(crate) fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let run = |run: &[usize]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -99,7 +109,7 @@ mod tests {
             hpl: HplParams::baseline(1000, p, q),
             engine: EngineParams { threads, ..EngineParams::default() },
         };
-        assert_eq!(binding(&candidate(1, 2, 2), &[4, 5, 6, 7]), "rank 0: core 4 5, rank 1: core 6 7");
+        assert_eq!(binding(&candidate(1, 2, 2), &[4, 5, 6, 7]), "rank 0: core 4-5, rank 1: core 6-7");
         assert_eq!(binding(&candidate(1, 2, 2), &[0]), "more threads than cores: none is bound");
         let many: Vec<usize> = (0..12).collect();
         assert!(binding(&candidate(3, 4, 1), &many).ends_with("rank 3: core 3, … 8 more"));

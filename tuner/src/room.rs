@@ -47,7 +47,7 @@ impl Wanted {
     }
 
     /// Cores or accelerators that they need at least.
-    fn places(self) -> usize {
+    pub(crate) fn places(self) -> usize {
         self.ranks.unwrap_or(1).saturating_mul(self.threads.unwrap_or(1))
     }
 }

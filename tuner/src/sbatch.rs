@@ -8,23 +8,33 @@ use objectives::real::quoted;
 /// Seconds of the job beyond the budget: for the start of the job and its last words.
 const MARGIN_S: f64 = 300.0;
 
-/// What a job consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tasks {
-    /// Their number.
-    pub ranks: usize,
-    /// Cores of each.
-    pub threads: usize,
-    /// Whether each needs an accelerator.
-    pub accelerators: bool,
+/// What a job asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Its nodes; `None` for as many as its tasks need.
+    pub nodes: Option<usize>,
+    /// Its tasks with the cores of each; `None` for all cores of its nodes.
+    pub tasks: Option<(usize, usize)>,
+    /// Accelerators.
+    pub accelerators: Option<usize>,
 }
 
-/// The script that runs `words`, a command line of hpl-tune without its own `--sbatch` and `--out`, in a job of these
-/// tasks, for `budget_s` seconds, with its results in `out`.
-pub fn script(words: &[OsString], tasks: Tasks, budget_s: f64, out: &Path) -> String {
-    let Tasks { ranks, threads, accelerators } = tasks;
-    // Of the job, not of the task: a task that saw one accelerator alone could not choose it by its place on the node.
-    let gpus = if accelerators { format!("#SBATCH --gpus={ranks}\n") } else { String::new() };
+impl Request {
+    /// Its lines in a script.
+    fn lines(self) -> String {
+        let nodes = self.nodes.map(|nodes| format!("#SBATCH --nodes={nodes}\n"));
+        let tasks =
+            self.tasks.map(|(tasks, cores)| format!("#SBATCH --ntasks={tasks}\n#SBATCH --cpus-per-task={cores}\n"));
+        // Of the job, not of the task: a task that saw one accelerator alone could not choose it by its place on the node.
+        let gpus = self.accelerators.map(|count| format!("#SBATCH --gpus={count}\n"));
+        [nodes, tasks, gpus].into_iter().flatten().collect()
+    }
+}
+
+/// The script that runs `words`, a command line of hpl-tune without its own `--sbatch`, `--nodes` and `--out`, in a job that asks for
+/// this, for `budget_s` seconds, with its results in `out`.
+pub fn script(words: &[OsString], request: Request, budget_s: f64, out: &Path) -> String {
+    let request = request.lines();
     let seconds = (budget_s + MARGIN_S).ceil() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds % 3600 / 60, seconds % 60);
     let (program, flags) = words
@@ -33,11 +43,12 @@ pub fn script(words: &[OsString], tasks: Tasks, budget_s: f64, out: &Path) -> St
     format!(
         "#!/bin/bash\n\
          #SBATCH --job-name=hpl-tune\n\
-         #SBATCH --ntasks={ranks}\n\
-         #SBATCH --cpus-per-task={threads}\n\
-         {gpus}\
-         #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
+         {request}\
          #SBATCH --exclusive\n\
+         #SBATCH --mem=0\n\
+         #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
+         #SBATCH --requeue\n\
+         #SBATCH --open-mode=append\n\
          # Slurm's end comes a minute early, so that the record is closed.\n\
          #SBATCH --signal=B:TERM@60\n\
          out={}\n\
@@ -84,10 +95,16 @@ mod tests {
         let line = words("printf <%s> --budget 4h");
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("it's mine");
-        let tasks = Tasks { ranks: 8, threads: 2, accelerators: false };
-        assert!(script(&line, Tasks { accelerators: true, ..tasks }, 60.0, &out).contains("\n#SBATCH --gpus=8\n"));
+        let tasks = Request { tasks: Some((8, 2)), ..Request::default() };
+        let with_gpus = script(&line, Request { accelerators: Some(8), ..tasks }, 60.0, &out);
+        assert!(with_gpus.contains("\n#SBATCH --gpus=8\n"));
+        let nodes = script(&line, Request { nodes: Some(64), ..Request::default() }, 60.0, &out);
+        assert!(nodes.contains("--nodes=64\n#SBATCH --exclusive\n#SBATCH --mem=0\n"), "{nodes}");
         let text = script(&line, tasks, 14_400.0, &out);
-        assert!(text.contains("--ntasks=8\n") && text.contains("--time=04:05:00\n"), "{text}");
+        assert!(
+            text.contains("--ntasks=8\n#SBATCH --cpus-per-task=2\n") && text.contains("--time=04:05:00\n"),
+            "{text}"
+        );
         let path = folder.path().join("job.sh");
         std::fs::write(&path, &text).unwrap();
         let run = || String::from_utf8(std::process::Command::new("bash").arg(&path).output().unwrap().stdout).unwrap();

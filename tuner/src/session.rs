@@ -10,6 +10,7 @@ use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::candidate::EngineProfile;
 use space::domain::Expert;
+use space::machine::Node;
 use space::{Candidate, KernelChoice, Unequal};
 
 use crate::error::RecordError;
@@ -20,8 +21,9 @@ use crate::record::{Row, Version};
 ///
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
-/// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`.
-pub const SESSION_SCHEMA: u32 = 6;
+/// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
+/// and `nodes`.
+pub const SESSION_SCHEMA: u32 = 7;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,12 +107,19 @@ pub struct Session {
     /// What the search had to assume, and where its model says less than it seems to, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Names of the nodes that the processes of our engine were found on, in the order of the ranks; none where they were not
+    /// looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// What the expert's rule of thumb says, once it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<ExpertChoice>,
     /// How our engine is started on processes; `None` for ranks that are threads of one process, and for another engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi_job: Option<MpiJob>,
+    /// What these nodes have, equal ones together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,

@@ -14,6 +14,8 @@ use crate::affinity;
 pub(super) struct Home {
     /// Number of the node, the same for all its ranks.
     pub(super) node: usize,
+    /// Its host name.
+    pub(super) host: String,
     /// The cores that this rank may use.
     pub(super) cores: Vec<usize>,
 }
@@ -71,7 +73,9 @@ mod tests {
     use super::*;
 
     fn nodes(homes: &[(usize, &[usize])]) -> Nodes {
-        Nodes(homes.iter().map(|&(node, cores)| Home { node, cores: cores.to_vec() }).collect())
+        Nodes(
+            homes.iter().map(|&(node, cores)| Home { node, host: format!("n{node}"), cores: cores.to_vec() }).collect(),
+        )
     }
 
     #[test]

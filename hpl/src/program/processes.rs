@@ -13,6 +13,7 @@ use super::job::{self, Job, Own, SomeWindows, WholeRun};
 use super::nodes::{Home, Nodes};
 use super::survey::Survey;
 use crate::affinity::Mask;
+use crate::bindings::RankBinding;
 use crate::comm::mpi::{self, MpiComm};
 use crate::comm::{Comm, Request, Tag};
 use crate::kernels::{self, Kernels};
@@ -82,7 +83,8 @@ pub(super) fn start() -> Role {
     if world.size() == 1 {
         return Role::Alone;
     }
-    let home = Home { node: world.node().members()[0], cores: host::facts().cores_allowed };
+    let facts = host::facts();
+    let home = Home { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
     if world.rank() > 0 {
         tell(&world, 0, &home);
         return Role::Other(serve(&world));
@@ -99,6 +101,25 @@ impl Processes {
 
     pub(super) fn crowded(&self, ranks: usize, threads: usize) -> bool {
         (0..ranks.min(self.world.size())).any(|rank| self.nodes.cores_of(rank, ranks, threads).is_empty())
+    }
+
+    /// The processes of the job.
+    pub(super) fn size(&self) -> usize {
+        self.world.size()
+    }
+
+    /// Where each rank's `threads` threads are bound, in order.
+    pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
+        let ranks = self.world.size();
+        (1..ranks).for_each(|rank| tell(&self.world, rank, &Order::FreeBytes));
+        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { hear(&self.world, rank) };
+        let binding = |(rank, home): (usize, &Home)| RankBinding {
+            host: home.host.clone(),
+            cores_allowed: home.cores.clone(),
+            cores: self.nodes.cores_of(rank, ranks, threads),
+            memory_bytes: memory(rank).free_bytes,
+        };
+        self.nodes.0.iter().enumerate().map(binding).collect()
     }
 
     pub(super) fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {

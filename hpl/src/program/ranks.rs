@@ -8,6 +8,8 @@ use super::job::{Job, Own};
 #[cfg(feature = "mpi")]
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
+use crate::affinity::core_sets;
+use crate::bindings::{Bindings, RankBinding};
 use crate::comm::threads::ThreadComm;
 use crate::comm::{Buffers, Comm};
 use crate::host;
@@ -67,6 +69,26 @@ impl Ranks {
             #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.threads_each(ranks),
         }
+    }
+
+    /// Where each rank of the job is, with as many `threads`; by default the cores of a node are spread over its ranks. Ranks that
+    /// are threads are one process.
+    pub fn bindings(&self, threads: Option<usize>) -> Bindings {
+        let (threads, ranks) = match &self.0 {
+            Kind::Threads(_) => {
+                let facts = host::facts();
+                let threads = threads.unwrap_or(facts.cores_allowed.len());
+                let cores = core_sets(&facts.cores_allowed, 1, threads).unwrap_or_default().concat();
+                let (host, memory_bytes) = (facts.hostname, facts.memory_available_bytes);
+                (threads, vec![RankBinding { host, cores_allowed: facts.cores_allowed, cores, memory_bytes }])
+            }
+            #[cfg(feature = "mpi")]
+            Kind::Processes(processes) => {
+                let threads = threads.unwrap_or_else(|| processes.threads_each(processes.size()));
+                (threads, processes.bindings(threads))
+            }
+        };
+        Bindings { version: env!("CARGO_PKG_VERSION").to_owned(), threads, ranks }
     }
 
     /// Whether some threads have to share a core when each of `ranks` ranks has `threads`.

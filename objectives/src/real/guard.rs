@@ -27,7 +27,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
 
 use super::capture::Capture;
-use super::processes::{descendants, end_all};
+use super::processes::{GRACE, descendants, end_all};
 use super::record::{EndedBy, GuardRecord};
 use super::words::quoted;
 use crate::Exit;
@@ -46,8 +46,8 @@ const EXEC: &str = "--exec";
 /// that started the guard, so it is spent when that thread ends before the tuner does.
 const PARENT_CHECK: Duration = Duration::from_millis(250);
 
-/// Runs the verb: `--parent PID --deadline-s S --folder DIR -- CMD…`, all in this order. The folder receives
-/// `stdout.txt`, `stderr.txt` and `guard.json`.
+/// Runs the verb: `--parent PID --deadline-s S [--grace-s G] --folder DIR -- CMD…`, all in this order. The folder receives
+/// `stdout.txt`, `stderr.txt` and `guard.json`. G: seconds between SIGTERM and SIGKILL.
 ///
 /// `arguments` are those after the verb. To be called first in the program, while it has one thread: the
 /// guard blocks signals. Returns 0 when the record was written, whatever became of the command; else, with a
@@ -63,7 +63,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return become_command(Pid::from_raw(guard), program, rest);
     }
     let Some(order) = Order::parse(&arguments) else {
-        complain(&format!("usage: {VERB} --parent PID --deadline-s S --folder DIR -- COMMAND…"));
+        complain(&format!("usage: {VERB} --parent PID --deadline-s S [--grace-s G] --folder DIR -- COMMAND…"));
         return ExitCode::from(2);
     };
     match order.carry_out() {
@@ -96,19 +96,26 @@ fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
 struct Order {
     parent: Pid,
     limit: Duration,
+    grace: Duration,
     folder: PathBuf,
     command: Vec<OsString>,
 }
 
 impl Order {
     fn parse(arguments: &[OsString]) -> Option<Self> {
-        let [k1, parent, k2, limit, k3, folder, dashes, command @ ..] = arguments else { return None };
+        let seconds = |text: &OsStr| Duration::try_from_secs_f64(number(text)?).ok();
+        let [k1, parent, k2, limit, rest @ ..] = arguments else { return None };
+        let (grace, rest) = match rest {
+            [key, grace, rest @ ..] if key == "--grace-s" => (seconds(grace)?, rest),
+            rest => (GRACE, rest),
+        };
+        let [k3, folder, dashes, command @ ..] = rest else { return None };
         let known = k1 == "--parent" && k2 == "--deadline-s" && k3 == "--folder" && dashes == "--";
         if !known || command.is_empty() {
             return None;
         }
-        let limit = Duration::try_from_secs_f64(number(limit)?).ok()?;
-        Some(Self { parent: Pid::from_raw(number(parent)?), limit, folder: folder.into(), command: command.to_vec() })
+        let parent = Pid::from_raw(number(parent)?);
+        Some(Self { parent, limit: seconds(limit)?, grace, folder: folder.into(), command: command.to_vec() })
     }
 
     fn carry_out(self) -> Result<(), Trouble> {
@@ -121,7 +128,7 @@ impl Order {
         let mut run = Run::start(&self.command, &self.folder, signals).map_err(not_started)?;
         let ended_by = run.watch(self.parent, self.limit);
         let stragglers = if ended_by == EndedBy::Itself { descendants().len() } else { 0 };
-        let survivors = run.end();
+        let survivors = run.end(self.grace);
         let output_error = run.finish_output();
         let usage =
             getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|errno| not_recorded(format!("getrusage: {errno}")))?;
@@ -261,9 +268,9 @@ impl Run {
     }
 
     /// Ends and reaps all descendants; returns those that could not be ended.
-    fn end(&mut self) -> Vec<Pid> {
+    fn end(&mut self, grace: Duration) -> Vec<Pid> {
         // Exact because of the subreaper: while any descendant lives, the guard has a child.
-        end_all(descendants, || self.has_ended() && no_child_left())
+        end_all(grace, descendants, || self.has_ended() && no_child_left())
     }
 
     /// Completes the output files; returns what went wrong.
@@ -317,12 +324,15 @@ mod tests {
         let order = parse("--parent 7 --deadline-s 1.5 --folder d -- a --parent").unwrap();
         assert_eq!(order.parent, Pid::from_raw(7));
         assert_eq!(order.limit, Duration::from_millis(1500));
-        assert_eq!(order.command, ["a", "--parent"]);
+        assert_eq!((order.command, order.grace), (vec!["a".into(), "--parent".into()], GRACE));
+        let patient = parse("--parent 7 --deadline-s 1 --grace-s 10 --folder d -- a").unwrap();
+        assert_eq!(patient.grace, Duration::from_secs(10));
         for wrong in [
             "",
             "--parent 7",
             "--parent x --deadline-s 1 --folder d -- a",
             "--parent 7 --deadline-s -1 --folder d -- a",
+            "--parent 7 --deadline-s 1 --grace-s x --folder d -- a",
             "--parent 7 --deadline-s inf --folder d -- a",
             "--parent 7 --deadline-s NaN --folder d -- a",
             "--parent 7 --deadline-s 1 --folder d --",

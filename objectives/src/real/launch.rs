@@ -20,8 +20,9 @@ use super::followed::{Followed, followed};
 use super::guard;
 use super::job::{Engine, Extent, Job};
 use super::printed::{judge_printed, progress};
-use super::processes::{PATIENCE, TRIAL_VARIABLE, end_all, marked};
-use super::record::GuardRecord;
+use super::processes::{GRACE, LAUNCHERS_GRACE, PATIENCE, TRIAL_VARIABLE, end_all, marked};
+use super::record::{EndedBy, GuardRecord};
+use super::slurm;
 use super::verdict::{RESULT, judge, judge_windows};
 use super::words::{last_lines, quoted};
 use crate::foreign::{Foreign, Progress};
@@ -55,6 +56,36 @@ impl RealRuns {
     /// Whether a run is a command of its own, which its folder has to hold, and not one of `hpl-tune run`.
     pub fn has_command(&self) -> bool {
         !matches!(self.engine, Engine::Ours)
+    }
+
+    /// Time between SIGTERM and SIGKILL at the end of a run.
+    fn grace(&self) -> Duration {
+        if self.has_command() { LAUNCHERS_GRACE } else { GRACE }
+    }
+
+    /// Ends what a dead tuner has left running in `folder`; its guard gets a moment to do so itself.
+    fn end_left(&self, folder: &Path) {
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_ACT && !marked(folder).is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.end_marked(folder);
+    }
+
+    /// Ends what is left of a run in `folder`: the processes of this node that carry its mark, and in a Slurm job the step on
+    /// the others.
+    fn end_marked(&self, folder: &Path) {
+        end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
+        self.end_step();
+    }
+
+    /// Cancels the step of a run whose launcher had to be ended: what it has not ended itself is on any node of the job.
+    fn end_step(&self) {
+        match &self.engine {
+            Engine::Ours => {}
+            Engine::Launched(job) => slurm::cancel_steps(&job.program),
+            Engine::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program)),
+        }
     }
 
     /// Runs of another engine; `program` guards them.
@@ -109,6 +140,7 @@ impl RealRuns {
         let mut guard = Command::new(&self.program);
         guard
             .args([guard::VERB, "--parent", &std::process::id().to_string(), "--deadline-s", &limit_s.to_string()])
+            .args(["--grace-s", &self.grace().as_secs_f64().to_string()])
             .arg("--folder")
             .arg(&folder)
             .arg("--")
@@ -140,7 +172,7 @@ impl RealRuns {
     /// nobody's failure, and can be run again. In every case no process of the run is left.
     pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
-        end_left(&folder);
+        self.end_left(&folder);
         let record = GuardRecord::read(&folder).ok()?;
         match self.judge(job, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
@@ -247,15 +279,6 @@ impl RealRuns {
     }
 }
 
-/// Ends what a dead tuner has left running in `folder`; its guard gets a moment to do so itself.
-fn end_left(folder: &Path) {
-    let begun = Instant::now();
-    while begun.elapsed() < LAST_ACT && !marked(folder).is_empty() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    end_marked(folder);
-}
-
 /// A run that was started. Dropping it ends it.
 #[derive(Debug)]
 pub struct Running {
@@ -307,10 +330,15 @@ impl Running {
         let status = self.guard.wait();
         self.ended = true;
         let problem = match GuardRecord::read(&self.folder) {
-            Ok(record) => return self.runs.judge(&self.job, &self.folder, &record),
+            Ok(record) => {
+                if record.ended_by != EndedBy::Itself {
+                    self.runs.end_step();
+                }
+                return self.runs.judge(&self.job, &self.folder, &record);
+            }
             Err(problem) => problem.to_string(),
         };
-        end_marked(&self.folder);
+        self.runs.end_marked(&self.folder);
         let said = last_lines(&self.said, 10).join("; ");
         match status.map(Exit::from) {
             Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
@@ -334,14 +362,14 @@ impl Running {
         // The guard was not waited for, so its id cannot belong to another process.
         let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE + LAST_ACT {
+        while begun.elapsed() < self.runs.grace() + PATIENCE + LAST_ACT {
             if self.finish_within(LAST_ACT).is_some() {
                 return;
             }
         }
         // A guard that does not come to its end is stopped, or hangs in the kernel.
         let _ = self.guard.kill();
-        end_marked(&self.folder);
+        self.runs.end_marked(&self.folder);
     }
 }
 
@@ -349,11 +377,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Ends all processes that carry the mark of the trial in `folder`.
-fn end_marked(folder: &Path) {
-    end_all(|| marked(folder), || marked(folder).is_empty());
 }
 
 fn cannot_start(what: &Path, error: &io::Error) -> Failure {

@@ -27,6 +27,7 @@ mod launch;
 mod printed;
 mod processes;
 mod record;
+pub mod slurm;
 mod verdict;
 mod words;
 
@@ -34,4 +35,4 @@ pub use job::{Extent, Job};
 pub use launch::{RealRuns, Running};
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, RecordError};
-pub use words::quoted;
+pub use words::{last_lines, quoted};

@@ -14,27 +14,29 @@ use nix::unistd::Pid;
 /// The environment variable of every process of a run; its value is the absolute path of the trial's folder.
 pub const TRIAL_VARIABLE: &str = "HPL_TUNE_TRIAL";
 
-/// Time between SIGTERM, which lets a launcher end its ranks on other hosts, and SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
-/// Time after which a process that ignores even SIGKILL (it hangs in the kernel) is given up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between SIGTERM and SIGKILL.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
+/// The same for a launcher, which has to end its ranks on other hosts meanwhile.
+pub(super) const LAUNCHERS_GRACE: Duration = Duration::from_secs(10);
+/// Time after SIGKILL at which a process that ignores even that (it hangs in the kernel) is given up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(9);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Ends a set of processes until `gone` says so: SIGTERM to each, after a second SIGKILL, again and again,
-/// because the set may grow while it is read. `gone` must say so three times in a row: a process that is just becoming another
-/// program shows no environment for a moment. Gives up after ten seconds. Returns what is left.
-pub(super) fn end_all(find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
+/// Ends a set of processes until `gone` says so: SIGTERM to each, after `grace` SIGKILL, again and again, because the set may
+/// grow while it is read. `gone` must say so three times in a row: a process that is just becoming another program shows no
+/// environment for a moment. Gives up ten seconds later. Returns what is left.
+pub(super) fn end_all(grace: Duration, find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
     let begun = Instant::now();
     let mut asked = HashSet::new();
     let mut unseen = 0;
     while unseen < 3 {
         unseen = if gone() { unseen + 1 } else { 0 };
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > grace + PATIENCE {
             return find();
         }
         for pid in find() {
             // A process that has ended meanwhile is no error.
-            if begun.elapsed() >= GRACE {
+            if begun.elapsed() >= grace {
                 let _ = kill(pid, Signal::SIGKILL);
             } else if asked.insert(pid) {
                 let _ = kill(pid, Signal::SIGTERM);

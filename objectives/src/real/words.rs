@@ -26,7 +26,7 @@ fn quote(word: &OsStr) -> String {
 
 /// At most `count` last lines of what a program printed, without empty lines, control characters (which
 /// could steer the user's terminal) or more than 200 characters each.
-pub(super) fn last_lines(output: &[u8], count: usize) -> Vec<String> {
+pub fn last_lines(output: &[u8], count: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(output);
     let clean = |line: &str| line.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
     let lines: Vec<_> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();

@@ -12,7 +12,7 @@ use super::{Cli, Command, TuneArgs};
 use crate::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 23] = [
+const FLAGS: [(&str, &[&str], &str); 25] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
@@ -24,8 +24,10 @@ const FLAGS: [(&str, &[&str], &str); 23] = [
     ("--engine", &["netlib"], "whose runs they are"),
     ("--program", &["xhpl"], "the program that MPI jobs run"),
     ("--launcher", &["srun"], "how those start their ranks"),
+    ("--local", &[], "whether all nodes of a job are used"),
     ("--dry-run", &[], "whether anything runs"),
     ("--sbatch", &["FILE"], "the same, with a script for Slurm"),
+    ("--nodes", &["4", "--sbatch", "FILE"], "nodes that the script asks for"),
     ("--machine", &["FILE"], "rates and nodes, in place of measured ones"),
     ("--space", &["FILE"], "what is searched"),
     ("--weights", &["FILE"], "shares of unequal ranks"),

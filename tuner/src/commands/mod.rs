@@ -2,7 +2,6 @@
 
 pub mod balance;
 pub mod calibrate;
-mod launched;
 pub mod machines;
 pub mod measured;
 pub mod predict;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use objectives::predict::Predictor;
 use objectives::real::Job;
-use space::domain::{DomainSpec, squarest};
+use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
@@ -24,7 +24,7 @@ use crate::folder::RunFolder;
 use crate::machines::read_machine;
 use crate::prepare;
 use crate::room::{Here, Modelled, Room, Wanted};
-use crate::sbatch::{self, Tasks};
+use crate::sbatch::{self, Request};
 use crate::unequal::Told;
 
 /// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
@@ -42,11 +42,11 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let engine = engine.on(machine.as_ref());
     let facts = hpl::host::facts();
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
+    let mut wanted = Wanted::of(args.ranks, args.threads);
     if args.sbatch.is_some() {
-        here = elsewhere(here, machine.as_ref());
+        here = elsewhere(here, machine.as_ref(), args.nodes, wanted);
     }
     let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here.cores)?;
-    let mut wanted = Wanted::of(args.ranks, args.threads);
     wanted.ranks = wanted.ranks.or(unequal.ranks());
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;
@@ -68,10 +68,8 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     spec.n = n;
     let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     if let Some(path) = &args.sbatch {
-        let threads = wanted.threads.unwrap_or(1);
-        let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
-        let tasks = Tasks { ranks, threads, accelerators: !engine.calibrates() };
-        return write_script(args, program, path, tasks, &room);
+        let request = request(args, &engine, wanted, &room)?;
+        return write_script(args, program, path, request, &room);
     }
     let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));
     let folder = std::path::absolute(root)?.join("trials").join("0");
@@ -92,10 +90,45 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-/// A node of the job, of which nothing is known but what the description says: the largest, as our engine takes one.
-fn elsewhere(here: Here, machine: Option<&Machine>) -> Here {
-    let cores = machine.into_iter().flat_map(|machine| &machine.nodes).map(|node| node.cores);
-    Here { cores: cores.fold(here.cores, usize::max), memory_bytes: u64::MAX }
+/// What a job has that will start later: the nodes of the description, else `nodes` of which nothing is known but that the ranks
+/// wanted are to fit.
+fn elsewhere(here: Here, machine: Option<&Machine>, nodes: Option<u64>, wanted: Wanted) -> Here {
+    let described = machine.into_iter().flat_map(|machine| &machine.nodes).map(|node| node.cores);
+    let cores = described.fold(here.cores, usize::max);
+    let nodes = nodes.map_or(1, |nodes| nodes as usize);
+    let cores = cores.saturating_mul(nodes).max(if nodes > 1 { wanted.places() } else { 0 });
+    Here { cores, memory_bytes: u64::MAX }
+}
+
+/// What the job of a script asks for.
+///
+/// # Errors
+/// Several nodes for ranks that are threads of one process.
+fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> anyhow::Result<Request> {
+    let nodes = args.nodes.map(|nodes| nodes as usize);
+    let fixed = wanted.ranks.or(wanted.threads).map(|_| {
+        let threads = wanted.threads.unwrap_or(1);
+        (wanted.ranks.unwrap_or((room.places / threads).max(1)), threads)
+    });
+    Ok(match engine {
+        // Without a launcher it finds one on the nodes of its job.
+        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) && args.local => {
+            return Err(bad_input("--local uses one node: leave out --nodes, or --local"));
+        }
+        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) => Request { nodes, tasks: fixed, accelerators: None },
+        Engine::Ours => {
+            let tasks = fixed.map(|(ranks, threads)| (1, ranks * threads));
+            Request { nodes: Some(1), tasks, accelerators: None }
+        }
+        _ => {
+            let threads = wanted.threads.unwrap_or(1);
+            let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
+            // All cores of the nodes, where neither they nor the ranks are known.
+            let unknown = nodes.is_some() && args.machine.is_none() && fixed.is_none() && engine.calibrates();
+            let tasks = (!unknown).then_some((ranks, threads));
+            Request { nodes, tasks, accelerators: (!engine.calibrates()).then_some(ranks) }
+        }
+    })
 }
 
 /// N of a session.
@@ -129,11 +162,11 @@ fn order(
     Ok(Order { n: target.n, why, note })
 }
 
-fn write_script(args: &TuneArgs, program: &Path, path: &Path, tasks: Tasks, room: &Room) -> anyhow::Result<u8> {
-    let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--out"]);
+fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: Request, room: &Room) -> anyhow::Result<u8> {
+    let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--nodes", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));
-    let script = sbatch::script(&words, tasks, budget_s(args)?, &std::path::absolute(out)?);
+    let script = sbatch::script(&words, request, budget_s(args)?, &std::path::absolute(out)?);
     // What is there may be another session's script, or anything else.
     let new = OpenOptions::new().write(true).create_new(true).open(path);
     match new.and_then(|mut file| file.write_all(script.as_bytes())) {
@@ -145,17 +178,13 @@ fn write_script(args: &TuneArgs, program: &Path, path: &Path, tasks: Tasks, room
         }
         written => written.map_err(RecordError::write(path))?,
     }
-    let Tasks { ranks, threads, .. } = tasks;
-    let (p, q) = squarest(ranks);
     let mut out = std::io::stdout().lock();
     for note in &room.notes {
         writeln!(out, "# {note}")?;
     }
-    writeln!(
-        out,
-        "{} asks for {ranks} tasks ({p}×{q}) with {threads} cores each; submit it with: sbatch {}",
-        path.display(),
-        path.display()
-    )?;
+    let nodes = request.nodes.map(|nodes| format!("{nodes} node{}", if nodes == 1 { "" } else { "s" }));
+    let tasks = request.tasks.map(|(tasks, cores)| format!("{tasks} tasks with {cores} cores each"));
+    let asked: Vec<String> = nodes.into_iter().chain(tasks).collect();
+    writeln!(out, "{0} asks for {1}; submit it with: sbatch {0}", path.display(), asked.join(" and "))?;
     Ok(exit::DONE)
 }

@@ -8,36 +8,36 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::{Candidate, Candidates, KernelChoice};
 
-use crate::allocation::Allocation;
 use crate::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
 use crate::cli::TuneArgs;
+use crate::commands::rehearse;
 use crate::commands::report::{Files, publish};
-use crate::commands::space::{limits, read_limits};
-use crate::commands::{launched, rehearse};
+use crate::commands::space::limits;
 use crate::cost::CostEstimate;
-use crate::decode::Decoder;
 use crate::drive::{Drive, Ended};
 use crate::engine::Engine;
 use crate::exit::{self, bad_input};
-use crate::folder::{Lock, RunFolder, replace_file};
+use crate::folder::RunFolder;
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
+use crate::launched::bindings::{bindings, doubts as doubts_of, sentence};
+use crate::launched::cluster;
 use crate::machines::read_machine;
 use crate::prepare;
-use crate::progress::{Progress, say};
-use crate::room::{Here, Modelled, Room, Wanted};
+use crate::progress::Progress;
+use crate::room::Modelled;
 use crate::schedule::{FINAL_SHARE, rounds_s};
-use crate::session::{SESSION_SCHEMA, Session};
 use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Prior;
 use crate::strategy::informed::Group;
-use crate::unequal::Told;
 use crate::{calibrate, doubts, earlier, environment, preflight, prior, strategy};
 
+mod begin;
 mod ended;
 mod settle;
 
+use begin::{begin, resume, within_job};
 use ended::{exit_code, say_how_it_ended};
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
@@ -55,12 +55,14 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     RunFolder::let_others_write_nothing();
     let (folder, _lock, session) = match &args.resume {
         Some(path) => resume(path)?,
-        None => begin(args)?,
+        None => begin(args, &program)?,
     };
     let engine = Engine::of(&session, &folder)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
     let mut store = Store::open(folder, session, &engine.runs(&program), &progress)?;
-    let budget = Budget::new(started, store.session().budget_s, store.spent_s());
+    let budget_s = store.session().budget_s;
+    let total_s = if args.resume.is_some() { within_job(budget_s, store.spent_s())? } else { budget_s };
+    let budget = Budget::new(started, total_s, store.spent_s());
 
     progress.line(&format!("results in {}", store.folder().root().display()));
     match &engine {
@@ -114,10 +116,6 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    if let Engine::Launched(job) = engine {
-        let ranks = store.session().ranks.unwrap_or(store.session().cores.len());
-        launched::check(job, ranks.min(2))?;
-    }
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         preflight::look(&store.session().cores, &budget, progress);
@@ -151,6 +149,7 @@ fn search(
     }
     store.write_space(domain)?;
     plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, &budget, progress);
+    say_binding(engine, &baseline, &store.session().cores, progress)?;
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -178,8 +177,8 @@ fn search(
     Ok(drive.run()?)
 }
 
-/// Measures this machine; `false` when a signal asked to stop. Where the BLAS of another engine's program cannot be measured,
-/// the fastest kernels here stand for it.
+/// Measures this machine, and the nodes where there are several; `false` when a signal asked to stop. Where the BLAS of another
+/// engine's program cannot be measured, the fastest kernels here stand for it.
 fn calibrated(
     program: &Path,
     engine: &Engine,
@@ -190,15 +189,27 @@ fn calibrated(
 ) -> anyhow::Result<bool> {
     let named = store.session().kernels.clone();
     let kernels = named.unwrap_or_else(|| engine.calibrated_kernels());
-    if let (Engine::Foreign(_), KernelChoice::Blas(path)) = (engine, &kernels) {
+    let described = store.folder().machine_toml();
+    let of_this_node = if store.session().nodes.is_empty() { described } else { store.folder().calibrated_node() };
+    let measure = |kernels: &KernelChoice, store: &mut Store, progress: &mut Progress| {
+        calibrate::in_child(program, kernels, &of_this_node, store, budget, progress, interrupt)
+    };
+    let done = if let (Engine::Foreign(_), KernelChoice::Blas(path)) = (engine, &kernels) {
         progress.line(&format!("{} loads {}: the calibration measures that", engine.name(), path.display()));
-        match calibrate::in_child(program, &kernels, store, budget, progress, interrupt) {
-            Err(error) => progress.warn(&format!("{error}; the fastest kernels here are measured instead")),
-            done => return done,
+        match measure(&kernels, store, progress) {
+            Err(error) => {
+                progress.warn(&format!("{error}; the fastest kernels here are measured instead"));
+                measure(&KernelChoice::Auto, store, progress)?
+            }
+            done => done?,
         }
-        return calibrate::in_child(program, &KernelChoice::Auto, store, budget, progress, interrupt);
+    } else {
+        measure(&kernels, store, progress)?
+    };
+    if let (true, Engine::Launched(job), false) = (done, engine, store.session().nodes.is_empty()) {
+        cluster::describe(job, &of_this_node, store, budget, progress)?;
     }
-    calibrate::in_child(program, &kernels, store, budget, progress, interrupt)
+    Ok(done)
 }
 
 /// The runs of earlier sessions at their points, where there are such.
@@ -232,90 +243,6 @@ pub(crate) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
         )));
     }
     Ok(budget_s)
-}
-
-/// A new session in a new folder.
-fn begin(args: &TuneArgs) -> anyhow::Result<(RunFolder, Lock, Session)> {
-    let asked_s = budget_s(args)?;
-    let job = Allocation::here();
-    let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
-    let facts = hpl::host::facts();
-    let now = jiff::Timestamp::now();
-    let cores = facts.cores_allowed.clone();
-    let machine = args.machine.as_deref().map(read_machine).transpose()?;
-    let found = earlier::read::read(&args.warm_start, &Decoder::child()?).map_err(bad_input)?;
-    found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
-    engine.check_flags(args.threads, &args.blas)?;
-    let engine = engine.on(machine.as_ref().map(|(machine, _)| machine));
-    engine.check_programs()?;
-    let kernels = engine.kernels(&args.blas, machine.as_ref().map(|(machine, _)| machine))?;
-    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
-    let unequal = Told::of(args).unequal(&engine, machine.as_ref().map(|(machine, _)| machine), cores.len())?;
-    let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
-    let wanted = Wanted::of(ranks, args.threads);
-    let here = Here { cores: cores.len(), memory_bytes: facts.memory_available_bytes };
-    let room = Room::new(&engine, here, machine.as_ref().map(|(machine, _)| machine), wanted);
-    room.check(wanted)?;
-    // Where nothing will be measured, what is unknown now stays so.
-    if !engine.calibrates() {
-        room.memory_for(args.n.map(|n| n as usize))?;
-    }
-    if let Some(job) = &job {
-        let said = job.told(asked_s, budget_s, matches!(engine, Engine::Ours));
-        said.iter().for_each(|sentence| say(&format!("warning: {sentence}")));
-    }
-    let (folder, lock) = match &args.out {
-        Some(root) => RunFolder::create(root)?,
-        None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
-    };
-    if args.shared_folder {
-        folder.share()?;
-    }
-    let session = Session {
-        schema_version: SESSION_SCHEMA,
-        name: folder.name(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: facts.hostname,
-        started_utc: now.to_string(),
-        command: objectives::real::quoted(std::env::args_os()).join(" "),
-        budget_s,
-        elapsed_s: 0.0,
-        seed: args.seed,
-        engine: engine.name().to_owned(),
-        search_by: Extent::Whole,
-        strategy: args.strategy.clone(),
-        cores,
-        memory_bytes: 0,
-        kernels,
-        ranks: ranks.map(|r| r as usize),
-        threads: args.threads.map(|t| t as usize),
-        n: args.n.map(|n| n as usize),
-        n_fixed: args.n.is_some(),
-        n_memory: None,
-        n_limited_by_budget: false,
-        notes: Vec::new(),
-        expert: None,
-        mpi_job: engine.mpi_job().cloned(),
-        unequal,
-    };
-    let given = machine.map_or(Ok(()), |(_, text)| replace_file(&folder.machine_toml(), text.as_bytes()));
-    let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
-    let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };
-    let saved = given.and_then(|()| allowed()).and_then(|()| warm()).and_then(|()| engine.save(&folder));
-    if let Err(error) = saved.and_then(|()| session.save(&folder.session_toml())) {
-        folder.discard();
-        return Err(error.into());
-    }
-    Ok((folder, lock, session))
-}
-
-fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
-    let folder = RunFolder::open(path)?;
-    folder.check_owner()?;
-    let lock = folder.lock()?;
-    let session = Session::load(&folder.session_toml())?;
-    Ok((folder, lock, session))
 }
 
 /// Says what will be done before it is done.
@@ -360,7 +287,22 @@ fn plan(
         trial_s: cost.of(baseline, session.search_by),
     };
     progress.line(&forecast.sentence());
-    if session.engine == Session::OURS && session.mpi_job.is_none() {
-        progress.line(&format!("binding of the default: {}", preflight::binding(baseline, &session.cores)));
-    }
+}
+
+/// Says where the ranks of the default run, and what is wrong with that.
+///
+/// # Errors
+/// An MPI job that does not say it.
+fn say_binding(engine: &Engine, baseline: &Candidate, cores: &[usize], progress: &Progress) -> anyhow::Result<()> {
+    let of_default = match engine {
+        Engine::Foreign(_) => return Ok(()),
+        Engine::Ours => preflight::binding(baseline, cores),
+        Engine::Launched(job) => {
+            let found = bindings(job, baseline.hpl.ranks(), baseline.engine.threads)?;
+            doubts_of(&found).iter().for_each(|doubt| progress.warn(doubt));
+            sentence(&found)
+        }
+    };
+    progress.line(&format!("binding of the default: {of_default}"));
+    Ok(())
 }

@@ -49,6 +49,11 @@ pub(crate) struct Engine {
 }
 
 impl EngineArgs {
+    /// What the flag says of threads.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        self.threads.map(NonZeroUsize::get)
+    }
+
     /// Flags over file over defaults.
     pub(crate) fn read(&self) -> Result<Engine, EngineError> {
         let file = self.engine_params.as_deref().map(read_file).transpose()?;

@@ -60,6 +60,9 @@ struct Args {
     /// between them, as the JSON that `hpl-tune survey --program` reads
     #[arg(long, value_name = "K", conflicts_with_all = ["windows", "progress", "phases", "timeline"])]
     survey: Option<NonZeroUsize>,
+    /// Print as JSON on which host and cores each rank of the job runs, with --threads threads, and do nothing
+    #[arg(long, conflicts_with_all = ["windows", "survey", "result", "progress", "phases", "timeline"])]
+    report_bindings: bool,
     /// Write the result of the last run as JSON to this file, as `hpl-tune run --result` does
     #[arg(long, value_name = "FILE", conflicts_with = "survey")]
     result: Option<PathBuf>,
@@ -135,6 +138,9 @@ fn note(text: &str) {
 }
 
 fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
+    if args.report_bindings {
+        return Out::stdout().write(&json(&ranks.bindings(args.engine.threads())));
+    }
     ranks.refuse_strange_launcher(|name| std::env::var(name).ok())?;
     let dat = HplDat::parse(&read_dat()?)?;
     let engine = args.engine.read()?;

@@ -33,7 +33,9 @@ pub(crate) fn session() -> Session {
         n_limited_by_budget: true,
         notes: Vec::new(),
         expert: None,
+        hosts: Vec::new(),
         mpi_job: None,
+        nodes: Vec::new(),
         unequal: space::Unequal::default(),
     }
 }

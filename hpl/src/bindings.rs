@@ -1,0 +1,41 @@
+//! Where the ranks of a job run, as `xhpl --report-bindings` prints it.
+
+use serde::{Deserialize, Serialize};
+
+/// Where one rank runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankBinding {
+    /// Its host.
+    pub host: String,
+    /// Physical cores that it may use, each by the number of a logical CPU.
+    pub cores_allowed: Vec<usize>,
+    /// Cores that its threads are bound to, one each; empty where some would have to share one, and none is bound.
+    pub cores: Vec<usize>,
+    /// Memory of its host that can be filled without swapping, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Where all ranks of a job run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bindings {
+    /// Version of the program.
+    pub version: String,
+    /// Threads of each rank.
+    pub threads: usize,
+    /// The ranks, in order.
+    pub ranks: Vec<RankBinding>,
+}
+
+impl Bindings {
+    /// The hosts in the order of their first ranks, with the ranks of each.
+    pub fn hosts(&self) -> Vec<(&str, Vec<&RankBinding>)> {
+        let mut hosts: Vec<(&str, Vec<&RankBinding>)> = Vec::new();
+        for rank in &self.ranks {
+            match hosts.iter_mut().find(|(host, _)| *host == rank.host) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => hosts.push((&rank.host, vec![rank])),
+            }
+        }
+        hosts
+    }
+}

@@ -1,0 +1,68 @@
+//! The Slurm job that runs take place in: questions to its commands, and the end of steps.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time that a command of Slurm has to answer.
+const ANSWERS: Duration = Duration::from_secs(10);
+
+/// Names of the steps by which Open MPI's mpirun starts its helpers on the nodes.
+const HELPERS: [&str; 2] = ["orted", "prted"];
+
+/// What a command of Slurm prints, which is short; `None` where it is not there, fails or does not answer in time.
+pub fn answer(program: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let started = Instant::now();
+    // The answer is short: it fits the pipe.
+    while child.try_wait().ok()?.is_none() {
+        if started.elapsed() > ANSWERS {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+}
+
+/// Cancels the steps of the job of this process that run `program`, whose srun or mpirun is gone; does nothing outside of a job.
+pub(super) fn cancel_steps(program: &Path) {
+    let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
+    let listed = answer("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %j"]);
+    let left: Vec<String> = steps(&listed.unwrap_or_default(), program);
+    if !left.is_empty() {
+        let left: Vec<&str> = left.iter().map(String::as_str).collect();
+        let _ = answer("scancel", &[&["--signal=KILL"][..], &left].concat());
+    }
+}
+
+/// Those of the listed steps, numbers and names, that are runs of `program`.
+fn steps(listed: &str, program: &Path) -> Vec<String> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let of_run = |step: &&str| HELPERS.contains(step) || *step == name;
+    let steps = listed.lines().filter_map(|line| line.trim().split_once(' '));
+    steps.filter(|(_, step)| of_run(&step.trim())).map(|(number, _)| number.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_the_program_and_helpers_of_mpirun_are_those_of_a_run() {
+        let listed = "17.batch batch\n17.3 xhpl\n 17.4 orted\n17.5 other\n17.extern extern\n";
+        assert_eq!(steps(listed, Path::new("/opt/xhpl")), ["17.3", "17.4"]);
+        assert!(steps("", Path::new("xhpl")).is_empty());
+    }
+
+    #[test]
+    fn a_command_that_fails_or_is_not_there_has_no_answer() {
+        assert_eq!(answer("echo", &["2", "3"]).as_deref(), Some("2 3\n"));
+        assert_eq!(answer("false", &[]), None);
+        assert_eq!(answer("no-such-command", &[]), None);
+    }
+}

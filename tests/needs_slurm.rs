@@ -1,0 +1,205 @@
+//! Sessions inside jobs of a real Slurm, whose nodes are namespaces of this machine (`tests/slurm_nodes.sh`).
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tuner::record::{Fidelity, Row};
+
+use crate::mpi::Mpi;
+use crate::program::{err, machine_toml, out, tune};
+use crate::tune::rows;
+
+/// A cluster of two nodes with a core each; gone when dropped. One at a time: they would share the cores.
+struct Cluster {
+    folder: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+impl Cluster {
+    fn start() -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = Self { folder: tempfile::tempdir().unwrap(), _alone: alone };
+        let started = cluster.script(&["start"]);
+        assert!(started.status.success(), "{}{}", out(&started), err(&started));
+        cluster
+    }
+
+    fn script(&self, words: &[&str]) -> Output {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("tests/slurm_nodes.sh");
+        let mut command = Command::new(script);
+        command.args(words).current_dir(self.folder.path());
+        command.envs([("SLURM_NODES", "2"), ("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900")]);
+        command.env("SLURM_NODES_DIR", self.folder.path().join("slurm")).output().unwrap()
+    }
+
+    /// What a command of Slurm prints.
+    fn slurm(&self, words: &[&str]) -> String {
+        let output = self.script(&[&["run"], words].concat());
+        assert!(output.status.success(), "{words:?}: {}{}", out(&output), err(&output));
+        out(&output)
+    }
+
+    /// Submits `lines` as a script of both nodes; the number of the job.
+    fn submit(&self, lines: &str) -> String {
+        let path = self.folder.path().join("job.sh");
+        std::fs::write(&path, format!("#!/bin/bash\n#SBATCH --nodes=2 --exclusive --time=10\n{lines}\n")).unwrap();
+        self.slurm(&["sbatch", "--parsable", "--output=%j.txt", path.to_str().unwrap()]).trim().to_owned()
+    }
+
+    /// Waits until the job has ended; what it printed.
+    fn printed(&self, job: &str) -> String {
+        let ended = || self.slurm(&["squeue", "--noheader", "--jobs", job]).trim().is_empty();
+        assert!(within(Duration::from_secs(300), ended), "job {job} does not end");
+        std::fs::read_to_string(self.folder.path().join(format!("{job}.txt"))).unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.script(&["stop"]);
+    }
+}
+
+/// Whether something happens within `time`.
+fn within(time: Duration, mut happened: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while !happened() {
+        if started.elapsed() > time {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// A session of our engine in `folder`, on rates that were measured before.
+fn session(folder: &Path, budget: &str) -> String {
+    let words: Vec<String> = [
+        env!("CARGO_BIN_EXE_hpl-tune"),
+        "--budget",
+        budget,
+        "--n",
+        "3000",
+        "--blas",
+        "builtin",
+        "--program",
+        Mpi::Open.built("xhpl").to_str().unwrap(),
+        "--machine",
+        machine_toml().to_str().unwrap(),
+        "--out",
+        folder.to_str().unwrap(),
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    words.join(" ")
+}
+
+/// Rows that are in the journal by now.
+fn recorded(folder: &Path) -> Vec<Row> {
+    let there = folder.join("journal.jsonl").exists();
+    if there {
+        tuner::journal::read(&folder.join("journal.jsonl")).map_or(Vec::new(), |read| read.rows)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Processes of the programs `names` that are told of `folder`.
+fn processes(folder: &Path, names: &[&str]) -> Vec<i32> {
+    let words = |pid: i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).split('\0').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_folder = |pid: &i32| {
+        let words = words(*pid);
+        let named = Path::new(&words[0]).file_name().is_some_and(|name| names.iter().any(|known| name == *known));
+        named && words.iter().any(|word| word.contains(folder.to_str().unwrap()))
+    };
+    numbers.filter(of_folder).collect()
+}
+
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
+    let cluster = Cluster::start();
+    let root = cluster.folder.path();
+    let (script, folder) = (root.join("tune.sh"), root.join("run"));
+    let xhpl = Mpi::Open.built("xhpl");
+    let fixed = ["--budget", "90s", "--blas", "builtin", "--nodes", "2", "--program", xhpl.to_str().unwrap()];
+    let paths = ["--sbatch", script.to_str().unwrap(), "--out", folder.to_str().unwrap()];
+    let written = tune(fixed.into_iter().chain(paths));
+    assert_eq!(written.status.code(), Some(0), "{}", err(&written));
+    assert!(out(&written).contains("asks for 2 nodes"), "{}", out(&written));
+    let job = cluster.slurm(&["sbatch", "--parsable", "--output=%j.txt", script.to_str().unwrap()]);
+    let said = cluster.printed(job.trim());
+    assert!(said.contains("2 nodes, reached by srun") && said.contains("--mpi=pmix: n1 n2"), "{said}");
+    assert!(said.contains("survey: HPL of N=1500 on 2 nodes at once"), "{said}");
+    assert!(said.contains("binding of the default: rank 0 on n1: core"), "{said}");
+    let rows = rows(&folder);
+    assert!(rows.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
+    assert!(rows.iter().any(|row| row.fidelity == Fidelity::Window), "{said}");
+    assert!(rows.iter().all(|row| row.p * row.q * row.threads == 2), "{said}");
+    let machine = std::fs::read_to_string(folder.join("machine.toml")).unwrap();
+    assert!(machine.contains("n1…n2") && machine.contains("name = \"network\""), "{machine}");
+}
+
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
+    let cluster = Cluster::start();
+    let folder = cluster.folder.path().join("run");
+    let job = cluster.submit(&format!("exec {}", session(&folder, "40s")));
+    assert!(within(Duration::from_secs(100), || recorded(&folder).len() >= 3), "no trials");
+    cluster.slurm(&["scancel", &job]);
+    let said = cluster.printed(&job);
+    assert!(within(Duration::from_secs(20), || processes(&folder, &["xhpl", "srun", "hpl-tune"]).is_empty()));
+    let before = recorded(&folder);
+    assert!(before.len() >= 3 && said.contains("--resume"), "{said}");
+    let again = cluster.submit(&format!("exec {} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display()));
+    let said = cluster.printed(&again);
+    let after = rows(&folder);
+    assert_eq!(after[..before.len()], before[..], "{said}");
+    assert!(after.last().unwrap().strategy == "final" || after.len() > before.len(), "{said}");
+}
+
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
+    let cluster = Cluster::start();
+    let folder = cluster.folder.path().join("run");
+    let resume = format!("{} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display());
+    let job = cluster.submit(&format!("{}\n{resume}", session(&folder, "60s")));
+    // Killed while ranks run: they live on without the two processes of srun.
+    let mut left = Vec::new();
+    let orphaned = within(Duration::from_secs(100), || {
+        if recorded(&folder).len() < 2 || processes(&folder, &["xhpl"]).len() < 2 {
+            return false;
+        }
+        for _ in 0..3 {
+            for pid in processes(&folder, &["srun", "hpl-tune"]) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        left = processes(&folder, &["xhpl"]);
+        true
+    });
+    assert!(orphaned, "no ranks ran");
+    let gone = || left.iter().all(|pid| !processes(&folder, &["xhpl"]).contains(pid));
+    let started = Instant::now();
+    assert!(within(Duration::from_secs(30), gone), "{left:?} are left");
+    println!("{} ranks gone after {:.1} s", left.len(), started.elapsed().as_secs_f64());
+    let said = cluster.printed(&job);
+    let rows = rows(&folder);
+    assert!(rows.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
+    let trials: std::collections::BTreeSet<u64> = rows.iter().map(|row| row.trial).collect();
+    assert_eq!(trials.len(), rows.len());
+    assert!(processes(&folder, &["xhpl", "srun"]).is_empty());
+}

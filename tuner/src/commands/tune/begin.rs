@@ -1,0 +1,211 @@
+//! How a session begins, or goes on: what is asked for, where it can run, and its folder.
+
+use std::path::Path;
+
+use objectives::launcher::MpiJob;
+use objectives::real::Extent;
+use space::machine::{Machine, Node};
+
+use super::budget_s;
+use crate::allocation::Allocation;
+use crate::cli::TuneArgs;
+use crate::commands::space::read_limits;
+use crate::decode::Decoder;
+use crate::earlier;
+use crate::engine::Engine;
+use crate::exit::bad_input;
+use crate::folder::{Lock, RunFolder, replace_file};
+use crate::launched::bindings::bindings;
+use crate::launched::nodes::{self, Reached, xhpl_beside};
+use crate::machines::read_machine;
+use crate::progress::say;
+use crate::room::{Here, Room, Wanted};
+use crate::session::{SESSION_SCHEMA, Session};
+use crate::unequal::Told;
+
+/// A new session of `program` in a new folder.
+///
+/// # Errors
+/// Bad input; nothing is left then.
+pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let asked_s = budget_s(args)?;
+    let job = Allocation::here();
+    let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
+    let facts = hpl::host::facts();
+    let now = jiff::Timestamp::now();
+    let cores = facts.cores_allowed.clone();
+    let (machine, text) = args.machine.as_deref().map(read_machine).transpose()?.unzip();
+    let found = earlier::read::read(&args.warm_start, &Decoder::child()?).map_err(bad_input)?;
+    found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    engine.check_flags(args.threads, &args.blas)?;
+    let engine = engine.on(machine.as_ref());
+    let kernels = engine.kernels(&args.blas, machine.as_ref())?;
+    let Placed { engine, nodes, hosts } = placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?;
+    let (machine, text) = match (machine, nodes.is_empty()) {
+        (machine, true) => (machine, text),
+        (None, false) => (Some(Machine { nodes: nodes.clone(), ..Machine::default() }), None),
+        (Some(machine), false) => {
+            let machine = Machine { nodes: nodes.clone(), ..machine };
+            let text = machine.to_toml()?;
+            (Some(machine), Some(text))
+        }
+    };
+    let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), cores.len())?;
+    let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
+    let wanted = Wanted::of(ranks, args.threads);
+    let here = Here { cores: cores.len(), memory_bytes: facts.memory_available_bytes };
+    let room = Room::new(&engine, here, machine.as_ref(), wanted);
+    room.check(wanted)?;
+    // Where nothing will be measured, what is unknown now stays so.
+    if !engine.calibrates() {
+        room.memory_for(args.n.map(|n| n as usize))?;
+    }
+    if let Some(job) = &job {
+        let said = job.told(asked_s, budget_s, args.local);
+        said.iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+    }
+    let (folder, lock) = match &args.out {
+        Some(root) => RunFolder::create(root)?,
+        None => RunFolder::create_numbered(&RunFolder::default_path(&facts.hostname, now))?,
+    };
+    if args.shared_folder {
+        folder.share()?;
+    }
+    let session = Session {
+        schema_version: SESSION_SCHEMA,
+        name: folder.name(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: facts.hostname,
+        started_utc: now.to_string(),
+        command: objectives::real::quoted(std::env::args_os()).join(" "),
+        budget_s,
+        elapsed_s: 0.0,
+        seed: args.seed,
+        engine: engine.name().to_owned(),
+        search_by: Extent::Whole,
+        strategy: args.strategy.clone(),
+        cores,
+        memory_bytes: 0,
+        kernels,
+        ranks: ranks.map(|r| r as usize),
+        threads: args.threads.map(|t| t as usize),
+        n: args.n.map(|n| n as usize),
+        n_fixed: args.n.is_some(),
+        n_memory: None,
+        n_limited_by_budget: false,
+        notes: Vec::new(),
+        expert: None,
+        hosts,
+        mpi_job: engine.mpi_job().cloned(),
+        nodes,
+        unequal,
+    };
+    let given = text.map_or(Ok(()), |text| replace_file(&folder.machine_toml(), text.as_bytes()));
+    let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
+    let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };
+    let saved = given.and_then(|()| allowed()).and_then(|()| warm()).and_then(|()| engine.save(&folder));
+    if let Err(error) = saved.and_then(|()| session.save(&folder.session_toml())) {
+        folder.discard();
+        return Err(error.into());
+    }
+    Ok((folder, lock, session))
+}
+
+/// An engine where its ranks can run.
+struct Placed {
+    engine: Engine,
+    /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
+    nodes: Vec<Node>,
+    /// Their names.
+    hosts: Vec<String>,
+}
+
+/// Our engine on all nodes of `job`, unless the user wants it otherwise; processes are tried before they are relied on.
+fn placed(
+    engine: Engine,
+    args: &TuneArgs,
+    program: &Path,
+    job: Option<&Allocation>,
+    machine: Option<&Machine>,
+    cores: usize,
+) -> anyhow::Result<Placed> {
+    let described = machine.is_some_and(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() > 1);
+    let job = job.filter(|_| !described);
+    let Reached { job, nodes, hosts } = match (&engine, job) {
+        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => nodes::found(xhpl_beside(program), job, cores)?,
+        (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => nodes::found(mpi.program.clone(), job, cores)?,
+        _ => {
+            engine.check_programs()?;
+            match (&engine, job) {
+                (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores)?,
+                (Engine::Launched(mpi), None) => {
+                    bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
+                    return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() });
+                }
+                _ => return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() }),
+            }
+        }
+    };
+    say(&format!("{} nodes, reached by {}: {}", hosts.len(), job.launcher, hosts.join(" ")));
+    Ok(Placed { engine: Engine::Launched(job), nodes, hosts })
+}
+
+/// The session in the folder at `path`.
+///
+/// # Errors
+/// A folder that holds none, or is not this user's alone; processes that cannot be started any more.
+pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let folder = RunFolder::open(path)?;
+    folder.check_owner()?;
+    let lock = folder.lock()?;
+    let session = Session::load(&folder.session_toml())?;
+    if let Some(mpi) = &session.mpi_job {
+        same_nodes(&session, mpi)?;
+    }
+    Ok((folder, lock, session))
+}
+
+/// Makes sure that the processes of a session can be started, and says where its nodes are others than before.
+fn same_nodes(session: &Session, mpi: &MpiJob) -> anyhow::Result<()> {
+    let cores = hpl::host::facts().cores_allowed.len();
+    let job = Allocation::here().filter(|_| !session.hosts.is_empty());
+    let Some(job) = job else {
+        bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
+        return Ok(());
+    };
+    let now = nodes::reached(mpi, &job, cores)?;
+    let of = |nodes: &[Node]| nodes.iter().map(|node| node.count * node.cores).sum::<usize>();
+    let (before, found) = (of(&session.nodes), of(&now.nodes));
+    if found < before {
+        return Err(bad_input(format!(
+            "the session uses {before} cores on {}, {job} has {found} on {}; resume it in a job like the first",
+            session.hosts.join(" "),
+            now.hosts.join(" ")
+        )));
+    }
+    let other: Vec<&str> = now.hosts.iter().filter(|host| !session.hosts.contains(host)).map(String::as_str).collect();
+    if !other.is_empty() {
+        say(&format!(
+            "warning: the session was started on {}, now there is {}: their times may not compare",
+            session.hosts.join(" "),
+            other.join(" ")
+        ));
+    }
+    Ok(())
+}
+
+/// The budget of a resumed session that has spent `spent_s` seconds, ended before its job.
+///
+/// # Errors
+/// A job that ends too soon to go on.
+pub(super) fn within_job(budget_s: f64, spent_s: f64) -> anyhow::Result<f64> {
+    let left_s = budget_s - spent_s;
+    let Some(job) = Allocation::here().filter(|_| left_s > 0.0) else { return Ok(budget_s) };
+    let most_s = job.budget_s(left_s)?;
+    if most_s < left_s {
+        say(&format!("warning: {}", job.told(left_s, most_s, false).join("; ")));
+    }
+    Ok(spent_s + most_s)
+}

@@ -1,0 +1,81 @@
+//! Our `xhpl` on the processes of an MPI job: short jobs that say where its ranks run and what they reach.
+
+pub(crate) mod bindings;
+pub(crate) mod cluster;
+pub(crate) mod nodes;
+pub(crate) mod survey;
+
+use std::ffi::OsString;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use objectives::real::{last_lines, quoted};
+
+use crate::exit::bad_input;
+
+/// How often the job is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// Lines that are told of a job that failed.
+const LINES: usize = 12;
+/// Time that a launcher has to end its processes.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The line of `words`, a launcher with a program, and what the job prints that they start in `folder`.
+///
+/// # Errors
+/// A job that cannot be started, fails, or does not end within `limit`, with the last lines of its standard error; `way_out` of
+/// the last.
+fn said(words: &[OsString], folder: &Path, limit: Duration, way_out: &str) -> anyhow::Result<(String, Vec<u8>)> {
+    let line = quoted(words).join(" ");
+    let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
+    let kept = stderr.try_clone().context("cannot share a temporary file")?;
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(kept);
+    let child = command.spawn().map_err(|error| bad_input(format!("cannot start {}: {error}", words[0].display())))?;
+    let said = within(child, limit, way_out).map_err(|reason| {
+        let mut text = Vec::new();
+        let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
+        let lines = last_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();
+        bad_input(format!("{line}: {reason}{lines}"))
+    })?;
+    Ok((line, said))
+}
+
+/// What a job prints until it ends, or why it does not; `way_out` of one that is not done within `limit`.
+fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, String> {
+    let mut pipe = child.stdout.take().ok_or("no pipe")?;
+    let reader = thread::spawn(move || {
+        let mut said = Vec::new();
+        pipe.read_to_end(&mut said).map(|_| said)
+    });
+    let started = Instant::now();
+    let mut asked = None;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            break status;
+        }
+        match asked {
+            // A launcher that is asked ends its processes; those of a killed one would stay.
+            None if started.elapsed() > limit => {
+                let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+                asked = Some(Instant::now());
+            }
+            Some(asked) if asked.elapsed() > LAST_WORDS => child.kill().map_err(|error| error.to_string())?,
+            _ => thread::sleep(LOOK),
+        }
+    };
+    if asked.is_some() {
+        return Err(format!("no answer within {} s; {way_out}", limit.as_secs_f64()));
+    }
+    if !status.success() {
+        return Err(status.to_string());
+    }
+    let said = reader.join().map_err(|_| "its output could not be read".to_owned())?;
+    said.map_err(|error| format!("its output could not be read: {error}"))
+}

@@ -1,0 +1,83 @@
+//! The survey of an MPI job's ranks.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use objectives::launcher::MpiJob;
+use objectives::outliers::{Outlier, outliers};
+use space::Candidate;
+use space::dat::HplDat;
+use space::stats::{Summary, summary};
+
+use super::said;
+use crate::cli::survey::SurveyArgs;
+use crate::exit::bad_input;
+use crate::folder::replace_file;
+
+/// What the processes of the job that `args` name find, in a folder of their own below the current one, which all nodes see where
+/// they see the program.
+///
+/// # Errors
+/// As of [`surveyed`].
+pub(crate) fn below_here(program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
+    let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
+    let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let job = MpiJob { launcher: args.launcher.clone(), program, most_threads: None };
+    let found = surveyed(&job, &folder, candidate, args.repeats, args.limit);
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    found
+}
+
+/// What the ranks of `candidate` find in `folder`, which all nodes see, each measurement made `repeats` times.
+///
+/// # Errors
+/// A job that cannot be started, fails, does not end within `limit`, or leaves out a rank.
+pub(crate) fn surveyed(
+    job: &MpiJob,
+    folder: &Path,
+    candidate: &Candidate,
+    repeats: u64,
+    limit: Duration,
+) -> anyhow::Result<Survey> {
+    replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
+    replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
+    let mut words = job.command(candidate);
+    words.extend(["--engine-params", "engine.toml", "--survey", &repeats.to_string()].map(OsString::from));
+    let way_out = "a node that answers no benchmark holds up all: survey fewer nodes to find it and leave it out, or raise --limit";
+    let (line, said) = said(&words, folder, limit, way_out)?;
+    let found: Survey = serde_json::from_slice(&said).map_err(|error| {
+        bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
+    })?;
+    let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
+    if answered != wanted {
+        return Err(bad_input(format!("{line}: {answered} of {wanted} ranks answered; start as many as --ranks says")));
+    }
+    if let Some(rank) = found.ranks.iter().find(|rank| !answers(rank, wanted)) {
+        return Err(bad_input(format!(
+            "{line}: rank {} on {} answered no benchmark; leave its node out of the job, or survey it alone to see why",
+            rank.rank, rank.host
+        )));
+    }
+    Ok(found)
+}
+
+/// Whether all rates of a rank are rates.
+fn answers(found: &RankSurvey, ranks: usize) -> bool {
+    let rates = |of: &[f64]| !of.is_empty() && of.iter().all(|rate| rate.is_finite() && *rate > 0.0);
+    let good = |link: &LinkSurvey| [link.gbytes_per_s, link.latency_s].iter().all(|of| of.is_finite() && *of > 0.0);
+    let others = found.links.iter().map(|link| link.other);
+    rates(&found.dgemm_gflops)
+        && rates(&found.hpl_gflops)
+        && others.eq(partners(found.rank, ranks))
+        && found.links.iter().all(good)
+}
+
+/// Ranks slower than typical.
+pub(crate) fn slow(found: &[RankSurvey]) -> Vec<Outlier> {
+    let rates: Vec<Summary> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
+    outliers(&rates).into_iter().filter(|outlier| outlier.ratio < 1.0).collect()
+}
