@@ -13,6 +13,8 @@ use crate::exit::bad_input;
 
 /// Nodes are described together while their memory differs by less than this part.
 const ALIKE: f64 = 0.1;
+/// Lines that are told of each launcher that does not start a program.
+const LINES: usize = 5;
 /// Part of a node's memory that is kept free of the matrix.
 const RESERVED: u64 = 20;
 
@@ -68,7 +70,7 @@ pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize
         let job = MpiJob { launcher, program: program.clone(), most_threads: None };
         match reached(&job, allocation, here_cores) {
             Ok(found) => return Ok(found),
-            Err(error) => said.push(error.to_string()),
+            Err(error) => said.extend(error.to_string().lines().take(LINES).map(str::to_owned)),
         }
     }
     Err(bad_input(format!(

@@ -116,7 +116,7 @@ pub(super) fn same_machine(session: &Session, progress: &Progress) -> anyhow::Re
             path.display()
         )));
     }
-    if session.host != facts.hostname {
+    if session.host != facts.hostname && session.hosts.is_empty() {
         progress.warn(&format!(
             "the session was started on {}, this is {}: their times may not compare",
             session.host, facts.hostname
