@@ -13,18 +13,19 @@ use crate::mpi::Mpi;
 use crate::program::{err, machine_toml, out, tune};
 use crate::tune::rows;
 
-/// A cluster of two nodes with a core each; gone when dropped. One at a time: they would share the cores.
+/// A cluster of nodes with a core each; gone when dropped. One at a time: they would share the cores.
 struct Cluster {
     folder: tempfile::TempDir,
+    nodes: usize,
     _alone: MutexGuard<'static, ()>,
 }
 
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Cluster {
-    fn start() -> Self {
+    fn start(nodes: usize) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = Self { folder: tempfile::tempdir().unwrap(), _alone: alone };
+        let cluster = Self { folder: tempfile::tempdir().unwrap(), nodes, _alone: alone };
         let started = cluster.script(&["start"]);
         assert!(started.status.success(), "{}{}", out(&started), err(&started));
         cluster
@@ -34,7 +35,8 @@ impl Cluster {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("tests/slurm_nodes.sh");
         let mut command = Command::new(script);
         command.args(words).current_dir(self.folder.path());
-        command.envs([("SLURM_NODES", "2"), ("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900")]);
+        command.env("SLURM_NODES", self.nodes.to_string());
+        command.envs([("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900")]);
         command.env("SLURM_NODES_DIR", self.folder.path().join("slurm")).output().unwrap()
     }
 
@@ -45,10 +47,16 @@ impl Cluster {
         out(&output)
     }
 
-    /// Submits `lines` as a script of both nodes; the number of the job.
+    /// Submits `lines` as a script of n1 and n2; the number of the job.
     fn submit(&self, lines: &str) -> String {
+        self.submit_to("n1,n2", lines)
+    }
+
+    /// The same for some nodes.
+    fn submit_to(&self, nodes: &str, lines: &str) -> String {
         let path = self.folder.path().join("job.sh");
-        std::fs::write(&path, format!("#!/bin/bash\n#SBATCH --nodes=2 --exclusive --time=10\n{lines}\n")).unwrap();
+        std::fs::write(&path, format!("#!/bin/bash\n#SBATCH --nodelist={nodes} --exclusive --time=10\n{lines}\n"))
+            .unwrap();
         self.slurm(&["sbatch", "--parsable", "--output=%j.txt", path.to_str().unwrap()]).trim().to_owned()
     }
 
@@ -129,7 +137,7 @@ fn processes(folder: &Path, names: &[&str]) -> Vec<i32> {
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]
 fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
-    let cluster = Cluster::start();
+    let cluster = Cluster::start(2);
     let root = cluster.folder.path();
     let (script, folder) = (root.join("tune.sh"), root.join("run"));
     let xhpl = Mpi::Open.built("xhpl");
@@ -141,7 +149,7 @@ fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
     let job = cluster.slurm(&["sbatch", "--parsable", "--output=%j.txt", script.to_str().unwrap()]);
     let said = cluster.printed(job.trim());
     assert!(said.contains("2 nodes, reached by srun") && said.contains("--mpi=pmix: n1 n2"), "{said}");
-    assert!(said.contains("survey: HPL of N=1500 on 2 nodes at once"), "{said}");
+    assert!(said.contains("survey: HPL of N=") && said.contains(" on 2 nodes at once"), "{said}");
     assert!(said.contains("binding of the default: rank 0 on n1: core"), "{said}");
     let rows = rows(&folder);
     assert!(rows.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
@@ -154,7 +162,7 @@ fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]
 fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
-    let cluster = Cluster::start();
+    let cluster = Cluster::start(2);
     let folder = cluster.folder.path().join("run");
     let job = cluster.submit(&format!("exec {}", session(&folder, "40s")));
     assert!(within(Duration::from_secs(100), || recorded(&folder).len() >= 3), "no trials");
@@ -173,7 +181,7 @@ fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]
 fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
-    let cluster = Cluster::start();
+    let cluster = Cluster::start(2);
     let folder = cluster.folder.path().join("run");
     let resume = format!("{} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display());
     let job = cluster.submit(&format!("{}\n{resume}", session(&folder, "60s")));
@@ -202,4 +210,63 @@ fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
     let trials: std::collections::BTreeSet<u64> = rows.iter().map(|row| row.trial).collect();
     assert_eq!(trials.len(), rows.len());
     assert!(processes(&folder, &["xhpl", "srun"]).is_empty());
+}
+
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn trials_on_other_nodes_are_kept_and_are_no_part_of_the_result() {
+    let cluster = Cluster::start(3);
+    let folder = cluster.folder.path().join("run");
+    let job = cluster.submit(&format!("exec {}", session(&folder, "60s")));
+    assert!(within(Duration::from_secs(100), || recorded(&folder).len() >= 3), "no trials");
+    cluster.slurm(&["scancel", &job]);
+    cluster.printed(&job);
+    let before = recorded(&folder);
+    let resume = format!("exec {} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display());
+    let again = cluster.submit_to("n2,n3", &resume);
+    let said = cluster.printed(&again);
+    assert!(said.contains("the session was on n1 n2, now it is on n2 n3"), "{said}");
+    assert!(said.contains("earlier runs are used"), "{said}");
+    let rows = rows(&folder);
+    assert_eq!(rows[..before.len()], before[..]);
+    let (here, elsewhere): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.nodes.as_deref() == Some("n2 n3"));
+    assert_eq!(elsewhere.len(), before.len(), "{said}");
+    assert!(here[0].strategy == "baseline" && here.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
+    assert!(said.contains(&format!("Trials        {}, of", here.len())), "{said}");
+    // The record has all of them, with numbers of their own.
+    let trials = tuner::parquet::read::<Row>(&folder.join("trials.parquet")).unwrap();
+    assert_eq!(trials, rows);
+    let report = tune(["report", folder.to_str().unwrap()]);
+    assert!(err(&report).contains("trials on other nodes are in the record"), "{}", err(&report));
+}
+
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn a_slow_node_is_named_and_the_nodes_are_not_accepted() {
+    let cluster = Cluster::start(2);
+    let root = cluster.folder.path();
+    let slow = root.join("engine.toml");
+    std::fs::write(&slow, "rank_kernels = [\"builtin\", \"builtin-portable\"]\n").unwrap();
+    let words = |more: &str| {
+        let (tuner, xhpl) = (env!("CARGO_BIN_EXE_hpl-tune"), Mpi::Open.built("xhpl"));
+        format!(
+            "{tuner} nodes --program {} --n 1500 --repeats 3 --out {} {more}; echo ended $?",
+            xhpl.display(),
+            root.display()
+        )
+    };
+    let said = cluster.printed(&cluster.submit(&words(&format!("--engine-params {}", slow.display()))));
+    assert!(said.contains("ended 6") && said.contains("--exclude=n2"), "{said}");
+    let found: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(root.join("nodes.json")).unwrap()).unwrap();
+    assert_eq!((found["accepted"].as_bool(), &found["left_out"][0]), (Some(false), &"n2".into()));
+    let causes = found["nodes"][1]["causes"].as_array().unwrap();
+    assert!(causes.iter().any(|cause| cause.as_str().unwrap().contains("portable")), "{found}");
+    assert!(std::fs::read_to_string(root.join("nodes.html")).unwrap().contains("slower than typical"));
+    // Alike, as far as a shared machine lets them be.
+    let said = cluster.printed(&cluster.submit(&words("--tolerance 0.8 --json")));
+    assert!(said.contains("ended 0") && said.contains("\"accepted\": true"), "{said}");
+    // Outside of a job there are no nodes to look at.
+    let output = tune(["nodes"]);
+    assert!(output.status.code() == Some(2) && err(&output).contains("salloc"), "{}", err(&output));
 }

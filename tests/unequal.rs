@@ -208,8 +208,8 @@ fn a_node_that_answers_no_benchmark_is_named() {
     };
     let rank = |rank: usize, rates: &str, links: &str| {
         format!(
-            "{{\"rank\":{rank},\"host\":\"node{rank}\",\"memory_bytes\":1000,\"dgemm_gflops\":[{rates}],\
-             \"hpl_gflops\":[{rates}],\"socket\":null,\"links\":[{links}]}}"
+            "{{\"rank\":{rank},\"host\":\"node{rank}\",\"cpu\":\"CPU\",\"cores\":1,\"kernels\":\"builtin\",\"memory_bytes\":1000,\
+             \"dgemm_gflops\":[{rates}],\"hpl_gflops\":[{rates}],\"socket\":null,\"links\":[{links}]}}"
         )
     };
     let says = |ranks: &[String]| format!("echo '{{\"kernels\":\"builtin\",\"ranks\":[{}]}}'", ranks.join(","));

@@ -46,7 +46,7 @@ pub struct LinkSurvey {
 }
 
 /// What one rank found, in the order of the repeats.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankSurvey {
     /// The rank.
     pub rank: usize,
@@ -56,6 +56,18 @@ pub struct RankSurvey {
     pub socket: Option<usize>,
     /// Memory of the host that can be filled without swapping, in bytes.
     pub memory_bytes: u64,
+    /// Processor model of the host.
+    pub cpu: String,
+    /// Physical cores of the host that it may use.
+    pub cores: usize,
+    /// Its kernels.
+    pub kernels: String,
+    /// Runnable processes of the host before, mean of a minute.
+    pub load: Option<f64>,
+    /// Share of the host's CPU time that the hypervisor took meanwhile.
+    pub stolen: Option<f64>,
+    /// Clock of the first core at the end, in Hz.
+    pub clock_hz: Option<f64>,
     /// Rates of its products in GFLOP/s.
     pub dgemm_gflops: Vec<f64>,
     /// Rates of its short HPL runs in GFLOP/s.
@@ -119,8 +131,22 @@ pub(crate) fn survey<C: Comm, K: Kernels>(
     }
     let links = links(comm, repeats)?;
     let (rank, host, socket) = (comm.rank(), facts.hostname, host::socket(cores));
-    let memory_bytes = facts.memory_available_bytes;
-    Ok(RankSurvey { rank, host, socket, memory_bytes, dgemm_gflops, hpl_gflops, links })
+    let later = host::facts();
+    Ok(RankSurvey {
+        rank,
+        host,
+        socket,
+        memory_bytes: facts.memory_available_bytes,
+        cpu: facts.cpu_model,
+        cores: facts.cores_allowed.len(),
+        kernels: kernels.name(),
+        load: facts.load,
+        stolen: facts.cpu_times.zip(later.cpu_times).and_then(|(before, after)| after.stolen_since(&before)),
+        clock_hz: later.clock_hz,
+        dgemm_gflops,
+        hpl_gflops,
+        links,
+    })
 }
 
 /// The links of this rank to its partners.

@@ -196,6 +196,7 @@ mod tests {
             dgemm_gflops: vec![10.0],
             hpl_gflops: vec![9.0],
             links: partners(rank, ranks).map(|other| link(rank, other)).collect(),
+            ..RankSurvey::default()
         };
         (0..ranks).map(rank).collect()
     }

@@ -3,6 +3,7 @@
 pub mod balance;
 #[cfg(test)]
 mod flags;
+pub mod nodes;
 pub mod predict;
 pub mod space;
 pub mod survey;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use hpl::windows::Windows;
 
 use self::balance::BalanceArgs;
+use self::nodes::NodesArgs;
 use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
@@ -60,6 +62,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Measure what each rank reaches while all work, with the links between them
     Survey(SurveyArgs),
+    /// Run HPL on every node of the job at once, and say which are slow or have less than the others
+    Nodes(NodesArgs),
     /// Weights of unequal nodes by every method, side by side
     Weights(WeightsArgs),
     /// Share a product y ← y + A·x between two workers of unequal speed

@@ -1,11 +1,15 @@
 //! Which engine a session drives: ours, or the one of a profile.
 
-use std::path::{Path, PathBuf};
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
 
 use hpl::host::HostFacts;
 use hpl::kernels::linked;
 use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
-use objectives::launcher::{LAUNCHERS, MpiJob, words as launcher_words};
+use objectives::launcher::{MpiJob, words as launcher_words};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
@@ -17,6 +21,8 @@ use space::domain::{
 };
 use space::machine::Machine;
 
+pub(crate) use self::programs::found;
+use self::programs::from_any_folder;
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::folder::{RunFolder, replace_file};
@@ -331,44 +337,6 @@ impl Engine {
             Self::Foreign(foreign) => Limits::parse_for(text, &obeyed(foreign.profile())),
         }
     }
-
-    /// Makes sure that its programs are there.
-    ///
-    /// # Errors
-    /// The one that is not, and the way out.
-    pub fn check_programs(&self) -> anyhow::Result<()> {
-        let candidate = Candidate { hpl: space::HplParams::baseline(1, 1, 1), engine: space::EngineParams::default() };
-        let (whose, program, words) = match self {
-            Self::Ours => return Ok(()),
-            Self::Launched(job) => ("--launcher".to_owned(), job.program.clone(), job.command(&candidate)),
-            Self::Foreign(foreign) => {
-                let Profile { name, program, .. } = foreign.profile();
-                (format!("engine {name}"), PathBuf::from(program), foreign.command(&candidate, Path::new("/")))
-            }
-        };
-        let give = match self {
-            Self::Launched(_) => "build our xhpl for your MPI library (README, xhpl) and give its path with --program",
-            _ => "give its path with --program",
-        };
-        let first = words.into_iter().next().map(PathBuf::from);
-        if let Some(first) = first.filter(|first| *first != program && found(first).is_none()) {
-            let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
-            return Err(bad_input(format!(
-                "{whose}: no program {}; install it, or choose another with --launcher: {} or its words",
-                first.display(),
-                known.join(", ")
-            )));
-        }
-        if found(&program).is_none() {
-            return Err(bad_input(format!("{whose}: no program {}; {give}", program.display())));
-        }
-        Ok(())
-    }
-}
-
-/// A program that runs in the folders of trials find: absolute, unless it is looked for on the search path.
-fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
-    Ok(if program.components().count() > 1 { std::path::absolute(program)? } else { program.to_path_buf() })
 }
 
 /// A shipped profile, or that of a file.
@@ -388,15 +356,6 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
     Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }
 
-/// Where a program is, by its path or on the search path.
-pub(crate) fn found(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_path_buf());
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
 /// The profile's dimensions as the space wants them.
 fn obeyed(profile: &Profile) -> ForeignSpec {
     let extra = profile.dimensions.iter().map(|dim| Extra {
@@ -411,82 +370,5 @@ fn obeyed(profile: &Profile) -> ForeignSpec {
         threads: profile.threads,
         most_threads: profile.most_threads,
         extra: extra.collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_engine_names_those_that_are_known() {
-        let message = Engine::chosen(Some("no-such"), None, None).unwrap_err().to_string();
-        assert!(message.contains("no-such") && message.contains("hpcc, rochpl"), "{message}");
-    }
-
-    #[test]
-    fn a_missing_program_is_named_before_anything_runs() {
-        let check = |launcher, program: Option<&str>| {
-            let engine = Engine::chosen(Some("netlib"), launcher, program.map(Path::new)).unwrap();
-            engine.check_programs().unwrap_err().to_string()
-        };
-        assert!(check(Some("no-such-mpirun -n {np}"), None).contains("no-such-mpirun"), "{}", check(Some("x"), None));
-        let message = check(Some("none"), Some("/no/such/xhpl"));
-        assert!(message.contains("/no/such/xhpl") && message.contains("--program"), "{message}");
-    }
-
-    #[test]
-    fn flags_that_an_engine_would_not_obey_are_refused_with_the_way_out() {
-        let of = |name: &str| Engine::chosen(Some(name), None, None).unwrap();
-        let blas = KernelChoice::Blas("/lib/libopenblas.so.0".into());
-        let message = of("netlib").check_flags(None, &blas).unwrap_err().to_string();
-        assert!(message.contains("--blas /lib/libopenblas.so.0") && message.contains("--program"), "{message}");
-        let message = of("rochpl").check_flags(Some(2), &KernelChoice::Auto).unwrap_err().to_string();
-        assert!(message.contains("--threads 2") && message.contains("rochpl"), "{message}");
-        of("rochpl").check_flags(Some(1), &KernelChoice::Auto).unwrap();
-        of("netlib").check_flags(Some(2), &KernelChoice::Auto).unwrap();
-        Engine::Ours.check_flags(Some(2), &blas).unwrap();
-        let message = Engine::chosen(Some("rochpl"), Some("srun"), None).unwrap_err().to_string();
-        assert!(message.contains("--launcher") && message.contains("{launch}"), "{message}");
-    }
-
-    #[test]
-    fn an_expert_is_known_where_the_processor_is_and_obeys_the_engine() {
-        let facts = |vendor: Option<&str>| HostFacts {
-            cpu_model: "CPU".into(),
-            cpu_vendor: vendor.map(str::to_owned),
-            cores_sharing: Some(4),
-            ..hpl::host::facts()
-        };
-        let amd = facts(Some("AuthenticAMD"));
-        let spec = DomainSpec { cores: 8, memory_bytes: 8 << 30, ranks: None, threads: None, ..amd.domain_spec(8000) };
-        let of = |engine: &str, facts: &HostFacts, cpu: Option<&str>| {
-            let engine =
-                if engine == "ours" { Engine::Ours } else { Engine::chosen(Some(engine), None, None).unwrap() };
-            engine.expert(&spec, &engine.usual(&spec).unwrap(), facts, cpu)
-        };
-        let expert = of("ours", &amd, Some("another")).unwrap();
-        assert_eq!((expert.ranks, expert.threads, expert.nb), (2, 4, 240));
-        let reason = of("ours", &facts(None), None).unwrap_err();
-        assert!(reason.contains("vendor") && reason.contains("unknown"), "{reason}");
-        let uneven = HostFacts { cores_sharing: None, ..amd.clone() };
-        assert!(of("ours", &uneven, None).unwrap_err().contains("unequally"));
-        assert_eq!(of("netlib", &amd, Some("CPU")).unwrap().nb, 240);
-        assert!(of("netlib", &amd, Some("another")).unwrap_err().contains("described nodes"));
-        assert!(of("rochpl", &amd, None).unwrap_err().contains("accelerators"));
-    }
-
-    #[test]
-    fn a_session_finds_its_engine_again() {
-        let parent = tempfile::tempdir().unwrap();
-        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
-        let engine = Engine::chosen(Some("hpcc"), Some("srun -n {np}"), Some(Path::new("/opt/hpcc"))).unwrap();
-        engine.save(&folder).unwrap();
-        let session = Session { engine: engine.name().to_owned(), ..crate::report::summary::tests::session() };
-        let Engine::Foreign(read) = Engine::of(&session, &folder).unwrap() else { panic!("ours") };
-        assert_eq!((read.profile().launcher.as_str(), read.profile().program.as_str()), ("srun -n {np}", "/opt/hpcc"));
-        std::fs::write(folder.engine_toml(), "schema_version = 1\n").unwrap();
-        let message = Engine::of(&session, &folder).unwrap_err().to_string();
-        assert!(message.contains("engine.toml is damaged"), "{message}");
     }
 }

@@ -17,6 +17,8 @@ pub const NO_TRIAL: u8 = 4;
 pub const NOT_WRITTEN: u8 = 5;
 /// Trials succeeded, but no final run: the best is not verified by a run of its own.
 pub const NO_FINAL: u8 = 6;
+/// Nodes that are slower than the others, or have less (`hpl-tune nodes`).
+pub const NOT_ACCEPTED: u8 = NO_FINAL;
 /// Stopped by SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 

@@ -282,6 +282,11 @@ impl RunFolder {
         self.calibration().join("machine.toml")
     }
 
+    /// `nodes.html` or `nodes.json`: what the nodes reach, where a session has several.
+    pub fn nodes(&self, extension: &str) -> PathBuf {
+        self.root.join("nodes").with_extension(extension)
+    }
+
     /// `session.toml`: what a resume needs besides the journal.
     pub fn session_toml(&self) -> PathBuf {
         self.root.join("session.toml")

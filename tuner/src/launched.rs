@@ -8,14 +8,16 @@ pub(crate) mod survey;
 use std::ffi::OsString;
 use std::io::{Read, Seek};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use objectives::real::{last_lines, quoted};
+use objectives::launcher::MpiJob;
+use objectives::real::{guard, last_lines, quoted, slurm};
+use space::Candidate;
 
 use crate::exit::bad_input;
 
@@ -24,21 +26,33 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Lines that are told of a job that failed.
 const LINES: usize = 12;
 /// Time that a launcher has to end its processes.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// The line of `words`, a launcher with a program, and what the job prints that they start in `folder`.
+/// The command line of a job that has the ranks of `candidate` in `folder`, with more `flags` of its program, and what it prints.
+/// It ends with this process.
 ///
 /// # Errors
 /// A job that cannot be started, fails, or does not end within `limit`, with the last lines of its standard error; `way_out` of
 /// the last.
-fn said(words: &[OsString], folder: &Path, limit: Duration, way_out: &str) -> anyhow::Result<(String, Vec<u8>)> {
-    let line = quoted(words).join(" ");
+fn said(
+    job: &MpiJob,
+    candidate: &Candidate,
+    flags: &[&str],
+    folder: &Path,
+    limit: Duration,
+    way_out: &str,
+) -> anyhow::Result<(String, Vec<u8>)> {
+    let mut words = job.command(candidate);
+    words.extend(flags.iter().map(OsString::from));
+    let line = quoted(&words).join(" ");
     let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
     let kept = stderr.try_clone().context("cannot share a temporary file")?;
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(kept);
-    let child = command.spawn().map_err(|error| bad_input(format!("cannot start {}: {error}", words[0].display())))?;
+    let mut command = guard::tied(&words);
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(kept);
+    let child = command.spawn().with_context(|| format!("cannot start {line}"))?;
     let said = within(child, limit, way_out).map_err(|reason| {
+        // A launcher that was killed leaves its step.
+        slurm::cancel_steps(&job.program);
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         let lines = last_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();

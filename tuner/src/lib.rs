@@ -4,6 +4,7 @@
 //! (what is kept).
 #![forbid(unsafe_code)]
 
+mod acceptance;
 pub mod allocation;
 pub mod budget;
 pub mod calibrate;

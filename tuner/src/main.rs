@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Some(Command::Space(args)) => commands::space::space(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
         Some(Command::Survey(args)) => commands::survey::survey(&args),
+        Some(Command::Nodes(args)) => commands::nodes::nodes(&args),
         Some(Command::Weights(args)) => commands::weights::weights(&args),
         Some(Command::Balance(args)) => commands::balance::balance(&args),
     };

@@ -102,6 +102,7 @@ impl Table for Row {
         ("seed", UInt),
         ("command", Text),
         ("host", Text),
+        ("nodes", Text),
         ("kernel", Text),
         ("versions", Text),
     ];
@@ -113,6 +114,7 @@ impl Table for Row {
         ("steal_share", 3),
         ("clock_hz", 3),
         ("rank_kernels", 4),
+        ("nodes", 7),
     ];
 }
 

@@ -34,6 +34,9 @@ fn sentence(pulses: &[Pulse]) -> String {
     };
     let (slow, fast) = range(|pulse| pulse.rate_gflops);
     let (low, high) = range(|pulse| pulse.copy_bytes_per_s / 1e9);
+    if let [_] = pulses {
+        return format!("pre-flight: a single core, DGEMM {slow:.1} GFLOP/s, copy {low:.1} GB/s");
+    }
     format!(
         "pre-flight: {} cores at once, DGEMM {slow:.1} … {fast:.1} GFLOP/s each, copy {low:.1} … {high:.1} GB/s each",
         pulses.len()

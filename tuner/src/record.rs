@@ -30,8 +30,8 @@ pub use words::{Fidelity, SwapName};
 /// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
 /// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
 /// where another engine ran: before, they held what our engine would have been told. Since version 6 there are runs of the
-/// strategy `expert`, and `paired_with` may name the first trial of a round of three.
-pub const ROW_SCHEMA: u32 = 6;
+/// strategy `expert`, and `paired_with` may name the first trial of a round of three. Version 7 added `nodes`.
+pub const ROW_SCHEMA: u32 = 7;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -149,8 +149,11 @@ pub struct Row {
     pub seed: u64,
     /// The command that ran, quoted for a shell.
     pub command: String,
-    /// Host name.
+    /// Host name, of rank 0 where a job has several.
     pub host: String,
+    /// Names of the nodes of its job in alphabetical order, with spaces between them; null where they were not looked for.
+    #[serde(default)]
+    pub nodes: Option<String>,
     /// Kernels with their version, as the run reported them.
     pub kernel: Option<String>,
     /// Programs and their versions.
@@ -248,6 +251,7 @@ impl Row {
             seed: session.seed,
             command: identity.command,
             host: measured.map(|m| &m.host).or(sample.map(|s| &s.result.host)).unwrap_or(&session.host).clone(),
+            nodes: identity.nodes,
             kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
             versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
         }
@@ -345,9 +349,8 @@ mod tests {
     use crate::report::summary::tests::session;
 
     fn failed(candidate: &Candidate, failure: Failure) -> Row {
-        let Row { strategy, why, engine, started_utc, command, .. } = arbitrary::row(3);
         let (repeat_of, paired_with) = (Some(1), Some(2));
-        let identity = Identity { trial: 3, repeat_of, paired_with, strategy, why, engine, started_utc, command };
+        let identity = Identity { repeat_of, paired_with, ..arbitrary::identity(3) };
         Row::new(identity, &Job::whole(candidate), None, &Err(failure), Circumstances::default(), &session())
     }
 
@@ -381,10 +384,7 @@ mod tests {
     #[test]
     fn another_engine_is_not_said_to_have_obeyed_ours() {
         let candidate = arbitrary::row(0).candidate();
-        let Row { strategy, why, started_utc, command, .. } = arbitrary::row(3);
-        let engine = "netlib".to_owned();
-        let identity =
-            Identity { trial: 3, repeat_of: None, paired_with: None, strategy, why, engine, started_utc, command };
+        let identity = Identity { engine: "netlib".to_owned(), ..arbitrary::identity(3) };
         let session = Session { engine: "netlib".to_owned(), ..session() };
         let failed = Err(Failure::Skipped { why: "x".into() });
         let row = Row::new(identity, &Job::whole(&candidate), None, &failed, Circumstances::default(), &session);
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn a_row_of_version_4_keeps_what_it_says() {
         let json =
-            serde_json::to_string(&arbitrary::row(0)).unwrap().replace("\"schema_version\":6", "\"schema_version\":4");
+            serde_json::to_string(&arbitrary::row(0)).unwrap().replace("\"schema_version\":7", "\"schema_version\":4");
         let read: Row = serde_json::from_str(&json).unwrap();
         assert_eq!(read, Row { schema_version: 4, ..arbitrary::row(0) });
         assert_eq!(read.kernels, Some(KernelChoice::Builtin));

@@ -138,6 +138,19 @@ impl Session {
         if self.engine == Self::OURS { EngineProfile::Ours } else { EngineProfile::Netlib }
     }
 
+    /// Names of its nodes as [`Row::nodes`] has them.
+    pub fn node_names(&self) -> Option<String> {
+        let mut names = self.hosts.clone();
+        names.sort();
+        (!names.is_empty()).then(|| names.join(" "))
+    }
+
+    /// The rows of runs on its nodes, and those of others: a session that was resumed on other nodes has both.
+    pub fn split(&self, rows: Vec<Row>) -> (Vec<Row>, Vec<Row>) {
+        let names = self.node_names();
+        rows.into_iter().partition(|row| row.nodes == names)
+    }
+
     /// Write to `path`, replacing what is there in one step.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
         let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;

@@ -75,7 +75,10 @@ pub struct Store {
     folder: RunFolder,
     session: Session,
     journal: Journal,
+    /// Rows of runs on the nodes of the session.
     rows: Vec<Row>,
+    /// Rows of runs on the nodes that it had before.
+    elsewhere: Vec<Row>,
     refreshed: Instant,
     saved: Instant,
 }
@@ -97,8 +100,10 @@ impl Store {
         }
         let now = Instant::now();
         folder.lay_ballast();
-        let mut store = Self { folder, session, journal, rows: contents.rows, refreshed: now, saved: now };
+        let mut store =
+            Self { folder, session, journal, rows: contents.rows, elsewhere: Vec::new(), refreshed: now, saved: now };
         store.adopt(runs, progress)?;
+        (store.rows, store.elsewhere) = store.session.split(std::mem::take(&mut store.rows));
         Ok(store)
     }
 
@@ -112,9 +117,14 @@ impl Store {
         &self.session
     }
 
-    /// All finished trials, in the order in which they finished.
+    /// All finished trials on the nodes of the session, in the order in which they finished.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// Finished trials on the nodes that the session had before: they say something of another machine.
+    pub fn elsewhere(&self) -> &[Row] {
+        &self.elsewhere
     }
 
     /// Wall-clock seconds of the budget used in earlier sittings.
@@ -133,7 +143,7 @@ impl Store {
     }
 
     fn next_trial(&self) -> u64 {
-        self.rows.iter().map(|row| row.trial + 1).max().unwrap_or(0)
+        self.elsewhere.iter().chain(&self.rows).map(|row| row.trial + 1).max().unwrap_or(0)
     }
 
     /// Changes the session and saves it.
@@ -170,6 +180,7 @@ impl Store {
             engine: self.session.engine.clone(),
             started_utc: jiff::Timestamp::now().to_string(),
             command: String::new(),
+            nodes: self.session.node_names(),
         };
         let mut begun =
             Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
@@ -237,7 +248,12 @@ impl Store {
 
     fn refresh(&mut self) -> Result<(), RecordError> {
         self.refreshed = Instant::now();
-        parquet::write(&self.folder.trials(), &self.rows)
+        if self.elsewhere.is_empty() {
+            return parquet::write(&self.folder.trials(), &self.rows);
+        }
+        let mut all = [&self.elsewhere[..], &self.rows].concat();
+        all.sort_by_key(|row| row.trial);
+        parquet::write(&self.folder.trials(), &all)
     }
 
     fn append(

@@ -75,6 +75,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// A command that the kernel kills when this process ends, by the second stage; only for programs that dispatch [`VERB`].
+pub fn tied<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
+    // The running program itself, even when its file was replaced meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command.args([VERB, EXEC, &std::process::id().to_string(), "--"]).args(words);
+    command
+}
+
 /// The second stage: becomes the command, or ends with 126 or 127.
 fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
     let tied = prctl::set_pdeathsig(Signal::SIGKILL).and_then(|()| SigSet::empty().thread_set_mask());
@@ -203,10 +211,7 @@ impl Run {
         let mut output = [capture(STDOUT)?, capture(STDERR)?];
         // Taken before the start: under load the child may have ended when this process runs again.
         let begun = Instant::now();
-        // The running program itself, even when its file was replaced meanwhile.
-        let mut child = Command::new("/proc/self/exe")
-            .args([VERB, EXEC, &std::process::id().to_string(), "--"])
-            .args(command)
+        let mut child = tied(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -30,7 +30,7 @@ pub fn answer(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// Cancels the steps of the job of this process that run `program`, whose srun or mpirun is gone; does nothing outside of a job.
-pub(super) fn cancel_steps(program: &Path) {
+pub fn cancel_steps(program: &Path) {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
     let listed = answer("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %j"]);
     let left: Vec<String> = steps(&listed.unwrap_or_default(), program);

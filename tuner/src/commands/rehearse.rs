@@ -13,10 +13,11 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
+use crate::allocation::Allocation;
 use crate::budget::Budget;
 use crate::cli::TuneArgs;
 use crate::commands::space::limits;
-use crate::commands::tune::budget_s;
+use crate::commands::tune::{budget_s, placed};
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
@@ -41,6 +42,16 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let engine = engine.on(machine.as_ref());
     let facts = hpl::host::facts();
+    // What the session would find on the nodes of its job.
+    let job = Allocation::here().filter(|_| args.dry_run);
+    let (engine, machine) = match &job {
+        Some(job) => {
+            let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
+            let machine = placed.described(machine);
+            (placed.engine, machine)
+        }
+        None => (engine, machine),
+    };
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
     let mut wanted = Wanted::of(args.ranks, args.threads);
     if args.sbatch.is_some() {
@@ -64,7 +75,9 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         most_threads: None,
         unequal,
     };
-    let Order { n, why, note } = order(args, &engine, &room, machine.as_ref(), &spec, &budget)?;
+    // A session calibrates nodes that it has found.
+    let rates = machine.as_ref().filter(|_| args.machine.is_some());
+    let Order { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
     spec.n = n;
     let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     if let Some(path) = &args.sbatch {

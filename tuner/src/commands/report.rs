@@ -41,7 +41,11 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         say(&format!("the files of the report stay as they are: {error}"));
         files = Files::Kept;
     }
-    publish(&folder, &session, &contents.rows, &runs, &program, args.json, files)?;
+    let (rows, elsewhere) = session.split(contents.rows);
+    if !elsewhere.is_empty() {
+        say(&format!("{} trials on other nodes are in the record, and no part of this summary", elsewhere.len()));
+    }
+    publish(&folder, &session, &rows, &runs, &program, args.json, files)?;
     Ok(exit::DONE)
 }
 

@@ -6,17 +6,17 @@ use std::io::Write;
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use hpl::survey::{RankSurvey, Survey};
 use objectives::links::Links;
-use objectives::outliers::lost_by_equal_shares;
+use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
 use space::machine::{Host, Layer, Machine, Node};
-use space::stats::summary;
+use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
 use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
 use crate::folder::replace_file;
-use crate::launched::survey::{below_here, slow};
+use crate::launched::survey::below_here;
 use crate::machines;
 
 /// Version of the JSON; version 2 has links to some ranks, with latencies, in place of a bandwidth to each.
@@ -68,6 +68,12 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// Ranks slower than typical.
+fn slow(found: &[RankSurvey]) -> Vec<Outlier> {
+    let rates: Vec<Summary> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
+    outliers(&rates).into_iter().filter(|outlier| outlier.ratio < 1.0).collect()
 }
 
 fn medians(found: &[RankSurvey]) -> Vec<f64> {

@@ -37,6 +37,7 @@ mod begin;
 mod ended;
 mod settle;
 
+pub(crate) use begin::placed;
 use begin::{begin, resume, within_job};
 use ended::{exit_code, say_how_it_ended};
 use settle::{expert, resolved, room, same_machine, settle, spec};
@@ -206,19 +207,23 @@ fn calibrated(
     } else {
         measure(&kernels, store, progress)?
     };
-    if let (true, Engine::Launched(job), false) = (done, engine, store.session().nodes.is_empty()) {
-        cluster::describe(job, &of_this_node, store, budget, progress)?;
+    if done && !store.session().nodes.is_empty() {
+        cluster::describe(engine.mpi_job(), &of_this_node, store, budget, progress)?;
     }
     Ok(done)
 }
 
 /// The runs of earlier sessions at their points, where there are such.
 fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<Group>> {
-    let earlier = earlier::load(store.folder())?;
+    let mut earlier = earlier::load(store.folder())?;
+    let elsewhere = store.elsewhere();
+    earlier.extend(elsewhere.iter().filter_map(|row| earlier::read::of_row(row, store.folder().root())));
     if earlier.is_empty() {
         return Ok(Vec::new());
     }
-    let groups = earlier::place::groups(domain, &earlier, &store.session().host);
+    let session = store.session();
+    let here = session.node_names();
+    let groups = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
     let placed = |here: bool| -> usize {
         groups.iter().filter(|group| group.of_this_machine == here).map(|group| group.runs.len()).sum()
     };

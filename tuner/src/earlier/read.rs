@@ -81,11 +81,12 @@ fn of_parquet(path: &Path, source: &Path, decoder: &Decoder) -> Result<Vec<Earli
     Ok(rows.iter().filter_map(|row| of_row(row, source)).collect())
 }
 
-fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
+/// A passed row of `source`.
+pub(crate) fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
     Some(Earlier {
         schema_version: EARLIER_SCHEMA,
         source: source.display().to_string(),
-        host: Some(row.host.clone()),
+        host: Some(row.nodes.as_ref().unwrap_or(&row.host).clone()),
         cores: Some(row.p * row.q * row.threads),
         fidelity: row.fidelity,
         candidate: row.candidate(),

@@ -1,6 +1,5 @@
 //! Whether the processes of an MPI job are one job, and on which cores its ranks run.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,10 +20,10 @@ const STARTS: Duration = Duration::from_secs(60);
 /// A job that cannot be started or does not end, processes that are no job, or a program of another version, and the way out.
 pub(crate) fn bindings(job: &MpiJob, ranks: usize, threads: usize) -> anyhow::Result<Bindings> {
     let engine = EngineParams { threads, ..EngineParams::default() };
-    let mut words = job.command(&Candidate { hpl: HplParams::baseline(1, 1, ranks), engine });
-    words.extend(["--report-bindings", "--threads", &threads.to_string()].map(OsString::from));
+    let candidate = Candidate { hpl: HplParams::baseline(1, 1, ranks), engine };
+    let flags = ["--report-bindings", "--threads", &threads.to_string()];
     let way_out = "is the job waiting for nodes, or the launcher for a word?";
-    let (line, said) = said(&words, Path::new("."), STARTS, way_out)?;
+    let (line, said) = said(job, &candidate, &flags, Path::new("."), STARTS, way_out)?;
     found(&said, ranks).map_err(|problem| bad_input(format!("{line}: {problem}")))
 }
 

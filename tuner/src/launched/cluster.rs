@@ -3,34 +3,35 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hpl::survey::RankSurvey;
 use objectives::launcher::MpiJob;
 use objectives::links::Links;
 use space::machine::{Layer, Machine};
-use space::stats::summary;
 use space::{Candidate, EngineParams, HplParams, KernelChoice};
 
-use super::survey::{slow, surveyed};
+use super::survey::{SURVEY_NB, order, surveyed};
+use crate::acceptance::{Acceptance, page};
 use crate::budget::Budget;
 use crate::folder::replace_file;
 use crate::machines::read_machine;
 use crate::progress::Progress;
 use crate::store::Store;
 
-/// Order and NB of the short runs.
-const SHORT: (usize, usize) = (1500, 128);
+/// Order of the short runs on a node of one core.
+const ORDER: f64 = 2000.0;
 /// Measurements of each kind.
 const REPEATS: u64 = 3;
 /// Part of the budget that the survey may take.
 const SHARE: f64 = 0.05;
+/// Share by which a node may be below the typical one without being named.
+const TOLERANCE: f64 = 0.05;
 
 /// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
-/// a survey with a rank on each of them finds it. Where it fails the network is unknown, which is told.
+/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, which is told.
 ///
 /// # Errors
 /// A calibration that cannot be read, or a file that cannot be written.
 pub(crate) fn describe(
-    job: &MpiJob,
+    job: Option<&MpiJob>,
     of_this_node: &Path,
     store: &Store,
     budget: &Budget,
@@ -41,15 +42,20 @@ pub(crate) fn describe(
     let ranks = store.session().hosts.len();
     let threads = nodes.iter().map(|node| node.cores).min().unwrap_or(1);
     let mut layers = calibrated.layers.clone();
-    if ranks > 1 {
+    if let Some(job) = job.filter(|_| ranks > 1) {
         let kernels = KernelChoice::from(calibrated.host.kernels.clone());
-        let hpl = HplParams { nb: SHORT.1, ..HplParams::baseline(SHORT.0, 1, ranks) };
+        let n = order(&nodes, ORDER);
+        let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, ranks) };
         let candidate = Candidate { hpl, engine: EngineParams { threads, kernels, ..EngineParams::default() } };
         let limit = Duration::from_secs_f64(SHARE * budget.total_s());
         match surveyed(job, &store.folder().calibration(), &candidate, REPEATS, limit) {
             Ok(found) => {
                 let network = Links::new(&found.ranks, threads, |rank| rank.host.clone()).layers;
-                say(&found.ranks, &network, progress);
+                let acceptance = Acceptance::new(&found.ranks, n, threads, TOLERANCE);
+                say(&acceptance, &network, progress);
+                let json = serde_json::to_string_pretty(&acceptance)?;
+                replace_file(&store.folder().nodes("json"), json.as_bytes())?;
+                replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
             }
             Err(error) => progress.warn(&format!("the nodes were not surveyed, so their network is unknown: {error}")),
@@ -60,9 +66,9 @@ pub(crate) fn describe(
     Ok(replace_file(&path, machine.to_toml()?.as_bytes())?)
 }
 
-/// What the nodes reach, which are slow, and what joins them.
-fn say(found: &[RankSurvey], network: &[Layer], progress: &Progress) {
-    let rates = || found.iter().map(|rank| summary(&rank.hpl_gflops).median);
+/// What the nodes reach, which have a fault, and what joins them.
+fn say(found: &Acceptance, network: &[Layer], progress: &Progress) {
+    let rates = || found.nodes.iter().map(|node| node.hpl_gflops);
     let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     let links = network.iter().map(|layer| {
         let gbytes_per_s = 8e-9 / layer.beta_s_per_word;
@@ -71,16 +77,12 @@ fn say(found: &[RankSurvey], network: &[Layer], progress: &Progress) {
     });
     progress.line(&format!(
         "survey: HPL of N={} on {} nodes at once, {low:.1} … {high:.1} GFLOP/s each{}",
-        SHORT.0,
-        found.len(),
+        found.n,
+        found.nodes.len(),
         links.collect::<String>()
     ));
-    for outlier in slow(found) {
-        let host = &found[outlier.index].host;
-        progress.warn(&format!(
-            "{host} is {:.1} % slower than typical: equal shares wait for it; leave it out, or search weights (hpl-tune survey, \
-             weights)",
-            100.0 * (1.0 - outlier.ratio)
-        ));
+    for node in found.nodes.iter().filter(|node| !node.faults.is_empty()) {
+        let said: Vec<&str> = node.faults.iter().chain(&node.causes).map(String::as_str).collect();
+        progress.warn(&format!("{}: {}; equal shares wait for it, see nodes.html", node.host, said.join("; ")));
     }
 }

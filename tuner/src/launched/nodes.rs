@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hpl::bindings::Bindings;
+use hpl::host::HostFacts;
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 
@@ -100,16 +101,36 @@ fn probe(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> (usize, us
     }
 }
 
-/// What the hosts of `found` have, as far as it is granted; equal ones that follow each other are one group.
+/// What the hosts of `found` have, as far as it is granted.
 fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<Node> {
-    let mut groups: Vec<(Node, &str)> = Vec::new();
-    for (index, (host, ranks)) in found.hosts().into_iter().enumerate() {
+    let each = found.hosts().into_iter().enumerate().map(|(index, (host, ranks))| {
         let mut cores: Vec<usize> = ranks.iter().flat_map(|rank| rank.cores_allowed.iter().copied()).collect();
         cores.sort_unstable();
         cores.dedup();
-        let cores = cores.len().min(allocation.cpus.get(index).copied().flatten().unwrap_or(usize::MAX)).max(1);
+        let cores = cores.len().min(allocation.cpus.get(index).copied().flatten().unwrap_or(usize::MAX));
         let free_bytes = ranks.iter().map(|rank| rank.memory_bytes).min().unwrap_or(0);
-        let memory_bytes = free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX));
+        (host.to_owned(), cores, free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX)))
+    });
+    grouped(each)
+}
+
+/// What the nodes of `allocation` have by what is granted, else as this one does: nobody has looked at them.
+pub(crate) fn granted(allocation: &Allocation, here: &HostFacts) -> Vec<Node> {
+    let cores_here = here.cores_allowed.len();
+    let each = allocation.cpus.iter().enumerate().map(|(index, cpus)| {
+        // Logical CPUs are granted, of which a core may have several.
+        let cores = cpus.map_or(cores_here, |cpus| cpus * cores_here / here.cpus_allowed.max(1));
+        let memory_bytes = allocation.memory_bytes.unwrap_or(here.memory_available_bytes);
+        (format!("node {}", index + 1), cores, memory_bytes)
+    });
+    grouped(each)
+}
+
+/// Names of nodes with their cores and memory in bytes as groups of equal ones that follow each other.
+fn grouped(each: impl Iterator<Item = (String, usize, u64)>) -> Vec<Node> {
+    let mut groups: Vec<(Node, String)> = Vec::new();
+    for (host, cores, memory_bytes) in each {
+        let cores = cores.max(1);
         let alike = |group: &Node| {
             let ratio = memory_bytes as f64 / group.memory_bytes.max(1) as f64;
             group.cores == cores && (1.0 - ALIKE..1.0 + ALIKE).contains(&ratio)
@@ -120,12 +141,10 @@ fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<Node> {
                 group.memory_bytes = group.memory_bytes.min(memory_bytes);
                 group.name = format!("{first}…{host}");
             }
-            None => {
-                groups.push((Node { name: host.to_owned(), count: 1, cores, memory_bytes, ..Node::default() }, host))
-            }
+            None => groups.push((Node { name: host.clone(), count: 1, cores, memory_bytes, ..Node::default() }, host)),
         }
     }
-    let kept = |(node, _): (Node, &str)| Node { reserved_bytes: node.memory_bytes / RESERVED, ..node };
+    let kept = |(node, _): (Node, String)| Node { reserved_bytes: node.memory_bytes / RESERVED, ..node };
     groups.into_iter().map(kept).collect()
 }
 
@@ -159,6 +178,22 @@ mod tests {
         let granted = of(&allocation(&[4, 2, 2, 4], Some(40)));
         let expected = [("n1", 1, 4), ("n2…n3", 2, 2), ("n4", 1, 4)];
         assert_eq!(granted, expected.map(|(name, count, cores)| (name.to_owned(), count, cores, 40)));
+    }
+
+    #[test]
+    fn nodes_that_nobody_looked_at_have_what_is_granted() {
+        // This node has two logical CPUs on each core.
+        let here = HostFacts {
+            cores_allowed: (0..64).collect(),
+            cpus_allowed: 128,
+            memory_available_bytes: 500_000_000_000,
+            ..hpl::host::facts()
+        };
+        let found = granted(&allocation(&[128, 128, 32], None), &here);
+        let of: Vec<_> = found.iter().map(|node| (node.name.as_str(), node.count, node.cores)).collect();
+        assert_eq!(of, [("node 1…node 2", 2, 64), ("node 3", 1, 16)]);
+        assert!(found.iter().all(|node| node.memory_bytes == 500_000_000_000));
+        assert_eq!(granted(&allocation(&[128], Some(100)), &here)[0].memory_bytes, 100_000_000_000);
     }
 
     #[test]

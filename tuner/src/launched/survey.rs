@@ -1,21 +1,33 @@
 //! The survey of an MPI job's ranks.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
 use objectives::launcher::MpiJob;
-use objectives::outliers::{Outlier, outliers};
 use space::Candidate;
 use space::dat::HplDat;
-use space::stats::{Summary, summary};
+use space::domain::largest_n;
+use space::machine::Node;
 
 use super::said;
 use crate::cli::survey::SurveyArgs;
 use crate::exit::bad_input;
 use crate::folder::replace_file;
+
+/// NB of the HPL runs of a survey of nodes.
+pub(crate) const SURVEY_NB: usize = 128;
+/// Part of a node's memory that they may take.
+const SHARE: u64 = 2;
+
+/// An order whose runs take about as long on any of `nodes`, `of_one_core` on a node of one core, as far as all have memory for it.
+pub(crate) fn order(nodes: &[Node], of_one_core: f64) -> usize {
+    let least = |of: fn(&Node) -> u64| nodes.iter().map(of).min().unwrap_or(1);
+    let cores = least(|node| node.cores as u64);
+    let wanted = (of_one_core * (cores as f64).sqrt()) as usize / SURVEY_NB * SURVEY_NB;
+    wanted.min(largest_n(least(|node| node.memory_bytes) / SHARE, 1, 1, SURVEY_NB, 1)).max(SURVEY_NB)
+}
 
 /// What the processes of the job that `args` name find, in a folder of their own below the current one, which all nodes see where
 /// they see the program.
@@ -45,10 +57,9 @@ pub(crate) fn surveyed(
 ) -> anyhow::Result<Survey> {
     replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
     replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
-    let mut words = job.command(candidate);
-    words.extend(["--engine-params", "engine.toml", "--survey", &repeats.to_string()].map(OsString::from));
+    let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
     let way_out = "a node that answers no benchmark holds up all: survey fewer nodes to find it and leave it out, or raise --limit";
-    let (line, said) = said(&words, folder, limit, way_out)?;
+    let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
     let found: Survey = serde_json::from_slice(&said).map_err(|error| {
         bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
     })?;
@@ -74,10 +85,4 @@ fn answers(found: &RankSurvey, ranks: usize) -> bool {
         && rates(&found.hpl_gflops)
         && others.eq(partners(found.rank, ranks))
         && found.links.iter().all(good)
-}
-
-/// Ranks slower than typical.
-pub(crate) fn slow(found: &[RankSurvey]) -> Vec<Outlier> {
-    let rates: Vec<Summary> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
-    outliers(&rates).into_iter().filter(|outlier| outlier.ratio < 1.0).collect()
 }

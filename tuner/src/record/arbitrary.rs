@@ -20,9 +20,9 @@ fn around(wall_s: f64, left_s: f64) -> Circumstances {
     Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9) }
 }
 
-/// A passed run of `candidate` at 20 GFLOP/s + its number.
-pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
-    let identity = Identity {
+/// Who a trial of the strategy `bayes` is.
+pub(crate) fn identity(trial: u64) -> Identity {
+    Identity {
         trial,
         repeat_of: None,
         paired_with: None,
@@ -31,7 +31,13 @@ pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
         engine: "ours".into(),
         started_utc: "2026-11-20T07:00:00Z".into(),
         command: "hpl-tune run --dat HPL.dat".into(),
-    };
+        nodes: None,
+    }
+}
+
+/// A passed run of `candidate` at 20 GFLOP/s + its number.
+pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
+    let identity = identity(trial);
     let measured = Measurement {
         rate_gflops: 20.0 + trial as f64,
         time_s: 0.033,
@@ -83,10 +89,15 @@ pub(crate) fn windows(trial: u64, nb: usize, rate: f64) -> Row {
         kernel: "builtin 0.1.0".into(),
         version: "0".into(),
     };
-    let Row { strategy, why, engine, started_utc, command, .. } = base;
-    let identity = Identity { trial, repeat_of: None, paired_with: None, strategy, why, engine, started_utc, command };
     let observed = Ok(Observation::Windows(Sample { result, wall_s: 0.1, command: Vec::new() }));
-    Row::new(identity, &Job { candidate, extent: Extent::Windows }, None, &observed, around(0.1, 50.0), &session())
+    Row::new(
+        identity(trial),
+        &Job { candidate, extent: Extent::Windows },
+        None,
+        &observed,
+        around(0.1, 50.0),
+        &session(),
+    )
 }
 
 fn any_coded<T: Coded + std::fmt::Debug>() -> impl Strategy<Value = T> {

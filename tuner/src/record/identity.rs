@@ -34,6 +34,9 @@ pub struct Identity {
     pub started_utc: String,
     /// The command, quoted for a shell.
     pub command: String,
+    /// As [`super::Row::nodes`].
+    #[serde(default)]
+    pub nodes: Option<String>,
 }
 
 impl Identity {

@@ -14,26 +14,30 @@ const STYLE: &str = include_str!("style.css");
 
 /// The page for a session: its summary, its trials in order, and the exported files.
 pub fn page(summary: &Summary, rows: &[Row], exports: Option<&Exports>) -> String {
+    let body = html! {
+        (head(summary))
+        (figures(summary, rows))
+        (best(summary, exports))
+        (top(summary))
+        (differences(summary))
+        (trials(rows))
+        (session(summary))
+    };
+    frame(&format!("hpl-tune: {}", summary.session.name), &body)
+}
+
+/// A page that needs no other file.
+pub(crate) fn frame(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "hpl-tune: " (summary.session.name) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                main {
-                    (head(summary))
-                    (figures(summary, rows))
-                    (best(summary, exports))
-                    (top(summary))
-                    (differences(summary))
-                    (trials(rows))
-                    (session(summary))
-                }
-            }
+            body { main { (body) } }
         }
     };
     page.into_string()

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use objectives::launcher::MpiJob;
+use objectives::foreign::Foreign;
+use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use space::machine::{Machine, Node};
 
@@ -13,6 +14,7 @@ use crate::commands::space::read_limits;
 use crate::decode::Decoder;
 use crate::earlier;
 use crate::engine::Engine;
+use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::folder::{Lock, RunFolder, replace_file};
 use crate::launched::bindings::bindings;
@@ -41,16 +43,14 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     engine.check_flags(args.threads, &args.blas)?;
     let engine = engine.on(machine.as_ref());
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
-    let Placed { engine, nodes, hosts } = placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?;
-    let (machine, text) = match (machine, nodes.is_empty()) {
-        (machine, true) => (machine, text),
-        (None, false) => (Some(Machine { nodes: nodes.clone(), ..Machine::default() }), None),
-        (Some(machine), false) => {
-            let machine = Machine { nodes: nodes.clone(), ..machine };
-            let text = machine.to_toml()?;
-            (Some(machine), Some(text))
-        }
+    let placed = placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?;
+    let given = machine.is_some();
+    let machine = placed.described(machine);
+    let text = match &machine {
+        Some(machine) if given && !placed.nodes.is_empty() => Some(machine.to_toml()?),
+        _ => text,
     };
+    let Placed { engine, nodes, hosts } = placed;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = Told::of(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
@@ -114,16 +114,29 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
 }
 
 /// An engine where its ranks can run.
-struct Placed {
-    engine: Engine,
+pub(crate) struct Placed {
+    pub(crate) engine: Engine,
     /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
     nodes: Vec<Node>,
     /// Their names.
     hosts: Vec<String>,
 }
 
+impl Placed {
+    /// `machine`, or nothing known but the nodes, with the nodes that were found.
+    pub(crate) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
+        if self.nodes.is_empty() {
+            return machine;
+        }
+        Some(Machine { nodes: self.nodes.clone(), ..machine.unwrap_or_default() })
+    }
+}
+
 /// Our engine on all nodes of `job`, unless the user wants it otherwise; processes are tried before they are relied on.
-fn placed(
+///
+/// # Errors
+/// Programs or nodes that are not there, and the way out.
+pub(crate) fn placed(
     engine: Engine,
     args: &TuneArgs,
     program: &Path,
@@ -144,12 +157,33 @@ fn placed(
                     bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
                     return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() });
                 }
+                (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
+                    let nodes = nodes::granted(job, &hpl::host::facts());
+                    let said: Vec<String> = nodes.iter().map(words).collect();
+                    say(&format!(
+                        "{job}: {} (as granted, else as this node; give them by --machine otherwise)",
+                        said.join(", ")
+                    ));
+                    let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
+                    return Ok(Placed { engine: engine.on(Some(&machine)), nodes, hosts: Vec::new() });
+                }
                 _ => return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() }),
             }
         }
     };
     say(&format!("{} nodes, reached by {}: {}", hosts.len(), job.launcher, hosts.join(" ")));
     Ok(Placed { engine: Engine::Launched(job), nodes, hosts })
+}
+
+/// Whether the launcher of another engine starts as many processes as it is told.
+fn reaches_nodes(foreign: &Foreign) -> bool {
+    launcher::words(&foreign.profile().launcher).iter().any(|word| word.contains("{np}"))
+}
+
+/// A group of nodes in words.
+fn words(group: &Node) -> String {
+    let gib = group.memory_bytes as f64 / f64::from(1 << 30);
+    format!("{} of {} cores and {gib:.1} GiB", group.count, group.cores)
 }
 
 /// The session in the folder at `path`.
@@ -160,15 +194,16 @@ pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
     let folder = RunFolder::open(path)?;
     folder.check_owner()?;
     let lock = folder.lock()?;
-    let session = Session::load(&folder.session_toml())?;
-    if let Some(mpi) = &session.mpi_job {
-        same_nodes(&session, mpi)?;
+    let mut session = Session::load(&folder.session_toml())?;
+    if let Some(mpi) = session.mpi_job.clone() {
+        find_nodes(&mut session, &mpi, &folder)?;
     }
     Ok((folder, lock, session))
 }
 
-/// Makes sure that the processes of a session can be started, and says where its nodes are others than before.
-fn same_nodes(session: &Session, mpi: &MpiJob) -> anyhow::Result<()> {
+/// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
+/// anew, unless their rates were given, and what was measured before says something of another machine.
+fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
     let cores = hpl::host::facts().cores_allowed.len();
     let job = Allocation::here().filter(|_| !session.hosts.is_empty());
     let Some(job) = job else {
@@ -178,22 +213,32 @@ fn same_nodes(session: &Session, mpi: &MpiJob) -> anyhow::Result<()> {
     let now = nodes::reached(mpi, &job, cores)?;
     let of = |nodes: &[Node]| nodes.iter().map(|node| node.count * node.cores).sum::<usize>();
     let (before, found) = (of(&session.nodes), of(&now.nodes));
-    if found < before {
+    if found != before {
         return Err(bad_input(format!(
-            "the session uses {before} cores on {}, {job} has {found} on {}; resume it in a job like the first",
+            "the session uses {before} cores on {}, {job} has {found} on {}; resume it in a job like the first, or start a new one with \
+             --warm-start {}",
             session.hosts.join(" "),
-            now.hosts.join(" ")
+            now.hosts.join(" "),
+            folder.root().display()
         )));
     }
-    let other: Vec<&str> = now.hosts.iter().filter(|host| !session.hosts.contains(host)).map(String::as_str).collect();
-    if !other.is_empty() {
-        say(&format!(
-            "warning: the session was started on {}, now there is {}: their times may not compare",
-            session.hosts.join(" "),
-            other.join(" ")
-        ));
+    let names = session.node_names();
+    let other = Session { hosts: now.hosts, nodes: now.nodes, ..session.clone() };
+    if other.node_names() == names {
+        return Ok(());
     }
-    Ok(())
+    say(&format!(
+        "warning: the session was on {}, now it is on {}: its trials there say what to try first, and are no part of the result",
+        session.hosts.join(" "),
+        other.hosts.join(" ")
+    ));
+    if folder.calibrated_node().exists() {
+        for measured in [folder.calibrated_node(), folder.machine_toml()] {
+            std::fs::remove_file(&measured).map_err(RecordError::write(&measured))?;
+        }
+    }
+    *session = other;
+    Ok(session.save(&folder.session_toml())?)
 }
 
 /// The budget of a resumed session that has spent `spent_s` seconds, ended before its job.

@@ -1,0 +1,344 @@
+//! Whether the nodes of a job are alike: what each reaches while all work, which to leave out, and what that gains.
+//!
+//! Typical is the median over the nodes. What leaving nodes out gains is told by a bound: equal shares run at the speed of the
+//! slowest node; messages are not counted.
+
+mod page;
+mod text;
+
+use hpl::survey::RankSurvey;
+use serde::Serialize;
+use space::domain::{largest_n, squarest};
+use space::stats::{median, summary};
+
+pub(crate) use page::page;
+
+/// Version of `nodes.json`.
+const SCHEMA: u32 = 1;
+/// A node with less than this part of the typical memory bounds N for all.
+const MEMORY: f64 = 0.9;
+/// A link with less than this part of the typical bandwidth is told.
+const LINK: f64 = 0.8;
+/// Leaving nodes out for less than this gain is not advised.
+const WORTH: f64 = 0.01;
+/// A clock below this part of the typical one is a cause.
+const CLOCK: f64 = 0.97;
+/// More CPU time than this taken by the hypervisor is a cause.
+const STOLEN: f64 = 0.02;
+/// More runnable processes than this before the runs are a cause.
+const LOAD: f64 = 1.0;
+
+/// What was found of one node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct NodeFound {
+    /// Its name.
+    pub(crate) host: String,
+    /// Processor model.
+    pub(crate) cpu: String,
+    /// Physical cores.
+    pub(crate) cores: usize,
+    /// Memory that can be filled, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Median rate of its HPL runs in GFLOP/s.
+    pub(crate) hpl_gflops: f64,
+    /// Their (third − first quartile) / median.
+    pub(crate) hpl_spread: f64,
+    /// Median rate of its products in GFLOP/s.
+    pub(crate) dgemm_gflops: f64,
+    /// Bandwidth of its slowest link in GB/s; `None` of a node alone.
+    pub(crate) slowest_link_gbytes_per_s: Option<f64>,
+    /// Its HPL rate over the typical one.
+    pub(crate) of_typical: f64,
+    /// What equal shares gain without it, as a share, messages not counted; below 0 for a loss, `None` of a node alone.
+    pub(crate) without_it: Option<f64>,
+    /// What is wrong with it, a clause each.
+    pub(crate) faults: Vec<String>,
+    /// What may be the cause of a low rate, a clause each.
+    pub(crate) causes: Vec<String>,
+}
+
+/// What equal shares reach on some nodes at most, messages not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Bound {
+    /// Nodes.
+    pub(crate) nodes: usize,
+    /// Nodes × the rate of the slowest, in GFLOP/s.
+    pub(crate) rate_gflops: f64,
+    /// The largest N, by the node with the least memory.
+    pub(crate) n: usize,
+}
+
+/// What is said of all nodes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Acceptance {
+    schema_version: u32,
+    /// When, in UTC.
+    pub(crate) date_utc: String,
+    /// Order of the HPL run of each node.
+    pub(crate) n: usize,
+    /// Its threads.
+    pub(crate) threads: usize,
+    /// Share by which a node may be below the typical one.
+    pub(crate) tolerance: f64,
+    /// Median over the nodes of their HPL rates, in GFLOP/s.
+    pub(crate) typical_gflops: f64,
+    /// Median over the nodes of what they differ from that, as a share of it.
+    pub(crate) mad: f64,
+    /// The nodes, in the order of the job.
+    pub(crate) nodes: Vec<NodeFound>,
+    /// Names of those with a fault.
+    pub(crate) left_out: Vec<String>,
+    /// Of all nodes.
+    pub(crate) all: Bound,
+    /// Of those without a fault, where there are some of both.
+    pub(crate) rest: Option<Bound>,
+    /// Of those that are fastest by equal shares, where these are not all.
+    pub(crate) fastest: Option<Bound>,
+    /// Names of the others, which are the slowest.
+    pub(crate) too_slow: Vec<String>,
+    /// Sum of all rates in GFLOP/s: what shares by weights reach at most.
+    pub(crate) sum_gflops: f64,
+    /// Whether no node has a fault.
+    pub(crate) accepted: bool,
+}
+
+impl Acceptance {
+    /// Judges the nodes `found`, a rank of `threads` threads on each, which made HPL runs of order `n`.
+    pub(crate) fn new(found: &[RankSurvey], n: usize, threads: usize, tolerance: f64) -> Self {
+        let rates: Vec<f64> = found.iter().map(rate).collect();
+        let typical_gflops = median(&rates).unwrap_or(0.0);
+        let off: Vec<f64> = rates.iter().map(|rate| (rate / typical_gflops - 1.0).abs()).collect();
+        let typical = Typical::new(found, typical_gflops);
+        let mut nodes: Vec<NodeFound> = found.iter().map(|rank| typical.judge(rank, tolerance)).collect();
+        let all = bound(nodes.iter());
+        for index in 0..nodes.len() {
+            let others = nodes.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, node)| node);
+            let without = (nodes.len() > 1).then(|| bound(others).rate_gflops / all.rate_gflops - 1.0);
+            nodes[index].without_it = without;
+        }
+        let too_slow = too_slow(&nodes);
+        let fast = nodes.iter().filter(|node| !too_slow.contains(&node.host));
+        let fastest = (!too_slow.is_empty()).then(|| bound(fast));
+        let sound = || nodes.iter().filter(|node| node.faults.is_empty());
+        let left_out: Vec<String> =
+            nodes.iter().filter(|node| !node.faults.is_empty()).map(|node| node.host.clone()).collect();
+        let rest = (!left_out.is_empty() && sound().next().is_some()).then(|| bound(sound()));
+        Self {
+            schema_version: SCHEMA,
+            date_utc: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M").to_string(),
+            n,
+            threads,
+            tolerance,
+            typical_gflops,
+            mad: median(&off).unwrap_or(0.0),
+            all,
+            rest,
+            fastest,
+            too_slow,
+            sum_gflops: rates.iter().sum(),
+            accepted: left_out.is_empty(),
+            left_out,
+            nodes,
+        }
+    }
+
+    /// What the rate of some nodes by equal shares is more than that of all, as a share of it.
+    pub(crate) fn gain(&self, some: Bound) -> f64 {
+        some.rate_gflops / self.all.rate_gflops - 1.0
+    }
+}
+
+/// The nodes that are typical.
+struct Typical {
+    rate_gflops: f64,
+    dgemm_gflops: f64,
+    spread: f64,
+    memory_bytes: f64,
+    cores: usize,
+    link_gbytes_per_s: Option<f64>,
+    clock_hz: Option<f64>,
+    kernels: String,
+    cpu: String,
+}
+
+impl Typical {
+    fn new(found: &[RankSurvey], rate_gflops: f64) -> Self {
+        let middle = |of: &dyn Fn(&RankSurvey) -> Option<f64>| median(&found.iter().filter_map(of).collect::<Vec<_>>());
+        let mut by_rate: Vec<&RankSurvey> = found.iter().collect();
+        by_rate.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        // Of two that are as common, that of the faster node.
+        let most_common = |of: fn(&RankSurvey) -> &str| {
+            let count = |name: &&str| by_rate.iter().filter(|rank| of(rank) == *name).count();
+            by_rate.iter().map(|rank| of(rank)).max_by_key(count).unwrap_or_default().to_owned()
+        };
+        Self {
+            rate_gflops,
+            dgemm_gflops: middle(&|rank| Some(summary(&rank.dgemm_gflops).median)).unwrap_or(0.0),
+            spread: middle(&|rank| Some(summary(&rank.hpl_gflops).spread)).unwrap_or(0.0),
+            memory_bytes: middle(&|rank| Some(rank.memory_bytes as f64)).unwrap_or(0.0),
+            cores: middle(&|rank| Some(rank.cores as f64)).unwrap_or(0.0) as usize,
+            link_gbytes_per_s: middle(&slowest_link),
+            clock_hz: middle(&|rank| rank.clock_hz),
+            kernels: most_common(|rank| &rank.kernels),
+            cpu: most_common(|rank| &rank.cpu),
+        }
+    }
+
+    fn judge(&self, rank: &RankSurvey, tolerance: f64) -> NodeFound {
+        let (hpl, dgemm) = (summary(&rank.hpl_gflops), summary(&rank.dgemm_gflops));
+        let of_typical = hpl.median / self.rate_gflops;
+        let below = 1.0 - of_typical;
+        let is_slow = below > tolerance && below > noise(hpl.spread, self.spread, rank.hpl_gflops.len());
+        let memory = rank.memory_bytes as f64 / self.memory_bytes;
+        let link = slowest_link(rank);
+        let link_of_typical = link.zip(self.link_gbytes_per_s).map(|(own, typical)| own / typical);
+        let faults = [
+            is_slow.then(|| format!("{:.1} % slower than typical", 100.0 * below)),
+            (rank.cores < self.cores).then(|| format!("{} cores, the others {}", rank.cores, self.cores)),
+            (memory < MEMORY).then(|| format!("{:.0} % of the typical memory, which bounds N for all", 100.0 * memory)),
+            link_of_typical
+                .filter(|ratio| *ratio < LINK)
+                .map(|ratio| format!("its slowest link has {:.0} % of the typical bandwidth", 100.0 * ratio)),
+        ];
+        let clock = rank.clock_hz.zip(self.clock_hz).map(|(own, typical)| own / typical);
+        let causes = [
+            (rank.cpu != self.cpu).then(|| format!("another processor, {}", rank.cpu)),
+            (rank.kernels != self.kernels).then(|| format!("other kernels, {}", rank.kernels)),
+            clock
+                .filter(|ratio| *ratio < CLOCK)
+                .map(|ratio| format!("its clock is {:.0} % of the typical", 100.0 * ratio)),
+            rank.stolen
+                .filter(|share| *share > STOLEN)
+                .map(|share| format!("its hypervisor took {:.0} % of the CPU time", 100.0 * share)),
+            rank.load.filter(|load| *load > LOAD).map(|load| format!("{load:.1} processes ran there before")),
+            (dgemm.median > (1.0 - tolerance) * self.dgemm_gflops)
+                .then(|| "DGEMM is as fast as elsewhere: look at its memory and at what else runs there".to_owned()),
+        ];
+        NodeFound {
+            host: rank.host.clone(),
+            cpu: rank.cpu.clone(),
+            cores: rank.cores,
+            memory_bytes: rank.memory_bytes,
+            hpl_gflops: hpl.median,
+            hpl_spread: hpl.spread,
+            dgemm_gflops: dgemm.median,
+            slowest_link_gbytes_per_s: link,
+            of_typical,
+            without_it: None,
+            faults: faults.into_iter().flatten().collect(),
+            causes: if is_slow { causes.into_iter().flatten().collect() } else { Vec::new() },
+        }
+    }
+}
+
+/// Two standard errors of the difference between two medians of `repeats` values each, whose quartiles are so far apart: the
+/// median of normal values has 1.25 times the error of their mean, the quartiles are 1.35 standard deviations apart.
+fn noise(own: f64, usual: f64, repeats: usize) -> f64 {
+    2.0 * 1.25 / 1.35 * own.hypot(usual) / (repeats.max(1) as f64).sqrt()
+}
+
+/// The nodes without which equal shares are fastest, messages not counted; none where that gains less than [`WORTH`].
+fn too_slow(nodes: &[NodeFound]) -> Vec<String> {
+    let mut by_rate: Vec<&NodeFound> = nodes.iter().collect();
+    by_rate.sort_by(|a, b| a.hpl_gflops.total_cmp(&b.hpl_gflops));
+    let without = |left_out: usize| (nodes.len() - left_out) as f64 * by_rate[left_out].hpl_gflops;
+    let best = (0..nodes.len()).max_by(|a, b| without(*a).total_cmp(&without(*b)).then(b.cmp(a))).unwrap_or(0);
+    let worth = best > 0 && without(best) > (1.0 + WORTH) * without(0);
+    by_rate[..if worth { best } else { 0 }].iter().map(|node| node.host.clone()).collect()
+}
+
+fn rate(rank: &RankSurvey) -> f64 {
+    summary(&rank.hpl_gflops).median
+}
+
+fn slowest_link(rank: &RankSurvey) -> Option<f64> {
+    rank.links.iter().map(|link| link.gbytes_per_s).reduce(f64::min)
+}
+
+/// What equal shares reach on `nodes`.
+fn bound<'a>(nodes: impl Iterator<Item = &'a NodeFound> + Clone) -> Bound {
+    let count = nodes.clone().count();
+    let slowest = nodes.clone().map(|node| node.hpl_gflops).fold(f64::INFINITY, f64::min);
+    let memory_bytes = nodes.map(|node| node.memory_bytes).min().unwrap_or(0).saturating_mul(count as u64);
+    let (p, q) = squarest(count);
+    Bound { nodes: count, rate_gflops: count as f64 * slowest, n: largest_n(memory_bytes, p, q, 128, 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use hpl::survey::LinkSurvey;
+
+    use super::*;
+
+    pub(super) fn node(index: usize, rate: f64, gigabytes: u64) -> RankSurvey {
+        let link = LinkSurvey { other: 0, latency_s: 1e-6, gbytes_per_s: 10.0, alone_gbytes_per_s: None };
+        RankSurvey {
+            rank: index,
+            host: format!("n{}", index + 1),
+            memory_bytes: gigabytes << 30,
+            cpu: "CPU".into(),
+            cores: 8,
+            kernels: "builtin (avx512)".into(),
+            clock_hz: Some(2.5e9),
+            dgemm_gflops: vec![1.1 * rate; 3],
+            hpl_gflops: [0.999, 1.0, 1.001].map(|of| of * rate).to_vec(),
+            links: vec![link],
+            ..RankSurvey::default()
+        }
+    }
+
+    #[test]
+    fn a_slow_node_and_one_with_little_memory_are_named_with_what_leaving_them_out_gains() {
+        let kernels = RankSurvey { kernels: "builtin (avx2)".into(), ..node(2, 60.0, 64) };
+        let found = [node(0, 100.0, 64), node(1, 101.0, 64), kernels, node(3, 100.5, 32)];
+        let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
+        assert!(!acceptance.accepted);
+        assert_eq!(acceptance.left_out, ["n3", "n4"]);
+        let slow = &acceptance.nodes[2];
+        assert!(slow.faults[0].starts_with("40.1 % slower") && slow.causes[0].contains("avx2"), "{slow:?}");
+        assert!(acceptance.nodes[3].faults[0].starts_with("50 % of the typical memory"), "{:?}", acceptance.nodes[3]);
+        let (all, rest, fastest) = (acceptance.all, acceptance.rest.unwrap(), acceptance.fastest.unwrap());
+        assert_eq!((all.rate_gflops, rest.rate_gflops, rest.nodes), (240.0, 200.0, 2));
+        assert!((acceptance.gain(rest) + 1.0 / 6.0).abs() < 1e-12, "two of four cost more than they gain");
+        assert_eq!((fastest.rate_gflops, fastest.nodes, &acceptance.too_slow), (300.0, 3, &vec!["n3".to_owned()]));
+        let without: Vec<f64> = acceptance.nodes.iter().map(|node| node.without_it.unwrap()).collect();
+        assert_eq!(without, [-0.25, -0.25, 0.25, -0.25]);
+        // All four have twice the nodes of half the memory: N is the same.
+        assert!(all.n.abs_diff(rest.n) < 1000, "{all:?} {rest:?}");
+        let text = acceptance.to_string();
+        assert!(text.contains("--exclude=n3,n4") && text.contains("not accepted"), "{text}");
+        assert!(page(&acceptance).contains("40.1 % slower"));
+    }
+
+    #[test]
+    fn of_two_nodes_the_slower_has_the_other_kernels() {
+        let portable = RankSurvey { kernels: "builtin (portable)".into(), ..node(1, 40.0, 64) };
+        for found in [[node(0, 100.0, 64), portable.clone()], [portable, node(0, 100.0, 64)]] {
+            let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
+            let slow = acceptance.nodes.iter().find(|node| !node.faults.is_empty()).unwrap();
+            assert_eq!((slow.hpl_gflops, slow.causes.len()), (40.0, 1), "{slow:?}");
+            assert!(slow.causes[0].contains("portable"), "{slow:?}");
+        }
+    }
+
+    #[test]
+    fn noise_and_names_that_are_no_html_do_no_harm() {
+        let noisy = RankSurvey { hpl_gflops: vec![80.0, 92.0, 100.0], host: "<n1>".into(), ..node(0, 92.0, 64) };
+        let found = [noisy, node(1, 100.0, 64), node(2, 100.0, 63)];
+        let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
+        assert!(acceptance.accepted && acceptance.rest.is_none(), "{acceptance:?}");
+        assert!(acceptance.to_string().contains("accepted: "), "{acceptance}");
+        assert!(page(&acceptance).contains("&lt;n1&gt;"));
+    }
+
+    #[test]
+    fn a_bad_link_a_stolen_processor_and_a_node_alone_are_told() {
+        let mut slow = RankSurvey { stolen: Some(0.3), clock_hz: Some(2.0e9), load: Some(4.0), ..node(1, 70.0, 64) };
+        slow.links[0].gbytes_per_s = 1.0;
+        let acceptance = Acceptance::new(&[node(0, 100.0, 64), slow, node(2, 100.0, 64)], 8000, 8, 0.05);
+        let said = &acceptance.nodes[1];
+        assert_eq!((said.faults.len(), said.causes.len()), (2, 3), "{said:?}");
+        let alone = Acceptance::new(&[RankSurvey { links: Vec::new(), ..node(0, 100.0, 64) }], 8000, 8, 0.05);
+        assert!(alone.accepted && alone.nodes[0].slowest_link_gbytes_per_s.is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! The acceptance report as text.
+
+use std::fmt;
+
+use super::{Acceptance, Bound};
+
+impl fmt::Display for Acceptance {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "HPL of N={} with {} threads on each of {} nodes, all at once; typical {:.2} GFLOP/s, half of the nodes within {:.1} %",
+            self.n,
+            self.threads,
+            self.nodes.len(),
+            self.typical_gflops,
+            100.0 * self.mad
+        )?;
+        writeln!(
+            out,
+            "\nnode              HPL GFLOP/s (spread)  of typical  without it  DGEMM GFLOP/s  memory GiB  slowest link GB/s"
+        )?;
+        for node in &self.nodes {
+            let without = node.without_it.map_or("–".to_owned(), |gain| format!("{:+.1} %", 100.0 * gain));
+            let link = node.slowest_link_gbytes_per_s.map_or("–".to_owned(), |rate| format!("{rate:.2}"));
+            writeln!(
+                out,
+                "{:<16}  {:>11.2} ({:>4.1} %)  {:>8.1} %  {without:>10}  {:>13.2}  {:>10.1}  {link:>17}",
+                node.host,
+                node.hpl_gflops,
+                100.0 * node.hpl_spread,
+                100.0 * node.of_typical,
+                node.dgemm_gflops,
+                node.memory_bytes as f64 / f64::from(1 << 30)
+            )?;
+        }
+        writeln!(out)?;
+        for node in self.nodes.iter().filter(|node| !node.faults.is_empty()) {
+            let causes = if node.causes.is_empty() { String::new() } else { format!(" ({})", node.causes.join("; ")) };
+            writeln!(out, "{}: {}{causes}", node.host, node.faults.join("; "))?;
+        }
+        for line in verdict(self) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What to do, a sentence each.
+pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
+    let tolerance = 100.0 * of.tolerance;
+    if of.accepted {
+        return vec![format!(
+            "accepted: no node is more than {tolerance:.0} % below the typical one, or has less than the others"
+        )];
+    }
+    let mut lines = vec![format!("not accepted: {} of {} nodes have a fault", of.left_out.len(), of.nodes.len())];
+    let place = |bound: Bound| format!("{:.1} GFLOP/s on {} nodes", bound.rate_gflops, bound.nodes);
+    let percent = |bound: Bound| 100.0 * of.gain(bound);
+    lines.push(match of.fastest {
+        Some(fastest) => format!(
+            "equal shares wait for the slowest (predicted, messages not counted): at most {} without {}, in place of {}: {:+.1} %; in Slurm \
+             --exclude={}",
+            place(fastest),
+            of.too_slow.join(", "),
+            place(of.all),
+            percent(fastest),
+            of.too_slow.join(",")
+        ),
+        None => format!("all nodes together are fastest by equal shares (predicted, messages not counted): at most {}", place(of.all)),
+    });
+    if let Some(rest) = of.rest {
+        lines.push(format!(
+            "without those with a fault at most {}: {:+.1} %, and N up to {} in place of {}; in Slurm --exclude={}",
+            place(rest),
+            percent(rest),
+            rest.n,
+            of.all.n,
+            of.left_out.join(",")
+        ));
+    }
+    lines.push(format!(
+        "shares by weights (hpl-tune survey, hpl-tune weights) reach at most {:.1} GFLOP/s on all nodes",
+        of.sum_gflops
+    ));
+    lines
+}

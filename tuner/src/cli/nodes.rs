@@ -1,0 +1,38 @@
+//! Flags of `nodes`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+/// Run HPL on every node of the job at once, and say which are slow or have less than the others.
+#[derive(Debug, Args)]
+pub struct NodesArgs {
+    /// Our xhpl, built with MPI; by default the one beside this program, else the one on the search path
+    #[arg(long, value_name = "XHPL")]
+    pub program: Option<PathBuf>,
+    /// How it is launched: srun, mpirun, or the words of a launcher with {np} and {threads}; by default what works in the job
+    #[arg(long, value_name = "NAME|WORDS")]
+    pub launcher: Option<String>,
+    /// Engine parameters: kernels, kernels of single nodes (rank_kernels)
+    #[arg(long, value_name = "FILE")]
+    pub engine_params: Option<PathBuf>,
+    /// Order of the HPL run of each node; by default 4000·√cores, as far as it fits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=200_000))]
+    pub n: Option<u64>,
+    /// Runs on each node
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub repeats: u64,
+    /// Share by which a node may be below the typical one
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = super::share)]
+    pub tolerance: f64,
+    /// Time that all nodes have to answer
+    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "10m")]
+    pub limit: Duration,
+    /// Folder for nodes.html and nodes.json
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+}
