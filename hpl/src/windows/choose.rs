@@ -57,12 +57,17 @@ const EXTRA: f64 = 0.16;
 /// The largest trailing matrix of `auto`, as part of N, and the ratio of each to the one before: far apart when time
 /// is short, so that the largest is large and little is extrapolated.
 const LARGEST: f64 = 0.9;
+/// It is no smaller than this part, whatever that costs: what bounds a step changes with the size.
+const LEAST: f64 = 0.6;
 const RATIO: f64 = 0.6;
+
+/// Steps of a window at most.
+const LONGEST: usize = 8;
 
 /// The smallest trailing matrix of `auto`, as part of N. What follows takes less than a thousandth of the time.
 const SMALLEST: f64 = 0.06;
 
-/// Windows of one turn each, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
+/// Windows of one turn each or less, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
 /// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size.
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let steps = hpl.n.div_ceil(hpl.nb);
@@ -92,20 +97,27 @@ pub(crate) const VISITS: usize = 2;
 fn parts(hpl: &HplParams) -> Vec<f64> {
     let n = hpl.n as f64;
     // After its last step a window is left as one matrix: the panels in flight but the last update the rest.
-    let len = (turn(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
+    let len = (length(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
     // A step on the part f of N takes 3·NB/N·f² of the run.
     let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
+    let squares = squares.max(LEAST * LEAST / (1.0 - RATIO * RATIO));
     let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
     let ratio = (1.0 - largest * largest / squares).max(0.0).sqrt();
     std::iter::successors(Some(largest), |part| Some(part * ratio)).take_while(|&part| part > SMALLEST).collect()
 }
 
-/// The window of one turn on the trailing matrix of this part of N; none where it would begin with the run or reach its last
+/// Steps of a window: a turn of the owners, of large grids a part of one. There what each owner has differs little, and a turn
+/// takes so long that its trailing matrix would have to be small, which says little of the large ones.
+fn length(hpl: &HplParams) -> usize {
+    turn(hpl).min(LONGEST)
+}
+
+/// The window on the trailing matrix of this part of N; none where it would begin with the run or reach its last
 /// step.
 fn at(hpl: &HplParams, part: f64) -> Option<Window> {
-    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
+    let (steps, length) = (hpl.n.div_ceil(hpl.nb), length(hpl));
     let first = ((1.0 - part) * steps as f64).round() as usize;
-    (first >= 1 && first + turn < steps).then_some(Window { first, steps: turn })
+    (first >= 1 && first + length < steps).then_some(Window { first, steps: length })
 }
 
 /// Steps after which the owners of the panels repeat, if dealt in turns.
