@@ -20,7 +20,7 @@ use crate::budget::CLOSING_S;
 use crate::challenge;
 use crate::cost::CostEstimate;
 use crate::history::{History, Outcome, Trial};
-use crate::record::{Identity, Row};
+use crate::record::{Identity, Outcome as Ended, Row};
 use crate::strategy::nelder_mead::NelderMead;
 use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
 
@@ -97,17 +97,25 @@ pub struct View<'a> {
 impl View<'_> {
     /// The next trial, `None` when nothing more fits before the final run.
     pub fn next(&self) -> Option<Plan> {
-        if !self.rows.iter().any(|row| row.strategy == Identity::BASELINE) {
+        let mut baselines = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
+        // One that passed or failed twice is enough.
+        if !baselines.clone().any(|row| row.passed) && baselines.nth(1).is_none() {
             let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
-        let used = 1.0 - self.left_s / self.total_s;
+        let used = 1.0 - self.left_s / (self.total_s - self.lost_s());
         let new = if used < EXPLORE_UNTIL { self.explore() } else { None };
         let again = || if used < RACE_UNTIL { self.race() } else { None };
         new.or_else(again)
             .or_else(|| self.promote())
             .or_else(|| self.confirm().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
             .filter(|plan| self.fits(plan.expected_s))
+    }
+
+    /// Seconds of runs that were ended at their limit before anything had passed: no stage has had them.
+    fn lost_s(&self) -> f64 {
+        let before = self.rows.iter().take_while(|row| !row.passed);
+        before.filter(|row| row.outcome == Ended::TimedOut).map(|row| row.wall_s).sum()
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
@@ -236,8 +244,10 @@ impl View<'_> {
     /// Baseline and challenger in turn, each pair one right after the other.
     fn confirm(&self) -> Option<Plan> {
         let current = challenge::current(self.rows, self.baseline);
-        // Nobody left who was tried: look on.
-        let Some(challenger) = current.or_else(|| self.next_challenger()) else { return self.explore() };
+        // Nobody left who was tried, or no baseline to compare with: look on.
+        let baseline_ran = self.first_trial_of(self.baseline).is_some();
+        let challenger = current.or_else(|| self.next_challenger()).filter(|_| baseline_ran);
+        let Some(challenger) = challenger else { return self.explore() };
         let mut challenger = self.plan(challenger, Identity::CONFIRM, "a leader, right after the baseline");
         challenger.repeat_of = self.first_trial_of(&challenger.candidate);
         let mut baseline = self.plan(self.baseline.clone(), Identity::CONFIRM, "the baseline, right before a leader");
@@ -248,7 +258,7 @@ impl View<'_> {
             return Some(challenger);
         }
         let pair_fits = self.fits(baseline.expected_s + challenger.expected_s + self.rounds_reserve_s());
-        Some(if baseline.repeat_of.is_some() && pair_fits { baseline } else { challenger })
+        Some(if pair_fits { baseline } else { challenger })
     }
 
     /// The best by posterior mean that was not compared with the baseline yet.
