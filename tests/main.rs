@@ -17,6 +17,7 @@ mod needs_slurm;
 mod predict;
 mod program;
 mod run;
+mod simulated;
 mod size;
 mod skips;
 mod tune;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
+use crate::simulated::VERB;
+
 /// Known launchers by name, with the words of their command. `none` starts the program alone.
 pub const LAUNCHERS: [(&str, &str); 6] = [
     ("none", ""),
@@ -34,15 +36,31 @@ pub struct MpiJob {
     /// Threads of a rank at most, the cores of a node; `None` for all cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_threads: Option<usize>,
+    /// File of the cluster that `program` simulates in the place of running anything; `None` where it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<PathBuf>,
 }
 
 impl MpiJob {
+    /// Ranks of `program` by a launcher, of as many threads as there are cores.
+    pub fn new(launcher: &str, program: PathBuf) -> Self {
+        Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None }
+    }
+
+    /// The ranks that `program`, which is `hpl-tune`, simulates on the cluster of the file `cluster`.
+    pub fn simulated(program: PathBuf, cluster: PathBuf) -> Self {
+        Self { simulated: Some(cluster), ..Self::new("none", program) }
+    }
+
     /// The words that start the ranks of `candidate`, to which the flags of the program are added.
     pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
         let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
         let filled = |word: &str| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
         let launcher = words(&self.launcher).into_iter().map(filled);
-        launcher.chain([self.program.clone().into()]).collect()
+        let cluster = self.simulated.iter().flat_map(|path| {
+            [VERB.into(), "--cluster".into(), path.clone().into(), "--ranks".into(), OsString::from(&ranks)]
+        });
+        launcher.chain([self.program.clone().into()]).chain(cluster).collect()
     }
 }
 
@@ -54,10 +72,17 @@ mod tests {
 
     #[test]
     fn a_job_has_its_ranks_and_their_threads() {
-        let job = MpiJob { launcher: "srun".into(), program: "/opt/xhpl".into(), most_threads: None };
+        let job = MpiJob::new("srun", "/opt/xhpl".into());
         let engine = EngineParams { threads: 8, ..EngineParams::default() };
         let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine });
         assert_eq!(words, ["srun", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
+    }
+
+    #[test]
+    fn a_simulated_job_is_told_its_cluster_and_ranks() {
+        let job = MpiJob::simulated("hpl-tune".into(), "/run/simulated.toml".into());
+        let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine: EngineParams::default() });
+        assert_eq!(words, ["hpl-tune", "__simulated", "--cluster", "/run/simulated.toml", "--ranks", "12"]);
     }
 
     #[test]

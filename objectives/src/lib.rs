@@ -21,6 +21,7 @@ pub mod predict;
 pub mod real;
 pub mod runs;
 pub mod scenario;
+pub mod simulated;
 pub mod slem;
 pub mod timeline;
 pub mod weights;

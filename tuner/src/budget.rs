@@ -20,12 +20,19 @@ pub struct Budget {
     started: Instant,
     spent_before_s: f64,
     total_s: f64,
+    /// Seconds by which the clock of simulated runs is ahead of the real one.
+    ahead_s: f64,
 }
 
 impl Budget {
     /// A budget of `total_s` seconds of which `spent_before_s` were spent before `started`.
     pub fn new(started: Instant, total_s: f64, spent_before_s: f64) -> Self {
-        Self { started, spent_before_s, total_s }
+        Self { started, spent_before_s, total_s, ahead_s: 0.0 }
+    }
+
+    /// Counts `seconds` that nobody has waited for: those of a simulated run, less what simulating it took.
+    pub fn pass(&mut self, seconds: f64) {
+        self.ahead_s += seconds;
     }
 
     /// The whole budget in seconds.
@@ -35,7 +42,7 @@ impl Budget {
 
     /// Seconds spent, over all sittings of the session.
     pub fn spent_s(&self) -> f64 {
-        self.spent_before_s + self.started.elapsed().as_secs_f64()
+        self.spent_before_s + self.started.elapsed().as_secs_f64() + self.ahead_s
     }
 
     /// Seconds left; negative once the budget is overdrawn.
@@ -65,5 +72,8 @@ mod tests {
         assert_eq!(budget.calibration_s(), 12.0);
         assert_eq!(Budget::new(Instant::now(), 36000.0, 0.0).calibration_s(), 60.0);
         assert_eq!(budget.run_s(), 4.8);
+        let mut simulated = budget;
+        simulated.pass(30.0);
+        assert!((simulated.left_s() - 40.0).abs() < 0.5);
     }
 }

@@ -112,6 +112,10 @@ pub struct TuneArgs {
     /// launcher that works there
     #[arg(long, conflicts_with_all = ["resume", "launcher", "program", "engine"])]
     pub local: bool,
+    /// Play the session on the simulated cluster that this file describes, on a clock of its own: nothing is run or measured
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine", "launcher", "program", "local", "dry_run", "sbatch",
+        "machine", "weights", "engine_params", "blas"])]
+    pub simulate: Option<PathBuf>,
     /// Print the command, environment and input of the first run, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
     pub dry_run: bool,

@@ -36,6 +36,10 @@ const JUDGE: Duration = Duration::from_secs(1);
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
 
+/// A run may take this many times what is expected of it, and as many seconds more, while none like it has passed.
+const UNSEEN: f64 = 10.0;
+const UNSEEN_MORE_S: f64 = 30.0;
+
 /// Shares of the work between which a run is judged by its progress: before it says little, after it the end is near, and a
 /// whole result worth more.
 const JUDGED: std::ops::Range<f64> = 0.1..0.7;
@@ -78,7 +82,7 @@ pub struct Drive<'a> {
     /// Whether the search goes by whole runs or by windows.
     pub search_by: Extent,
     /// The clock.
-    pub budget: Budget,
+    pub budget: &'a mut Budget,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
     pub final_n: std::ops::RangeInclusive<usize>,
     /// Starts runs.
@@ -213,7 +217,8 @@ impl Drive<'_> {
         let rows = self.store.rows();
         let passed = rows.iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
         let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
-        let hopeless_s = quickest.map_or(f64::INFINITY, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
+        let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
+        let hopeless_s = quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
         let share = if rows.iter().any(|row| row.passed) { 1.0 } else { 0.5 };
         (share * until_final_s).min(hopeless_s).max(1.0)
     }
@@ -244,7 +249,10 @@ impl Drive<'_> {
             },
             Err(failure) => Err(failure),
         };
-        let wall_s = started.elapsed().as_secs_f64();
+        let real_s = started.elapsed().as_secs_f64();
+        let simulated_s = self.runs.simulated_s(trial.folder());
+        self.budget.pass(simulated_s.map_or(0.0, |simulated_s| simulated_s - real_s));
+        let wall_s = simulated_s.unwrap_or(real_s);
         self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
         self.show(plan);
         Ok(true)
@@ -300,7 +308,7 @@ impl Drive<'_> {
                 return Some(Err(failure));
             }
             self.progress.tick(self.budget.left_s());
-            self.store.heartbeat(&self.budget);
+            self.store.heartbeat(self.budget);
         }
     }
 

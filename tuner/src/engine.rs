@@ -89,7 +89,7 @@ impl Engine {
             )));
         }
         let program = from_any_folder(program.unwrap_or(Path::new("xhpl")))?;
-        Ok(Self::Launched(MpiJob { launcher, program, most_threads: None }))
+        Ok(Self::Launched(MpiJob::new(&launcher, program)))
     }
 
     /// Whether it is our engine, whichever way its ranks are started.

@@ -307,6 +307,11 @@ impl RunFolder {
         self.root.join("space.toml")
     }
 
+    /// `simulated.toml`: the cluster of a simulated session.
+    pub fn simulated_toml(&self) -> PathBuf {
+        self.root.join("simulated.toml")
+    }
+
     /// `limits.toml`: what the user allowed; only there with `--space`.
     pub fn limits_toml(&self) -> PathBuf {
         self.root.join("limits.toml")

@@ -41,6 +41,7 @@ pub mod sbatch;
 pub mod schedule;
 pub mod session;
 pub mod session_model;
+pub mod simulated;
 pub mod store;
 pub mod strategy;
 pub mod unequal;

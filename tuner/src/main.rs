@@ -7,7 +7,7 @@ use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::progress::say;
-use tuner::{commands, decode, environment, exit};
+use tuner::{commands, decode, environment, exit, simulated};
 
 fn main() -> ExitCode {
     // The guard of a run blocks signals, so it comes before anything that could start a thread.
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     // Other verbs that only children of this program are started with.
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(decode::VERB) => return decode::main(std::env::args_os().skip(2)),
+        Some(objectives::simulated::VERB) => return simulated::main(std::env::args_os().skip(2)),
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }

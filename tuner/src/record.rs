@@ -53,7 +53,7 @@ pub struct Row {
     pub why: String,
     /// How much of the run was done.
     pub fidelity: Fidelity,
-    /// Name of the engine that ran.
+    /// Name of the engine that ran, or [`Row::SIMULATED`].
     pub engine: String,
 
     /// Order N.
@@ -166,6 +166,9 @@ fn no_split() -> Option<Share> {
 }
 
 impl Row {
+    /// [`Row::engine`] of our engine's simulated runs: nothing in their rows is measured.
+    pub const SIMULATED: &str = "hpl, simulated";
+
     /// The row of `job`.
     pub fn new(
         identity: Identity,

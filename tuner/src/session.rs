@@ -22,8 +22,9 @@ use crate::record::{Row, Version};
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
 /// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
-/// and `nodes`.
-pub const SESSION_SCHEMA: u32 = 7;
+/// and `nodes`,
+/// version 8 `simulated` of `mpi_job`.
+pub const SESSION_SCHEMA: u32 = 8;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +137,21 @@ impl Session {
     /// Whose rules say what cannot matter in its runs.
     pub fn profile(&self) -> EngineProfile {
         if self.engine == Self::OURS { EngineProfile::Ours } else { EngineProfile::Netlib }
+    }
+
+    /// Whether its runs are simulated: nothing of it is measured.
+    pub fn is_simulated(&self) -> bool {
+        self.mpi_job.as_ref().is_some_and(|job| job.simulated.is_some())
+    }
+
+    /// What its rates are.
+    pub fn how(&self) -> &'static str {
+        if self.is_simulated() { "simulated" } else { "measured" }
+    }
+
+    /// Its engine as [`Row::engine`] has it.
+    pub fn recorded_engine(&self) -> String {
+        if self.is_simulated() { Row::SIMULATED.to_owned() } else { self.engine.clone() }
     }
 
     /// Names of its nodes as [`Row::nodes`] has them.

@@ -177,7 +177,7 @@ impl Store {
             paired_with: plan.paired_with,
             strategy: plan.strategy.clone(),
             why: plan.why.clone(),
-            engine: self.session.engine.clone(),
+            engine: self.session.recorded_engine(),
             started_utc: jiff::Timestamp::now().to_string(),
             command: String::new(),
             nodes: self.session.node_names(),

@@ -27,6 +27,7 @@ use super::verdict::{RESULT, judge, judge_windows};
 use super::words::{last_lines, quoted};
 use crate::foreign::{Foreign, Progress};
 use crate::launcher::MpiJob;
+use crate::simulated::{LIMIT_VARIABLE, RunClock};
 use crate::{Exit, Failure, Measurement, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
@@ -56,6 +57,25 @@ impl RealRuns {
     /// Whether a run is a command of its own, which its folder has to hold, and not one of `hpl-tune run`.
     pub fn has_command(&self) -> bool {
         !matches!(self.engine, Engine::Ours)
+    }
+
+    /// Whether its runs are simulated.
+    pub fn is_simulated(&self) -> bool {
+        matches!(&self.engine, Engine::Launched(job) if job.simulated.is_some())
+    }
+
+    /// What a simulated run that ended in `folder` took on the clock of its cluster, in seconds; `None` of one that was run.
+    pub fn simulated_s(&self, folder: &Path) -> Option<f64> {
+        let clock = self.is_simulated().then(|| RunClock::read(folder))?;
+        clock.map(|clock| clock.simulated_wall_s)
+    }
+
+    /// How a run in `folder` ended, by the clock that it goes by.
+    fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
+        let clock = self.is_simulated().then(|| RunClock::read(folder)).flatten();
+        let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = clock else { return record };
+        let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
+        GuardRecord { wall_s, ended_by, ..record }
     }
 
     /// Time between SIGTERM and SIGKILL at the end of a run.
@@ -150,6 +170,9 @@ impl RealRuns {
             // xhpl reads HPL.dat where it stands.
             guard.current_dir(&folder).envs(self.environment(job, &folder));
         }
+        if self.is_simulated() {
+            guard.env(LIMIT_VARIABLE, limit_s.to_string());
+        }
         let mut guard = guard
             // A Ctrl-C is for the tuner, which decides what becomes of the run.
             .process_group(0)
@@ -173,7 +196,7 @@ impl RealRuns {
     pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
         self.end_left(&folder);
-        let record = GuardRecord::read(&folder).ok()?;
+        let record = self.by_its_clock(&folder, GuardRecord::read(&folder).ok()?);
         match self.judge(job, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
             verdict => Some(verdict),
@@ -265,7 +288,8 @@ impl RealRuns {
         fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
         let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
         let output = output.map(|name| folder.join(name));
-        for stale in [GuardRecord::path(&folder), folder.join(RESULT)].into_iter().chain(output) {
+        let results = [GuardRecord::path(&folder), folder.join(RESULT), RunClock::path(&folder)];
+        for stale in results.into_iter().chain(output) {
             match fs::remove_file(&stale) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot_start(&stale, &error)),
                 _ => {}
@@ -334,6 +358,7 @@ impl Running {
                 if record.ended_by != EndedBy::Itself {
                     self.runs.end_step();
                 }
+                let record = self.runs.by_its_clock(&self.folder, record);
                 return self.runs.judge(&self.job, &self.folder, &record);
             }
             Err(problem) => problem.to_string(),

@@ -5,7 +5,7 @@
 
 mod costs;
 pub mod events;
-mod noise;
+pub(crate) mod noise;
 pub mod own;
 mod placement;
 mod platform;

@@ -1,4 +1,4 @@
-//! How calls of equal work differ in time.
+//! How calls of equal work differ in time, and numbers that look random.
 //!
 //! A call takes 1 + spread·d times its mean, where d is half-normal, brought to mean 0 and deviation 1.
 
@@ -22,10 +22,19 @@ pub(super) fn slowest_of(n: usize) -> f64 {
 /// d of one call, always the same for the same `seed`.
 pub(super) fn one(seed: u64) -> f64 {
     let (mean, deviation) = HALF_NORMAL;
-    let [radius, angle] = [0, 1].map(|part| (mix(2 * seed + part) >> 11) as f64 / (1u64 << 53) as f64);
+    (normal(seed).abs() - mean) / deviation
+}
+
+/// A standard normal number, always the same for the same `seed`.
+pub(crate) fn normal(seed: u64) -> f64 {
+    let [radius, angle] = [0, 1].map(|part| uniform(seed.wrapping_mul(2).wrapping_add(part)));
     // The radius is below 1, its complement above 0.
-    let normal = (-2.0 * (1.0 - radius).ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos();
-    (normal.abs() - mean) / deviation
+    (-2.0 * (1.0 - radius).ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
+}
+
+/// A number from 0 to below 1, always the same for the same `seed`.
+pub(crate) fn uniform(seed: u64) -> f64 {
+    (mix(seed) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// The finalizer of splitmix64: neighbours go far apart.

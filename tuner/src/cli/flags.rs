@@ -12,7 +12,7 @@ use super::{Cli, Command, TuneArgs};
 use crate::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 25] = [
+const FLAGS: [(&str, &[&str], &str); 26] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
@@ -25,6 +25,7 @@ const FLAGS: [(&str, &[&str], &str); 25] = [
     ("--program", &["xhpl"], "the program that MPI jobs run"),
     ("--launcher", &["srun"], "how those start their ranks"),
     ("--local", &[], "whether all nodes of a job are used"),
+    ("--simulate", &["FILE"], "the cluster that answers in place of runs"),
     ("--dry-run", &[], "whether anything runs"),
     ("--sbatch", &["FILE"], "the same, with a script for Slurm"),
     ("--nodes", &["4", "--sbatch", "FILE"], "nodes that the script asks for"),

@@ -35,7 +35,7 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
     let cores = hpl::host::facts().cores_allowed.len();
     let Reached { job, nodes, hosts } = match &args.launcher {
         Some(launcher) => {
-            let job = MpiJob { launcher: launcher.clone(), program, most_threads: None };
+            let job = MpiJob::new(launcher, program);
             reached(&job, &allocation, cores)?
         }
         None => found(program, &allocation, cores)?,

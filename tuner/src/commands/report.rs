@@ -105,15 +105,19 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
         Some((best.candidate.clone(), best.rate_gflops, *best.trials.last()?))
     };
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
+    let how = summary.session.how();
     // The output of a run is beside its input; a user may have deleted it.
     let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
-    let exports = Exports::new(&candidate, rate_gflops, program, printed)?;
+    let exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;
     if !runs.has_command() {
         return Ok(Some(exports));
     }
-    let inputs = runs.inputs(&candidate).map_err(bad_input)?;
+    let mut inputs = runs.inputs(&candidate).map_err(bad_input)?;
+    // Ours is there, with what it reached.
+    let ours = summary.session.engine == Session::OURS;
+    inputs.retain(|(name, _)| !ours || name != "HPL.dat");
     let command = runs.command(&Job::whole(&candidate), folder.root()).join(" ");
-    Ok(Some(exports.foreign(&command, rate_gflops, candidate.hpl.n, inputs)))
+    Ok(Some(exports.foreign(&command, (rate_gflops, how), candidate.hpl.n, inputs)))
 }
 
 #[cfg(test)]

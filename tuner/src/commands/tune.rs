@@ -62,10 +62,17 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
     let mut store = Store::open(folder, session, &engine.runs(&program), &progress)?;
     let budget_s = store.session().budget_s;
-    let total_s = if args.resume.is_some() { within_job(budget_s, store.spent_s())? } else { budget_s };
-    let budget = Budget::new(started, total_s, store.spent_s());
+    let total_s = if args.resume.is_some() {
+        within_job(budget_s, store.spent_s(), store.session().is_simulated())?
+    } else {
+        budget_s
+    };
+    let mut budget = Budget::new(started, total_s, store.spent_s());
 
     progress.line(&format!("results in {}", store.folder().root().display()));
+    if store.session().is_simulated() {
+        progress.line("simulated: no HPL runs, nothing is measured, and the clock is that of the simulated cluster");
+    }
     match &engine {
         Engine::Foreign(foreign) if args.resume.is_some() => {
             let profile = foreign.profile();
@@ -79,7 +86,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
         Ok(Ended::Done)
     } else {
-        search(&mut store, &engine, budget, &program, &mut progress, &interrupt, args.output.verbose)
+        search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args.output.verbose)
     };
     let ended = match ended {
         Err(error) if store.rows().is_empty() => {
@@ -108,7 +115,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
 fn search(
     store: &mut Store,
     engine: &Engine,
-    budget: Budget,
+    budget: &mut Budget,
     program: &Path,
     progress: &mut Progress,
     interrupt: &Interrupt,
@@ -119,8 +126,10 @@ fn search(
     set.iter().for_each(|warning| progress.warn(warning));
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
-        preflight::look(&store.session().cores, &budget, progress);
-        if !calibrated(program, engine, store, &budget, progress, interrupt)? {
+        if !store.session().is_simulated() {
+            preflight::look(&store.session().cores, budget, progress);
+        }
+        if !calibrated(program, engine, store, budget, progress, interrupt)? {
             return Ok(Ended::Interrupted);
         }
     }
@@ -129,9 +138,9 @@ fn search(
     let kernels = resolved(store.session(), described.as_ref())?;
     let spec = spec(store.session(), &room, kernels)?;
     let n = store.session().n;
-    let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, &budget).map_err(bad_input)?;
+    let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
-    let spec = settle(store, engine, &room, spec, &predictor, &budget)?;
+    let spec = settle(store, engine, &room, spec, &predictor, budget)?;
     let path = store.folder().limits_toml();
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
     let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
@@ -149,7 +158,7 @@ fn search(
         progress.warn("the earlier runs have no two to compare; they are not used");
     }
     store.write_space(domain)?;
-    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, &budget, progress);
+    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
     say_binding(engine, &baseline, &store.session().cores, progress)?;
 
     let strategy = strategy::by_name(&store.session().strategy)
@@ -188,6 +197,11 @@ fn calibrated(
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
+    if store.session().is_simulated() {
+        // The file of the cluster tells what a calibration would.
+        cluster::describe(engine.mpi_job(), &store.folder().calibrated_node(), store, budget, progress)?;
+        return Ok(true);
+    }
     let named = store.session().kernels.clone();
     let kernels = named.unwrap_or_else(|| engine.calibrated_kernels());
     let described = store.folder().machine_toml();

@@ -81,8 +81,11 @@ fn of_parquet(path: &Path, source: &Path, decoder: &Decoder) -> Result<Vec<Earli
     Ok(rows.iter().filter_map(|row| of_row(row, source)).collect())
 }
 
-/// A passed row of `source`.
+/// A passed row of `source`; none that is simulated.
 pub(crate) fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
+    if row.engine == Row::SIMULATED {
+        return None;
+    }
     Some(Earlier {
         schema_version: EARLIER_SCHEMA,
         source: source.display().to_string(),
@@ -138,7 +141,8 @@ WR11C2R4        8000   256     1     2               3.";
             std::fs::create_dir(at(folder)).unwrap();
         }
         let failed = Row { passed: false, ..row(2) };
-        let rows = [row(0), windows(1, 96, 30.0), failed];
+        let simulated = Row { engine: Row::SIMULATED.to_owned(), ..row(3) };
+        let rows = [row(0), windows(1, 96, 30.0), failed, simulated];
         let (mut journal, _) = Journal::open(&at("run/journal.jsonl")).unwrap();
         rows.iter().for_each(|row| journal.append(row).unwrap());
         parquet::write(&at("old/trials.parquet"), &rows).unwrap();
@@ -155,7 +159,7 @@ WR11C2R4        8000   256     1     2               3.";
         assert_eq!((found.runs[6].candidate.hpl.nb, found.runs[6].host.as_deref()), (128, None));
         let all = found.warnings.join("\n");
         for word in
-            ["torn: journal.jsonl line 1", "line 5: torn", "bad.parquet", "1 of 2 results", "notes.txt: no passed"]
+            ["torn: journal.jsonl line 1", "line 6: torn", "bad.parquet", "1 of 2 results", "notes.txt: no passed"]
         {
             assert!(all.contains(word), "'{word}' is not in: {all}");
         }

@@ -68,7 +68,7 @@ pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize
     }
     let mut said = Vec::new();
     for launcher in allocation.launchers() {
-        let job = MpiJob { launcher, program: program.clone(), most_threads: None };
+        let job = MpiJob::new(&launcher, program.clone());
         match reached(&job, allocation, here_cores) {
             Ok(found) => return Ok(found),
             Err(error) => said.extend(error.to_string().lines().take(LINES).map(str::to_owned)),
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_probe_has_a_rank_on_each_node_and_two_on_one() {
-        let job = |launcher: &str| MpiJob { launcher: launcher.into(), program: "xhpl".into(), most_threads: None };
+        let job = |launcher: &str| MpiJob::new(launcher, "xhpl".into());
         assert_eq!(probe(&job("srun"), &allocation(&[128, 128], None), 64), (2, 128));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128, 128], None), 64), (2, 64));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128], None), 64), (2, 32));

@@ -38,7 +38,7 @@ pub(crate) fn below_here(program: &Path, args: &SurveyArgs, candidate: &Candidat
     let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
     let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
     std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let job = MpiJob { launcher: args.launcher.clone(), program, most_threads: None };
+    let job = MpiJob::new(&args.launcher, program);
     let found = surveyed(&job, &folder, candidate, args.repeats, args.limit);
     std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     found

@@ -41,16 +41,17 @@ pub enum ExportError {
 }
 
 impl Exports {
-    /// The files for the candidate that ran at `rate_gflops`. `program` is the path of `hpl-tune`; `hpl_out` is what
+    /// The files for the candidate that ran at `rate_gflops`, of which `how` says whether that is measured. `program` is the
+    /// path of `hpl-tune`; `hpl_out` is what
     /// the final run printed.
     pub fn new(
         candidate: &Candidate,
-        rate_gflops: f64,
+        (rate_gflops, how): (f64, &str),
         program: &Path,
         hpl_out: Option<String>,
     ) -> Result<Self, ExportError> {
         let mut dat = HplDat::single(&candidate.hpl);
-        dat.comments[1] = format!("hpl-tune: {} GFLOP/s measured", digits(rate_gflops));
+        dat.comments[1] = format!("hpl-tune: {} GFLOP/s {how}", digits(rate_gflops));
         Ok(Self {
             hpl_dat: dat.write()?,
             engine_params: Some(toml::to_string(&candidate.engine)?),
@@ -61,9 +62,15 @@ impl Exports {
     }
 
     /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` lie beside it.
-    pub fn foreign(self, command: &str, rate_gflops: f64, n: usize, inputs: Vec<(String, String)>) -> Self {
+    pub fn foreign(
+        self,
+        command: &str,
+        (rate_gflops, how): (f64, &str),
+        n: usize,
+        inputs: Vec<(String, String)>,
+    ) -> Self {
         let run_sh =
-            format!("#!/bin/bash\n# The best run: {} GFLOP/s measured at N = {n}.\n{command}\n", digits(rate_gflops));
+            format!("#!/bin/bash\n# The best run: {} GFLOP/s {how} at N = {n}.\n{command}\n", digits(rate_gflops));
         Self { run_sh, inputs, engine_params: None, ..self }
     }
 
@@ -119,7 +126,8 @@ mod tests {
         std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         let best = Summary::new(&session(), &[row(0)]).best.unwrap();
-        let exports = Exports::new(&best.candidate, best.rate_gflops, &program, Some("printed".into())).unwrap();
+        let exports =
+            Exports::new(&best.candidate, (best.rate_gflops, "measured"), &program, Some("printed".into())).unwrap();
         exports.write(&folder).unwrap();
         let output = Command::new(folder.run_sh()).arg("--force").current_dir("/").output().unwrap();
         let (dat, engine) = (folder.hpl_dat(), folder.engine_params());

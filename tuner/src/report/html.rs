@@ -47,7 +47,7 @@ fn head(summary: &Summary) -> Markup {
     let mut facts = Vec::new();
     if let Some(best) = &summary.best {
         let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
-        facts.push(("measured", format!("{} GFLOP/s", digits(best.rate_gflops)), spread(best)));
+        facts.push((summary.session.how(), format!("{} GFLOP/s", digits(best.rate_gflops)), spread(best)));
         facts.push(("at", format!("N = {}", best.candidate.hpl.n), limit_of_n(summary).unwrap_or_default()));
         facts.push(("residual", residual, "of all its runs; below 16 passes".to_owned()));
     }
@@ -88,6 +88,7 @@ fn head(summary: &Summary) -> Markup {
         h1 { (summary.session.name) }
         p {
             "High Performance Linpack on " (summary.session.host) ", started " (summary.session.started_utc) "."
+            @if summary.session.is_simulated() { " " strong { "Simulated: no HPL has run, and nothing is measured." } }
             @if summary.best.is_none() { " " strong { "No trial passed its residual." } }
         }
         dl.facts {
@@ -124,6 +125,7 @@ fn figures(summary: &Summary, rows: &[Row]) -> Markup {
 /// What the rates of the search are.
 fn rate_name(summary: &Summary) -> &'static str {
     match summary.session.search_by {
+        _ if summary.session.is_simulated() => "simulated, GFLOP/s",
         Extent::Whole => "measured, GFLOP/s",
         Extent::Windows => "estimated by windows, GFLOP/s",
     }

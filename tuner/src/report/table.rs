@@ -14,6 +14,9 @@ pub fn summary(summary: &Summary) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<14}{value}");
     };
+    if summary.session.is_simulated() {
+        line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());
+    }
     match &summary.best {
         None => line("Best", "none: no trial passed its residual".to_owned()),
         Some(best) => {

@@ -53,7 +53,7 @@ impl<'a> PriorTable<'a> {
     }
 
     /// Log rates of all points of the space, in its order.
-    pub(crate) fn log_rates_of_all(&self) -> &[f64] {
+    pub fn log_rates_of_all(&self) -> &[f64] {
         &self.log_rates
     }
 

@@ -31,9 +31,9 @@ pub struct Observed {
     pub phases: Vec<PhaseTime>,
 }
 
-/// Seconds of factorization, rows, update and substitution, means over the ranks.
+/// Seconds of factorization, rows, update and substitution, means over the ranks that tell them.
 fn measured(run: &Observed) -> [f64; 4] {
-    let ranks = run.candidate.hpl.ranks() as f64;
+    let ranks = run.phases.iter().map(|time| time.rank).collect::<BTreeSet<_>>().len().max(1) as f64;
     let sum = |of: fn(&PhaseTime) -> f64| run.phases.iter().map(of).sum::<f64>() / ranks;
     [sum(|time| time.fact_s), sum(|time| time.rs_s), sum(|time| time.update_s), sum(|time| time.trsv_s)]
 }

@@ -1,10 +1,11 @@
 //! How a session begins, or goes on: what is asked for, where it can run, and its folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
+use objectives::simulated::Cluster;
 use space::machine::{Machine, Node};
 
 use super::budget_s;
@@ -31,7 +32,8 @@ use crate::unequal::Told;
 /// Bad input; nothing is left then.
 pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let asked_s = budget_s(args)?;
-    let job = Allocation::here();
+    let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
+    let job = Allocation::here().filter(|_| simulated.is_none());
     let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
@@ -43,7 +45,10 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     engine.check_flags(args.threads, &args.blas)?;
     let engine = engine.on(machine.as_ref());
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
-    let placed = placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?;
+    let placed = match &simulated {
+        Some((cluster, _)) => on_simulated(cluster),
+        None => placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?,
+    };
     let given = machine.is_some();
     let machine = placed.described(machine);
     let text = match &machine {
@@ -73,6 +78,13 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     if args.shared_folder {
         folder.share()?;
     }
+    let mpi_job = match simulated.is_some() {
+        true => Some(MpiJob {
+            most_threads: engine.mpi_job().and_then(|job| job.most_threads),
+            ..MpiJob::simulated(program.to_owned(), std::path::absolute(folder.simulated_toml())?)
+        }),
+        false => engine.mpi_job().cloned(),
+    };
     let session = Session {
         schema_version: SESSION_SCHEMA,
         name: folder.name(),
@@ -98,19 +110,51 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
         notes: Vec::new(),
         expert: None,
         hosts,
-        mpi_job: engine.mpi_job().cloned(),
+        mpi_job,
         nodes,
         unequal,
     };
     let given = text.map_or(Ok(()), |text| replace_file(&folder.machine_toml(), text.as_bytes()));
     let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
     let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };
-    let saved = given.and_then(|()| allowed()).and_then(|()| warm()).and_then(|()| engine.save(&folder));
+    let cluster = || simulated.as_ref().map_or(Ok(()), |(cluster, text)| save_cluster(&folder, cluster, text));
+    let saved = given
+        .and_then(|()| cluster())
+        .and_then(|()| allowed())
+        .and_then(|()| warm())
+        .and_then(|()| engine.save(&folder));
     if let Err(error) = saved.and_then(|()| session.save(&folder.session_toml())) {
         folder.discard();
         return Err(error.into());
     }
     Ok((folder, lock, session))
+}
+
+/// A simulated cluster and the text of its file.
+///
+/// # Errors
+/// A file that cannot be read, or describes none.
+fn read_cluster(path: &Path) -> anyhow::Result<(Cluster, String)> {
+    let bad = |problem: String| bad_input(format!("--simulate {}: {problem}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let cluster = Cluster::parse(&text).map_err(|error| bad(error.to_string()))?;
+    Ok((cluster, text))
+}
+
+/// All nodes of a simulated cluster; where its file will be is not known yet.
+fn on_simulated(cluster: &Cluster) -> Placed {
+    let node = cluster.node().clone();
+    let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::simulated(PathBuf::new(), PathBuf::new()) };
+    Placed { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
+}
+
+/// Keeps the cluster, and what is told of its nodes as if one had been calibrated, in `folder`.
+fn save_cluster(folder: &RunFolder, cluster: &Cluster, text: &str) -> Result<(), RecordError> {
+    let told = folder.calibrated_node();
+    let rates = cluster.told().to_toml().map_err(|error| RecordError::damaged(&told, error))?;
+    std::fs::create_dir_all(folder.calibration()).map_err(RecordError::write(&told))?;
+    replace_file(&told, rates.as_bytes())?;
+    replace_file(&folder.simulated_toml(), text.as_bytes())
 }
 
 /// An engine where its ranks can run.
@@ -205,7 +249,7 @@ pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
 /// anew, unless their rates were given, and what was measured before says something of another machine.
 fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
     let cores = hpl::host::facts().cores_allowed.len();
-    let job = Allocation::here().filter(|_| !session.hosts.is_empty());
+    let job = Allocation::here().filter(|_| !session.hosts.is_empty() && !session.is_simulated());
     let Some(job) = job else {
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
         return Ok(());
@@ -245,9 +289,9 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
 ///
 /// # Errors
 /// A job that ends too soon to go on.
-pub(super) fn within_job(budget_s: f64, spent_s: f64) -> anyhow::Result<f64> {
+pub(super) fn within_job(budget_s: f64, spent_s: f64, simulated: bool) -> anyhow::Result<f64> {
     let left_s = budget_s - spent_s;
-    let Some(job) = Allocation::here().filter(|_| left_s > 0.0) else { return Ok(budget_s) };
+    let Some(job) = Allocation::here().filter(|_| left_s > 0.0 && !simulated) else { return Ok(budget_s) };
     let most_s = job.budget_s(left_s)?;
     if most_s < left_s {
         say(&format!("warning: {}", job.told(left_s, most_s, false).join("; ")));

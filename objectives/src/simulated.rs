@@ -1,0 +1,204 @@
+//! A cluster that is simulated: what its nodes answer, on a clock of its own.
+//!
+//! `hpl-tune __simulated` is started in the place of `xhpl`, walks the engine's own plan on a described machine
+//! ([`crate::timeline::own`]) and leaves the same results, with noise, slow nodes, runs that break off or never end, and
+//! changes of speed. Nothing of it is measured, and all that it leaves says so. It is there to judge a search whose true best is
+//! known.
+
+mod answer;
+mod clock;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use space::machine::{Machine, MachineError, Node};
+use space::{Candidate, Pmap};
+
+use crate::timeline::noise::{normal, uniform};
+use crate::timeline::own::OwnModel;
+
+pub use self::answer::{Answer, KERNEL};
+pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
+
+/// The verb of `hpl-tune` that stands in the place of `xhpl`.
+pub const VERB: &str = "__simulated";
+/// Version of the format.
+const SCHEMA: u32 = 1;
+/// How wrong what is told of the cluster may be, as a share: a factor of three either way.
+const MOST_WRONG: f64 = 2.0;
+
+/// A simulated cluster, as in its TOML file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// 1.
+    pub schema_version: u32,
+    /// Where its figures are from, and what is assumed.
+    pub origin: String,
+    /// Seed of all that looks random.
+    pub seed: u64,
+    /// Standard deviation of the logarithm of a run's time.
+    pub noise: f64,
+    /// Least and largest share by which each rate that the tuner is told differs from the true one, up or down.
+    pub told_wrong_by: [f64; 2],
+    /// Share of the runs that break off.
+    #[serde(default)]
+    pub breaks_off: f64,
+    /// Share of the runs that never end.
+    #[serde(default)]
+    pub hangs: f64,
+    /// Nodes that are slower than described.
+    #[serde(default)]
+    pub slow: Vec<Slow>,
+    /// Changes of speed of all nodes.
+    #[serde(default)]
+    pub change: Vec<Change>,
+    /// What it is in truth: one group of equal nodes with the phases of the engine, and the layers between its ranks.
+    pub machine: Machine,
+}
+
+/// Nodes that are slower than described.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slow {
+    /// Their indices, from 0.
+    pub nodes: Vec<usize>,
+    /// How many times as long they compute.
+    pub times: f64,
+}
+
+/// A change of speed of all nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, in seconds of runs.
+    pub at_s: f64,
+    /// How many times as long runs take from then on.
+    pub times: f64,
+}
+
+/// Why a file describes no cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// No TOML of this form.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// Its machine is none.
+    #[error("[machine]: {0}")]
+    Machine(#[from] MachineError),
+    /// Something else is wrong with a value.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl Cluster {
+    /// Reads and checks the text of a cluster's file.
+    ///
+    /// # Errors
+    /// [`ClusterError`] naming the key.
+    pub fn parse(text: &str) -> Result<Self, ClusterError> {
+        let cluster: Self = toml::from_str(text)?;
+        cluster.machine.check()?;
+        let bad = |problem: &str| Err(ClusterError::Value(problem.to_owned()));
+        let share = |value: f64| (0.0..1.0).contains(&value);
+        let times = |value: f64| value.is_finite() && value > 0.0;
+        let [least, most] = cluster.told_wrong_by;
+        if cluster.schema_version != SCHEMA {
+            return bad(&format!("schema_version: {}, this program reads {SCHEMA}", cluster.schema_version));
+        }
+        if !(share(cluster.noise) && share(cluster.breaks_off) && share(cluster.hangs)) {
+            return bad("noise, breaks_off, hangs: must be at least 0 and below 1");
+        }
+        if !(0.0..=MOST_WRONG).contains(&least) || !(least..=MOST_WRONG).contains(&most) {
+            return bad("told_wrong_by: must be two rising shares from 0 to 2");
+        }
+        let [Node { cores: 1.., count, .. }] = cluster.machine.nodes[..] else {
+            return bad("[machine]: a simulated cluster has one [[node]] group with cores");
+        };
+        if cluster.slow.iter().any(|slow| !times(slow.times) || slow.nodes.iter().any(|&node| node >= count)) {
+            return bad("[[slow]]: nodes must be below the count of [[machine.node]], times above 0");
+        }
+        if cluster.change.iter().any(|change| !times(change.times) || !change.at_s.is_finite()) {
+            return bad("[[change]]: at_s must be a number, times above 0");
+        }
+        if OwnModel::new(&cluster.machine).is_none() {
+            return bad("[[machine.phase]]: fact, rows, update and trsv are needed for some number of threads");
+        }
+        Ok(cluster)
+    }
+
+    /// Its nodes, all alike as far as is told.
+    pub fn node(&self) -> &Node {
+        &self.machine.nodes[0]
+    }
+
+    /// Names of the nodes, in the order of the ranks; each says that it is simulated.
+    pub fn hosts(&self) -> Vec<String> {
+        (1..=self.node().count).map(|index| format!("simulated-{}-{index}", self.node().name)).collect()
+    }
+
+    /// What a tuner is told of it: every rate wrong by its share, no slow nodes, and of the layers those within a node, as
+    /// a calibration of one node would say.
+    pub fn told(&self) -> Machine {
+        let [least, most] = self.told_wrong_by;
+        let factor = |index: usize| {
+            let luck = self.luck(0, index as u64);
+            let by = 1.0 + least + uniform(luck) * (most - least);
+            if normal(luck) > 0.0 { by } else { by.recip() }
+        };
+        let mut machine = self.machine.clone();
+        let rates = machine.rates.iter_mut().map(|rate| &mut rate.coefficients);
+        let phases = machine.phases.iter_mut().map(|phase| &mut phase.coefficients);
+        for (index, coefficients) in rates.chain(phases).enumerate() {
+            coefficients.iter_mut().for_each(|coefficient| *coefficient *= factor(index));
+        }
+        let cores = self.node().cores;
+        machine.layers.retain(|layer| layer.ranks <= cores);
+        machine
+    }
+
+    /// The model of the cluster as it is in truth for runs of the grid, mapping and threads of `candidate`.
+    ///
+    /// # Panics
+    /// Never: the phases are there since [`Cluster::parse`].
+    pub fn truth(&self, candidate: &Candidate) -> OwnModel {
+        OwnModel::new(&self.machine).expect("checked when it was read").slowed(self.slowness(candidate))
+    }
+
+    /// How many times as long as described each rank of `candidate` computes, by process row, then column; none where all
+    /// nodes are as described.
+    pub fn slowness(&self, candidate: &Candidate) -> Vec<f64> {
+        let hpl = &candidate.hpl;
+        if self.slow.is_empty() {
+            return Vec::new();
+        }
+        let of_rank = |p: usize, q: usize| match hpl.pmap {
+            Pmap::Row => p * hpl.q + q,
+            Pmap::Column => q * hpl.p + p,
+        };
+        let ranks = (0..hpl.p).flat_map(|p| (0..hpl.q).map(move |q| of_rank(p, q)));
+        ranks.map(|rank| self.of_node(self.node_of(rank, candidate.engine.threads))).collect()
+    }
+
+    /// The node of a rank: nodes are filled one after the other.
+    fn node_of(&self, rank: usize, threads: usize) -> usize {
+        let each = (self.node().cores / threads.max(1)).max(1);
+        (rank / each).min(self.node().count - 1)
+    }
+
+    /// How many times as long as described a node computes.
+    fn of_node(&self, node: usize) -> f64 {
+        self.slow.iter().filter(|slow| slow.nodes.contains(&node)).map(|slow| slow.times).product()
+    }
+
+    /// How many times as long runs take `clock_s` seconds after the first.
+    fn changed(&self, clock_s: f64) -> f64 {
+        self.change.iter().filter(|change| change.at_s <= clock_s).map(|change| change.times).product()
+    }
+
+    /// A seed for the `index`-th random number of run `run`.
+    fn luck(&self, run: u64, index: u64) -> u64 {
+        let step = |seed: u64, next: u64| (seed ^ next).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        step(step(step(0x5851_f42d_4c95_7f2d, self.seed), run), index)
+    }
+}

@@ -1,0 +1,276 @@
+//! What a simulated cluster answers in the place of `xhpl`.
+
+use std::path::Path;
+
+use hpl::bindings::{Bindings, RankBinding};
+use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use hpl::windows::{Window, WindowTimes, Windows, WindowsReport, predict};
+use space::flops::rate_gflops;
+use space::result::{PhaseTime, RESULT_SCHEMA};
+use space::windows::{WINDOWS_SCHEMA, WindowResult};
+use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
+
+use super::{Clock, Cluster};
+use crate::real::Extent;
+use crate::timeline::noise::{normal, uniform};
+use crate::timeline::{Step, Timeline};
+
+/// Kernels of simulated results.
+pub const KERNEL: &str = "none: simulated";
+/// Seconds that a rank's core takes to generate, or to check, an element of the matrix.
+const ELEMENT_S: f64 = 1.5e-9;
+/// What a run has beside its matrix: starting the processes, in seconds.
+const START_S: f64 = 2.0;
+/// Clock of the simulated processors in Hz.
+const CLOCK_HZ: f64 = 2.1e9;
+/// Random numbers of a run that are not of one of its windows.
+const OTHERS: u64 = 8;
+
+/// What a run leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The result of a whole run and what it took on the wall clock.
+    Whole(Box<RunResult>, f64),
+    /// The result of windows; its wall time is what they took.
+    Windows(Box<WindowsResult>),
+    /// It breaks off after so many seconds.
+    BreaksOff(f64),
+    /// It never ends.
+    Hangs,
+}
+
+impl Cluster {
+    /// Where `ranks` ranks of `threads` threads run.
+    ///
+    /// # Errors
+    /// More of them than there are cores.
+    pub fn bindings(&self, ranks: usize, threads: usize) -> Result<Bindings, String> {
+        self.check_ranks(ranks, threads)?;
+        let hosts = self.hosts();
+        let each = (self.node().cores / threads).max(1);
+        let of = |rank: usize| {
+            let first = rank % each * threads;
+            RankBinding {
+                host: hosts[self.node_of(rank, threads)].clone(),
+                cores_allowed: (0..self.node().cores).collect(),
+                cores: (first..first + threads).collect(),
+                memory_bytes: self.node().memory_bytes,
+            }
+        };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Bindings { version, threads, ranks: (0..ranks).map(of).collect() })
+    }
+
+    fn check_ranks(&self, ranks: usize, threads: usize) -> Result<(), String> {
+        let &space::machine::Node { count, cores, .. } = self.node();
+        let places = (cores / threads.max(1)).saturating_mul(count);
+        if threads > 0 && ranks <= places {
+            return Ok(());
+        }
+        Err(format!("{ranks} ranks of {threads} threads do not fit {count} simulated nodes of {cores} cores"))
+    }
+
+    /// What the ranks of `candidate` find, each measurement made `repeats` times.
+    ///
+    /// # Errors
+    /// More of them than there are cores.
+    pub fn survey(&self, candidate: &Candidate, repeats: usize, clock: Clock) -> Result<Survey, String> {
+        let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
+        self.check_ranks(ranks, threads)?;
+        let alone = Candidate {
+            hpl: HplParams { p: 1, q: 1, ..candidate.hpl },
+            engine: EngineParams { threads, ..candidate.engine.clone() },
+        };
+        let described = Self { slow: Vec::new(), ..self.clone() };
+        let hpl = rate_gflops(alone.hpl.n, described.truth(&alone).time_s(&alone));
+        let changed = self.changed(clock.clock_s);
+        let network = self.machine.layers.iter().rfind(|layer| layer.ranks > self.node().cores);
+        let hosts = self.hosts();
+        let of = |rank: usize| {
+            let node = self.node_of(rank, threads);
+            let rates = |rate: f64, kind: u64| {
+                let luck = |repeat: usize| self.luck(clock.runs, kind + (rank * repeats + repeat) as u64);
+                let one = |repeat| rate / (self.of_node(node) * changed) * (self.noise * normal(luck(repeat))).exp();
+                (0..repeats).map(one).collect::<Vec<f64>>()
+            };
+            let link = |other: usize| LinkSurvey {
+                other,
+                latency_s: network.and_then(|layer| layer.alpha_s).unwrap_or(1e-6),
+                gbytes_per_s: network.map_or(10.0, |layer| 8e-9 / layer.beta_s_per_word),
+                alone_gbytes_per_s: None,
+            };
+            RankSurvey {
+                rank,
+                host: hosts[node].clone(),
+                socket: None,
+                memory_bytes: self.node().memory_bytes,
+                cpu: self.machine.host.cpu.clone(),
+                cores: self.node().cores,
+                kernels: KERNEL.to_owned(),
+                load: Some(0.0),
+                stolen: Some(0.0),
+                clock_hz: Some(CLOCK_HZ),
+                dgemm_gflops: rates(1.1 * hpl, 1 << 32),
+                hpl_gflops: rates(hpl, 1 << 33),
+                links: partners(rank, ranks).map(link).collect(),
+            }
+        };
+        Ok(Survey { kernels: KERNEL.to_owned(), ranks: (0..ranks).map(of).collect() })
+    }
+
+    /// What the run of `candidate` that begins at `clock` leaves.
+    ///
+    /// # Errors
+    /// Parameters that are none, or more ranks than there are cores.
+    pub fn run(&self, candidate: &Candidate, extent: Extent, clock: Clock) -> Result<Answer, String> {
+        candidate.check().map_err(|error| error.to_string())?;
+        self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
+        let luck = |index: u64| self.luck(clock.runs + 1, index);
+        let slower = self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
+        let fate = uniform(luck(1));
+        let truth = self.truth(candidate);
+        if fate < self.breaks_off {
+            return Ok(Answer::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
+        }
+        if fate < self.breaks_off + self.hangs {
+            return Ok(Answer::Hangs);
+        }
+        let timeline = slowed(truth.timeline(candidate), slower);
+        Ok(match extent {
+            Extent::Whole => self.whole(candidate, &timeline),
+            Extent::Windows => {
+                let noise = |index: usize| (self.noise * normal(luck(OTHERS + index as u64))).exp();
+                Answer::Windows(Box::new(self.windows(candidate, &timeline, noise)))
+            }
+        })
+    }
+
+    fn whole(&self, candidate: &Candidate, timeline: &Timeline) -> Answer {
+        let Timeline { total_s: time_s, ref steps, trsv_s } = *timeline;
+        let touched_s = self.touched_s(candidate, candidate.hpl.n);
+        let result = RunResult {
+            schema_version: RESULT_SCHEMA,
+            candidate: candidate.clone(),
+            time_s,
+            rate_gflops: rate_gflops(candidate.hpl.n, time_s),
+            // Nothing was solved.
+            residual: Some(0.0),
+            passed: true,
+            info: 0,
+            generate_s: touched_s,
+            check_s: touched_s,
+            x_hash: None,
+            phases: (0..steps.len()).map(|k| phase(k, steps)).chain([substitution(steps.len(), trsv_s)]).collect(),
+            started_utc: jiff::Timestamp::now().to_string(),
+            host: self.hosts()[0].clone(),
+            kernel: KERNEL.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        Answer::Whole(Box::new(result), START_S + time_s + 2.0 * touched_s)
+    }
+
+    fn windows(&self, candidate: &Candidate, timeline: &Timeline, noise: impl Fn(usize) -> f64) -> WindowsResult {
+        let (hpl, steps) = (&candidate.hpl, &timeline.steps);
+        let chosen = Windows::Auto.of(hpl).unwrap_or_default();
+        let time = |(index, &window): (usize, &Window)| {
+            let of_step = |k: usize| (steps[k].end_s - end_before(k, steps)) * noise(index);
+            let step_s = (window.first..window.first + window.steps).map(of_step).collect();
+            WindowTimes { window, prologue_s: steps[window.first].fact_s, step_s, residual: Some(0.0) }
+        };
+        let windows: Vec<WindowTimes> = chosen.iter().enumerate().map(time).collect();
+        let order = |window: &Window| hpl.n.saturating_sub(window.first * hpl.nb);
+        let touched_s: f64 = chosen.iter().map(|window| self.touched_s(candidate, order(window))).sum();
+        let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
+        let phases = made.map(|k| phase(k, steps)).collect();
+        let trsv_s = timeline.trsv_s;
+        let report = WindowsReport { windows, trsv_s, generate_s: touched_s, check_s: touched_s, phases };
+        let prediction = predict(hpl, &report);
+        let run_s: f64 = report.windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum();
+        let result = |times: &WindowTimes| WindowResult {
+            first: times.window.first,
+            steps: times.window.steps,
+            prologue_s: times.prologue_s,
+            step_s: times.step_s.clone(),
+            residual: times.residual,
+            passed: Some(true),
+        };
+        WindowsResult {
+            windows_schema_version: WINDOWS_SCHEMA,
+            candidate: candidate.clone(),
+            windows: report.windows.iter().map(result).collect(),
+            passed: true,
+            generate_s: touched_s,
+            check_s: touched_s,
+            wall_s: START_S + run_s + 2.0 * touched_s,
+            phases: report.phases,
+            predicted_time_s: prediction.time_s,
+            predicted_rate_gflops: rate_gflops(hpl.n, prediction.time_s),
+            predicted_spread_s: prediction.spread_s,
+            predicted_trsv_s: trsv_s,
+            started_utc: jiff::Timestamp::now().to_string(),
+            host: self.hosts()[0].clone(),
+            kernel: KERNEL.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Seconds to generate, or to check, a matrix of order `n` on all cores of the run.
+    fn touched_s(&self, candidate: &Candidate, n: usize) -> f64 {
+        let cores = candidate.hpl.ranks() * candidate.engine.threads;
+        ELEMENT_S * (n as f64).powi(2) / cores as f64
+    }
+}
+
+/// A run that takes `times` as long.
+fn slowed(timeline: Timeline, times: f64) -> Timeline {
+    let step = |step: Step| Step {
+        fact_s: times * step.fact_s,
+        lbcast_s: times * step.lbcast_s,
+        rs_s: times * step.rs_s,
+        update_s: times * step.update_s,
+        end_s: times * step.end_s,
+    };
+    Timeline {
+        total_s: times * timeline.total_s,
+        steps: timeline.steps.into_iter().map(step).collect(),
+        trsv_s: times * timeline.trsv_s,
+    }
+}
+
+fn end_before(k: usize, steps: &[Step]) -> f64 {
+    k.checked_sub(1).map_or(0.0, |before| steps[before].end_s)
+}
+
+/// Step `k` as one rank that stands for all.
+fn phase(k: usize, steps: &[Step]) -> PhaseTime {
+    let Step { fact_s, lbcast_s, rs_s, update_s, end_s } = steps[k];
+    PhaseTime { step: k as u32, rank: 0, fact_s, lbcast_s, rs_s, update_s, trsv_s: 0.0, end_s }
+}
+
+fn substitution(steps: usize, trsv_s: f64) -> PhaseTime {
+    PhaseTime { step: steps as u32, trsv_s, ..PhaseTime::default() }
+}
+
+impl Answer {
+    /// Writes the result to `path`, if there is one.
+    ///
+    /// # Errors
+    /// As of [`hpl::files::write_atomically`].
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let text = match self {
+            Self::Whole(result, _) => serde_json::to_vec(result)?,
+            Self::Windows(result) => serde_json::to_vec(result)?,
+            Self::BreaksOff(_) | Self::Hangs => return Ok(()),
+        };
+        hpl::files::write_atomically(path, &text)
+    }
+
+    /// Seconds on the simulated wall clock.
+    pub fn wall_s(&self) -> f64 {
+        match self {
+            Self::Whole(_, wall_s) | Self::BreaksOff(wall_s) => *wall_s,
+            Self::Windows(result) => result.wall_s,
+            Self::Hangs => f64::INFINITY,
+        }
+    }
+}

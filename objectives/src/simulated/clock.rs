@@ -1,0 +1,74 @@
+//! The clocks of a simulated cluster: of all its runs, and of one.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use hpl::files::write_atomically;
+use serde::{Deserialize, Serialize};
+
+/// The environment variable that tells a simulated run its time limit in seconds.
+pub const LIMIT_VARIABLE: &str = "HPL_TUNE_SIMULATED_LIMIT_S";
+
+/// The clock of a cluster, beside its file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Runs so far.
+    pub runs: u64,
+    /// Seconds that they took.
+    pub clock_s: f64,
+}
+
+impl Clock {
+    fn path(cluster: &Path) -> PathBuf {
+        cluster.with_extension("clock.json")
+    }
+
+    /// The clock of the cluster whose file is `cluster`; at its start where it has none yet.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is none.
+    pub fn read(cluster: &Path) -> io::Result<Self> {
+        match std::fs::read(Self::path(cluster)) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds a run of `wall_s` seconds.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn add(self, cluster: &Path, wall_s: f64) -> io::Result<()> {
+        let later = Self { runs: self.runs + 1, clock_s: self.clock_s + wall_s };
+        write_atomically(&Self::path(cluster), &serde_json::to_vec(&later)?)
+    }
+}
+
+/// What one simulated run took, in the folder of its trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RunClock {
+    /// Seconds on the simulated clock.
+    pub simulated_wall_s: f64,
+    /// Whether it was at its time limit.
+    pub timed_out: bool,
+}
+
+impl RunClock {
+    pub(crate) fn path(folder: &Path) -> PathBuf {
+        folder.join("simulated.json")
+    }
+
+    /// What the run in `folder` took; `None` where it has not come to its end.
+    pub fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(Self::path(folder)).ok()?).ok()
+    }
+
+    /// Leaves it in `folder`.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(self, folder: &Path) -> io::Result<()> {
+        write_atomically(&Self::path(folder), &serde_json::to_vec(&self)?)
+    }
+}

@@ -1,0 +1,90 @@
+use space::{EngineParams, HplParams};
+
+use super::*;
+use crate::real::Extent;
+
+const DAHU: &str = include_str!("../../../datasets/simulated/dahu.toml");
+
+fn cluster() -> Cluster {
+    Cluster::parse(DAHU).unwrap()
+}
+
+fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Candidate {
+    let hpl = HplParams { nb, ..HplParams::baseline(n, p, q) };
+    Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
+}
+
+#[test]
+fn shipped_clusters_are_read_and_come_back() {
+    for text in [DAHU, include_str!("../../../datasets/simulated/four-nodes.toml")] {
+        let cluster = Cluster::parse(text).unwrap();
+        assert_eq!(Cluster::parse(&toml::to_string(&cluster).unwrap()).unwrap(), cluster);
+        assert!(cluster.origin.contains("made up"));
+    }
+}
+
+#[test]
+fn what_is_told_is_wrong_by_its_share_and_leaves_out_slow_nodes_and_the_network() {
+    let cluster = cluster();
+    let told = cluster.told();
+    for (told, true_) in told.phases.iter().zip(&cluster.machine.phases) {
+        for (told, true_) in told.coefficients.iter().zip(&true_.coefficients).filter(|(_, true_)| **true_ > 0.0) {
+            let by = (told / true_).max(true_ / told);
+            assert!((1.1..=1.3).contains(&by), "{by}");
+        }
+    }
+    assert!(told.layers.iter().all(|layer| layer.ranks <= 32));
+    assert_ne!(told.phases, Cluster { seed: 2, ..cluster }.told().phases);
+}
+
+#[test]
+fn ranks_of_slow_nodes_are_slow_on_any_grid() {
+    let cluster = cluster();
+    // Four ranks on each node; nodes 3 and 11 take 1.12 times as long, 20 and 29 others.
+    let by_rows = cluster.slowness(&candidate(1000, 64, (8, 16), 8));
+    let slow: Vec<usize> = (0..128).filter(|&rank| by_rows[rank] > 1.0).collect();
+    assert_eq!(slow[..5], [12, 13, 14, 15, 44]);
+    let mut by_columns = candidate(1000, 64, (8, 16), 8);
+    by_columns.hpl.pmap = Pmap::Column;
+    // Rank 12 is in process row 4 of column 1.
+    assert_eq!(cluster.slowness(&by_columns)[4 * 16 + 1], 1.12);
+    let found = cluster.survey(&candidate(4000, 128, (1, 32), 32), 3, Clock::default()).unwrap();
+    let rate = |node: usize| space::stats::median(&found.ranks[node].hpl_gflops).unwrap();
+    assert!((1.1..1.3).contains(&(rate(0) / rate(20))), "{} {}", rate(0), rate(20));
+}
+
+/// The windows of the engine, on grids whose owners take long turns, say what whole runs take.
+#[test]
+fn windows_of_large_grids_are_near_whole_runs() {
+    let quiet = Cluster { noise: 0.0, ..cluster() };
+    for slow in [Vec::new(), quiet.slow.clone()] {
+        let cluster = Cluster { slow, ..quiet.clone() };
+        for (nb, grid, threads) in [(512, (4, 32), 8), (128, (8, 16), 8), (256, (4, 32), 8), (384, (8, 4), 32)] {
+            let candidate = candidate(600_000, nb, grid, threads);
+            let time = |extent| match cluster.run(&candidate, extent, Clock::default()).unwrap() {
+                Answer::Whole(result, _) => result.time_s,
+                Answer::Windows(result) => result.predicted_time_s,
+                other => panic!("{other:?}"),
+            };
+            let ratio = time(Extent::Windows) / time(Extent::Whole);
+            assert!((0.97..1.03).contains(&ratio), "NB {nb}, {grid:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn runs_break_off_hang_and_become_slower_as_described() {
+    let always = |breaks_off, hangs| Cluster { breaks_off, hangs, noise: 0.0, ..cluster() };
+    let small = candidate(20_000, 128, (4, 8), 32);
+    let run = |cluster: &Cluster, clock_s| cluster.run(&small, Extent::Whole, Clock { runs: 1, clock_s }).unwrap();
+    assert!(matches!(run(&always(0.999_999, 0.0), 0.0), Answer::BreaksOff(_)));
+    assert_eq!(run(&always(0.0, 0.999_999), 0.0), Answer::Hangs);
+    let changed = Cluster { change: vec![Change { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
+    let time = |clock_s| match run(&changed, clock_s) {
+        Answer::Whole(result, _) => result.time_s,
+        other => panic!("{other:?}"),
+    };
+    assert!((time(100.0) / time(99.0) - 1.5).abs() < 1e-9);
+    let crowded = candidate(20_000, 128, (40, 32), 1);
+    assert!(changed.run(&crowded, Extent::Whole, Clock::default()).unwrap_err().contains("do not fit"));
+}

@@ -1,0 +1,106 @@
+//! `hpl-tune __simulated`: answers in the place of `xhpl`, on a simulated cluster.
+
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use objectives::real::Extent;
+use objectives::simulated::{Answer, Clock, Cluster, LIMIT_VARIABLE, RunClock};
+use space::dat::HplDat;
+use space::{Candidate, EngineParams};
+
+use crate::exit;
+
+/// The flags of `xhpl` that a session gives, and the cluster.
+#[derive(Debug, Parser)]
+struct Args {
+    /// TOML of the cluster
+    #[arg(long)]
+    cluster: PathBuf,
+    #[arg(long)]
+    ranks: NonZeroUsize,
+    #[arg(long, default_value = "1")]
+    threads: NonZeroUsize,
+    #[arg(long)]
+    report_bindings: bool,
+    #[arg(long)]
+    engine_params: Option<PathBuf>,
+    #[arg(long)]
+    survey: Option<NonZeroUsize>,
+    #[arg(long)]
+    windows: Option<String>,
+    #[arg(long)]
+    result: Option<PathBuf>,
+}
+
+/// Answers as the words `args` ask.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(std::iter::once("__simulated".into()).chain(args)) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    match answer(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "simulated: {error:#}");
+            ExitCode::from(exit::BAD_INPUT)
+        }
+    }
+}
+
+fn answer(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = &args.cluster;
+    let named = || path.display().to_string();
+    let cluster = Cluster::parse(&std::fs::read_to_string(path).with_context(named)?).with_context(named)?;
+    if args.report_bindings {
+        let bindings = cluster.bindings(args.ranks.get(), args.threads.get()).map_err(anyhow::Error::msg)?;
+        return printed(&bindings);
+    }
+    let clock = Clock::read(path).with_context(named)?;
+    let candidate = candidate(args.engine_params.as_deref())?;
+    if let Some(repeats) = args.survey {
+        return printed(&cluster.survey(&candidate, repeats.get(), clock).map_err(anyhow::Error::msg)?);
+    }
+    let Some(result) = &args.result else { bail!("--result: nobody would see what the run leaves") };
+    let extent = if args.windows.is_some() { Extent::Windows } else { Extent::Whole };
+    let answer = cluster.run(&candidate, extent, clock).map_err(anyhow::Error::msg)?;
+    let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
+    let timed_out = answer.wall_s() > limit_s;
+    let simulated_wall_s = answer.wall_s().min(limit_s);
+    if !timed_out {
+        answer.write(result)?;
+    }
+    RunClock { simulated_wall_s, timed_out }.write(Path::new("."))?;
+    clock.add(path, simulated_wall_s)?;
+    match answer {
+        _ if timed_out => Ok(ExitCode::FAILURE),
+        Answer::BreaksOff(after_s) => {
+            writeln!(std::io::stderr(), "simulated: a rank has died after {after_s:.0} s")?;
+            Ok(ExitCode::FAILURE)
+        }
+        _ => {
+            writeln!(stdout(), "simulated: no HPL has run")?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The run that HPL.dat in the current folder describes.
+fn candidate(engine_params: Option<&Path>) -> anyhow::Result<Candidate> {
+    let dat = HplDat::parse(&std::fs::read_to_string("HPL.dat").context("HPL.dat")?).context("HPL.dat")?;
+    let engine = match engine_params {
+        Some(path) => toml::from_str(&std::fs::read_to_string(path)?).with_context(|| path.display().to_string())?,
+        None => EngineParams::default(),
+    };
+    let Some(hpl) = dat.runs().first().copied() else { bail!("HPL.dat: no run in it") };
+    Ok(Candidate { hpl, engine })
+}
+
+fn printed(answer: &impl serde::Serialize) -> anyhow::Result<ExitCode> {
+    writeln!(stdout(), "{}", serde_json::to_string(answer)?)?;
+    Ok(ExitCode::SUCCESS)
+}
