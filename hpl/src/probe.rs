@@ -241,7 +241,9 @@ mod tests {
             // Others may take the cores away for longer than the first budgets.
             let mut measured =
                 [0.5, 5.0, 40.0].into_iter().map(|s| measure(&Builtin, &options(cores, s, max_n), &mut |_| ()));
-            let samples = measured.find_map(Result::ok).expect("40 s are enough for matrices of this size");
+            let enough = |samples: &Vec<Sample>| samples.iter().all(|s| s.rounds >= MIN_ROUNDS);
+            let samples = measured.find_map(|found| found.ok().filter(enough));
+            let samples = samples.expect("40 s are enough for matrices of this size");
             let dgemm = |sample: &&Sample| sample.quantity == Quantity::Rate(RateKernel::Dgemm);
             for threads in [1, cores] {
                 assert!(
@@ -249,7 +251,7 @@ mod tests {
                     "{threads} of {cores}, N = {max_n}"
                 );
             }
-            assert!(samples.iter().all(|s| s.rounds >= MIN_ROUNDS && s.time_s > 0.0), "{samples:?}");
+            assert!(samples.iter().all(|s| s.time_s > 0.0), "{samples:?}");
         }
     }
 
