@@ -327,7 +327,8 @@ mod tests {
         let found = [noisy, node(1, 100.0, 64), node(2, 100.0, 63)];
         let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
         assert!(acceptance.accepted && acceptance.rest.is_none(), "{acceptance:?}");
-        assert!(acceptance.to_string().contains("accepted: "), "{acceptance}");
+        assert!(acceptance.to_string().contains("accepted: no node is shown to be"), "{acceptance}");
+        assert!(acceptance.to_string().contains("<n1>: 8.0 % below, but its runs differ by"), "{acceptance}");
         assert!(page(&acceptance).contains("&lt;n1&gt;"));
     }
 

@@ -49,9 +49,18 @@ impl fmt::Display for Acceptance {
 pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
     let tolerance = 100.0 * of.tolerance;
     if of.accepted {
-        return vec![format!(
-            "accepted: no node is more than {tolerance:.0} % below the typical one, or has less than the others"
-        )];
+        let shown = format!(
+            "accepted: no node is shown to be more than {tolerance:.0} % below the typical one, or has less than the others"
+        );
+        let unsure = of.nodes.iter().filter(|node| node.of_typical < 1.0 - of.tolerance).map(|node| {
+            format!(
+                "{}: {:.1} % below, but its runs differ by {:.0} %: measure again with more --repeats, and nothing else running",
+                node.host,
+                100.0 * (1.0 - node.of_typical),
+                100.0 * node.hpl_spread
+            )
+        });
+        return std::iter::once(shown).chain(unsure).collect();
     }
     let mut lines = vec![format!("not accepted: {} of {} nodes have a fault", of.left_out.len(), of.nodes.len())];
     let place = |bound: Bound| format!("{:.1} GFLOP/s on {} nodes", bound.rate_gflops, bound.nodes);
