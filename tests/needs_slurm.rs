@@ -60,6 +60,14 @@ impl Cluster {
         self.slurm(&["sbatch", "--parsable", "--output=%j.txt", path.to_str().unwrap()]).trim().to_owned()
     }
 
+    /// What a session in `folder` printed that was cancelled with its job after its third trial.
+    fn cancelled(&self, folder: &Path, budget: &str) -> String {
+        let job = self.submit(&format!("exec {}", session(folder, budget)));
+        assert!(within(Duration::from_secs(100), || recorded(folder).len() >= 3), "no trials");
+        self.slurm(&["scancel", &job]);
+        self.printed(&job)
+    }
+
     /// Waits until the job has ended; what it printed.
     fn printed(&self, job: &str) -> String {
         let ended = || self.slurm(&["squeue", "--noheader", "--jobs", job]).trim().is_empty();
@@ -106,6 +114,11 @@ fn session(folder: &Path, budget: &str) -> String {
     .map(str::to_owned)
     .to_vec();
     words.join(" ")
+}
+
+/// The command that goes on with the session in `folder`.
+fn resumed(folder: &Path) -> String {
+    format!("{} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display())
 }
 
 /// Rows that are in the journal by now.
@@ -164,14 +177,11 @@ fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
 fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
     let cluster = Cluster::start(2);
     let folder = cluster.folder.path().join("run");
-    let job = cluster.submit(&format!("exec {}", session(&folder, "40s")));
-    assert!(within(Duration::from_secs(100), || recorded(&folder).len() >= 3), "no trials");
-    cluster.slurm(&["scancel", &job]);
-    let said = cluster.printed(&job);
+    let said = cluster.cancelled(&folder, "40s");
     assert!(within(Duration::from_secs(20), || processes(&folder, &["xhpl", "srun", "hpl-tune"]).is_empty()));
     let before = recorded(&folder);
     assert!(before.len() >= 3 && said.contains("--resume"), "{said}");
-    let again = cluster.submit(&format!("exec {} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display()));
+    let again = cluster.submit(&format!("exec {}", resumed(&folder)));
     let said = cluster.printed(&again);
     let after = rows(&folder);
     assert_eq!(after[..before.len()], before[..], "{said}");
@@ -183,8 +193,7 @@ fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
 fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
     let cluster = Cluster::start(2);
     let folder = cluster.folder.path().join("run");
-    let resume = format!("{} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display());
-    let job = cluster.submit(&format!("{}\n{resume}", session(&folder, "60s")));
+    let job = cluster.submit(&format!("{}\n{}", session(&folder, "60s"), resumed(&folder)));
     // Killed while ranks run: they live on without the two processes of srun.
     let mut left = Vec::new();
     let orphaned = within(Duration::from_secs(100), || {
@@ -217,13 +226,9 @@ fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
 fn trials_on_other_nodes_are_kept_and_are_no_part_of_the_result() {
     let cluster = Cluster::start(3);
     let folder = cluster.folder.path().join("run");
-    let job = cluster.submit(&format!("exec {}", session(&folder, "60s")));
-    assert!(within(Duration::from_secs(100), || recorded(&folder).len() >= 3), "no trials");
-    cluster.slurm(&["scancel", &job]);
-    cluster.printed(&job);
+    cluster.cancelled(&folder, "60s");
     let before = recorded(&folder);
-    let resume = format!("exec {} --resume {}", env!("CARGO_BIN_EXE_hpl-tune"), folder.display());
-    let again = cluster.submit_to("n2,n3", &resume);
+    let again = cluster.submit_to("n2,n3", &format!("exec {}", resumed(&folder)));
     let said = cluster.printed(&again);
     assert!(said.contains("the session was on n1 n2, now it is on n2 n3"), "{said}");
     assert!(said.contains("earlier runs are used"), "{said}");

@@ -32,7 +32,7 @@ pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::pair::{measure_pair, write_pair};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
-pub use self::windows::{measure_candidate, write_windows};
+pub use self::windows::{measure_candidate, result_of, write_windows};
 use crate::comm::Buffers;
 use crate::comm::threads::{self, ThreadComm};
 use crate::kernels::{self, KernelError, Kernels, Loaded, RankKernels};

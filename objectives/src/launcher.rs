@@ -47,11 +47,6 @@ impl MpiJob {
         Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None }
     }
 
-    /// The ranks that `program`, which is `hpl-tune`, simulates on the cluster of the file `cluster`.
-    pub fn simulated(program: PathBuf, cluster: PathBuf) -> Self {
-        Self { simulated: Some(cluster), ..Self::new("none", program) }
-    }
-
     /// The words that start the ranks of `candidate`, to which the flags of the program are added.
     pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
         let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
@@ -80,7 +75,8 @@ mod tests {
 
     #[test]
     fn a_simulated_job_is_told_its_cluster_and_ranks() {
-        let job = MpiJob::simulated("hpl-tune".into(), "/run/simulated.toml".into());
+        let simulated = Some("/run/simulated.toml".into());
+        let job = MpiJob { simulated, ..MpiJob::new("none", "hpl-tune".into()) };
         let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine: EngineParams::default() });
         assert_eq!(words, ["hpl-tune", "__simulated", "--cluster", "/run/simulated.toml", "--ranks", "12"]);
     }

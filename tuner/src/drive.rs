@@ -250,9 +250,8 @@ impl Drive<'_> {
             Err(failure) => Err(failure),
         };
         let real_s = started.elapsed().as_secs_f64();
-        let simulated_s = self.runs.simulated_s(trial.folder());
-        self.budget.pass(simulated_s.map_or(0.0, |simulated_s| simulated_s - real_s));
-        let wall_s = simulated_s.unwrap_or(real_s);
+        let wall_s = self.runs.simulated(trial.folder()).map_or(real_s, |clock| clock.simulated_wall_s);
+        self.budget.pass(wall_s - real_s);
         self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
         self.show(plan);
         Ok(true)

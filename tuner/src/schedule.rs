@@ -30,6 +30,9 @@ pub const EXPLORE_UNTIL: f64 = 0.55;
 /// Share of the budget after which leaders are compared with the baseline.
 pub const RACE_UNTIL: f64 = 0.67;
 
+/// Times that a baseline which does not pass is tried.
+const BASELINE_TRIES: usize = 2;
+
 /// Trials before every third proposal comes from Nelder–Mead.
 const TRIALS_BEFORE_REFINING: usize = 6;
 
@@ -97,9 +100,8 @@ pub struct View<'a> {
 impl View<'_> {
     /// The next trial, `None` when nothing more fits before the final run.
     pub fn next(&self) -> Option<Plan> {
-        let mut baselines = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
-        // One that passed or failed twice is enough.
-        if !baselines.clone().any(|row| row.passed) && baselines.nth(1).is_none() {
+        let baselines = || self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
+        if !baselines().any(|row| row.passed) && baselines().count() < BASELINE_TRIES {
             let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
@@ -243,15 +245,14 @@ impl View<'_> {
 
     /// Baseline and challenger in turn, each pair one right after the other.
     fn confirm(&self) -> Option<Plan> {
-        let current = challenge::current(self.rows, self.baseline);
-        // Nobody left who was tried, or no baseline to compare with: look on.
-        let baseline_ran = self.first_trial_of(self.baseline).is_some();
-        let challenger = current.or_else(|| self.next_challenger()).filter(|_| baseline_ran);
-        let Some(challenger) = challenger else { return self.explore() };
+        let baseline_trial = self.first_trial_of(self.baseline);
+        let challenger = challenge::current(self.rows, self.baseline).or_else(|| self.next_challenger());
+        // No baseline to compare with, or nobody left who was tried: look on.
+        let Some((challenger, baseline_trial)) = challenger.zip(baseline_trial) else { return self.explore() };
         let mut challenger = self.plan(challenger, Identity::CONFIRM, "a leader, right after the baseline");
         challenger.repeat_of = self.first_trial_of(&challenger.candidate);
         let mut baseline = self.plan(self.baseline.clone(), Identity::CONFIRM, "the baseline, right before a leader");
-        baseline.repeat_of = self.first_trial_of(self.baseline);
+        baseline.repeat_of = Some(baseline_trial);
         let last = self.rows.last()?;
         if last.strategy == Identity::CONFIRM && last.candidate() == *self.baseline && last.passed {
             challenger.paired_with = Some(last.trial);

@@ -22,8 +22,7 @@ use crate::record::{Row, Version};
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
 /// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
-/// and `nodes`,
-/// version 8 `simulated` of `mpi_job`.
+/// and `nodes`, version 8 `simulated` of `mpi_job`.
 pub const SESSION_SCHEMA: u32 = 8;
 
 /// What the expert's rule of thumb says of a session.

@@ -73,29 +73,46 @@ impl Begun {
         threshold: f64,
         kernel: String,
     ) -> WindowsResult {
-        let prediction = predict(&candidate.hpl, &report);
-        let n = candidate.hpl.n;
-        let WindowsReport { trsv_s, generate_s, check_s, .. } = report;
-        let windows: Vec<_> = report.windows.iter().map(|times| window(times, threshold)).collect();
+        let report = WindowsReport { phases: job::phases(&of_ranks), ..report };
         WindowsResult {
-            windows_schema_version: WINDOWS_SCHEMA,
-            passed: windows.iter().all(|window| window.passed != Some(false)),
-            windows,
-            generate_s,
-            check_s,
-            phases: job::phases(&of_ranks),
-            predicted_time_s: prediction.time_s,
-            // No step takes no time.
-            predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
-            predicted_spread_s: prediction.spread_s,
-            predicted_trsv_s: trsv_s,
             started_utc: self.started_utc.clone(),
-            host: host::facts().hostname,
-            kernel,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            candidate,
             wall_s: self.clock.elapsed().as_secs_f64(),
+            ..result_of(candidate, report, threshold, kernel, host::facts().hostname)
         }
+    }
+}
+
+/// What `report`, with the phases of all ranks, lets expect of the whole run of `candidate` on `host`; it starts now and takes
+/// no time.
+pub fn result_of(
+    candidate: Candidate,
+    report: WindowsReport,
+    threshold: f64,
+    kernel: String,
+    host: String,
+) -> WindowsResult {
+    let prediction = predict(&candidate.hpl, &report);
+    let n = candidate.hpl.n;
+    let WindowsReport { trsv_s, generate_s, check_s, phases, windows } = report;
+    let windows: Vec<_> = windows.iter().map(|times| window(times, threshold)).collect();
+    WindowsResult {
+        windows_schema_version: WINDOWS_SCHEMA,
+        passed: windows.iter().all(|window| window.passed != Some(false)),
+        windows,
+        generate_s,
+        check_s,
+        phases,
+        predicted_time_s: prediction.time_s,
+        // No step takes no time.
+        predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
+        predicted_spread_s: prediction.spread_s,
+        predicted_trsv_s: trsv_s,
+        started_utc: jiff::Timestamp::now().to_string(),
+        host,
+        kernel,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        candidate,
+        wall_s: 0.0,
     }
 }
 

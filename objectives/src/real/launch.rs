@@ -60,20 +60,18 @@ impl RealRuns {
     }
 
     /// Whether its runs are simulated.
-    pub fn is_simulated(&self) -> bool {
+    fn is_simulated(&self) -> bool {
         matches!(&self.engine, Engine::Launched(job) if job.simulated.is_some())
     }
 
-    /// What a simulated run that ended in `folder` took on the clock of its cluster, in seconds; `None` of one that was run.
-    pub fn simulated_s(&self, folder: &Path) -> Option<f64> {
-        let clock = self.is_simulated().then(|| RunClock::read(folder))?;
-        clock.map(|clock| clock.simulated_wall_s)
+    /// What the clock of the cluster says of a simulated run that ended in `folder`; `None` of one that was run.
+    pub fn simulated(&self, folder: &Path) -> Option<RunClock> {
+        self.is_simulated().then(|| RunClock::read(folder))?
     }
 
     /// How a run in `folder` ended, by the clock that it goes by.
     fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
-        let clock = self.is_simulated().then(|| RunClock::read(folder)).flatten();
-        let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = clock else { return record };
+        let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = self.simulated(folder) else { return record };
         let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
         GuardRecord { wall_s, ended_by, ..record }
     }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use hpl::bindings::{Bindings, RankBinding};
+use hpl::program::result_of;
 use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
-use hpl::windows::{Window, WindowTimes, Windows, WindowsReport, predict};
+use hpl::windows::{Window, WindowTimes, Windows, WindowsReport};
 use space::flops::rate_gflops;
 use space::result::{PhaseTime, RESULT_SCHEMA};
-use space::windows::{WINDOWS_SCHEMA, WindowResult};
 use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
 
 use super::{Clock, Cluster};
@@ -21,6 +21,8 @@ pub const KERNEL: &str = "none: simulated";
 const ELEMENT_S: f64 = 1.5e-9;
 /// What a run has beside its matrix: starting the processes, in seconds.
 const START_S: f64 = 2.0;
+/// Residuals below this pass; those of simulated runs are 0.
+const THRESHOLD: f64 = 16.0;
 /// Clock of the simulated processors in Hz.
 const CLOCK_HZ: f64 = 2.1e9;
 /// Random numbers of a run that are not of one of its windows.
@@ -182,35 +184,12 @@ impl Cluster {
         let touched_s: f64 = chosen.iter().map(|window| self.touched_s(candidate, order(window))).sum();
         let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
         let phases = made.map(|k| phase(k, steps)).collect();
+        let run_s: f64 = windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum();
         let trsv_s = timeline.trsv_s;
         let report = WindowsReport { windows, trsv_s, generate_s: touched_s, check_s: touched_s, phases };
-        let prediction = predict(hpl, &report);
-        let run_s: f64 = report.windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum();
-        let result = |times: &WindowTimes| WindowResult {
-            first: times.window.first,
-            steps: times.window.steps,
-            prologue_s: times.prologue_s,
-            step_s: times.step_s.clone(),
-            residual: times.residual,
-            passed: Some(true),
-        };
         WindowsResult {
-            windows_schema_version: WINDOWS_SCHEMA,
-            candidate: candidate.clone(),
-            windows: report.windows.iter().map(result).collect(),
-            passed: true,
-            generate_s: touched_s,
-            check_s: touched_s,
             wall_s: START_S + run_s + 2.0 * touched_s,
-            phases: report.phases,
-            predicted_time_s: prediction.time_s,
-            predicted_rate_gflops: rate_gflops(hpl.n, prediction.time_s),
-            predicted_spread_s: prediction.spread_s,
-            predicted_trsv_s: trsv_s,
-            started_utc: jiff::Timestamp::now().to_string(),
-            host: self.hosts()[0].clone(),
-            kernel: KERNEL.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..result_of(candidate.clone(), report, THRESHOLD, KERNEL.to_owned(), self.hosts()[0].clone())
         }
     }
 

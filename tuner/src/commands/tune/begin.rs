@@ -1,6 +1,6 @@
 //! How a session begins, or goes on: what is asked for, where it can run, and its folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
@@ -46,7 +46,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     let engine = engine.on(machine.as_ref());
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
     let placed = match &simulated {
-        Some((cluster, _)) => on_simulated(cluster),
+        Some((cluster, _)) => on_simulated(cluster, program),
         None => placed(engine, args, program, job.as_ref(), machine.as_ref(), cores.len())?,
     };
     let given = machine.is_some();
@@ -78,13 +78,10 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     if args.shared_folder {
         folder.share()?;
     }
-    let mpi_job = match simulated.is_some() {
-        true => Some(MpiJob {
-            most_threads: engine.mpi_job().and_then(|job| job.most_threads),
-            ..MpiJob::simulated(program.to_owned(), std::path::absolute(folder.simulated_toml())?)
-        }),
-        false => engine.mpi_job().cloned(),
-    };
+    let mut mpi_job = engine.mpi_job().cloned();
+    if let Some(job) = mpi_job.as_mut().filter(|_| simulated.is_some()) {
+        job.simulated = Some(std::path::absolute(folder.simulated_toml())?);
+    }
     let session = Session {
         schema_version: SESSION_SCHEMA,
         name: folder.name(),
@@ -141,10 +138,10 @@ fn read_cluster(path: &Path) -> anyhow::Result<(Cluster, String)> {
     Ok((cluster, text))
 }
 
-/// All nodes of a simulated cluster; where its file will be is not known yet.
-fn on_simulated(cluster: &Cluster) -> Placed {
+/// All nodes of a cluster that `program` simulates; where its file will be is not known yet.
+fn on_simulated(cluster: &Cluster, program: &Path) -> Placed {
     let node = cluster.node().clone();
-    let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::simulated(PathBuf::new(), PathBuf::new()) };
+    let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
     Placed { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
 }
 

@@ -45,9 +45,10 @@ pub(super) fn expert(
 ) -> anyhow::Result<Option<Candidate>> {
     if store.session().expert.is_none() {
         let cpu = described.map(|machine| machine.host.cpu.as_str());
-        let found = match store.session().is_simulated() {
-            true => Err("the rule of thumb is for this host, and the nodes are simulated".to_owned()),
-            false => engine.expert(spec, default, &hpl::host::facts(), cpu),
+        let found = if store.session().is_simulated() {
+            Err("the rule of thumb is for this host, and the nodes are simulated".to_owned())
+        } else {
+            engine.expert(spec, default, &hpl::host::facts(), cpu)
         };
         store.update_session(|session| session.expert = Some(found.into()))?;
     }
