@@ -91,7 +91,7 @@ pub fn result_of(
     kernel: String,
     host: String,
 ) -> WindowsResult {
-    let prediction = predict(&candidate.hpl, &report);
+    let prediction = predict(&candidate, &report);
     let n = candidate.hpl.n;
     let WindowsReport { trsv_s, generate_s, check_s, phases, windows } = report;
     let windows: Vec<_> = windows.iter().map(|times| window(times, threshold)).collect();

@@ -1,14 +1,17 @@
 //! From the steps of some windows to the time of the whole run.
 //!
-//! A step takes about a·m² + b·m + c at the trailing order m: the product, the panel with what goes along rows and
-//! columns, and what is paid once. Panels change their owners from step to step and one rank is ahead of the others now
-//! and then, so that only whole turns of the owners compare: the times of a turn are averaged.
+//! A step takes about a·m·n + b·(m + n) + c, with m rows and n columns that the rank with most to do has of the trailing
+//! matrix: the product, the panel with what goes along rows and columns, and what is paid once. On large grids what that
+//! rank has falls by a block at once, seldom and far: 2 % of N when 64 process columns share 1000 blocks and half of them are left,
+//! a tenth of its columns. Panels change their owners from step to step and one rank is ahead of the others now and then,
+//! so that whole turns of the owners compare best: the times of a turn are averaged.
 
-use space::HplParams;
-use space::stats::squared_deviations;
+use space::stats::{mean, squared_deviations};
+use space::{Candidate, Share};
 
 use super::choose::turn;
 use super::{WindowTimes, WindowsReport};
+use crate::layout::{Axis, Layout};
 
 /// What the windows predict of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,21 +22,23 @@ pub struct Prediction {
     pub spread_s: f64,
 }
 
+/// m·n, (m + n)/2 and 1 with the rows m and the columns n of the trailing matrix, as parts of N; see [`terms`].
+type Terms = [f64; 3];
+
 /// The mean of some consecutive steps.
 #[derive(Debug, Clone, Copy)]
 struct Point {
-    /// Means of m², m and 1 with m the order of the trailing matrix, as part of N.
-    terms: [f64; 3],
+    terms: Terms,
     /// Mean time in seconds.
     step_s: f64,
 }
 
 /// Predicts the time of the run that was sampled: what was measured as it was measured, the other steps from a
-/// quadratic in the order of the trailing matrix.
-pub fn predict(hpl: &HplParams, report: &WindowsReport) -> Prediction {
-    let part = |k: usize| 1.0 - hpl.n.min(k * hpl.nb) as f64 / hpl.n as f64;
-    let steps = hpl.n.div_ceil(hpl.nb);
-    let turn = turn(hpl);
+/// quadratic in what is left of the matrix.
+pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
+    let hpl = &candidate.hpl;
+    let terms = terms(candidate);
+    let (steps, turn) = (terms.len(), turn(hpl));
     let mut points = Vec::new();
     let mut known = vec![None; steps];
     for WindowTimes { window, step_s, .. } in &report.windows {
@@ -41,23 +46,47 @@ pub fn predict(hpl: &HplParams, report: &WindowsReport) -> Prediction {
         let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
         for (at, times) in step_s[spare..].chunks(turn).enumerate() {
             let first = window.first + spare + at * turn;
-            let count = times.len() as f64;
-            let mean = |term: fn(f64) -> f64| (first..first + times.len()).map(|k| term(part(k))).sum::<f64>() / count;
-            let step_s = times.iter().sum::<f64>() / count;
-            points.push(Point { terms: [mean(|m| m * m), mean(|m| m), 1.0], step_s });
+            let of_steps = &terms[first..first + times.len()];
+            let terms = [0, 1, 2].map(|term| mean(&of_steps.iter().map(|terms| terms[term]).collect::<Vec<_>>()));
+            points.push(Point { terms, step_s: mean(times) });
             known[first..].iter_mut().zip(times).for_each(|(known, &time)| *known = Some(time));
         }
     }
-    let rest: Vec<f64> = (0..steps).filter(|&k| known[k].is_none()).map(part).collect();
+    let rest: Vec<Terms> = (0..steps).filter(|&k| known[k].is_none()).map(|k| terms[k]).collect();
     let of_rest = |points: &[Point]| {
-        let [a, b, c] = fit(points);
-        rest.iter().map(|m| a * m * m + b * m + c).sum::<f64>()
+        let found = fit(points);
+        rest.iter().flat_map(|terms| terms.iter().zip(found)).map(|(term, factor)| term * factor).sum::<f64>()
     };
     // Its length is that of a panel.
-    let prologue = |times: &WindowTimes| times.prologue_s / part(times.window.first);
+    let left = |k: usize| 1.0 - (k * hpl.nb) as f64 / hpl.n as f64;
+    let prologue = |times: &WindowTimes| times.prologue_s / left(times.window.first);
     let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
     let time_s = known.iter().flatten().sum::<f64>() + of_rest(&points) + prologue_s + report.trsv_s;
     Prediction { time_s, spread_s: jackknife(&points, of_rest) }
+}
+
+/// Terms of each step.
+fn terms(candidate: &Candidate) -> Vec<Terms> {
+    let Candidate { hpl, engine } = candidate;
+    let layout = Layout::of(hpl, &engine.weights);
+    let of = |k: usize| {
+        // The panels in flight have what is left of their columns already.
+        let columns = left(&layout.cols, &engine.weights.columns, (k + hpl.depth.max(1)) * hpl.nb);
+        let rows = left(&layout.rows, &engine.weights.rows, (k + 1) * hpl.nb);
+        [rows * columns, (rows + columns) / 2.0, 1.0]
+    };
+    (0..hpl.n.div_ceil(hpl.nb)).map(of).collect()
+}
+
+/// Part of the indices from `first` on, if all processes had as much as that which has most for its share, all alike where
+/// there are no shares.
+fn left(axis: &Axis, shares: &[Share], first: usize) -> f64 {
+    let share = |process: usize| shares.get(process).map_or(1.0, |share| share.get());
+    let whole: f64 = (0..axis.procs()).map(share).sum();
+    let has = |process: usize| axis.local_len(process) - axis.local_from(process, first);
+    let by_share = |process: usize| has(process) as f64 * whole / share(process);
+    let working = (0..axis.procs()).filter(|&process| share(process) > 0.0);
+    working.map(by_share).fold(0.0, f64::max) / axis.len().max(1) as f64
 }
 
 /// Standard error of `estimate` by leaving out one point at a time.

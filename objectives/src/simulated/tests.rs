@@ -59,7 +59,8 @@ fn windows_of_large_grids_are_near_whole_runs() {
     let quiet = Cluster { noise: 0.0, ..cluster() };
     for slow in [Vec::new(), quiet.slow.clone()] {
         let cluster = Cluster { slow, ..quiet.clone() };
-        for (nb, grid, threads) in [(512, (4, 32), 8), (128, (8, 16), 8), (256, (4, 32), 8), (384, (8, 4), 32)] {
+        let grids = [(512, (4, 32), 8), (128, (8, 16), 8), (256, (4, 32), 8), (384, (8, 4), 32), (384, (2, 64), 8)];
+        for (nb, grid, threads) in grids {
             let candidate = candidate(600_000, nb, grid, threads);
             let time = |extent| match cluster.run(&candidate, extent, Clock::default()).unwrap() {
                 Answer::Whole(result, _) => result.time_s,
@@ -67,7 +68,9 @@ fn windows_of_large_grids_are_near_whole_runs() {
                 other => panic!("{other:?}"),
             };
             let ratio = time(Extent::Windows) / time(Extent::Whole);
-            assert!((0.97..1.03).contains(&ratio), "NB {nb}, {grid:?}: {ratio}");
+            // Once in a turn of 64 owners all wait for one that lags behind, which few steps do not see.
+            let least = if grid.1 == 64 && !cluster.slow.is_empty() { 0.95 } else { 0.97 };
+            assert!((least..1.03).contains(&ratio), "NB {nb}, {grid:?}: {ratio}");
         }
     }
 }
