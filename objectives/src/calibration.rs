@@ -12,9 +12,9 @@ use hpl::host::HostFacts;
 use hpl::kernels::{self, KernelError, Kernels};
 use hpl::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
-use space::KernelChoice;
 use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 use space::stats::summary;
+use space::{KernelChoice, Unequal};
 
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
@@ -164,7 +164,7 @@ pub fn calibrate(
     let overlapping = runs.results.into_iter().filter(|run| run.candidate.hpl.depth > 0);
     let overlapping: Vec<Observed> =
         overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
-    let machine = refined(&machine, &overlapping, &[]);
+    let machine = refined(&machine, &overlapping, &Unequal::default());
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }
 

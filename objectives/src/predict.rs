@@ -16,9 +16,9 @@ mod steps;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use space::Candidate;
 use space::candidate::EngineProfile;
 use space::machine::{Machine, RateKernel};
+use space::{Candidate, Unequal};
 
 use crate::mcl::McLayer;
 use crate::timeline::own::OwnModel;
@@ -161,11 +161,11 @@ impl Predictor {
         })
     }
 
-    /// The predictor of ranks of unequal speed, each slower by its factor than those that were calibrated; none where they
-    /// are alike. Without phases it stays blind to speeds and weights.
+    /// The predictor of ranks of unequal speed, the fastest as those that were calibrated. Without phases it stays blind to
+    /// speeds and weights.
     #[must_use]
-    pub fn slowed(self, slowness: Vec<f64>) -> Self {
-        Self { own: self.own.map(|own| own.slowed(slowness)), ..self }
+    pub fn slowed(self, unequal: Unequal) -> Self {
+        Self { own: self.own.map(|own| own.slowed(unequal)), ..self }
     }
 
     /// Predicted time of factorization and backward substitution, in seconds; what HPL times.

@@ -12,7 +12,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use space::machine::{Machine, MachineError, Node};
-use space::{Candidate, Pmap};
+use space::{Share, Unequal};
 
 use crate::timeline::noise::{normal, uniform};
 use crate::timeline::own::OwnModel;
@@ -115,8 +115,9 @@ impl Cluster {
         let [Node { cores: 1.., count, .. }] = cluster.machine.nodes[..] else {
             return bad("[machine]: a simulated cluster has one [[node]] group with cores");
         };
-        if cluster.slow.iter().any(|slow| !times(slow.times) || slow.nodes.iter().any(|&node| node >= count)) {
-            return bad("[[slow]]: nodes must be below the count of [[machine.node]], times above 0");
+        let slow = |slow: &Slow| times(slow.times) && slow.times >= 1.0 && slow.nodes.iter().all(|&node| node < count);
+        if !cluster.slow.iter().all(slow) || (0..count).all(|node| cluster.of_node(node) > 1.0) {
+            return bad("[[slow]]: nodes must be some, below the count of [[machine.node]], times at least 1");
         }
         if cluster.change.iter().any(|change| !times(change.times) || !change.at_s.is_finite()) {
             return bad("[[change]]: at_s must be a number, times above 0");
@@ -157,27 +158,19 @@ impl Cluster {
         machine
     }
 
-    /// The model of the cluster as it is in truth for runs of the grid, mapping and threads of `candidate`.
+    /// The model of the cluster as it is in truth.
     ///
     /// # Panics
     /// Never: the phases are there since [`Cluster::parse`].
-    pub fn truth(&self, candidate: &Candidate) -> OwnModel {
-        OwnModel::new(&self.machine).expect("checked when it was read").slowed(self.slowness(candidate))
+    pub fn truth(&self) -> OwnModel {
+        OwnModel::new(&self.machine).expect("checked when it was read").slowed(self.unequal())
     }
 
-    /// How many times as long as described each rank of `candidate` computes, by process row, then column; none where all
-    /// nodes are as described.
-    pub fn slowness(&self, candidate: &Candidate) -> Vec<f64> {
-        let hpl = &candidate.hpl;
-        if self.slow.is_empty() {
-            return Vec::new();
-        }
-        let of_rank = |p: usize, q: usize| match hpl.pmap {
-            Pmap::Row => p * hpl.q + q,
-            Pmap::Column => q * hpl.p + p,
-        };
-        let ranks = (0..hpl.p).flat_map(|p| (0..hpl.q).map(move |q| of_rank(p, q)));
-        ranks.map(|rank| self.of_node(self.node_of(rank, candidate.engine.threads))).collect()
+    /// How fast its nodes are.
+    pub fn unequal(&self) -> Unequal {
+        let speed = |node: usize| Share::new(self.of_node(node).recip()).unwrap_or_default();
+        let speeds = if self.slow.is_empty() { Vec::new() } else { (0..self.node().count).map(speed).collect() };
+        Unequal::nodes(speeds, self.node().cores)
     }
 
     /// The node of a rank: nodes are filled one after the other.

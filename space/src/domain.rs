@@ -378,8 +378,8 @@ fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
     if cores > MAX_PLACES {
         return Err(DomainError::Places { found: cores });
     }
-    let Unequal { speeds, kernels } = &spec.unequal;
-    let counts = [speeds.len(), kernels.len()];
+    let unequal = &spec.unequal;
+    let counts = [unequal.rank_speeds().len(), unequal.kernels.len()];
     if let Some(&found) = counts.iter().find(|&&count| count > 0 && Some(count) != spec.ranks) {
         let ranks = spec.ranks.map_or("any number of".to_owned(), |ranks| ranks.to_string());
         return Err(DomainError::Unequal { found, ranks });

@@ -10,6 +10,7 @@ use hpl::survey::RankSurvey;
 use serde::Serialize;
 use space::domain::{largest_n, squarest};
 use space::stats::{median, summary};
+use space::{Share, Unequal};
 
 pub(crate) use page::page;
 
@@ -49,6 +50,8 @@ pub(crate) struct NodeFound {
     pub(crate) slowest_link_gbytes_per_s: Option<f64>,
     /// Its HPL rate over the typical one.
     pub(crate) of_typical: f64,
+    /// Whether that is lower than noise explains and the tolerance allows.
+    pub(crate) slow: bool,
     /// What equal shares gain without it, as a share, messages not counted; below 0 for a loss, `None` of a node alone.
     pub(crate) without_it: Option<f64>,
     /// What is wrong with it, a clause each.
@@ -142,6 +145,17 @@ impl Acceptance {
         }
     }
 
+    /// Speeds of the nodes, those that are not slow as 1; nothing where none is slow, or they have unequally many cores.
+    pub(crate) fn unequal(&self) -> Unequal {
+        let cores = |node: &NodeFound| node.cores;
+        let alike = self.nodes.iter().all(|node| cores(node) == cores(&self.nodes[0]));
+        if !alike || !self.nodes.iter().any(|node| node.slow) {
+            return Unequal::default();
+        }
+        let speed = |node: &NodeFound| Share::new(if node.slow { node.of_typical } else { 1.0 }).unwrap_or_default();
+        Unequal::nodes(self.nodes.iter().map(speed).collect(), cores(&self.nodes[0]))
+    }
+
     /// What the rate of some nodes by equal shares is more than that of all, as a share of it.
     pub(crate) fn gain(&self, some: Bound) -> f64 {
         some.rate_gflops / self.all.rate_gflops - 1.0
@@ -224,6 +238,7 @@ impl Typical {
             dgemm_gflops: dgemm.median,
             slowest_link_gbytes_per_s: link,
             of_typical,
+            slow: is_slow,
             without_it: None,
             faults: faults.into_iter().flatten().collect(),
             causes: if is_slow { causes.into_iter().flatten().collect() } else { Vec::new() },

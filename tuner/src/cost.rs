@@ -35,9 +35,9 @@ const HARDLY: f64 = 2.0;
 /// Share that the panels before the windows and their checks add to the steps of the windows.
 const WINDOWS_SHARE: f64 = 0.2;
 
-/// Bytes per second at which the memory of windows is filled, until windows have told better: pages of a fresh process
+/// Bytes per second at which a core fills the memory of windows, until windows have told better: pages of a fresh process
 /// come slowly on a virtual machine.
-const FILL_BYTES_PER_S: f64 = 1.5e9;
+const FILL_BYTES_PER_S: f64 = 0.75e9;
 
 /// Wall-clock seconds of a job by the model alone.
 pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> f64 {
@@ -46,7 +46,9 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
         Extent::Whole => whole_s(solve_s),
         Extent::Windows => {
             let part = windows_part(candidate);
-            let fill_s = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2) / FILL_BYTES_PER_S;
+            let cores = candidate.hpl.ranks() * candidate.engine.threads.max(1);
+            let bytes = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2);
+            let fill_s = bytes / (FILL_BYTES_PER_S * cores as f64);
             START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
         }
     }

@@ -58,7 +58,8 @@ pub fn usable_bytes(machine: &Machine) -> u64 {
 
 /// The largest order whose matrix and workspace fit for any candidate of `engine`.
 pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
-    largest_order(spec.memory_bytes, spec.ranks.unwrap_or(spec.cores), engine.largest_nb())
+    let memory_bytes = (spec.memory_bytes as f64 * spec.unequal.fillable()) as u64;
+    largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores), engine.largest_nb())
 }
 
 /// The largest order that fits `memory_bytes` on a grid of `ranks` with NB up to `nb`.

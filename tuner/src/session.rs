@@ -22,8 +22,8 @@ use crate::record::{Row, Version};
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
 /// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
-/// and `nodes`, version 8 `simulated` of `mpi_job`.
-pub const SESSION_SCHEMA: u32 = 8;
+/// and `nodes`, version 8 `simulated` of `mpi_job`, version 9 `node_cores` of `unequal`.
+pub const SESSION_SCHEMA: u32 = 9;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,6 +153,18 @@ impl Session {
         if self.is_simulated() { Row::SIMULATED.to_owned() } else { self.engine.clone() }
     }
 
+    /// The speeds of its ranks, or of the nodes that are slower than the others, as a clause.
+    pub fn speeds(&self) -> String {
+        let relative = self.unequal.relative();
+        if self.unequal.node_cores.is_none() {
+            let speeds: Vec<String> = relative.iter().map(|speed| format!("{speed:.3}")).collect();
+            return format!("speeds of the ranks {}", speeds.join(" : "));
+        }
+        let slower = self.hosts.iter().zip(relative).filter(|(_, speed)| *speed < 1.0);
+        let named: Vec<String> = slower.map(|(host, speed)| format!("{host} {speed:.3}")).collect();
+        format!("speeds of the slower nodes {}", named.join(", "))
+    }
+
     /// Names of its nodes as [`Row::nodes`] has them.
     pub fn node_names(&self) -> Option<String> {
         let mut names = self.hosts.clone();
@@ -222,7 +234,11 @@ mod tests {
     fn a_session_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.toml");
-        let unequal = Unequal { speeds: vec![Share::new(0.3).unwrap(); 2], kernels: vec![KernelChoice::Builtin; 2] };
+        let unequal = Unequal {
+            speeds: vec![Share::new(0.3).unwrap(); 2],
+            kernels: vec![KernelChoice::Builtin; 2],
+            ..Unequal::default()
+        };
         let rule = ExpertChoice::Rule(Expert { ranks: 2, threads: 8, nb: 240 });
         let none = ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
         let expert = [None, Some(rule), Some(none)];

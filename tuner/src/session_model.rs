@@ -71,7 +71,7 @@ impl<'a> SessionModel<'a> {
         let clock = Instant::now();
         let plain = Machine { phases: Vec::new(), ..calibrated.clone() };
         let plain = Predictor::new(&plain).ok().filter(|_| !calibrated.phases.is_empty());
-        let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.slowness()));
+        let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()));
         let timeline = prior::table(domain, &predictor);
         let plain = plain.map(|plain| prior::other_word(&timeline, domain, &plain));
         let words: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
@@ -96,11 +96,11 @@ impl<'a> SessionModel<'a> {
         // Another engine tells no phases.
         let observed = |row: &&Row| Some(Observed { candidate: row.candidate(), phases: phases(row.trial)? });
         let observed: Vec<Observed> = usable[..count].iter().filter_map(observed).collect();
-        let slowness = self.domain.spec().unequal.slowness();
+        let unequal = &self.domain.spec().unequal;
         if !observed.is_empty()
-            && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, &slowness))
+            && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, unequal))
         {
-            self.predictor = predictor.slowed(slowness);
+            self.predictor = predictor.slowed(unequal.clone());
             self.words[0] = prior::table(self.domain, &self.predictor);
         }
         let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();

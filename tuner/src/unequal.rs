@@ -38,7 +38,7 @@ impl<'a> Told<'a> {
         }
         let EngineParams { rank_kernels: kernels, weights, .. } = params(self.engine_params)?;
         let weights = self.weights.map_or(Ok(weights), read_weights)?;
-        let mut unequal = Unequal { speeds: speeds(&weights), kernels };
+        let mut unequal = Unequal { speeds: speeds(&weights), node_cores: None, kernels };
         if unequal.speeds.is_empty() {
             unequal.speeds = machine.map(|machine| surveyed(machine, cores)).unwrap_or_default();
         }

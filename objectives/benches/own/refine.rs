@@ -1,6 +1,7 @@
 //! What the phases of some real runs are worth for the prediction of others.
 
 use objectives::timeline::own::{Observed, OwnModel, refined};
+use space::Unequal;
 use space::machine::Machine;
 
 use crate::Flags;
@@ -20,7 +21,7 @@ pub(crate) fn refine(flags: &Flags) {
         let observed =
             |case: &Case| Observed { candidate: case.row.candidate.clone(), phases: case.row.phases.clone() };
         let observed: Vec<Observed> = seen.iter().take(count).map(observed).collect();
-        let model = OwnModel::new(&refined(&machine, &observed, &[])).expect("a machine with phases");
+        let model = OwnModel::new(&refined(&machine, &observed, &Unequal::default())).expect("a machine with phases");
         let predicted: Vec<f64> = held_out.iter().map(|case| model.time_s(&case.row.candidate)).collect();
         score(&format!("after {count:2} runs, {} others", held_out.len()), &measured, &predicted);
     }

@@ -84,7 +84,7 @@ impl Cluster {
             engine: EngineParams { threads, ..candidate.engine.clone() },
         };
         let described = Self { slow: Vec::new(), ..self.clone() };
-        let hpl = rate_gflops(alone.hpl.n, described.truth(&alone).time_s(&alone));
+        let hpl = rate_gflops(alone.hpl.n, described.truth().time_s(&alone));
         let changed = self.changed(clock.clock_s);
         let network = self.machine.layers.iter().rfind(|layer| layer.ranks > self.node().cores);
         let hosts = self.hosts();
@@ -130,7 +130,7 @@ impl Cluster {
         let luck = |index: u64| self.luck(clock.runs + 1, index);
         let slower = self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
         let fate = uniform(luck(1));
-        let truth = self.truth(candidate);
+        let truth = self.truth();
         if fate < self.breaks_off {
             return Ok(Answer::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
         }

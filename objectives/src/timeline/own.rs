@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hpl::layout::Layout;
 use hpl::recursion::Recipe;
 use space::machine::Machine;
-use space::{Bcast, Candidate, HplParams};
+use space::{Bcast, Candidate, HplParams, Unequal};
 
 pub use self::learn::{LearnError, Learned, learn};
 pub use self::refine::{Observed, refined};
@@ -56,8 +56,8 @@ pub struct OwnModel {
     book: RateBook,
     cores: usize,
     network: Network,
-    /// How many times as long each rank computes as those that were measured; none where they are alike.
-    slowness: Vec<f64>,
+    /// Which ranks are slower than those that were measured.
+    unequal: Unequal,
     times: Mutex<HashMap<Candidate, f64>>,
     panels: Mutex<HashMap<(Recipe, usize), Arc<PanelWork>>>,
 }
@@ -70,17 +70,17 @@ impl OwnModel {
             book: RateBook::new(machine)?,
             cores: cores.fold(0, usize::saturating_add).max(1),
             network: Network::new(machine),
-            slowness: Vec::new(),
+            unequal: Unequal::default(),
             times: Mutex::default(),
             panels: Mutex::default(),
         })
     }
 
-    /// The model of ranks of unequal speed, by process row, then column: each takes its factor times as long for all that it
-    /// computes as the ranks whose phases were measured. Runs of another number of ranks are predicted as on equal ones.
+    /// The model of ranks of unequal speed: each takes as much longer for all that it computes than the ranks whose phases
+    /// were measured as it is slower than the fastest. Runs of which `unequal` does not speak are predicted as on equal ones.
     #[must_use]
-    pub fn slowed(self, slowness: Vec<f64>) -> Self {
-        Self { slowness, times: Mutex::default(), ..self }
+    pub fn slowed(self, unequal: Unequal) -> Self {
+        Self { unequal, times: Mutex::default(), ..self }
     }
 
     /// Predicted time of factorization and back substitution, in seconds. Of long runs and many ranks some are
@@ -104,13 +104,13 @@ impl OwnModel {
         self.one_time_s(candidate, Detail::EXACT)
     }
 
-    /// The same of ranks of unequal speed, as [`slowed`](Self::slowed) knows them, for one prediction.
+    /// The same of ranks that take so many times as long, by process row, then column, for one prediction.
     ///
     /// # Panics
     /// When there is not one factor per rank.
     pub fn unequal_time_s(&self, candidate: &Candidate, slowness: &[f64]) -> f64 {
         assert_eq!(slowness.len(), candidate.hpl.ranks(), "a factor per rank");
-        let run = Run { slowness, ..Run::new(self, candidate) };
+        let run = Run { slowness: slowness.to_vec(), ..Run::new(self, candidate) };
         run.times_s(run.layout(), &[candidate.hpl], Detail::FINE, None).0[0]
     }
 
@@ -186,14 +186,15 @@ struct Run<'a> {
     model: &'a OwnModel,
     candidate: &'a Candidate,
     links: Links,
-    slowness: &'a [f64],
+    /// How many times as long each rank computes as those that were measured; none where they are alike.
+    slowness: Vec<f64>,
 }
 
 impl<'a> Run<'a> {
     fn new(model: &'a OwnModel, candidate: &'a Candidate) -> Self {
         let links = model.network.links(&candidate.hpl, candidate.engine.threads);
-        let known = model.slowness.len() == candidate.hpl.ranks();
-        Self { model, candidate, links, slowness: if known { &model.slowness } else { &[] } }
+        let slowness = model.unequal.slowness(&candidate.hpl, candidate.engine.threads);
+        Self { model, candidate, links, slowness }
     }
 
     fn trsv_s(&self) -> f64 {
@@ -223,7 +224,7 @@ impl<'a> Run<'a> {
         let sampling = Sampling::new(self.candidate, layout, !self.slowness.is_empty(), detail);
         let rates = model.book.of(threads);
         let shared = model.shared(self.candidate);
-        let maker = Maker { sampling: &sampling, candidate: self.candidate, rates, shared, slowness: self.slowness };
+        let maker = Maker { sampling: &sampling, candidate: self.candidate, rates, shared, slowness: &self.slowness };
         let fact_s = |work: &PanelWork, part: &FactRows| {
             let rates = model.book.of(part.threads);
             let (pivot, words) = (self.links.pivot, 2.0 * work.columns() + 4.0);

@@ -1,4 +1,4 @@
-//! The HPL space of ranks of unequal speed: their weights are dimensions, too.
+//! The HPL space of ranks or nodes of unequal speed: their weights are dimensions, too.
 //!
 //! Weights are points of a simplex; its coordinates here are log-ratios to the fastest ranks (Aitchison's additive
 //! log-ratio). Slower ranks are one class or two, each with an ordered dimension: its levels are the measured
@@ -13,20 +13,33 @@ use super::{DomainError, DomainSpec, HplDomain, Limits, MAX_POINTS};
 use crate::candidate::canonical_weights;
 use crate::candidates::Candidates;
 use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::order::required_bytes;
 use crate::unequal::ALIKE;
 use crate::{Candidate, HplParams, Share, Weights, deal};
 
 /// Steps of the log-ratio around the measured one, of one class of slower ranks and of each of two.
 const AROUND: [&[f64]; 2] = [&[-0.16, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16], &[-0.08, 0.0, 0.08]];
 
+/// Blocks times process rows and columns up to which weights are compared by what they deal; of larger runs other weights deal
+/// otherwise, nearly always.
+const DEALT: usize = 16_384;
+
 /// Weights are relative to the largest and rounded to this.
 const RESOLUTION: f64 = 1e4;
 
-/// Slower ranks that share a dimension.
+/// P, Q, NB and the threads of a rank: who owns which block depends on these.
+type Key = (usize, usize, usize, usize);
+
+fn key(candidate: &Candidate) -> Key {
+    let Candidate { hpl, engine } = candidate;
+    (hpl.p, hpl.q, hpl.nb, engine.threads)
+}
+
+/// Slower ranks, or nodes, that share a dimension.
 #[derive(Debug, Clone)]
 struct Class {
-    /// Each rank with its measured log-ratio to the fastest.
-    ranks: Vec<(usize, f64)>,
+    /// Each with its measured log-ratio to the fastest.
+    members: Vec<(usize, f64)>,
     /// Log-ratio of the class at each level, rising; the last is 0, equal weights.
     levels: Vec<f64>,
 }
@@ -34,13 +47,30 @@ struct Class {
 impl Class {
     /// The middle of its measured log-ratios.
     fn middle(&self) -> f64 {
-        self.ranks.iter().map(|(_, log)| log).sum::<f64>() / self.ranks.len() as f64
+        self.members.iter().map(|(_, log)| log).sum::<f64>() / self.members.len() as f64
     }
 
     fn dim(&self, name: &str) -> Dim {
         let level = |&log: &f64| Level { label: format!("{:.3}", log.exp()), feature: log };
         Dim { name: name.to_owned(), kind: Kind::Ordered, levels: self.levels.iter().map(level).collect() }
     }
+}
+
+/// One level of each class, on some grid.
+#[derive(Debug, Clone, Default)]
+struct Combination {
+    weights: Weights,
+    /// The first in order of those that deal alike.
+    stands_for: usize,
+}
+
+/// What makes combinations alike.
+#[derive(PartialEq, Eq, Hash)]
+enum Dealt {
+    /// The owners of all block rows and block columns.
+    Blocks(Vec<usize>, Vec<usize>),
+    /// The weights themselves.
+    By(Weights),
 }
 
 /// All canonical candidates of our engine on ranks of unequal speed.
@@ -50,8 +80,8 @@ pub struct WeightedDomain {
     classes: Vec<Class>,
     dims: Vec<Dim>,
     points: Vec<Point>,
-    /// For each P, Q and NB: which combination of levels stands for each.
-    alike: HashMap<(usize, usize, usize), Vec<usize>>,
+    /// For each P, Q, NB and number of threads: all combinations of levels.
+    weights: HashMap<Key, Vec<Combination>>,
 }
 
 impl WeightedDomain {
@@ -73,24 +103,41 @@ impl WeightedDomain {
         let names = if classes.len() == 1 { &["weights"][..] } else { &["weights", "weights-slowest"] };
         let own = classes.iter().zip(names).map(|(class, name)| class.dim(name));
         let dims = inner.dims().iter().cloned().chain(own).collect();
-        let mut domain = Self { inner, classes, dims, points: Vec::new(), alike: HashMap::new() };
+        let mut domain = Self { inner, classes, dims, points: Vec::new(), weights: HashMap::new() };
         let mut points = Vec::new();
         for point in domain.inner.points() {
-            let hpl = domain.inner.candidate(point).hpl;
-            let key = (hpl.p, hpl.q, hpl.nb);
-            if !domain.alike.contains_key(&key) {
-                let stands_for = domain.representatives(&hpl, combinations);
-                domain.alike.insert(key, stands_for);
+            let candidate = domain.inner.candidate(point);
+            let key = key(&candidate);
+            if !domain.weights.contains_key(&key) {
+                let weights = domain.combinations(&candidate, combinations);
+                domain.weights.insert(key, weights);
             }
-            let own = (0..combinations).filter(|&at| domain.alike[&key][at] == at);
+            let all = domain.weights[&key].iter().enumerate();
+            let own = all.filter(|&(at, own)| own.stands_for == at && domain.fits(&candidate, own)).map(|(at, _)| at);
             points.extend(own.map(|at| domain.joined(point, at)));
         }
         domain.points = points;
         Ok(domain)
     }
 
-    /// The combination that stands for each: of those that deal alike equal weights, else the nearest to the measured ones.
-    fn representatives(&self, hpl: &HplParams, combinations: usize) -> Vec<usize> {
+    /// Whether the rank with most of the matrix has memory for it; ranks of one node share theirs.
+    fn fits(&self, candidate: &Candidate, combination: &Combination) -> bool {
+        let spec = self.inner.spec();
+        // The largest is 1.
+        let most = |shares: &[Share]| match shares.iter().map(|share| share.get()).sum::<f64>() {
+            sum if sum > 0.0 => shares.len() as f64 / sum,
+            _ => 1.0,
+        };
+        let HplParams { n, p, q, nb, depth, .. } = candidate.hpl;
+        let more = most(&combination.weights.rows) * most(&combination.weights.columns);
+        spec.unequal.node_cores.is_none()
+            || required_bytes(n, p, q, nb, depth) as f64 * more <= spec.memory_bytes as f64
+    }
+
+    /// All combinations on the grid of `candidate`. Of those that deal alike equal weights stand for all, else the nearest to the
+    /// measured ones.
+    fn combinations(&self, candidate: &Candidate, combinations: usize) -> Vec<Combination> {
+        let hpl = &candidate.hpl;
         let mut order: Vec<usize> = (0..combinations).collect();
         let distance = |at: usize| -> f64 {
             let logs = self.logs(at);
@@ -100,20 +147,25 @@ impl WeightedDomain {
             logs.iter().zip(&self.classes).map(|(log, class)| (log - class.middle()).abs()).sum()
         };
         order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+        let quick = hpl.n.div_ceil(hpl.nb) * (hpl.p + hpl.q) <= DEALT;
         let mut first = HashMap::new();
-        let mut stands_for = vec![0; combinations];
+        let mut found = vec![Combination::default(); combinations];
         for at in order {
-            let weights = self.weights(at, hpl.p, hpl.q);
+            let weights = self.weigh(at, candidate);
             let owners = |len: usize, procs: usize, of: &[Share]| {
                 let equal = vec![1.0; procs];
                 let shares: Vec<f64> = of.iter().map(|share| share.get()).collect();
                 deal(len.div_ceil(hpl.nb), if of.is_empty() { &equal } else { &shares })
             };
             // Column N is b.
-            let dealt = (owners(hpl.n, hpl.p, &weights.rows), owners(hpl.n + 1, hpl.q, &weights.columns));
-            stands_for[at] = *first.entry(dealt).or_insert(at);
+            let dealt = if quick {
+                Dealt::Blocks(owners(hpl.n, hpl.p, &weights.rows), owners(hpl.n + 1, hpl.q, &weights.columns))
+            } else {
+                Dealt::By(weights.clone())
+            };
+            found[at] = Combination { stands_for: *first.entry(dealt).or_insert(at), weights };
         }
-        stands_for
+        found
     }
 
     /// Log-ratio of each class in a combination of levels; the last class changes fastest.
@@ -135,21 +187,22 @@ impl WeightedDomain {
         self.classes.iter().zip(levels).fold(0, |at, (class, &level)| at * class.levels.len() + usize::from(level))
     }
 
-    /// The canonical weights of a combination on a P×Q grid: the part of a process row or column is the mean of its ranks.
-    fn weights(&self, combination: usize, p: usize, q: usize) -> Weights {
-        let mut speeds = vec![1.0; p * q];
+    /// The canonical weights of a combination on the grid of `candidate`.
+    fn weigh(&self, combination: usize, candidate: &Candidate) -> Weights {
+        let unequal = &self.inner.spec().unequal;
+        let mut speeds = vec![1.0; unequal.speeds.len()];
         for (class, log) in self.classes.iter().zip(self.logs(combination)) {
-            for &(rank, measured) in &class.ranks {
-                speeds[rank] = if log == 0.0 { 1.0 } else { (measured + log - class.middle()).exp() };
+            for &(member, measured) in &class.members {
+                speeds[member] = if log == 0.0 { 1.0 } else { (measured + log - class.middle()).exp() };
             }
         }
-        let shares = |sums: Vec<f64>| {
-            let largest = sums.iter().copied().fold(0.0, f64::max);
-            let share = |sum: f64| Share::new((sum / largest * RESOLUTION).round() / RESOLUTION).unwrap_or_default();
-            sums.into_iter().map(share).collect()
+        let Candidate { hpl, engine } = candidate;
+        let (rows, columns) = within(&unequal.on_grid(&speeds, hpl, engine.threads), hpl.p, hpl.q);
+        let shares = |parts: Vec<f64>| {
+            let largest = parts.iter().copied().fold(0.0, f64::max);
+            let share = |part: f64| Share::new((part / largest * RESOLUTION).round() / RESOLUTION).unwrap_or_default();
+            parts.into_iter().map(share).collect()
         };
-        let rows = (0..p).map(|i| (0..q).map(|j| speeds[i * q + j]).sum()).collect();
-        let columns = (0..q).map(|j| (0..p).map(|i| speeds[i * q + j]).sum()).collect();
         canonical_weights(&Weights { rows: shares(rows), columns: shares(columns) })
     }
 
@@ -164,7 +217,28 @@ impl WeightedDomain {
     }
 }
 
-/// The slower ranks by the log of their relative `speeds`: none, one class, or two cut at the widest gap.
+/// Parts r of the process rows and c of the columns with r·c no more than the speed of any rank, `speeds` by row, then column:
+/// so that none has more to do for its speed than another. Of some such parts those with the largest sum of all r·c.
+fn within(speeds: &[f64], p: usize, q: usize) -> (Vec<f64>, Vec<f64>) {
+    let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let columns = |rows: &[f64]| -> Vec<f64> {
+        (0..q).map(|j| least(&mut (0..p).map(|i| speeds[i * q + j] / rows[i]))).collect()
+    };
+    let rows = |columns: &[f64]| -> Vec<f64> {
+        (0..p).map(|i| least(&mut (0..q).map(|j| speeds[i * q + j] / columns[j]))).collect()
+    };
+    let by_columns = columns(&vec![1.0; p]);
+    let of_columns = (rows(&by_columns), by_columns);
+    let by_rows = rows(&vec![1.0; q]);
+    let of_rows = (by_rows.clone(), columns(&by_rows));
+    let means: Vec<f64> = (0..p).map(|i| speeds[i * q..][..q].iter().sum()).collect();
+    let by_means = columns(&means);
+    let of_means = (rows(&by_means), by_means);
+    let all = |(rows, columns): &(Vec<f64>, Vec<f64>)| rows.iter().sum::<f64>() * columns.iter().sum::<f64>();
+    [of_rows, of_means].into_iter().fold(of_columns, |best, other| if all(&other) > all(&best) { other } else { best })
+}
+
+/// The slower ranks or nodes by the log of their relative `speeds`: none, one class, or two cut at the widest gap.
 fn classes(speeds: &[f64]) -> Vec<Class> {
     let mut slower: Vec<(usize, f64)> = speeds.iter().map(|speed| speed.ln()).enumerate().collect();
     slower.retain(|(_, log)| *log < (1.0 - ALIKE).ln());
@@ -177,8 +251,8 @@ fn classes(speeds: &[f64]) -> Vec<Class> {
         None => vec![slower.clone()],
     };
     let around = if parts.len() > 1 { AROUND[1] } else { AROUND[0] };
-    let class = |ranks| {
-        let mut class = Class { ranks, levels: Vec::new() };
+    let class = |members| {
+        let mut class = Class { members, levels: Vec::new() };
         let middle = class.middle();
         // Nearer to 0 than half a step is equal weights.
         class.levels = around.iter().map(|step| middle + step).filter(|log| *log < -0.5 * ALIKE).collect();
@@ -196,9 +270,8 @@ impl Space for WeightedDomain {
     fn canonical(&self, point: &Point) -> Option<Point> {
         let (inner, combination) = self.cut(point)?;
         let inner = self.inner.canonical(&inner)?;
-        let hpl = self.inner.candidate(&inner).hpl;
         // Only what the points have is there.
-        let stands_for = self.alike.get(&(hpl.p, hpl.q, hpl.nb))?[combination];
+        let stands_for = self.weights.get(&key(&self.inner.candidate(&inner)))?[combination].stands_for;
         Some(self.joined(&inner, stands_for))
     }
 
@@ -215,7 +288,7 @@ impl Candidates for WeightedDomain {
     fn candidate(&self, point: &Point) -> Candidate {
         let (inner, combination) = self.cut(point).expect("a point of this domain");
         let mut candidate = self.inner.candidate(&inner);
-        candidate.engine.weights = self.weights(combination, candidate.hpl.p, candidate.hpl.q);
+        candidate.engine.weights = self.weights[&key(&candidate)][combination].weights.clone();
         candidate
     }
 
@@ -223,9 +296,8 @@ impl Candidates for WeightedDomain {
         let mut equal = candidate.clone();
         let weights = canonical_weights(&std::mem::take(&mut equal.engine.weights));
         let inner = self.inner.point(&equal)?;
-        let hpl = self.inner.candidate(&inner).hpl;
-        let stands_for = self.alike.get(&(hpl.p, hpl.q, hpl.nb))?;
-        let same = (0..stands_for.len()).find(|&at| self.weights(at, hpl.p, hpl.q) == weights)?;
-        Some(self.joined(&inner, stands_for[same]))
+        let all = self.weights.get(&key(&self.inner.candidate(&inner)))?;
+        let same = all.iter().find(|combination| combination.weights == weights)?;
+        Some(self.joined(&inner, same.stands_for))
     }
 }

@@ -18,7 +18,7 @@ fn spec(n: usize, speeds: &[f64]) -> DomainSpec {
         ranks: Some(speeds.len()),
         threads: None,
         most_threads: None,
-        unequal: Unequal { speeds, kernels: Vec::new() },
+        unequal: Unequal { speeds, ..Unequal::default() },
     }
 }
 
@@ -95,6 +95,39 @@ fn three_speeds_are_two_dimensions_and_all_ranks_keep_their_measured_ratios() {
     let of_four = |w: &&Vec<f64>| w.len() == 4 && w[1] < 1.0;
     assert!(rows.iter().filter(of_four).all(|w| (w[1] / w[2] - 0.5 / 0.52).abs() < 1e-3));
     assert!(rows.iter().any(|w| w.len() == 4 && w[1] == 1.0 && w[3] < 0.2), "one class equal, the other not");
+}
+
+/// On nodes any number of ranks has weights, and none more to do than its speed allows by the measured ones.
+#[test]
+fn the_speeds_of_nodes_weigh_ranks_of_any_grid() {
+    let speeds = [1.0, 1.0, 0.8, 1.0].map(|speed| Share::new(speed).unwrap());
+    let unequal = Unequal::nodes(speeds.to_vec(), 4);
+    let on_nodes = |memory_bytes| {
+        let rooms = DomainSpec { cores: 16, ranks: None, most_threads: Some(4), memory_bytes, ..spec(20_000, &[]) };
+        WeightedDomain::within(&DomainSpec { unequal: unequal.clone(), ..rooms }, &Limits::default()).unwrap()
+    };
+    let domain = on_nodes(1 << 40);
+    assert!(domain.point(&default_candidate(domain.spec())).is_some(), "equal weights");
+    let mut ranks = BTreeSet::new();
+    let levels = &domain.dims().last().unwrap().levels;
+    let measured = levels.iter().position(|level| level.label == "0.800").unwrap() as u16;
+    for point in domain.points().iter().filter(|point| point.0.last() == Some(&measured)) {
+        let candidate = domain.candidate(point);
+        let (hpl, weights) = (candidate.hpl, &candidate.engine.weights);
+        let share = |of: &[Share], at: usize| of.get(at).map_or(1.0, |share| share.get());
+        let slowness = unequal.slowness(&hpl, candidate.engine.threads);
+        let load = |at: usize| share(&weights.rows, at / hpl.q) * share(&weights.columns, at % hpl.q) * slowness[at];
+        assert!((0..hpl.ranks()).all(|at| load(at) < 1.001), "{hpl:?} {weights}");
+        assert!(!weights.is_empty());
+        ranks.insert(hpl.ranks());
+    }
+    assert_eq!(ranks, BTreeSet::from([4, 8, 16]));
+    // What fits by equal shares leaves too little room on the faster nodes.
+    let tight = space::domain::required_bytes(20_000, 1, 4, 48, 0) * 101 / 100;
+    let tight = on_nodes(tight);
+    let with_measured =
+        |domain: &WeightedDomain| domain.points().iter().filter(|point| point.0.last() == Some(&measured)).count();
+    assert!(with_measured(&domain) > 100 && with_measured(&tight) == 0 && !tight.points().is_empty());
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn order(
         return Ok(Order { n, why, note: None });
     }
     let Modelled { machine, note } = room.model(engine, machine, spec, n, budget).map_err(bad_input)?;
-    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(spec.unequal.slowness());
+    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(spec.unequal.clone());
     let target = prepare::target(engine, spec, &predictor, budget, n)?;
     let why = prepare::limit(n.is_some(), target.limited_by_budget, target.n_memory);
     Ok(Order { n: target.n, why, note })

@@ -139,7 +139,7 @@ fn search(
     let spec = spec(store.session(), &room, kernels)?;
     let n = store.session().n;
     let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
-    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.slowness());
+    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone());
     let spec = settle(store, engine, &room, spec, &predictor, budget)?;
     let path = store.folder().limits_toml();
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
@@ -289,8 +289,7 @@ fn plan(
         prior::distinct(domain, prior)
     ));
     if session.unequal.differs() {
-        let speeds: Vec<String> = session.unequal.relative().iter().map(|speed| format!("{speed:.3}")).collect();
-        progress.line(&format!("speeds of the ranks {}: weights are searched around these", speeds.join(" : ")));
+        progress.line(&format!("{}: weights are searched around these", session.speeds()));
     }
     let cost = CostEstimate::new(store.rows(), predictor);
     let whole_s = cost.at_most(baseline, Extent::Whole);

@@ -33,7 +33,7 @@ const TOLERANCE: f64 = 0.05;
 pub(crate) fn describe(
     job: Option<&MpiJob>,
     of_this_node: &Path,
-    store: &Store,
+    store: &mut Store,
     budget: &Budget,
     progress: &Progress,
 ) -> anyhow::Result<()> {
@@ -57,6 +57,10 @@ pub(crate) fn describe(
                 replace_file(&store.folder().nodes("json"), json.as_bytes())?;
                 replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
+                // What the user says of the ranks is believed.
+                if store.session().unequal.is_empty() && store.session().ranks.is_none_or(|of| of >= ranks) {
+                    store.update_session(|session| session.unequal = acceptance.unequal())?;
+                }
             }
             Err(error) => progress.warn(&format!("the nodes were not surveyed, so their network is unknown: {error}")),
         }
@@ -83,6 +87,6 @@ fn say(found: &Acceptance, network: &[Layer], progress: &Progress) {
     ));
     for node in found.nodes.iter().filter(|node| !node.faults.is_empty()) {
         let said: Vec<&str> = node.faults.iter().chain(&node.causes).map(String::as_str).collect();
-        progress.warn(&format!("{}: {}; equal shares wait for it, see nodes.html", node.host, said.join("; ")));
+        progress.warn(&format!("{}: {}; equal shares wait for it", node.host, said.join("; ")));
     }
 }

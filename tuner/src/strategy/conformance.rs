@@ -229,7 +229,7 @@ fn weights_are_searched_around_the_measured_ones() {
         ranks: Some(2),
         threads: None,
         most_threads: None,
-        unequal: Unequal { speeds, kernels: Vec::new() },
+        unequal: Unequal { speeds, ..Unequal::default() },
     };
     let domain = WeightedDomain::within(&spec, &Limits::default()).unwrap();
     let [nb, weights] = ["nb", "weights"].map(|name| domain.dims().iter().position(|dim| dim.name == name).unwrap());

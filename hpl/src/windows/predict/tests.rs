@@ -39,7 +39,7 @@ fn hpl(n: usize, p: usize, q: usize) -> HplParams {
 }
 
 fn run(hpl: &HplParams) -> Candidate {
-    Candidate { hpl: hpl.clone(), engine: EngineParams::default() }
+    Candidate { hpl: *hpl, engine: EngineParams::default() }
 }
 
 #[test]

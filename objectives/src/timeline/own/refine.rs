@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use space::Candidate;
 use space::machine::{EnginePhase, Machine};
 use space::result::PhaseTime;
+use space::{Candidate, Unequal};
 
 use super::OwnModel;
 use super::quiet::slowed;
@@ -63,11 +63,11 @@ fn place(phase: EnginePhase, p: usize) -> Option<usize> {
     }
 }
 
-/// `machine` with its phases corrected by `runs`; as it is where it has no phases. `slowness` is that of the ranks, as
-/// [`OwnModel::slowed`] takes it, none where they are alike.
-pub fn refined(machine: &Machine, runs: &[Observed], slowness: &[f64]) -> Machine {
+/// `machine` with its phases corrected by `runs`; as it is where it has no phases. `unequal` as
+/// [`OwnModel::slowed`] takes it.
+pub fn refined(machine: &Machine, runs: &[Observed], unequal: &Unequal) -> Machine {
     let mut machine = machine.clone();
-    let Some(model) = OwnModel::new(&machine).map(|model| model.slowed(slowness.to_vec())) else { return machine };
+    let Some(model) = OwnModel::new(&machine).map(|model| model.slowed(unequal.clone())) else { return machine };
     let mut ratios: Vec<(&Observed, [f64; 4], [f64; 4])> =
         runs.iter().map(|run| (run, measured(run), predicted(&model, run))).collect();
     let whole = |times: &[f64; 4]| times.iter().sum::<f64>().max(f64::MIN_POSITIVE);

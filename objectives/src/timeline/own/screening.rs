@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hpl::layout::Layout;
 use hpl::recursion::Recipe;
-use space::{Candidate, HplParams, Looking};
+use space::{Candidate, HplParams, Looking, Share, Weights};
 
 use super::sampling::Detail;
 use super::{OwnModel, Run, without_variant};
@@ -59,15 +59,19 @@ impl OwnModel {
     /// Predicted times of `count` candidates in seconds, on `threads` threads of this process. `candidate` is asked for each
     /// once; those of a search of one order N are meant. The best are as good as [`OwnModel::time_s`] has them.
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
-        let (mut groups, of) = self.grouped(count, candidate);
+        let (mut groups, of) = self.grouped(count, &candidate);
         let all: Vec<(usize, Vec<usize>)> =
             groups.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
         let few = all.iter().map(|(_, variants)| variants.len()).sum::<usize>() <= WALKED;
         if few {
             self.walk_well(&mut groups, all, threads);
         } else {
-            for (group, coarse_s) in self.walk_all(&groups, all, Detail::COARSE, threads) {
-                groups[group].coarse_s = coarse_s;
+            if self.unequal.is_empty() {
+                for (group, coarse_s) in self.walk_all(&groups, all, Detail::COARSE, threads) {
+                    groups[group].coarse_s = coarse_s;
+                }
+            } else {
+                self.walk_roughly(&mut groups, &of, candidate, threads);
             }
             for round in 0..ROUNDS {
                 let wanted = wanted(&groups, round == 0);
@@ -76,6 +80,46 @@ impl OwnModel {
         }
         let times = corrected(&groups);
         of.into_iter().map(|(group, variant)| times[group as usize][variant as usize]).collect()
+    }
+
+    /// Ranks of unequal speed are walked as alike, and all takes as much longer as that which has most to do for its speed.
+    fn walk_roughly(
+        &self,
+        groups: &mut [Group],
+        of: &[(u32, u32)],
+        candidate: impl Fn(usize) -> Candidate,
+        threads: usize,
+    ) {
+        let without_weights = |i: usize| {
+            let mut candidate = candidate(i);
+            candidate.engine.weights = Weights::default();
+            candidate
+        };
+        let (mut alike, of_alike) = self.grouped(of.len(), without_weights);
+        let all: Vec<(usize, Vec<usize>)> =
+            alike.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
+        for (group, coarse_s) in self.walk_all(&alike, all, Detail::COARSE, threads) {
+            alike[group].coarse_s = coarse_s;
+        }
+        let loads: Vec<f64> = groups.iter().map(|group| self.load(&group.tasks)).collect();
+        for (&(group, variant), &(twin, of_twin)) in of.iter().zip(&of_alike) {
+            let alike_s = alike[twin as usize].coarse_s[of_twin as usize];
+            groups[group as usize].coarse_s[variant as usize] = loads[group as usize] * alike_s;
+        }
+    }
+
+    /// How much more a rank has to do for its speed than all would have if they were alike; the most of all ranks.
+    fn load(&self, candidate: &Candidate) -> f64 {
+        let Candidate { hpl, engine } = candidate;
+        let shares = |procs: usize, of: &[Share]| -> Vec<f64> {
+            let share = |at: usize| of.get(at).map_or(1.0, |share| share.get());
+            let sum: f64 = (0..procs).map(share).sum();
+            (0..procs).map(|at| share(at) * procs as f64 / sum).collect()
+        };
+        let (rows, columns) = (shares(hpl.p, &engine.weights.rows), shares(hpl.q, &engine.weights.columns));
+        let slowness = self.unequal.slowness(hpl, engine.threads);
+        let of_rank = |at: usize| rows[at / hpl.q] * columns[at % hpl.q] * slowness.get(at).copied().unwrap_or(1.0);
+        (0..hpl.ranks()).map(of_rank).fold(0.0, f64::max)
     }
 
     /// The candidates by the tasks of their steps, and where each is among them.
@@ -147,7 +191,11 @@ impl OwnModel {
                     let (group, variants) = &wanted[i];
                     let Group { tasks, variants: all, .. } = &groups[*group];
                     let chosen: Vec<HplParams> = variants.iter().map(|&variant| all[variant]).collect();
-                    let (times, back) = Run::new(self, tasks).times_s(layout, &chosen, detail, None);
+                    let mut run = Run::new(self, tasks);
+                    if detail == Detail::COARSE {
+                        run.slowness.clear();
+                    }
+                    let (times, back) = run.times_s(layout, &chosen, detail, None);
                     layout = back;
                     done.lock().unwrap_or_else(PoisonError::into_inner)[i] = (*group, times);
                 }

@@ -4,7 +4,7 @@ use hpl::program::{RunOptions, run_candidate};
 use proptest::prelude::*;
 use space::machine::{EnginePhase, Machine, Node, PhaseRate};
 use space::result::PhaseTime;
-use space::{Bcast, EngineParams, Looking, Share, Swap, Weights};
+use space::{Bcast, EngineParams, Looking, Share, Swap, Unequal, Weights};
 
 use super::*;
 
@@ -254,11 +254,11 @@ fn refinement_follows_the_runs() {
     // Whole runs, and windows of which the first steps are missing.
     for first in [0, 7] {
         let runs: Vec<Observed> = [64, 96, 128, 160, 200].map(|nb| observe(nb, first)).to_vec();
-        let corrected = refined(&calibrated, &runs, &[]);
+        let corrected = refined(&calibrated, &runs, &Unequal::default());
         let (before, after) = (error(&calibrated), error(&corrected));
         assert!(after.abs() < 0.35 * before.abs(), "from step {first}: {before} {after}");
     }
-    assert_eq!(refined(&calibrated, &[], &[]), calibrated);
+    assert_eq!(refined(&calibrated, &[], &Unequal::default()), calibrated);
 }
 
 /// Equal ranks are walked once, and of many columns and steps some.

@@ -6,6 +6,7 @@ use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use objectives::simulated::Cluster;
+use space::Unequal;
 use space::machine::{Machine, Node};
 
 use super::budget_s;
@@ -264,7 +265,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
         )));
     }
     let names = session.node_names();
-    let other = Session { hosts: now.hosts, nodes: now.nodes, ..session.clone() };
+    let mut other = Session { hosts: now.hosts, nodes: now.nodes, ..session.clone() };
     if other.node_names() == names {
         return Ok(());
     }
@@ -277,6 +278,9 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
         for measured in [folder.calibrated_node(), folder.machine_toml()] {
             std::fs::remove_file(&measured).map_err(RecordError::write(&measured))?;
         }
+    }
+    if other.unequal.node_cores.is_some() {
+        other.unequal = Unequal::default();
     }
     *session = other;
     Ok(session.save(&folder.session_toml())?)
