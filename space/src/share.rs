@@ -95,12 +95,17 @@ impl Weights {
     }
 }
 
-/// `equal`, `columns 1:0.352`, `rows 1:0.5 columns 1:0.352`.
+/// `equal`, `columns 1:0.352`, `rows 1:0.5 columns 1:0.352`; from three equal ones on as in `rows 1×3:0.5`.
 impl std::fmt::Display for Weights {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let axis = |name: &str, shares: &[Share]| {
-            let shares: Vec<String> = shares.iter().map(Share::to_string).collect();
-            (!shares.is_empty()).then(|| format!("{name} {}", shares.join(":")))
+            let group = |equal: &[Share]| match equal.len() {
+                1 => equal[0].to_string(),
+                2 => format!("{0}:{0}", equal[0]),
+                times => format!("{}×{times}", equal[0]),
+            };
+            let groups: Vec<String> = shares.chunk_by(PartialEq::eq).map(group).collect();
+            (!groups.is_empty()).then(|| format!("{name} {}", groups.join(":")))
         };
         let axes = [axis("rows", &self.rows), axis("columns", &self.columns)].into_iter().flatten();
         let text = axes.collect::<Vec<_>>().join(" ");

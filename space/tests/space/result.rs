@@ -58,6 +58,8 @@ fn shares_are_checked_when_read() {
         let message = toml::from_str::<EngineParams>(bad).unwrap_err().to_string();
         assert!(message.contains("a share must be a finite number of at least 0, found"), "{message}");
     }
+    let many: EngineParams = toml::from_str("[weights]\nrows = [1, 1, 1, 0.5]\ncolumns = [1, 1, 2]").unwrap();
+    assert_eq!(many.weights.to_string(), "rows 1×3:0.5 columns 1:1:2");
     assert!(toml::from_str::<EngineParams>("[weights]\nrow = [1]").unwrap_err().to_string().contains("row"));
     assert_eq!(Share::new(-0.0).unwrap().get().to_bits(), 0);
     assert_eq!(toml::to_string(&EngineParams::default()).unwrap().find("weights"), None);

@@ -20,13 +20,14 @@ use crate::exit::{self, bad_input};
 use crate::folder::RunFolder;
 use crate::forecast::Forecast;
 use crate::interrupt::Interrupt;
-use crate::launched::bindings::{bindings, doubts as doubts_of, sentence};
+use crate::launched::bindings::{bindings, doubts as doubts_of, out_of_order, sentence};
 use crate::launched::cluster;
 use crate::machines::read_machine;
 use crate::prepare;
 use crate::progress::Progress;
 use crate::room::Modelled;
 use crate::schedule::{FINAL_SHARE, rounds_s};
+use crate::session::Session;
 use crate::session_model::SessionModel;
 use crate::store::Store;
 use crate::strategy::Prior;
@@ -159,7 +160,7 @@ fn search(
     }
     store.write_space(domain)?;
     plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
-    say_binding(engine, &baseline, &store.session().cores, progress)?;
+    say_binding(engine, &baseline, store.session(), progress)?;
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -311,13 +312,15 @@ fn plan(
 ///
 /// # Errors
 /// An MPI job that does not say it.
-fn say_binding(engine: &Engine, baseline: &Candidate, cores: &[usize], progress: &Progress) -> anyhow::Result<()> {
+fn say_binding(engine: &Engine, baseline: &Candidate, session: &Session, progress: &Progress) -> anyhow::Result<()> {
     let of_default = match engine {
         Engine::Foreign(_) => return Ok(()),
-        Engine::Ours => preflight::binding(baseline, cores),
+        Engine::Ours => preflight::binding(baseline, &session.cores),
         Engine::Launched(job) => {
             let found = bindings(job, baseline.hpl.ranks(), baseline.engine.threads)?;
-            doubts_of(&found).iter().for_each(|doubt| progress.warn(doubt));
+            let cores = session.unequal.node_cores;
+            let order = cores.and_then(|cores| out_of_order(&found, &session.hosts, cores));
+            doubts_of(&found).iter().chain(&order).for_each(|doubt| progress.warn(doubt));
             sentence(&found)
         }
     };

@@ -86,6 +86,20 @@ pub(crate) fn doubts(found: &Bindings) -> Vec<String> {
     shared.chain(uneven).collect()
 }
 
+/// A doubt where speeds are known of `hosts` of `cores` cores each and the ranks do not fill them one after the other.
+pub(crate) fn out_of_order(found: &Bindings, hosts: &[String], cores: usize) -> Option<String> {
+    let each = (cores / found.threads.max(1)).max(1);
+    let expected = |rank: usize| &hosts[(rank / each).min(hosts.len() - 1)];
+    let mut ranks = found.ranks.iter().enumerate().filter(|_| !hosts.is_empty());
+    let (rank, at) = ranks.find(|(rank, at)| *expected(*rank) != at.host)?;
+    Some(format!(
+        "rank {rank} runs on {}, where ranks that fill the nodes one after the other have it on {}: the weights of slow nodes go to \
+         other ranks than theirs; the launcher should place ranks node by node",
+        at.host,
+        expected(rank)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +124,17 @@ mod tests {
         assert!(problem(&line, 3).contains("2 processes started in place of 3"));
         let other = Bindings { version: "0.0.1".into(), ..two };
         assert!(problem(&serde_json::to_string(&other).unwrap(), 2).contains("xhpl 0.0.1"));
+    }
+
+    #[test]
+    fn ranks_that_do_not_fill_the_nodes_of_known_speed_in_turn_are_told() {
+        let on = |hosts: &[&str]| of(hosts.iter().map(|host| rank(host, &[0], &[0])).collect());
+        let hosts = ["n1", "n2"].map(String::from);
+        // Two threads a rank: two ranks on four cores.
+        assert_eq!(out_of_order(&on(&["n1", "n1", "n2", "n2"]), &hosts, 4), None);
+        let told = out_of_order(&on(&["n1", "n2", "n1", "n2"]), &hosts, 4).unwrap();
+        assert!(told.contains("rank 1 runs on n2"), "{told}");
+        assert_eq!(out_of_order(&on(&["n2"]), &[], 4), None);
     }
 
     #[test]
