@@ -206,6 +206,14 @@ impl WeightedDomain {
         canonical_weights(&Weights { rows: shares(rows), columns: shares(columns) })
     }
 
+    /// The point that stands for `combination`; `None` where it is none of the points.
+    fn standing_for(&self, inner: &Point, combination: usize) -> Option<Point> {
+        let candidate = self.inner.candidate(inner);
+        let all = self.weights.get(&key(&candidate))?;
+        let at = all[combination].stands_for;
+        self.fits(&candidate, &all[at]).then(|| self.joined(inner, at))
+    }
+
     fn joined(&self, inner: &Point, combination: usize) -> Point {
         Point([inner.0.as_slice(), &self.levels(combination)].concat())
     }
@@ -269,10 +277,7 @@ impl Space for WeightedDomain {
 
     fn canonical(&self, point: &Point) -> Option<Point> {
         let (inner, combination) = self.cut(point)?;
-        let inner = self.inner.canonical(&inner)?;
-        // Only what the points have is there.
-        let stands_for = self.weights.get(&key(&self.inner.candidate(&inner)))?[combination].stands_for;
-        Some(self.joined(&inner, stands_for))
+        self.standing_for(&self.inner.canonical(&inner)?, combination)
     }
 
     fn points(&self) -> &[Point] {
@@ -297,7 +302,7 @@ impl Candidates for WeightedDomain {
         let weights = canonical_weights(&std::mem::take(&mut equal.engine.weights));
         let inner = self.inner.point(&equal)?;
         let all = self.weights.get(&key(&self.inner.candidate(&inner)))?;
-        let same = all.iter().find(|combination| combination.weights == weights)?;
-        Some(self.joined(&inner, same.stands_for))
+        let same = all.iter().position(|combination| combination.weights == weights)?;
+        self.standing_for(&inner, same)
     }
 }

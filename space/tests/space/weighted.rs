@@ -127,6 +127,9 @@ fn the_speeds_of_nodes_weigh_ranks_of_any_grid() {
     let tight = on_nodes(tight);
     let with_measured =
         |domain: &WeightedDomain| domain.points().iter().filter(|point| point.0.last() == Some(&measured)).count();
+    let slow_at = domain.points().iter().find(|point| point.0.last() == Some(&measured)).unwrap();
+    assert!(domain.canonical(slow_at).as_ref() == Some(slow_at) && tight.canonical(slow_at).is_none());
+    assert!(tight.point(&domain.candidate(slow_at)).is_none());
     assert!(with_measured(&domain) > 100 && with_measured(&tight) == 0 && !tight.points().is_empty());
 }
 
