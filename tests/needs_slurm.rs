@@ -1,5 +1,7 @@
 //! Sessions inside jobs of a real Slurm, whose nodes are namespaces of this machine (`tests/slurm_nodes.sh`).
 
+mod kill;
+
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,6 +70,15 @@ impl Cluster {
         self.printed(&job)
     }
 
+    /// What Slurm says of its nodes and jobs, and the end of what `job` printed.
+    fn state_of(&self, job: &str) -> String {
+        let (nodes, jobs) = (self.slurm(&["sinfo", "--Node", "--format=%N %T %E"]), self.slurm(&["squeue", "--steps"]));
+        let queue = self.slurm(&["squeue"]);
+        let said = std::fs::read_to_string(self.folder.path().join(format!("{job}.txt"))).unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().take(40).collect();
+        format!("{nodes}{queue}{jobs}{}", last.into_iter().rev().collect::<Vec<_>>().join("\n"))
+    }
+
     /// Waits until the job has ended; what it printed.
     fn printed(&self, job: &str) -> String {
         let ended = || self.slurm(&["squeue", "--noheader", "--jobs", job]).trim().is_empty();
@@ -96,6 +107,11 @@ fn within(time: Duration, mut happened: impl FnMut() -> bool) -> bool {
 
 /// A session of our engine in `folder`, on rates that were measured before.
 fn session(folder: &Path, budget: &str) -> String {
+    session_of(&Mpi::Open.built("xhpl"), folder, budget)
+}
+
+/// The same with another program.
+fn session_of(program: &Path, folder: &Path, budget: &str) -> String {
     let words: Vec<String> = [
         env!("CARGO_BIN_EXE_hpl-tune"),
         "--budget",
@@ -105,7 +121,7 @@ fn session(folder: &Path, budget: &str) -> String {
         "--blas",
         "builtin",
         "--program",
-        Mpi::Open.built("xhpl").to_str().unwrap(),
+        program.to_str().unwrap(),
         "--machine",
         machine_toml().to_str().unwrap(),
         "--out",

@@ -14,7 +14,8 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     // Open MPI binds to cores by itself, one per rank, unless ranks have several.
     ("mpirun", "mpirun -np {np} --map-by slot:PE={threads} --bind-to core"),
     ("mpiexec", "mpiexec -n {np}"),
-    ("srun", "srun --ntasks={np} --cpus-per-task={threads} --cpu-bind=cores"),
+    // A step does not wait for one that a crashed node has left behind, nor for the one that this program is.
+    ("srun", "srun --overlap --ntasks={np} --cpus-per-task={threads} --cpu-bind=cores"),
     ("flux", "flux run --ntasks={np} --cores-per-task={threads}"),
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
@@ -70,7 +71,7 @@ mod tests {
         let job = MpiJob::new("srun", "/opt/xhpl".into());
         let engine = EngineParams { threads: 8, ..EngineParams::default() };
         let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine });
-        assert_eq!(words, ["srun", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
+        assert_eq!(words, ["srun", "--overlap", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
     }
 
     #[test]

@@ -15,9 +15,6 @@ use crate::exit::bad_input;
 /// Seconds before the end of the job at which the session is to be done: Slurm looks at the time about twice a minute.
 const MARGIN_S: f64 = 60.0;
 
-/// Steps from this number on are no `srun`: the batch shell, for one.
-const BATCH_STEP: u32 = 0xffff_fff0;
-
 /// What a job is known by, where it is not Slurm's: the manager, the variable with its number, and that with its nodes.
 const OTHERS: [(&str, &str, Hosts); 2] =
     [("PBS", "PBS_JOBID", Hosts::File("PBS_NODEFILE")), ("LSF", "LSB_JOBID", Hosts::Counts("LSB_MCPU_HOSTS"))];
@@ -44,8 +41,6 @@ pub struct Allocation {
     pub memory_bytes: Option<u64>,
     /// Seconds until it ends; `None` where nothing says, or it has no limit.
     pub left_s: Option<f64>,
-    /// Whether this process is itself a step of the job, which holds its CPUs.
-    pub in_step: bool,
 }
 
 impl fmt::Display for Allocation {
@@ -74,9 +69,7 @@ impl Allocation {
         let end = variable("SLURM_JOB_END_TIME").and_then(|end| end.parse::<f64>().ok());
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let left_s = end.map(|end| end - now_s).or_else(|| seconds(left(&job)?.trim()));
-        let in_step =
-            variable("SLURM_STEP_ID").and_then(|step| step.parse().ok()).is_some_and(|step: u32| step < BATCH_STEP);
-        Some(Self { job, cpus, memory_bytes, left_s, in_step, ..Self::slurm("") })
+        Some(Self { job, cpus, memory_bytes, left_s, ..Self::slurm("") })
     }
 
     fn of_another(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
@@ -94,7 +87,7 @@ impl Allocation {
     /// A Slurm job of one node of which nothing is known.
     pub(crate) fn slurm(job: &str) -> Self {
         let (job, cpus) = (job.to_owned(), vec![None]);
-        Self { manager: "Slurm", job, cpus, memory_bytes: None, left_s: None, in_step: false }
+        Self { manager: "Slurm", job, cpus, memory_bytes: None, left_s: None }
     }
 
     /// Its nodes.
@@ -113,8 +106,7 @@ impl Allocation {
         if self.manager != "Slurm" {
             return ["mpirun", "mpiexec"].map(words).to_vec();
         }
-        // A step waits for the CPUs of the one that this process is, unless it shares them.
-        let srun = words("srun") + if self.in_step { " --overlap" } else { "" };
+        let srun = words("srun");
         let by = |library: &str| format!("{srun} --mpi={library}");
         vec![srun.clone(), by("pmix"), by("pmi2"), words("mpirun")]
     }
@@ -261,9 +253,6 @@ mod tests {
         let each = [("SLURM_JOB_CPUS_PER_NODE", "4(x2)"), ("SLURM_MEM_PER_CPU", "256")];
         assert_eq!(of(&each).memory_bytes, Some(1 << 30));
         assert_eq!(of(&[("SLURM_MEM_PER_NODE", "0")]).memory_bytes, None, "all that there is");
-        // The batch shell is no step of CPUs.
-        assert!(!of(&[]).in_step && of(&[("SLURM_STEP_ID", "3")]).in_step);
-        assert!(of(&[("SLURM_STEP_ID", "3")]).launchers()[0].ends_with("--overlap"));
     }
 
     #[test]

@@ -7,13 +7,14 @@ use objectives::foreign::{Progress as Trace, ratio};
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
 use space::stats::median;
-use space::{Candidate, Candidates, Share};
+use space::{Candidate, Candidates};
 
 use crate::budget::{Budget, CLOSING_S};
 use crate::cost::CostEstimate;
 use crate::error::RecordError;
 use crate::history::History;
 use crate::interrupt::Interrupt;
+use crate::now::{Now, on_one_line};
 use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
@@ -238,6 +239,7 @@ impl Drive<'_> {
         }
         self.progress.tick(self.budget.left_s());
         let trial = self.store.begin(plan, self.runs)?;
+        Now::running(trial.identity(), plan, limit_s, self.budget.left_s()).write(self.store.folder());
         let mut vitals = Vitals::start();
         let started = Instant::now();
         let job = Job { candidate: plan.candidate.clone(), extent: plan.extent };
@@ -253,6 +255,7 @@ impl Drive<'_> {
         let wall_s = self.runs.simulated(trial.folder()).map_or(real_s, |clock| clock.simulated_wall_s);
         self.budget.pass(wall_s - real_s);
         self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
+        Now::ended(self.store.folder());
         self.show(plan);
         Ok(true)
     }
@@ -320,7 +323,7 @@ impl Drive<'_> {
             _ => "failed".to_owned(),
         };
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
-        self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, short(&plan.candidate)));
+        self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, on_one_line(&plan.candidate)));
         let alike = self.store.rows().iter().filter(|other| other.fidelity == row.fidelity && other.n == row.n);
         let best = alike.filter_map(|row| row.figure_gflops()).fold(0.0, f64::max);
         self.progress.best(format!("{best:.2} GFLOP/s"));
@@ -366,33 +369,6 @@ impl Rival {
             best_rate_gflops: self.rate_gflops,
         })
     }
-}
-
-/// A candidate on one line, as a user reads it.
-fn short(candidate: &Candidate) -> String {
-    use space::params::Coded;
-    let (h, e) = (&candidate.hpl, &candidate.engine);
-    let mut extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
-    if e.split != Share::ZERO {
-        extra += &format!(" split {}", e.split);
-    }
-    if !e.weights.is_empty() {
-        extra += &format!(" weights {}", e.weights);
-    }
-    format!(
-        "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}{extra}",
-        h.n,
-        h.nb,
-        h.p,
-        h.q,
-        e.threads,
-        h.depth,
-        h.bcast.name(),
-        h.pfact.name(),
-        h.rfact.name(),
-        h.nbmin,
-        h.ndiv
-    )
 }
 
 #[cfg(test)]

@@ -322,6 +322,11 @@ impl RunFolder {
         self.root.join("earlier.jsonl")
     }
 
+    /// `now.json`: what runs at this moment.
+    pub fn now(&self) -> PathBuf {
+        self.root.join("now.json")
+    }
+
     /// `HPL.dat`: the best configuration.
     pub fn hpl_dat(&self) -> PathBuf {
         self.root.join("HPL.dat")

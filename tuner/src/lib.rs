@@ -27,6 +27,7 @@ pub mod interrupt;
 pub mod journal;
 mod launched;
 pub mod machines;
+pub mod now;
 pub mod parquet;
 pub mod predict;
 pub mod preflight;

@@ -57,6 +57,11 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Who it is, and what chose it.
+    pub fn identity(&self) -> &Identity {
+        &self.begun.identity
+    }
+
     /// The trial's folder.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use jiff::Timestamp;
 
 use objectives::real::{Job, RealRuns};
 use space::result::PhaseTime;
@@ -15,6 +16,7 @@ use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::folder::{RunFolder, replace_file};
 use crate::journal;
+use crate::now::Now;
 use crate::progress::say;
 use crate::record::Row;
 use crate::report::summary::PhaseTotals;
@@ -40,6 +42,11 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     if let Err(error @ (RecordError::NotYours { .. } | RecordError::Open { .. } | RecordError::Locked { .. })) = &lock {
         say(&format!("the files of the report stay as they are: {error}"));
         files = Files::Kept;
+    }
+    if let Err(RecordError::Locked { .. }) = &lock
+        && let Some(now) = Now::read(&folder)
+    {
+        say(&format!("now: {}", now.line(Timestamp::now())));
     }
     let (rows, elsewhere) = session.split(contents.rows);
     if !elsewhere.is_empty() {
