@@ -31,6 +31,8 @@ struct Point {
     terms: Terms,
     /// Mean time in seconds.
     step_s: f64,
+    /// Weight of its error, squared.
+    weight: f64,
 }
 
 /// Predicts the time of the run that was sampled: what was measured as it was measured, the other steps from a
@@ -41,14 +43,15 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     let (steps, turn) = (terms.len(), turn(hpl));
     let mut points = Vec::new();
     let mut known = vec![None; steps];
-    for WindowTimes { window, step_s, .. } in &report.windows {
+    let weights = weights(report, steps, turn);
+    for (WindowTimes { window, step_s, .. }, weight) in report.windows.iter().zip(weights) {
         // Steps beyond whole turns are those at the start, which meet caches that nobody has filled.
         let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
         for (at, times) in step_s[spare..].chunks(turn).enumerate() {
             let first = window.first + spare + at * turn;
             let of_steps = &terms[first..first + times.len()];
             let terms = [0, 1, 2].map(|term| mean(&of_steps.iter().map(|terms| terms[term]).collect::<Vec<_>>()));
-            points.push(Point { terms, step_s: mean(times) });
+            points.push(Point { terms, step_s: mean(times), weight });
             known[first..].iter_mut().zip(times).for_each(|(known, &time)| *known = Some(time));
         }
     }
@@ -63,6 +66,25 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
     let time_s = known.iter().flatten().sum::<f64>() + of_rest(&points) + prologue_s + report.trsv_s;
     Prediction { time_s, spread_s: jackknife(&points, of_rest) }
+}
+
+/// Weights of the turns of each window: its error counts as often as there are steps for which it stands, those nearer to it than to
+/// another window. So the windows of large steps, of which there are few, say how the large steps go on, whatever small ones do
+/// whose panels no update hides.
+fn weights(report: &WindowsReport, steps: usize, turn: usize) -> Vec<f64> {
+    let middle = |times: &WindowTimes| times.window.first as f64 + times.step_s.len() as f64 / 2.0;
+    let mut middles: Vec<f64> = report.windows.iter().map(middle).collect();
+    middles.sort_by(f64::total_cmp);
+    let turns = |times: &WindowTimes| times.step_s.len().div_ceil(turn).max(1);
+    let of = |times: &WindowTimes| {
+        let at = middle(times);
+        let before = middles.iter().rev().find(|&&other| other < at).map_or(0.0, |other| (other + at) / 2.0);
+        let after = middles.iter().find(|&&other| other > at).map_or(steps as f64, |other| (other + at) / 2.0);
+        // Windows at the same place share its steps.
+        let alike: usize = report.windows.iter().filter(|other| middle(other) == at).map(turns).sum();
+        (after - before).powi(2) / alike.max(1) as f64
+    };
+    report.windows.iter().map(of).collect()
 }
 
 /// Terms of each step.
@@ -103,13 +125,10 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
 /// a, b, c ≥ 0 of step times a·m² + b·m + c: of all subsets of the terms that which fits best, so that there is nothing
 /// to converge.
 ///
-/// Squares of errors are weighted by 1/time: with relative errors small steps, which matter little and follow the
-/// quadratic worst, would tilt the large ones; with absolute errors one large step would decide.
+/// Squares of errors count by their weights: with relative errors small steps, which matter little and follow the quadratic
+/// worst, would tilt the large ones.
 fn fit(points: &[Point]) -> [f64; 3] {
-    let row = |&Point { terms: [a, b, c], step_s }: &Point| {
-        let scale = step_s.max(f64::MIN_POSITIVE).sqrt();
-        [a / scale, b / scale, c / scale, step_s / scale]
-    };
+    let row = |&Point { terms: [a, b, c], step_s, weight }: &Point| [a, b, c, step_s].map(|of| of * weight.sqrt());
     let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
     let mut best = (f64::INFINITY, [0.0; 3]);
     for subset in 1..8_usize {

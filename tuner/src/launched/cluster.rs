@@ -18,8 +18,10 @@ use crate::store::Store;
 
 /// Order of the short runs on a node of one core.
 const ORDER: f64 = 2000.0;
-/// Measurements of each kind.
-const REPEATS: u64 = 3;
+/// Measurements of each kind, at least and at most; in between one for so many seconds of the budget, as they take some seconds: what
+/// the speeds of slow nodes are wrong by, the shares by weights are wrong by.
+const REPEATS: [u64; 2] = [3, 31];
+const BUDGET_OF_A_REPEAT_S: f64 = 240.0;
 /// Part of the budget that the survey may take.
 const SHARE: f64 = 0.05;
 /// Share by which a node may be below the typical one without being named.
@@ -48,7 +50,8 @@ pub(crate) fn describe(
         let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, ranks) };
         let candidate = Candidate { hpl, engine: EngineParams { threads, kernels, ..EngineParams::default() } };
         let limit = Duration::from_secs_f64(SHARE * budget.total_s());
-        match surveyed(job, &store.folder().calibration(), &candidate, REPEATS, limit) {
+        let repeats = ((budget.total_s() / BUDGET_OF_A_REPEAT_S) as u64).clamp(REPEATS[0], REPEATS[1]);
+        match surveyed(job, &store.folder().calibration(), &candidate, repeats, limit) {
             Ok(found) => {
                 let network = Links::new(&found.ranks, threads, |rank| rank.host.clone()).layers;
                 let acceptance = Acceptance::new(&found.ranks, n, threads, TOLERANCE);
