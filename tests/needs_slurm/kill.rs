@@ -63,19 +63,12 @@ impl Victim {
 /// The node that does not run the batch script.
 const SECOND: &str = "n2";
 
+/// Six of them, or as many as `HPL_TUNE_KILLS` says: a hundred take five minutes.
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]
-fn six_kills_on_the_nodes_of_a_job_lose_nothing() {
-    killed(6, 3);
-}
-
-#[test]
-#[ignore = "100 kills, a quarter of an hour; run by hand"]
-fn a_hundred_kills_on_the_nodes_of_a_job_lose_nothing() {
-    killed(100, 5);
-}
-
-fn killed(kills: usize, seed: u64) {
+fn kills_on_the_nodes_of_a_job_lose_nothing() {
+    let kills = std::env::var("HPL_TUNE_KILLS").map_or(6, |kills| kills.parse().unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
     let cluster = Cluster::start(2);
     let root = cluster.folder.path();
     let (folder, done, log) = (root.join("run"), root.join("done"), root.join("finished.log"));
@@ -96,7 +89,6 @@ fn killed(kills: usize, seed: u64) {
         resumed(&folder),
         session_of(&program, &folder, "2h")
     );
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut job = cluster.submit(&lines);
     let mut jobs = 1;
     let mut hits: BTreeMap<Victim, usize> = BTreeMap::new();
