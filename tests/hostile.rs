@@ -310,7 +310,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0.path()).status();
+        let status = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
         assert!(status.is_ok_and(|status| status.success()), "{} stays mounted", self.0.path().display());
     }
 }

@@ -34,7 +34,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.path()).status();
+        let status = Command::new("umount").arg("--lazy").arg(self.path()).status();
         assert!(status.is_ok_and(|status| status.success()), "{} stays mounted", self.path().display());
     }
 }
