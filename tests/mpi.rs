@@ -23,6 +23,22 @@ impl Mpi {
         root().join("target").join(self.folder()).join("release").join(name)
     }
 
+    /// Its compiler wrapper.
+    pub(crate) fn compiler(self) -> &'static str {
+        match self {
+            Self::Open => "mpicc.openmpi",
+            Self::Mpich => "mpicc.mpich",
+        }
+    }
+
+    /// What it calls itself.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Open => "Open MPI",
+            Self::Mpich => "MPICH",
+        }
+    }
+
     /// The words that start a program, `{np}` its processes.
     pub(crate) fn launcher(self) -> &'static str {
         match self {

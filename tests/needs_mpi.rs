@@ -1,6 +1,7 @@
 //! `xhpl` under mpirun, built for Open MPI and for MPICH.
 
 mod sessions;
+mod setup;
 
 use std::fs;
 use std::path::Path;
@@ -239,8 +240,8 @@ fn memory_refused_in_mid_run_ends_the_job() {
 fn processes_that_do_not_see_each_other_are_refused() {
     let without = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("xhpl");
     let cases = [
-        (Mpi::Open, without.clone(), "OMPI_COMM_WORLD_SIZE=2", "without MPI"),
-        (Mpi::Mpich, without, "PMI_SIZE=2", "without MPI"),
+        (Mpi::Open, without.clone(), "OMPI_COMM_WORLD_SIZE=2", "has no MPI"),
+        (Mpi::Mpich, without, "PMI_SIZE=2", "has no MPI"),
         (Mpi::Mpich, Mpi::Open.built("xhpl"), "PMI_SIZE=2", "for another MPI"),
         (Mpi::Open, Mpi::Mpich.built("xhpl"), "OMPI_COMM_WORLD_SIZE=2", "for another MPI"),
     ];

@@ -9,7 +9,9 @@ use hpl::comm::conformance::cases;
 use hpl::comm::{Comm, Request, mpi};
 
 fn main() {
-    let world = mpi::init();
+    let calls =
+        mpi::Calls::here().unwrap_or_else(|error| panic!("{error}")).expect("MPI, built in or beside this program");
+    let world = mpi::init(calls);
     match std::env::args().nth(1) {
         None => conform(&world),
         Some(failure) => fail(&world, &failure),

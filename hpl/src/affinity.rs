@@ -48,10 +48,8 @@ pub fn refused(cores: &[usize]) -> Option<(usize, io::Error)> {
 }
 
 /// Where a thread may run.
-#[cfg(feature = "mpi")]
 pub(crate) struct Mask(Option<nix::sched::CpuSet>);
 
-#[cfg(feature = "mpi")]
 impl Mask {
     /// The calling thread's.
     pub(crate) fn of_this_thread() -> Self {

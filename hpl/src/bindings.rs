@@ -20,6 +20,8 @@ pub struct RankBinding {
 pub struct Bindings {
     /// Version of the program.
     pub version: String,
+    /// The MPI library, as it calls itself; `None` where ranks are threads.
+    pub mpi: Option<String>,
     /// Threads of each rank.
     pub threads: usize,
     /// The ranks, in order.

@@ -38,6 +38,7 @@ mod trsv;
 mod update;
 mod watch;
 pub mod windows;
+pub mod xhpl;
 
 pub use error::Error;
 pub use residual::Residual;

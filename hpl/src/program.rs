@@ -5,10 +5,8 @@
 
 mod job;
 mod mpi;
-#[cfg(any(test, feature = "mpi"))]
 mod nodes;
 mod pair;
-#[cfg(feature = "mpi")]
 mod processes;
 mod progress;
 mod ranks;

@@ -10,18 +10,18 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
+use crate::survey::Survey;
+use crate::windows::{WindowError, Windows};
+use crate::{Residual, Watch, affinity, host};
 use clap::Parser;
-use hpl::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
-use hpl::survey::Survey;
-use hpl::windows::{WindowError, Windows};
-use hpl::{Residual, Watch, affinity, host};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
 use space::{Candidate, HplParams, KernelChoice};
 
-use crate::engine::{EngineArgs, EngineError};
-use crate::records::{RecordArgs, RecordError, Records, Watching};
+use self::engine::{EngineArgs, EngineError};
+use self::records::{RecordArgs, RecordError, Records, Watching};
 
 /// No HPL.dat is longer than this many bytes.
 const MAX_DAT: u64 = 1 << 20;
@@ -29,7 +29,7 @@ const MAX_DAT: u64 = 1 << 20;
 /// High Performance Linpack on this machine.
 ///
 /// Reads HPL.dat in the current folder and runs all its combinations, the P×Q ranks of each as threads of this
-/// process; built with MPI and started by mpirun, as the first P×Q processes of the job. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
+/// process; with MPI (built in, or the library of `hpl-tune mpi-setup` beside it) and started by mpirun, as the first P×Q processes of the job. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
 ///
 /// Exit codes: 0 all runs made, passed or not; 1 a run broke off; 2 wrong usage or input; 5 output not written.
 #[derive(Parser)]
@@ -110,8 +110,15 @@ impl Failure {
     }
 }
 
-fn main() -> ExitCode {
-    ExitCode::from(program::enter(as_rank_0))
+/// The program; its exit code.
+pub fn main() -> ExitCode {
+    match program::enter(as_rank_0) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            note(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// The program, with the ranks that it may use; its exit code.

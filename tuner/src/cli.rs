@@ -3,6 +3,7 @@
 pub mod balance;
 #[cfg(test)]
 mod flags;
+pub mod mpi_setup;
 pub mod nodes;
 pub mod predict;
 pub mod space;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 use hpl::windows::Windows;
 
 use self::balance::BalanceArgs;
+use self::mpi_setup::MpiSetupArgs;
 use self::nodes::NodesArgs;
 use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
@@ -64,6 +66,8 @@ pub enum Command {
     Survey(SurveyArgs),
     /// Run HPL on every node of the job at once, and say which are slow or have less than the others
     Nodes(NodesArgs),
+    /// Make an xhpl whose ranks are processes of the MPI library here, by its mpicc
+    MpiSetup(MpiSetupArgs),
     /// Weights of unequal nodes by every method, side by side
     Weights(WeightsArgs),
     /// Share a product y ← y + A·x between two workers of unequal speed
@@ -100,8 +104,8 @@ pub struct TuneArgs {
     /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
-    /// Our xhpl, built for the MPI library of --launcher; with --engine the other HPL's program, instead of the one that its
-    /// profile names
+    /// Our xhpl with the MPI library of --launcher, by default that of mpi-setup; with --engine the other HPL's program, instead of
+    /// the one that its profile names
     #[arg(long, value_name = "PATH", conflicts_with = "resume")]
     pub program: Option<PathBuf>,
     /// Run the ranks as processes of MPI jobs, started by mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with

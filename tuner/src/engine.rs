@@ -26,6 +26,7 @@ use self::programs::from_any_folder;
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::folder::{RunFolder, replace_file};
+use crate::launched::nodes::xhpl_beside;
 use crate::session::Session;
 
 /// Largest NB of the domain where no profile says another.
@@ -88,7 +89,8 @@ impl Engine {
                  out for ranks that are threads of one process"
             )));
         }
-        let program = from_any_folder(program.unwrap_or(Path::new("xhpl")))?;
+        let here = std::env::current_exe()?;
+        let program = from_any_folder(&program.map_or_else(|| xhpl_beside(&here), Path::to_path_buf))?;
         Ok(Self::Launched(MpiJob::new(&launcher, program)))
     }
 

@@ -21,6 +21,8 @@ use space::Candidate;
 
 use crate::exit::bad_input;
 
+/// Folder beside this program with the `xhpl` of `hpl-tune mpi-setup`.
+pub(crate) const MPI_FOLDER: &str = "mpi";
 /// How often the job is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Lines that are told of a job that failed.
@@ -34,7 +36,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// # Errors
 /// A job that cannot be started, fails, or does not end within `limit`, with the last lines of its standard error; `way_out` of
 /// the last.
-fn said(
+pub(crate) fn said(
     job: &MpiJob,
     candidate: &Candidate,
     flags: &[&str],

@@ -14,6 +14,10 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|verb| verb == guard::VERB) {
         return guard::main(std::env::args_os().skip(2));
     }
+    // A copy of this program that mpi-setup has made.
+    if std::env::current_exe().is_ok_and(|path| path.file_name().is_some_and(|name| name == "xhpl")) {
+        return hpl::xhpl::main();
+    }
     // Other verbs that only children of this program are started with.
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(decode::VERB) => return decode::main(std::env::args_os().skip(2)),
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         Some(Command::Replay(args)) => commands::replay::replay(&args),
         Some(Command::Survey(args)) => commands::survey::survey(&args),
         Some(Command::Nodes(args)) => commands::nodes::nodes(&args),
+        Some(Command::MpiSetup(args)) => commands::mpi_setup::mpi_setup(&args),
         Some(Command::Weights(args)) => commands::weights::weights(&args),
         Some(Command::Balance(args)) => commands::balance::balance(&args),
     };

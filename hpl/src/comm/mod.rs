@@ -7,10 +7,8 @@
 //! until its receive is posted.
 
 pub(crate) mod buffers;
-#[cfg(any(test, feature = "mpi"))]
 #[doc(hidden)]
 pub mod conformance;
-#[cfg(feature = "mpi")]
 pub mod mpi;
 #[cfg(test)]
 pub mod recording;

@@ -1,4 +1,4 @@
-//! Ranks as processes of an MPI job: a thin wrapper over the C interface.
+//! Ranks as processes of an MPI job: a thin wrapper over the C interface, by [`Calls`].
 //!
 //! Only the thread that called [`init`] may use MPI (`MPI_THREAD_FUNNELED`); another one panics. What is in
 //! flight is owned: a request holds its buffer until MPI is done with it, and one dropped before that leaves
@@ -8,20 +8,21 @@
 //! Nobody gets a [`PeerGone`] here: a rank that fails ends the whole job, with a line on stderr that names it
 //! and the cause, and exit code 1.
 
+mod calls;
 mod flight;
+#[cfg(feature = "mpi")]
+mod rsmpi;
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::io::Write;
-use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use mpi::ffi;
-
+use self::calls::Raw;
+pub use self::calls::{Calls, LIBRARY, LibraryError, SOURCE};
 use self::flight::Flight;
 pub use self::flight::{MpiRecv, MpiSend};
 use super::buffers::Pool;
@@ -50,6 +51,7 @@ pub struct MpiComm {
 
 /// What all groups of this process share.
 struct World {
+    calls: &'static Calls,
     rank: usize,
     /// The thread that may call MPI.
     thread: ThreadId,
@@ -65,36 +67,28 @@ struct World {
 
 /// A set of ranks with their own message space.
 struct Group {
-    handle: Handle,
+    handle: Raw,
     rank: usize,
     /// World rank of each rank of the group.
     members: Vec<usize>,
     world: Arc<World>,
 }
 
-/// An MPI communicator.
-struct Handle(ffi::MPI_Comm);
-
-// SAFETY: a name of an object inside the MPI library; every call that uses it is made by `World::thread`.
-unsafe impl Send for Handle {}
-// SAFETY: as above.
-unsafe impl Sync for Handle {}
-
-/// Starts MPI; the world of this job. The job ends well when the last part of it is dropped by this thread.
+/// Starts MPI by `calls`; the world of this job. The job ends well when the last part of it is dropped by this thread.
 ///
 /// # Panics
 /// When MPI has been started before in this process.
-pub fn init() -> MpiComm {
+pub fn init(calls: &'static Calls) -> MpiComm {
     // A nap must not be rounded up to 50 µs; refused, naps are longer.
     let _ = nix::sys::prctl::set_timerslack(1);
-    let (mut started, mut provided) = (0, 0);
+    let (mut started, mut funneled) = (0, 0);
     // SAFETY: may be called at any time; `started` is valid.
-    unsafe { ffi::MPI_Initialized(&mut started) };
+    unsafe { (calls.initialized)(&mut started) };
     assert!(started == 0, "MPI is started once");
-    // SAFETY: the first call; null argument pointers are allowed since MPI 2. Errors end the process here.
-    let code =
-        unsafe { ffi::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), ffi::RSMPI_THREAD_FUNNELED, &mut provided) };
+    // SAFETY: the first call. Errors end the process here.
+    let code = unsafe { (calls.init)(&mut funneled) };
     let mut world = World {
+        calls,
         rank: 0,
         thread: thread::current().id(),
         spin: AtomicBool::new(false),
@@ -103,16 +97,16 @@ pub fn init() -> MpiComm {
         strays: Mutex::new(Vec::new()),
     };
     world.check(code, "MPI_Init_thread");
-    // SAFETY: constants of the library.
-    let (handle, funneled) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_THREAD_FUNNELED) };
-    // SAFETY: MPI runs. From here on calls return their errors.
-    world.check(unsafe { ffi::MPI_Comm_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN) }, "MPI_Comm_set_errhandler");
+    // SAFETY: MPI runs.
+    let handle = unsafe { (calls.world)() };
+    // SAFETY: as above. From here on calls return their errors.
+    world.check(unsafe { (calls.errors_return)(handle) }, "MPI_Comm_set_errhandler");
     let (rank, size) = world.place(handle);
     world.rank = rank;
-    if provided < funneled {
+    if funneled == 0 {
         world.end_job("this MPI library does not allow threads beside the one that calls it (MPI_THREAD_FUNNELED)");
     }
-    let group = Group { handle: Handle(handle), rank, members: (0..size).collect(), world: Arc::new(world) };
+    let group = Group { handle, rank, members: (0..size).collect(), world: Arc::new(world) };
     MpiComm { group: Arc::new(group) }
 }
 
@@ -121,14 +115,16 @@ impl MpiComm {
     pub fn node(&self) -> Self {
         let Group { handle, world, .. } = &*self.group;
         self.gather_up();
-        let mut new = Handle(ffi_null());
+        let mut new = 0;
         // SAFETY: every rank of the communicator makes this call; `new` is valid.
-        let code = unsafe {
-            let (shared, info) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
-            ffi::MPI_Comm_split_type(handle.0, shared, 0, info, &mut new.0)
-        };
+        let code = unsafe { (world.calls.split_node)(*handle, &mut new) };
         world.check(code, "MPI_Comm_split_type");
         self.child(new)
+    }
+
+    /// What the MPI library calls itself.
+    pub fn library(&self) -> String {
+        self.group.world.calls.library()
     }
 
     /// Whether waits may spin and yield before they sleep; false when the threads of all ranks of a node exceed
@@ -154,11 +150,11 @@ impl MpiComm {
     }
 
     /// The group of a new communicator, made of ranks of this one.
-    fn child(&self, handle: Handle) -> Self {
+    fn child(&self, handle: Raw) -> Self {
         let world = &self.group.world;
-        let (rank, size) = world.place(handle.0);
+        let (rank, size) = world.place(handle);
         let mut members = vec![[0]; size];
-        world.gather(handle.0, [world.rank as u64], &mut members);
+        world.gather(handle, [world.rank as u64], &mut members);
         let members = members.into_iter().map(|[member]| member as usize).collect();
         Self { group: Arc::new(Group { handle, rank, members, world: Arc::clone(world) }) }
     }
@@ -193,15 +189,15 @@ impl Comm for MpiComm {
         let Group { handle, rank, world, .. } = &*self.group;
         self.gather_up();
         let mut bids = vec![[0; 2]; self.size()];
-        world.gather(handle.0, [color as u64, key as u64], &mut bids);
+        world.gather(*handle, [color as u64, key as u64], &mut bids);
         // MPI wants small colours and keys: the first rank of the colour, and the place in the new group.
         let same = |bid: &[u64; 2]| bid[0] == color as u64;
         let first = bids.iter().position(same).expect("this rank has its own colour");
         let before = |(r, bid): &(usize, &[u64; 2])| same(bid) && (bid[1], *r) < (key as u64, *rank);
         let place = bids.iter().enumerate().filter(before).count();
-        let mut new = Handle(ffi_null());
+        let mut new = 0;
         // SAFETY: every rank of the communicator makes this call; `new` is valid.
-        let code = unsafe { ffi::MPI_Comm_split(handle.0, first as c_int, place as c_int, &mut new.0) };
+        let code = unsafe { (world.calls.split)(*handle, first as c_int, place as c_int, &mut new) };
         world.check(code, "MPI_Comm_split");
         Ok(self.child(new))
     }
@@ -216,7 +212,7 @@ impl Comm for MpiComm {
         world.assert_thread();
         let mut flight = Flight::new(Arc::default());
         // SAFETY: the request is tested below until it is complete; no buffer is involved.
-        world.check(unsafe { ffi::MPI_Ibarrier(handle.0, flight.request()) }, "MPI_Ibarrier");
+        world.check(unsafe { (world.calls.ibarrier)(*handle, flight.request()) }, "MPI_Ibarrier");
         world.wait(|| flight.landed(world).unwrap_or_else(|code| world.refuse(code, "MPI_Ibarrier")));
         Ok(())
     }
@@ -233,10 +229,10 @@ impl Drop for MpiComm {
 impl Drop for Group {
     fn drop(&mut self) {
         self.world.assert_thread();
-        // SAFETY: a constant of the library.
-        if self.handle.0 != unsafe { ffi::RSMPI_COMM_WORLD } {
+        // SAFETY: MPI runs.
+        if self.handle != unsafe { (self.world.calls.world)() } {
             // SAFETY: made by a split and freed once; operations under way keep it alive inside the library.
-            self.world.check(unsafe { ffi::MPI_Comm_free(&mut self.handle.0) }, "MPI_Comm_free");
+            self.world.check(unsafe { (self.world.calls.free_comm)(self.handle) }, "MPI_Comm_free");
         }
     }
 }
@@ -247,24 +243,21 @@ impl World {
     }
 
     /// Rank of this process in a communicator, and its size.
-    fn place(&self, handle: ffi::MPI_Comm) -> (usize, usize) {
+    fn place(&self, handle: Raw) -> (usize, usize) {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a valid communicator and valid results.
-        self.check(unsafe { ffi::MPI_Comm_rank(handle, &mut rank) }, "MPI_Comm_rank");
+        self.check(unsafe { (self.calls.rank)(handle, &mut rank) }, "MPI_Comm_rank");
         // SAFETY: as above.
-        self.check(unsafe { ffi::MPI_Comm_size(handle, &mut size) }, "MPI_Comm_size");
+        self.check(unsafe { (self.calls.size)(handle, &mut size) }, "MPI_Comm_size");
         (rank as usize, size as usize)
     }
 
     /// What each rank of the communicator has to say, in `all`, which has an entry for each.
-    fn gather<const K: usize>(&self, handle: ffi::MPI_Comm, mine: [u64; K], all: &mut [[u64; K]]) {
+    fn gather<const K: usize>(&self, handle: Raw, mine: [u64; K], all: &mut [[u64; K]]) {
         self.assert_thread();
         let count = K as c_int;
         // SAFETY: K numbers are sent and K received from each rank, for which `all` has room; the call blocks.
-        let code = unsafe {
-            let kind = ffi::RSMPI_UINT64_T;
-            ffi::MPI_Allgather(mine.as_ptr().cast(), count, kind, all.as_mut_ptr().cast(), count, kind, handle)
-        };
+        let code = unsafe { (self.calls.allgather)(mine.as_ptr(), count, all.as_mut_ptr().cast(), handle) };
         self.check(code, "MPI_Allgather");
     }
 
@@ -298,18 +291,15 @@ impl World {
 
     /// Ends the job when an MPI call has failed.
     fn check(&self, code: c_int, call: &str) {
-        if code != ffi::MPI_SUCCESS as c_int {
+        if code != 0 {
             self.refuse(code, call);
         }
     }
 
     fn refuse(&self, code: c_int, call: &str) -> ! {
-        let mut text = [0_u8; 4096];
-        let mut len = 0;
-        // SAFETY: room for more than any library's longest message.
-        let told = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &mut len) };
-        let len = if told == ffi::MPI_SUCCESS as c_int { len as usize } else { 0 };
-        self.end_job(&format!("{call} failed: {}", String::from_utf8_lossy(&text[..len])))
+        // SAFETY: room for the longest text.
+        let text = self.calls.text(|text, len| unsafe { (self.calls.error_string)(code, text, len) });
+        self.end_job(&format!("{call} failed: {text}"))
     }
 
     /// Ends all processes of the job; says why on stderr.
@@ -317,7 +307,7 @@ impl World {
         let _ = writeln!(std::io::stderr(), "rank {} ends the job: {reason}", self.rank);
         thread::sleep(LAST_WORDS);
         // SAFETY: called while MPI runs: its end is the drop of the world.
-        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
+        unsafe { (self.calls.abort_job)(1) };
         std::process::exit(1)
     }
 }
@@ -337,29 +327,19 @@ impl Drop for World {
         // All ranks leave together: one for whose messages others wait would wait for them in MPI_Finalize for ever.
         let (start, mut together) = (Instant::now(), Flight::new(Arc::default()));
         // SAFETY: the request is tested below until it is complete, or the job ends; no buffer is involved.
-        self.check(unsafe { ffi::MPI_Ibarrier(ffi::RSMPI_COMM_WORLD, together.request()) }, "MPI_Ibarrier");
+        let begun = unsafe { (self.calls.ibarrier)((self.calls.world)(), together.request()) };
+        self.check(begun, "MPI_Ibarrier");
         let mut here = || together.landed(self).unwrap_or_else(|code| self.refuse(code, "MPI_Ibarrier"));
         self.wait(|| here() || start.elapsed() > PATIENCE);
         if !here() {
             self.end_job("it leaves while other ranks stay, which may wait for it");
         }
         // SAFETY: no operation is under way.
-        self.check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize");
+        self.check(unsafe { (self.calls.finalize)() }, "MPI_Finalize");
     }
-}
-
-/// A place for a communicator.
-fn ffi_null() -> ffi::MPI_Comm {
-    // SAFETY: a constant of the library.
-    unsafe { ffi::RSMPI_COMM_NULL }
 }
 
 /// What these locks guard is sound whoever panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A status to be filled in by MPI.
-fn status() -> MaybeUninit<ffi::MPI_Status> {
-    MaybeUninit::uninit()
 }

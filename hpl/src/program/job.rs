@@ -27,7 +27,6 @@ pub(super) struct Own {
 }
 
 /// A job that another process can be told of.
-#[cfg(feature = "mpi")]
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Order {
     Run { wants_spans: bool },
@@ -50,7 +49,6 @@ pub(super) trait Job: Sync {
     ) -> Result<(Self::Outcome, Own), Error>;
 
     /// How another process is told of it.
-    #[cfg(feature = "mpi")]
     fn order(&self) -> Order;
 }
 
@@ -73,7 +71,6 @@ impl Job for WholeRun<'_> {
         Ok((report, Own { phases, spans, survey: None, started }))
     }
 
-    #[cfg(feature = "mpi")]
     fn order(&self) -> Order {
         Order::Run { wants_spans: self.0.wants_spans() }
     }
@@ -98,7 +95,6 @@ impl Job for SomeWindows<'_> {
         Ok((report, Own { phases, spans: Vec::new(), survey: None, started }))
     }
 
-    #[cfg(feature = "mpi")]
     fn order(&self) -> Order {
         Order::Windows(self.0.to_vec())
     }

@@ -1,13 +1,15 @@
 //! Refusal to run as one of several MPI processes.
 
+use crate::comm::mpi::Calls;
+
 /// What launchers tell each process about the size of its world: Open MPI, PMI (MPICH, Intel, srun), MVAPICH.
 const SIZE_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"];
 
 /// The program was started as one of several processes, each of which would solve the whole problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{variable}={size}: started as one of {size} processes, but this program was built {}; start it once, without \
-     mpirun or srun: it runs its P×Q ranks as threads of one process",
+    "{variable}={size}: started as one of {size} processes, but this program {}; start it once, without mpirun or srun: its \
+     P×Q ranks are threads of one process. For ranks that are processes: hpl-tune mpi-setup",
     built()
 )]
 pub struct UnderMpi {
@@ -19,7 +21,7 @@ pub struct UnderMpi {
 
 /// For which MPI, if any.
 fn built() -> &'static str {
-    if cfg!(feature = "mpi") { "for another MPI, which sees no other process" } else { "without MPI" }
+    if Calls::are_here() { "is for another MPI, which sees no other process" } else { "has no MPI" }
 }
 
 /// Refuses when the environment, asked through `variable`, speaks of more than one process.

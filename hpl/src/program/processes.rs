@@ -14,7 +14,7 @@ use super::nodes::{Home, Nodes};
 use super::survey::Survey;
 use crate::affinity::Mask;
 use crate::bindings::RankBinding;
-use crate::comm::mpi::{self, MpiComm};
+use crate::comm::mpi::{self, Calls, MpiComm};
 use crate::comm::{Comm, Request, Tag};
 use crate::kernels::{self, Kernels};
 use crate::solve::matrix_len;
@@ -77,9 +77,9 @@ struct Part {
     job: job::Order,
 }
 
-/// Starts MPI. Ranks other than 0 return when the job is over.
-pub(super) fn start() -> Role {
-    let world = mpi::init();
+/// Starts MPI by `calls`. Ranks other than 0 return when the job is over.
+pub(super) fn start(calls: &'static Calls) -> Role {
+    let world = mpi::init(calls);
     if world.size() == 1 {
         return Role::Alone;
     }
@@ -106,6 +106,11 @@ impl Processes {
     /// The processes of the job.
     pub(super) fn size(&self) -> usize {
         self.world.size()
+    }
+
+    /// What the MPI library calls itself.
+    pub(super) fn library(&self) -> String {
+        self.world.library()
     }
 
     /// Where each rank's `threads` threads are bound, in order.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use space::{Candidate, HplParams};
 
 use super::job::{Job, Own};
-#[cfg(feature = "mpi")]
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
 use crate::affinity::core_sets;
 use crate::bindings::{Bindings, RankBinding};
+use crate::comm::mpi::{Calls, LibraryError};
 use crate::comm::threads::ThreadComm;
 use crate::comm::{Buffers, Comm};
 use crate::host;
@@ -22,26 +22,27 @@ enum Kind {
     /// As many threads of this process as a grid needs, and the memory that they share.
     Threads(Arc<Buffers>),
     /// The processes of the MPI job, of which this is rank 0.
-    #[cfg(feature = "mpi")]
     Processes(Processes),
 }
 
 /// Runs `main` in the process that is rank 0, and yields its exit code in all processes of the job. The other
 /// ranks serve the runs that `main` makes.
-pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> u8 {
-    #[cfg(feature = "mpi")]
-    match processes::start() {
-        processes::Role::Alone => (),
+///
+/// # Errors
+/// [`LibraryError`]: an MPI library beside the program that cannot be used.
+pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> Result<u8, LibraryError> {
+    let role = Calls::here()?.map_or(processes::Role::Alone, processes::start);
+    Ok(match role {
+        processes::Role::Alone => main(&Ranks::threads()),
         processes::Role::First(processes) => {
             let ranks = Ranks(Kind::Processes(processes));
             let code = main(&ranks);
             let Kind::Processes(processes) = ranks.0 else { unreachable!("just made") };
             processes.end(code);
-            return code;
+            code
         }
-        processes::Role::Other(code) => return code,
-    }
-    main(&Ranks::threads())
+        processes::Role::Other(code) => code,
+    })
 }
 
 impl Ranks {
@@ -57,7 +58,6 @@ impl Ranks {
     pub fn refuse_strange_launcher(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
         match &self.0 {
             Kind::Threads(_) => refuse_mpi(variable),
-            #[cfg(feature = "mpi")]
             Kind::Processes(_) => Ok(()),
         }
     }
@@ -66,7 +66,6 @@ impl Ranks {
     pub fn threads_each(&self, ranks: usize) -> usize {
         match &self.0 {
             Kind::Threads(_) => (host::facts().cores_allowed.len() / ranks.max(1)).max(1),
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.threads_each(ranks),
         }
     }
@@ -74,28 +73,27 @@ impl Ranks {
     /// Where each rank of the job is, with as many `threads`; by default the cores of a node are spread over its ranks. Ranks that
     /// are threads are one process.
     pub fn bindings(&self, threads: Option<usize>) -> Bindings {
-        let (threads, ranks) = match &self.0 {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        match &self.0 {
             Kind::Threads(_) => {
                 let facts = host::facts();
                 let threads = threads.unwrap_or(facts.cores_allowed.len());
                 let cores = core_sets(&facts.cores_allowed, 1, threads).unwrap_or_default().concat();
                 let (host, memory_bytes) = (facts.hostname, facts.memory_available_bytes);
-                (threads, vec![RankBinding { host, cores_allowed: facts.cores_allowed, cores, memory_bytes }])
+                let ranks = vec![RankBinding { host, cores_allowed: facts.cores_allowed, cores, memory_bytes }];
+                Bindings { version, mpi: None, threads, ranks }
             }
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => {
                 let threads = threads.unwrap_or_else(|| processes.threads_each(processes.size()));
-                (threads, processes.bindings(threads))
+                Bindings { version, mpi: Some(processes.library()), threads, ranks: processes.bindings(threads) }
             }
-        };
-        Bindings { version: env!("CARGO_PKG_VERSION").to_owned(), threads, ranks }
+        }
     }
 
     /// Whether some threads have to share a core when each of `ranks` ranks has `threads`.
     pub fn crowded(&self, ranks: usize, threads: usize) -> bool {
         match &self.0 {
             Kind::Threads(_) => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.crowded(ranks, threads),
         }
     }
@@ -104,22 +102,18 @@ impl Ranks {
     ///
     /// # Errors
     /// [`RunError::Processes`].
-    #[cfg_attr(not(feature = "mpi"), expect(unused_variables, reason = "threads are made as needed"))]
     pub fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
         match &self.0 {
             Kind::Threads(_) => Ok(()),
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.check_grid(hpl),
         }
     }
 
     /// Memory for a run on `ranks` ranks that can be filled without swapping, that of earlier runs included: on the
     /// tightest node, scaled to all.
-    #[cfg_attr(not(feature = "mpi"), expect(unused_variables, reason = "threads are made as needed"))]
     pub fn free_bytes(&self, ranks: usize) -> u64 {
         match &self.0 {
             Kind::Threads(buffers) => host::facts().memory_available_bytes + buffers.matrices.bytes(),
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.free_bytes(ranks),
         }
     }
@@ -129,7 +123,6 @@ impl Ranks {
     pub(super) fn reserve(&self, lens: &[usize]) {
         match &self.0 {
             Kind::Threads(buffers) => buffers.matrices.reserve(lens),
-            #[cfg(feature = "mpi")]
             Kind::Processes(_) => (),
         }
     }
@@ -149,7 +142,6 @@ impl Ranks {
                 let (mut outcomes, of_ranks): (Vec<_>, _) = ends.into_iter().unzip();
                 Ok((outcomes.swap_remove(0), of_ranks))
             }
-            #[cfg(feature = "mpi")]
             Kind::Processes(processes) => processes.together(candidate, job, kernels.of(0)),
         }
     }

@@ -42,7 +42,6 @@ impl Job for Survey {
         Ok(((), Own { phases: Vec::new(), spans: Vec::new(), survey, started }))
     }
 
-    #[cfg(feature = "mpi")]
     fn order(&self) -> super::job::Order {
         super::job::Order::Survey(self.0)
     }

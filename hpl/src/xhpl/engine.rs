@@ -4,14 +4,14 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use crate::program::Ranks;
 use clap::Args;
-use hpl::program::Ranks;
 use space::weights_file::{WeightsFile, WeightsFileError};
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. What a flag says goes before what the file says.
 #[derive(Args)]
-pub(crate) struct EngineArgs {
+pub(super) struct EngineArgs {
     /// Engine parameters as `hpl-tune` writes them: threads, huge_pages, kernels, split, weights (TOML); without threads the
     /// cores are spread over the ranks
     #[arg(long, value_name = "FILE")]
@@ -32,7 +32,7 @@ pub(crate) struct EngineArgs {
 
 /// Why there are no engine parameters.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EngineError {
+pub(super) enum EngineError {
     #[error("cannot read {name}: {source}")]
     Unreadable { name: String, source: io::Error },
     #[error("{name}: {source}")]
@@ -42,7 +42,7 @@ pub(crate) enum EngineError {
 }
 
 /// The engine's parameters for any run of an HPL.dat.
-pub(crate) struct Engine {
+pub(super) struct Engine {
     params: EngineParams,
     /// Neither flag nor file gives the threads.
     spread: bool,
@@ -50,12 +50,12 @@ pub(crate) struct Engine {
 
 impl EngineArgs {
     /// What the flag says of threads.
-    pub(crate) fn threads(&self) -> Option<usize> {
+    pub(super) fn threads(&self) -> Option<usize> {
         self.threads.map(NonZeroUsize::get)
     }
 
     /// Flags over file over defaults.
-    pub(crate) fn read(&self) -> Result<Engine, EngineError> {
+    pub(super) fn read(&self) -> Result<Engine, EngineError> {
         let file = self.engine_params.as_deref().map(read_file).transpose()?;
         let (mut params, spread) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
@@ -72,12 +72,12 @@ impl EngineArgs {
 
 impl Engine {
     /// The kernels of all runs.
-    pub(crate) fn kernels(&self) -> &KernelChoice {
+    pub(super) fn kernels(&self) -> &KernelChoice {
         &self.params.kernels
     }
 
     /// One run on the cores of `ranks`.
-    pub(crate) fn candidate(&self, hpl: &HplParams, ranks: &Ranks) -> Candidate {
+    pub(super) fn candidate(&self, hpl: &HplParams, ranks: &Ranks) -> Candidate {
         let threads = if self.spread { ranks.threads_each(hpl.ranks()) } else { self.params.threads };
         Candidate { hpl: *hpl, engine: EngineParams { threads, ..self.params.clone() } }
     }

@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::Watch;
+use crate::program::Run;
+use crate::trace::{NotInRun, StepRange, Timeline};
 use clap::Args;
-use hpl::Watch;
-use hpl::program::Run;
-use hpl::trace::{NotInRun, StepRange, Timeline};
 use space::params::Coded;
 use space::{HplParams, RunResult};
 
 /// Flags of the files.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct RecordArgs {
+pub(super) struct RecordArgs {
     /// Write the time per phase, step and rank of all runs to this CSV file
     ///
     /// Its columns: run (counted from 1), N, NB, P, Q, step, rank, and the seconds of panel factorization, panel
@@ -31,7 +31,7 @@ pub(crate) struct RecordArgs {
 
 /// Why a file is not written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RecordError {
+pub(super) enum RecordError {
     #[error("--{flag} {}: cannot open it for output: {source}; name another file", path.display())]
     Unopened { flag: &'static str, path: PathBuf, source: io::Error },
     #[error("--timeline-steps: {0} in the last run of HPL.dat")]
@@ -41,7 +41,7 @@ pub(crate) enum RecordError {
 }
 
 /// The files, open from the first run on: a wrong name is told before hours of work.
-pub(crate) struct Records {
+pub(super) struct Records {
     phases: Option<Sink>,
     timeline: Option<Sink>,
     steps: StepRange,
@@ -51,7 +51,7 @@ pub(crate) struct Records {
 
 impl Records {
     /// Opens the files; `last` is the last run.
-    pub(crate) fn open(args: &RecordArgs, last: Option<&HplParams>) -> Result<Self, RecordError> {
+    pub(super) fn open(args: &RecordArgs, last: Option<&HplParams>) -> Result<Self, RecordError> {
         let steps = args.timeline_steps.unwrap_or_default();
         if let Some(last) = last {
             steps.check(panels(last))?;
@@ -66,12 +66,12 @@ impl Records {
     }
 
     /// Whether a timeline will be drawn.
-    pub(crate) fn wants_spans(&self) -> bool {
+    pub(super) fn wants_spans(&self) -> bool {
         self.timeline.is_some()
     }
 
     /// Takes over one finished run, the last one if it `is_last`.
-    pub(crate) fn add(&mut self, run: &Run, is_last: bool) -> Result<(), RecordError> {
+    pub(super) fn add(&mut self, run: &Run, is_last: bool) -> Result<(), RecordError> {
         self.runs += 1;
         if let Some(phases) = &mut self.phases {
             phases.write(&csv(self.runs, &run.result))?;
@@ -154,11 +154,11 @@ const EMPTY: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 400
                      nothing to draw</text></svg>\n";
 
 /// Whom a run tells what.
-pub(crate) struct Watching<'a> {
+pub(super) struct Watching<'a> {
     /// Is told of the progress.
-    pub(crate) progress: Option<&'a dyn Watch>,
+    pub(super) progress: Option<&'a dyn Watch>,
     /// Whether time spans are recorded.
-    pub(crate) spans: bool,
+    pub(super) spans: bool,
 }
 
 impl Watch for Watching<'_> {

@@ -1,20 +1,20 @@
 //! `--windows`: some steps of each run in place of the whole.
 
-use hpl::program::{self, Ranks, RunError, RunOptions, Runner};
-use hpl::windows::Windows;
+use crate::program::{self, Ranks, RunError, RunOptions, Runner};
+use crate::windows::Windows;
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use crate::{Args, Failure, Out, json, skipped_json, write_last};
+use super::{Args, Failure, Out, json, skipped_json, write_last};
 
 /// Refuses windows that one of the runs does not have.
-pub(crate) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
+pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
     let refused = candidates.iter().find_map(|Candidate { hpl, .. }| Some((windows.of(hpl).err()?, *hpl)));
     refused.map_or(Ok(()), |(error, hpl)| Err(Failure::Window(error, hpl)))
 }
 
 /// Measures the windows of all runs.
-pub(crate) fn run_all(
+pub(super) fn run_all(
     windows: &Windows,
     dat: &HplDat,
     candidates: &[Candidate],

@@ -60,7 +60,7 @@ impl Cluster {
             }
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(Bindings { version, threads, ranks: (0..ranks).map(of).collect() })
+        Ok(Bindings { version, mpi: None, threads, ranks: (0..ranks).map(of).collect() })
     }
 
     fn check_ranks(&self, ranks: usize, threads: usize) -> Result<(), String> {

@@ -8,7 +8,7 @@ use clap::Args;
 /// Run HPL on every node of the job at once, and say which are slow or have less than the others.
 #[derive(Debug, Args)]
 pub struct NodesArgs {
-    /// Our xhpl, built with MPI; by default the one beside this program, else the one on the search path
+    /// Our xhpl with MPI; by default that of mpi-setup, else the one beside this program or on the search path
     #[arg(long, value_name = "XHPL")]
     pub program: Option<PathBuf>,
     /// How it is launched: srun, mpirun, or the words of a launcher with {np} and {threads}; by default what works in the job

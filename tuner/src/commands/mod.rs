@@ -4,6 +4,7 @@ pub mod balance;
 pub mod calibrate;
 pub mod machines;
 pub mod measured;
+pub mod mpi_setup;
 pub mod nodes;
 pub mod predict;
 pub mod rehearse;

@@ -25,7 +25,9 @@ impl Engine {
             }
         };
         let give = match self {
-            Self::Launched(_) => "build our xhpl for your MPI library (README, xhpl) and give its path with --program",
+            Self::Launched(_) => {
+                "make our xhpl for your MPI library by hpl-tune mpi-setup, or give its path with --program"
+            }
             _ => "give its path with --program",
         };
         let first = words.into_iter().next().map(PathBuf::from);

@@ -36,8 +36,8 @@ fn found(said: &[u8], ranks: usize) -> Result<Bindings, String> {
     match found.pop() {
         None => Err("it does not say where its ranks are; is it our xhpl?".to_owned()),
         Some(_) if answers > 1 => Err(format!(
-            "{answers} processes ran alone, in place of one job; build xhpl with --features mpi, and with MPICC of the launcher's \
-             MPI library (README, xhpl), or give the launcher what its library needs, as in srun --mpi=pmix"
+            "{answers} processes ran alone, in place of one job; make an xhpl with the mpicc of the launcher's MPI library by \
+             hpl-tune mpi-setup, or give the launcher what its library needs, as in srun --mpi=pmix"
         )),
         Some(one) if one.version != this => {
             Err(format!("it is xhpl {}, this is {this}; build both from the same source", one.version))
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn of(ranks: Vec<RankBinding>) -> Bindings {
-        Bindings { version: env!("CARGO_PKG_VERSION").into(), threads: 2, ranks }
+        Bindings { version: env!("CARGO_PKG_VERSION").into(), mpi: None, threads: 2, ranks }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use hpl::host::HostFacts;
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 
+use super::MPI_FOLDER;
 use super::bindings::bindings;
 use crate::allocation::Allocation;
 use crate::engine;
@@ -60,8 +61,8 @@ pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) 
 pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
     if engine::found(&program).is_none() {
         return Err(bad_input(format!(
-            "{allocation} has {} nodes, and there is no program {} to run on them: build our xhpl for the MPI library of this cluster \
-             (README, xhpl) and give its path with --program, or use this node alone with --local",
+            "{allocation} has {} nodes, and there is no program {} to run on them: make one with the mpicc of this cluster by hpl-tune \
+             mpi-setup, give the path of another with --program, or use this node alone with --local",
             allocation.nodes(),
             program.display()
         )));
@@ -75,18 +76,19 @@ pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize
         }
     }
     Err(bad_input(format!(
-        "{allocation} has {} nodes, and no launcher starts {} on them:\n{}\ngive --launcher and --program (xhpl built with \
-         --features mpi for the launcher's MPI library), or --local to use this node alone",
+        "{allocation} has {} nodes, and no launcher starts {} on them:\n{}\nmake an xhpl for the launcher's MPI library \
+         by hpl-tune mpi-setup, give --launcher and --program, or --local to use this node alone",
         allocation.nodes(),
         program.display(),
         said.join("\n")
     )))
 }
 
-/// Our `xhpl` beside this program, else the one on the search path.
+/// Our `xhpl` that `mpi-setup` has put beside this program, or one that lies there, else the one on the search path.
 pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
-    let beside = program.with_file_name("xhpl");
-    if beside.is_file() { beside } else { PathBuf::from("xhpl") }
+    let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
+    let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
+    known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
 }
 
 /// Ranks and threads of a job that shows all nodes and whether it is one job: a rank for each node with all its cores, two
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn nodes_have_what_is_there_and_granted() {
         let ranks = vec![rank("n1", 4, 100), rank("n2", 4, 98), rank("n3", 4, 50), rank("n4", 4, 50)];
-        let found = Bindings { version: String::new(), threads: 4, ranks };
+        let found = Bindings { version: String::new(), mpi: None, threads: 4, ranks };
         let of = |allocation: &Allocation| {
             let of = |node: Node| (node.name, node.count, node.cores, node.memory_bytes / 1_000_000_000);
             nodes(&found, allocation).into_iter().map(of).collect::<Vec<_>>()

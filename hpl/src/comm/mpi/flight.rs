@@ -4,31 +4,25 @@ use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mpi::ffi;
-
-use super::{Group, LAST_TAG, World, status};
+use super::{Group, LAST_TAG, Raw, World};
 use crate::comm::{Msg, PeerGone, Request, Tag};
 
 /// An operation of MPI and the buffer it reads or writes.
 pub(super) struct Flight {
-    request: ffi::MPI_Request,
+    request: Raw,
     /// Doubles received; `None` while under way.
     landed: Option<c_int>,
     buf: Arc<[f64]>,
 }
 
-// SAFETY: a name of an object inside the MPI library; only `World::thread` makes calls with it.
-unsafe impl Send for Flight {}
-
 impl Flight {
     /// A flight not yet begun, with the buffer that it will use.
     pub(super) fn new(buf: Arc<[f64]>) -> Self {
-        // SAFETY: a constant of the library.
-        Self { request: unsafe { ffi::RSMPI_REQUEST_NULL }, landed: None, buf }
+        Self { request: 0, landed: None, buf }
     }
 
     /// Where MPI puts the request that begins the flight.
-    pub(super) fn request(&mut self) -> &mut ffi::MPI_Request {
+    pub(super) fn request(&mut self) -> &mut Raw {
         &mut self.request
     }
 
@@ -38,18 +32,15 @@ impl Flight {
             return Ok(true);
         }
         world.assert_thread();
-        let (mut flag, mut status) = (0, status());
-        // SAFETY: a request begun on this thread and not yet ended; MPI fills in `status` when it ends.
-        let code = unsafe { ffi::MPI_Test(&mut self.request, &mut flag, status.as_mut_ptr()) };
-        if code != ffi::MPI_SUCCESS as c_int {
+        let (mut flag, mut count) = (0, 0);
+        // SAFETY: a request begun on this thread and not yet ended.
+        let code = unsafe { (world.calls.test)(&mut self.request, &mut flag, &mut count) };
+        if code != 0 {
             return Err(code);
         }
         if flag == 0 {
             return Ok(false);
         }
-        let mut count = 0;
-        // SAFETY: `status` was filled in; sends and barriers have a count without meaning.
-        let _ = unsafe { ffi::MPI_Get_count(status.as_ptr(), ffi::RSMPI_DOUBLE, &mut count) };
         self.landed = Some(count);
         Ok(true)
     }
@@ -98,10 +89,7 @@ impl MpiSend {
         let mut flight = Flight::new(buf);
         let data = flight.buf[range].as_ptr();
         // SAFETY: `count` doubles from `data` lie in the buffer, which is held and not written until MPI is done.
-        let code = unsafe {
-            let (kind, comm) = (ffi::RSMPI_DOUBLE, group.handle.0);
-            ffi::MPI_Isend(data.cast(), count, kind, to as c_int, tag, comm, flight.request())
-        };
+        let code = unsafe { (world.calls.isend)(data, count, to as c_int, tag, group.handle, flight.request()) };
         world.check(code, "MPI_Isend");
         Self { owned: Owned { group: Arc::clone(group), flight: Some(flight) } }
     }
@@ -144,10 +132,7 @@ impl MpiRecv {
         let mut flight = Flight::new(world.received.take(len));
         let data = Arc::get_mut(&mut flight.buf).expect("new, or taken from the pool: one holder").as_mut_ptr();
         // SAFETY: `count` ≤ the length of the buffer, which nobody else holds until MPI is done.
-        let code = unsafe {
-            let (kind, comm) = (ffi::RSMPI_DOUBLE, group.handle.0);
-            ffi::MPI_Irecv(data.cast(), count, kind, from as c_int, mpi_tag, comm, flight.request())
-        };
+        let code = unsafe { (world.calls.irecv)(data, count, from as c_int, mpi_tag, group.handle, flight.request()) };
         world.check(code, "MPI_Irecv");
         Self { owned: Owned { group: Arc::clone(group), flight: Some(flight) }, from, tag, len }
     }
@@ -163,10 +148,8 @@ impl MpiRecv {
     /// Ends the job for a message that does not fit or does not come.
     fn refuse(&self, code: c_int) -> ! {
         let world = &*self.owned.group.world;
-        let mut class = 0;
-        // SAFETY: `code` came from MPI; `class` is valid.
-        unsafe { ffi::MPI_Error_class(code, &mut class) };
-        if class == ffi::MPI_ERR_TRUNCATE as c_int {
+        // SAFETY: `code` came from MPI.
+        if unsafe { (world.calls.is_truncation)(code) } != 0 {
             self.wrong_length(format_args!("more than {}", self.len));
         }
         world.refuse(code, "MPI_Irecv")

@@ -1,0 +1,7 @@
+//! The program `xhpl`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hpl::xhpl::main()
+}

@@ -1,0 +1,177 @@
+//! `hpl-tune mpi-setup`: an `xhpl` on the processes of MPI jobs, made with the site's `mpicc`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use hpl::bindings::Bindings;
+use hpl::comm::mpi::{LIBRARY, SOURCE};
+use objectives::launcher::{MpiJob, words};
+use objectives::real::last_lines;
+use space::dat::HplDat;
+use space::{Candidate, EngineParams, HplParams, RunResult};
+
+use crate::allocation::Allocation;
+use crate::cli::mpi_setup::MpiSetupArgs;
+use crate::engine::found;
+use crate::exit::{self, bad_input};
+use crate::folder::replace_file;
+use crate::launched::bindings::{bindings, sentence};
+use crate::launched::{MPI_FOLDER, nodes, said};
+
+/// What this program is called where it is `xhpl`.
+const XHPL: &str = "xhpl";
+/// Lines that are told of a compiler that failed.
+const LINES: usize = 12;
+/// Processes and order of the run that checks it.
+const CHECKED: (usize, usize) = (2, 1000);
+/// Time that this run has.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Makes the library, checks it with a run of HPL on two processes, and puts it beside a copy of this program that is `xhpl`.
+///
+/// # Errors
+/// No compiler wrapper, one that fails, or processes that are no job, and the way out; nothing is installed then.
+pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+    let out = args.out.clone().unwrap_or_else(|| program.with_file_name(MPI_FOLDER));
+    let out = std::path::absolute(&out)?;
+    let above = out.parent().ok_or_else(|| bad_input(format!("--out {}: it is no folder", out.display())))?;
+    let cannot = |what: &Path| format!("cannot make {}: name another folder with --out", what.display());
+    fs::create_dir_all(above).with_context(|| cannot(above))?;
+    // All nodes see it where they see the folder that it becomes.
+    let made = tempfile::Builder::new().prefix(".mpi-setup-").tempdir_in(above).with_context(|| cannot(&out))?;
+    let mpicc = compiled(&args.mpicc, made.path())?;
+    let xhpl = made.path().join(XHPL);
+    fs::copy(&program, &xhpl).with_context(|| format!("cannot copy {} to {}", program.display(), xhpl.display()))?;
+    let checked = if args.no_check { None } else { Some(check(args, &mpicc, &xhpl, made.path())?) };
+    fs::create_dir_all(&out).with_context(|| cannot(&out))?;
+    for name in [LIBRARY, XHPL] {
+        fs::rename(made.path().join(name), out.join(name)).with_context(|| cannot(&out.join(name)))?;
+    }
+    let folder = out.display();
+    println!("{folder}/{LIBRARY}: made by {}", mpicc.display());
+    println!("{folder}/{XHPL}: this program with it; make it anew when hpl-tune is updated");
+    match checked {
+        Some(Checked { launcher, bindings, result }) => {
+            let library = bindings.mpi.as_deref().unwrap_or("MPI");
+            println!("checked by {launcher}: {library}; {}", sentence(&bindings));
+            let (ranks, n) = CHECKED;
+            println!("HPL of N={n} on {ranks} processes: residual {:.3} PASSED", result.residual.unwrap_or_default());
+        }
+        None => println!("not checked: run hpl-tune mpi-setup without --no-check where jobs may run"),
+    }
+    if args.out.is_some() {
+        println!("to use it: --program {folder}/{XHPL}");
+    } else {
+        println!("sessions on processes use it where no --program is given");
+    }
+    Ok(exit::DONE)
+}
+
+/// The compiler wrapper that has made the library in `folder`.
+fn compiled(mpicc: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let Some(mpicc) = found(mpicc) else {
+        return Err(bad_input(format!(
+            "--mpicc {}: no such program; load the module of the MPI library (module load openmpi), install one (apt-get install \
+             openmpi-bin libopenmpi-dev), or give the path of its compiler wrapper: mpicc, cc on Cray, mpiicx of Intel",
+            mpicc.display()
+        )));
+    };
+    let source = folder.join("calls.c");
+    fs::write(&source, SOURCE).with_context(|| format!("cannot write {}", source.display()))?;
+    let mut command = Command::new(&mpicc);
+    command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(folder.join(LIBRARY)).arg(&source).stdin(Stdio::null());
+    let output = command.output().with_context(|| format!("cannot start {}", mpicc.display()))?;
+    if !output.status.success() {
+        let lines: String = last_lines(&output.stderr, LINES).iter().map(|line| format!("\n  {line}")).collect();
+        return Err(bad_input(format!(
+            "{} does not compile a shared library ({}): is it the wrapper of an MPI library of version 3.0 or later?{lines}",
+            mpicc.display(),
+            output.status
+        )));
+    }
+    Ok(mpicc)
+}
+
+/// What a run on two processes has shown.
+struct Checked {
+    launcher: String,
+    bindings: Bindings,
+    result: RunResult,
+}
+
+fn check(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<Checked> {
+    let way_out = |error: anyhow::Error| {
+        bad_input(format!(
+            "{}\nnothing is installed; name the launcher of this MPI library with --launcher, or leave the check out with --no-check \
+             where no job may run",
+            exit::message(&error)
+        ))
+    };
+    checked(args, mpicc, xhpl, folder).map_err(way_out)
+}
+
+fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<Checked> {
+    let cores = hpl::host::facts().cores_allowed.len();
+    let (ranks, n) = CHECKED;
+    let job = match (&args.launcher, Allocation::here()) {
+        (Some(launcher), _) => MpiJob::new(launcher, xhpl.to_owned()),
+        (None, Some(job)) => nodes::found(xhpl.to_owned(), &job, cores)?.job,
+        (None, None) => MpiJob::new(&mpirun_of(mpicc), xhpl.to_owned()),
+    };
+    let bindings = bindings(&job, ranks, 1)?;
+    let hpl = HplParams { nb: 64, ..HplParams::baseline(n, 1, ranks) };
+    let candidate = Candidate { hpl, engine: EngineParams::default() };
+    replace_file(&folder.join("HPL.dat"), HplDat::single(&hpl).write()?.as_bytes())?;
+    let way_out = "is the job waiting for nodes?";
+    let (line, text) = said(&job, &candidate, &["--json", "--threads", "1"], folder, LIMIT, way_out)?;
+    let text = String::from_utf8_lossy(&text);
+    let result: Option<RunResult> = text.lines().find_map(|line| serde_json::from_str(line.trim()).ok());
+    match result {
+        Some(result) if result.passed => Ok(Checked { launcher: words(&job.launcher).join(" "), bindings, result }),
+        Some(result) => Err(bad_input(format!(
+            "{line}: HPL of N={n} FAILED, residual {:?}: messages of this MPI library are damaged",
+            result.residual
+        ))),
+        None => Err(bad_input(format!("{line}: no result in its output"))),
+    }
+}
+
+/// The launcher beside a compiler wrapper: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
+fn mpirun_of(mpicc: &Path) -> String {
+    let name = mpicc.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let own = name.strip_prefix("mpicc").filter(|kind| kind.starts_with('.')).map(|kind| format!("mpirun{kind}"));
+    let names = own.into_iter().chain(["mpirun".to_owned()]);
+    let mut beside = names.map(|name| mpicc.with_file_name(name));
+    let program = beside.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("mpirun"));
+    format!("{} -np {{np}}", program.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_launcher_is_that_of_the_wrapper() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        assert_eq!(mpirun_of(&path("mpicc")), "mpirun -np {np}");
+        fs::write(path("mpirun"), "").unwrap();
+        assert_eq!(mpirun_of(&path("mpicc")), format!("{} -np {{np}}", path("mpirun").display()));
+        assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun").display()));
+        fs::write(path("mpirun.mpich"), "").unwrap();
+        assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun.mpich").display()));
+    }
+
+    #[test]
+    fn a_wrapper_that_is_none_is_named_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = compiled(Path::new("no-such-mpicc"), folder.path()).unwrap_err().to_string();
+        assert!(missing.contains("--mpicc no-such-mpicc") && missing.contains("module load"), "{missing}");
+        let failing = compiled(Path::new("false"), folder.path()).unwrap_err().to_string();
+        assert!(failing.contains("does not compile"), "{failing}");
+    }
+}
