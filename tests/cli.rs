@@ -184,3 +184,8 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(out(&output).contains("on 75264 cores"), "{}", out(&output));
 }
+
+#[test]
+fn nodes_outside_of_a_job_need_a_launcher() {
+    refused(["--budget", "30s", "--nodes", "2"], 2, &["--launcher", "--sbatch"]);
+}

@@ -1,5 +1,6 @@
 //! Sessions inside jobs of a real Slurm, whose nodes are namespaces of this machine (`tests/slurm_nodes.sh`).
 
+mod hosts;
 mod kill;
 
 use std::path::Path;

@@ -28,12 +28,12 @@ enum Hosts {
     Counts(&'static str),
 }
 
-/// A job of a resource manager.
+/// A job of a resource manager, or nodes without one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allocation {
-    /// Name of the manager.
+    /// Name of the manager; empty for nodes that a user's launcher reaches by itself.
     pub manager: &'static str,
-    /// Number of the job.
+    /// Number of the job; without a manager the flag that says the nodes.
     pub job: String,
     /// Logical CPUs of each of its nodes that are the job's; `None` where nothing says.
     pub cpus: Vec<Option<usize>>,
@@ -45,6 +45,9 @@ pub struct Allocation {
 
 impl fmt::Display for Allocation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.manager.is_empty() {
+            return out.write_str(&self.job);
+        }
         write!(out, "{} job {}", self.manager, self.job)
     }
 }
@@ -54,6 +57,29 @@ impl Allocation {
     /// of one.
     pub fn here() -> Option<Self> {
         Self::of(|name| std::env::var(name).ok(), squeue)
+    }
+
+    /// The nodes of a session: those of its job, else as many as `nodes` says, where a launcher reaches them.
+    ///
+    /// # Errors
+    /// Nodes that are named within a job, or without a launcher.
+    pub fn or_reached(nodes: Option<u64>, launcher: Option<&str>) -> anyhow::Result<Option<Self>> {
+        match (Self::here(), nodes) {
+            (job, None) => Ok(job),
+            (Some(job), Some(nodes)) => {
+                Err(bad_input(format!("--nodes {nodes}: the nodes of {job} are used; leave --nodes out")))
+            }
+            (None, Some(nodes)) if launcher.is_none() => Err(bad_input(format!(
+                "--nodes {nodes}: this is no job of Slurm, PBS or LSF; say how they are reached by --launcher, as in 'mpirun --hostfile \
+                 hosts --map-by slot:PE={{threads}} -np {{np}}', or write a script for Slurm by --sbatch"
+            ))),
+            (None, Some(nodes)) => Ok(Some(Self::reached(nodes as usize))),
+        }
+    }
+
+    /// Nodes that a launcher reaches by itself, of which nothing is granted.
+    pub fn reached(nodes: usize) -> Self {
+        Self { manager: "", job: format!("--nodes {nodes}"), cpus: vec![None; nodes], memory_bytes: None, left_s: None }
     }
 
     fn of(variable: impl Fn(&str) -> Option<String>, left: impl Fn(&str) -> Option<String>) -> Option<Self> {
@@ -136,7 +162,8 @@ impl Allocation {
         });
         let nodes = self.nodes();
         let alone = (local && nodes > 1).then(|| format!("{self} has {nodes} nodes, and --local uses this one alone"));
-        let untried = (self.manager != "Slurm").then(|| {
+        let untried = !matches!(self.manager, "Slurm" | "");
+        let untried = untried.then(|| {
             format!(
                 "{self}: nodes are read from the variables of {}, which nobody has tried; its end is unknown",
                 self.manager

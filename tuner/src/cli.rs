@@ -126,8 +126,8 @@ pub struct TuneArgs {
     /// Write a Slurm batch script of this session to a new file, and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
-    /// Nodes of the job that --sbatch asks for
-    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..), requires = "sbatch")]
+    /// Nodes of the job that --sbatch asks for; outside of a job, nodes that --launcher reaches
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["resume", "local"])]
     pub nodes: Option<u64>,
     /// Use the rates of this machine.toml instead of measuring; with --launcher or --engine also the nodes or accelerators
     /// that the runs have

@@ -28,7 +28,7 @@ const FLAGS: [(&str, &[&str], &str); 26] = [
     ("--simulate", &["FILE"], "the cluster that answers in place of runs"),
     ("--dry-run", &[], "whether anything runs"),
     ("--sbatch", &["FILE"], "the same, with a script for Slurm"),
-    ("--nodes", &["4", "--sbatch", "FILE"], "nodes that the script asks for"),
+    ("--nodes", &["4", "--sbatch", "FILE"], "nodes that a script asks for, or that the launcher reaches"),
     ("--machine", &["FILE"], "rates and nodes, in place of measured ones"),
     ("--space", &["FILE"], "what is searched"),
     ("--weights", &["FILE"], "shares of unequal ranks"),

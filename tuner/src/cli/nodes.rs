@@ -14,6 +14,9 @@ pub struct NodesArgs {
     /// How it is launched: srun, mpirun, or the words of a launcher with {np} and {threads}; by default what works in the job
     #[arg(long, value_name = "NAME|WORDS")]
     pub launcher: Option<String>,
+    /// Nodes that --launcher reaches, outside of a job
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "launcher")]
+    pub nodes: Option<u64>,
     /// Engine parameters: kernels, kernels of single nodes (rank_kernels)
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,

@@ -26,10 +26,10 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let program = args.program.clone().map_or_else(|| Ok(xhpl_beside(&program)), |given| given.canonicalize());
     let program = program.map_err(|error| bad_input(format!("--program: {error}")))?;
-    let Some(allocation) = Allocation::here() else {
+    let Some(allocation) = Allocation::or_reached(args.nodes, args.launcher.as_deref())? else {
         return Err(bad_input(
-            "hpl-tune nodes looks at the nodes of a job of Slurm, PBS or LSF: start it in one (salloc, sbatch); elsewhere hpl-tune survey \
-             --program XHPL --launcher WORDS --ranks R compares ranks",
+            "hpl-tune nodes looks at the nodes of a job of Slurm, PBS or LSF: start it in one (salloc, sbatch), or say with \
+             --launcher and --nodes how many are reached",
         ));
     };
     let cores = hpl::host::facts().cores_allowed.len();

@@ -41,9 +41,11 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     engine.check_flags(args.threads, &args.blas)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let engine = engine.on(machine.as_ref());
+    // Nodes that are found have no kernels.
+    let kernels = engine.kernels(&args.blas, machine.as_ref())?;
     let facts = hpl::host::facts();
     // What the session would find on the nodes of its job.
-    let job = Allocation::here().filter(|_| args.dry_run);
+    let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
     let (engine, machine) = match &job {
         Some(job) => {
             let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
@@ -66,7 +68,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         n: 0,
         cores: room.places,
         memory_bytes: room.memory_for(args.n.map(|n| n as usize))?,
-        kernels: match engine.kernels(&args.blas, machine.as_ref())? {
+        kernels: match kernels {
             None | Some(KernelChoice::Auto) => EngineParams::default().kernels,
             Some(named) => named,
         },

@@ -20,7 +20,11 @@ pub fn summary(summary: &Summary) -> String {
     match &summary.best {
         None => line("Best", "none: no trial passed its residual".to_owned()),
         Some(best) => {
-            line("Best", score(best));
+            // A final run at another N says nothing beside the default.
+            match summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n) {
+                Some(estimate) => line("Best", format!("estimated {}", estimated(estimate))),
+                None => line("Best", score(best)),
+            }
             let words = words_of(summary, &best.candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
             wrapped(words, 86).into_iter().for_each(|words| line("", words));
         }
@@ -32,13 +36,21 @@ pub fn summary(summary: &Summary) -> String {
                 (Some(rate), Some(residual)) if row.passed => {
                     let whose =
                         if summary.verified_run().is_some() { "" } else { ", of the candidate that was chosen before" };
-                    format!("{} GFLOP/s at N = {}, residual {} PASSED{whose}", digits(rate), row.n, digits(residual))
+                    let target = summary.estimate.as_ref().map_or(row.n, |estimate| estimate.candidate.hpl.n);
+                    let smaller = if row.n < target { ": the time that was left allows no larger N" } else { "" };
+                    format!(
+                        "{} GFLOP/s at N = {}, residual {} PASSED{whose}{smaller}",
+                        digits(rate),
+                        row.n,
+                        digits(residual)
+                    )
                 }
                 _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
             },
         );
     }
-    if let Some(estimate) = &summary.estimate {
+    let best_n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
+    if let Some(estimate) = summary.estimate.as_ref().filter(|estimate| best_n == Some(estimate.candidate.hpl.n)) {
         line("Estimated", estimated(estimate));
     }
     if let Some(baseline) = &summary.baseline {

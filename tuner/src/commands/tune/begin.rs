@@ -34,7 +34,7 @@ use crate::unequal::Told;
 pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let asked_s = budget_s(args)?;
     let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
-    let job = Allocation::here().filter(|_| simulated.is_none());
+    let job = Allocation::or_reached(args.nodes, args.launcher.as_deref())?.filter(|_| simulated.is_none());
     let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
     let facts = hpl::host::facts();
     let now = jiff::Timestamp::now();
@@ -187,6 +187,9 @@ pub(crate) fn placed(
     cores: usize,
 ) -> anyhow::Result<Placed> {
     let described = machine.is_some_and(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() > 1);
+    if let Some(job) = job.filter(|job| described && job.manager.is_empty()) {
+        return Err(bad_input(format!("{job}: --machine describes the nodes; leave one of them out")));
+    }
     let job = job.filter(|_| !described);
     let Reached { job, nodes, hosts } = match (&engine, job) {
         (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => nodes::found(xhpl_beside(program), job, cores)?,
@@ -247,7 +250,9 @@ pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
 /// anew, unless their rates were given, and what was measured before says something of another machine.
 fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
     let cores = hpl::host::facts().cores_allowed.len();
-    let job = Allocation::here().filter(|_| !session.hosts.is_empty() && !session.is_simulated());
+    let before = session.hosts.len();
+    let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
+    let job = job.filter(|_| before > 0 && !session.is_simulated());
     let Some(job) = job else {
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
         return Ok(());
