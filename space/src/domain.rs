@@ -43,6 +43,13 @@ pub struct DomainSpec {
     pub unequal: Unequal,
 }
 
+impl DomainSpec {
+    /// Whether the cores are those of several nodes.
+    fn has_nodes(&self) -> bool {
+        self.most_threads.is_some_and(|most| most < self.cores)
+    }
+}
+
 /// Why there is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
@@ -124,7 +131,7 @@ pub const MAX_PLACES: usize = 1 << 24;
 pub const MAX_POINTS: usize = 200_000;
 
 /// One level of each dimension, in the order of [`Values::dims`].
-type Levels = [u16; 11];
+type Levels = [u16; 12];
 
 /// What a point says of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,8 +142,13 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn canonical(self) -> Self {
-        let hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
+    /// The form that stands for all that run alike on the nodes of `spec`.
+    fn canonical(self, spec: &DomainSpec) -> Self {
+        let mut hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
+        // A rank has its node, or all nodes, to itself: none has a neighbour by another order.
+        if spec.most_threads.is_none_or(|most| self.threads >= most) {
+            hpl.pmap = HplParams::baseline(hpl.n, hpl.p, hpl.q).pmap;
+        }
         Self { hpl, split: canonical_split(&hpl, self.split, &Weights::default()), ..self }
     }
 }
@@ -220,7 +232,7 @@ impl HplDomain {
 
     /// The run at these levels, `None` where there are no such levels, or its ranks have no such grid.
     fn chosen(&self, levels: &Levels) -> Option<Chosen> {
-        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap, split] = levels.map(usize::from);
+        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap, split, pmap] = levels.map(usize::from);
         let values = &self.values;
         let &(ranks, threads) = values.splits.get(ranks)?;
         let (p, q) = grid_of(ranks, *values.aspects.get(grid)?)?;
@@ -233,6 +245,7 @@ impl HplDomain {
             bcast: *values.bcast.get(bcast)?,
             depth: *values.depth.get(depth)?,
             swap: *values.swap.get(swap)?,
+            pmap: *values.pmap.get(pmap)?,
             ..HplParams::baseline(self.spec.n, p, q)
         };
         Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
@@ -241,9 +254,9 @@ impl HplDomain {
     /// The levels of the canonical form of a run, of ranks and grid these; fields that are no dimension must have their one value. Where the value
     /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
     fn levels(&self, run: Chosen, [ranks, grid]: [Option<u16>; 2]) -> Option<Levels> {
-        let run = run.canonical();
+        let run = run.canonical(&self.spec);
         let levels = self.allowed(&run, [ranks, grid]);
-        (self.chosen(&levels)?.canonical() == run).then_some(levels)
+        (self.chosen(&levels)?.canonical(&self.spec) == run).then_some(levels)
     }
 
     /// The level of each value of a run, the first one for a value that is not allowed.
@@ -261,6 +274,7 @@ impl HplDomain {
             level(&values.depth, &hpl.depth),
             level(&values.swap, &hpl.swap),
             level(&values.split, &split.get()),
+            level(&values.pmap, &hpl.pmap),
         ];
         levels.map(Option::unwrap_or_default)
     }
@@ -279,7 +293,8 @@ impl HplDomain {
             let levels: &Levels = levels.try_into().ok()?;
             let Chosen { hpl, threads, .. } = self.chosen(levels)?;
             let has_split = canonical_split(&hpl, share(0.5), &Weights::default()) != Share::ZERO;
-            Some((Kind::of(&hpl), hpl.ranks() * threads == 1, has_split, levels[2]))
+            let alone = self.spec.most_threads.is_none_or(|most| threads >= most);
+            Some((Kind::of(&hpl), hpl.ranks() * threads == 1, alone, has_split, levels[2]))
         };
         exceeds(&self.dims, limit, 3, kind, |levels| self.is_canonical(levels))
     }
@@ -292,7 +307,7 @@ impl HplDomain {
     fn is_canonical(&self, levels: &[u16]) -> bool {
         let Ok(levels) = <&Levels>::try_from(levels) else { return false };
         let Some(run) = self.chosen(levels) else { return false };
-        let canonical = run.canonical();
+        let canonical = run.canonical(&self.spec);
         // A first allowed value may stand for what cannot matter.
         self.is_valid(&run.hpl)
             && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)

@@ -12,7 +12,7 @@ pub struct Guideline {
 }
 
 /// The guidelines of all dimensions of the HPL space, in their order.
-pub const GUIDELINES: [Guideline; 11] = {
+pub const GUIDELINES: [Guideline; 12] = {
     const fn of(dim: &'static str, why: &'static str, source: &'static str) -> Guideline {
         Guideline { dim, why, source }
     }
@@ -55,6 +55,11 @@ pub const GUIDELINES: [Guideline; 11] = {
             "split",
             "no split, and the range in which the split update pays; none where P = 1",
             "[rocHPL]; rule: no rows to hide where P = 1",
+        ),
+        of(
+            "pmap",
+            "both where the ranks of several nodes share them, as it decides which messages stay on a node; else one value",
+            "rule: nothing to choose where a node has one rank, or one node all",
         ),
     ]
 };

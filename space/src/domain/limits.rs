@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::foreign::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::params::Coded;
-use crate::{Bcast, Looking, Swap};
+use crate::{Bcast, Looking, Pmap, Swap};
 
 /// The limits of each named dimension; empty for the usual space.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -172,6 +172,7 @@ impl Limits {
             depth: self.sizes("depth", usual.depth, 0)?,
             swap: self.subset("swap", usual.swap, |swap: &Swap| (swap.name().to_owned(), 0.0))?,
             split: self.shares(usual.split)?,
+            pmap: self.named("pmap", usual.pmap, Pmap::ALL.iter().map(|(value, _)| *value))?,
         })
     }
 
@@ -278,7 +279,7 @@ impl Limits {
     }
 }
 
-const CATEGORICAL: [&str; 4] = ["pfact", "rfact", "bcast", "swap"];
+const CATEGORICAL: [&str; 5] = ["pfact", "rfact", "bcast", "swap", "pmap"];
 
 impl Limit {
     /// The listed values, `None` when nothing is listed.

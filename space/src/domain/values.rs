@@ -3,7 +3,7 @@
 use super::{DomainSpec, aspects};
 use crate::dims::{Dim, Kind, Level};
 use crate::params::Coded;
-use crate::{Bcast, Looking, Swap};
+use crate::{Bcast, Looking, Pmap, Swap};
 
 /// Values of NB: dense where small changes matter, with the vendors' 192, 240 and 384.
 const NB: [usize; 26] = [
@@ -22,9 +22,12 @@ const DEPTH: [usize; 3] = [0, 1, 2];
 /// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
 const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
 
+/// PMAP where some nodes have several ranks; elsewhere the first alone.
+const PMAP: [Pmap; 2] = [Pmap::Row, Pmap::Column];
+
 /// The dimensions, in the order of [`Values::dims`].
-pub(super) const NAMES: [&str; 11] =
-    ["ranks", "grid", "nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap", "split"];
+pub(super) const NAMES: [&str; 12] =
+    ["ranks", "grid", "nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap", "split", "pmap"];
 
 /// How finely a domain looks at the dimensions that matter least.
 pub(super) struct Detail {
@@ -57,6 +60,7 @@ impl Detail {
             // Mix is binary exchange alone where N is below its threshold.
             swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
             split: self.split.to_vec(),
+            pmap: if spec.has_nodes() { PMAP.to_vec() } else { PMAP[..1].to_vec() },
         }
     }
 }
@@ -101,6 +105,7 @@ pub(super) struct Values {
     pub(super) depth: Vec<usize>,
     pub(super) swap: Vec<Swap>,
     pub(super) split: Vec<f64>,
+    pub(super) pmap: Vec<Pmap>,
 }
 
 impl Values {
@@ -121,6 +126,7 @@ impl Values {
             ordered("depth", self.depth.iter().map(|&value| (value.to_string(), value as f64))),
             categorical("swap", self.swap.iter().map(|value| value.name())),
             ordered("split", self.split.iter().map(|&value| (value.to_string(), value))),
+            categorical("pmap", self.pmap.iter().map(|value| value.name())),
         ]
     }
 }

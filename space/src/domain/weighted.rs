@@ -15,7 +15,7 @@ use crate::candidates::Candidates;
 use crate::dims::{Dim, Kind, Level, Point, Space};
 use crate::order::required_bytes;
 use crate::unequal::ALIKE;
-use crate::{Candidate, HplParams, Share, Weights, deal};
+use crate::{Candidate, HplParams, Pmap, Share, Weights, deal};
 
 /// Steps of the log-ratio around the measured one, of one class of slower ranks and of each of two.
 const AROUND: [&[f64]; 2] = [&[-0.16, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16], &[-0.08, 0.0, 0.08]];
@@ -27,12 +27,12 @@ const DEALT: usize = 16_384;
 /// Weights are relative to the largest and rounded to this.
 const RESOLUTION: f64 = 1e4;
 
-/// P, Q, NB and the threads of a rank: who owns which block depends on these.
-type Key = (usize, usize, usize, usize);
+/// P, Q, PMAP, NB and the threads of a rank: who owns which block depends on these.
+type Key = (usize, usize, Pmap, usize, usize);
 
 fn key(candidate: &Candidate) -> Key {
     let Candidate { hpl, engine } = candidate;
-    (hpl.p, hpl.q, hpl.nb, engine.threads)
+    (hpl.p, hpl.q, hpl.pmap, hpl.nb, engine.threads)
 }
 
 /// Slower ranks, or nodes, that share a dimension.
@@ -80,7 +80,7 @@ pub struct WeightedDomain {
     classes: Vec<Class>,
     dims: Vec<Dim>,
     points: Vec<Point>,
-    /// For each P, Q, NB and number of threads: all combinations of levels.
+    /// For each P, Q, PMAP, NB and number of threads: all combinations of levels.
     weights: HashMap<Key, Vec<Combination>>,
 }
 

@@ -350,3 +350,22 @@ fn an_expert_has_a_rank_for_each_cache_and_the_vendors_nb() {
     let same = Expert { ranks: 16, threads: 1, nb: 128 };
     assert!(checked(same, 1 << 40).unwrap_err().contains("is the default"));
 }
+
+#[test]
+fn pmap_is_searched_where_nodes_have_several_ranks() {
+    use space::Pmap;
+    let on = |most_threads| HplDomain::new(&DomainSpec { most_threads, ..spec(20_000, 16) }).unwrap();
+    let columns = |domain: &HplDomain| {
+        let all = domain.points().iter().map(|point| domain.candidate(point));
+        all.filter(|candidate| candidate.hpl.pmap == Pmap::Column).collect::<Vec<_>>()
+    };
+    assert!(columns(&on(None)).is_empty() && columns(&on(Some(16))).is_empty(), "one node");
+    let nodes = on(Some(4));
+    let found = columns(&nodes);
+    assert!(!found.is_empty());
+    for candidate in &found {
+        assert!(candidate.engine.threads < 4 && candidate.hpl.p > 1 && candidate.hpl.q > 1, "{candidate:?}");
+        let point = nodes.point(candidate).unwrap();
+        assert_eq!(nodes.candidate(&point), *candidate);
+    }
+}

@@ -80,14 +80,14 @@ fn the_measured_weights_are_a_level_and_others_lie_around_them() {
     // A step in the weights alone is a step of a search.
     let measured = domain.points().iter().find(|point| columns(&domain.candidate(point)) == Some(0.35)).unwrap();
     let near = draw::neighbours(&domain, measured);
-    let others: Vec<_> = near.iter().filter(|point| point.0[..11] == measured.0[..11]).collect();
+    let others: Vec<_> = near.iter().filter(|point| point.0[..12] == measured.0[..12]).collect();
     assert_eq!(others.len(), 2, "{others:?}");
 }
 
 #[test]
 fn three_speeds_are_two_dimensions_and_all_ranks_keep_their_measured_ratios() {
     let domain = domain(20_000, &[1.0, 0.5, 0.52, 0.1]);
-    let names: Vec<&str> = domain.dims()[11..].iter().map(|dim| dim.name.as_str()).collect();
+    let names: Vec<&str> = domain.dims()[12..].iter().map(|dim| dim.name.as_str()).collect();
     assert_eq!(names, ["weights", "weights-slowest"]);
     let all = domain.points().iter().map(|point| domain.candidate(point).engine.weights);
     let rows: Vec<Vec<f64>> = all.map(|w| w.columns.iter().map(|share| share.get()).collect()).collect();

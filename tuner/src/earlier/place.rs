@@ -85,6 +85,7 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
         "rfact" => Some(hpl.rfact.name()),
         "bcast" => Some(hpl.bcast.name()),
         "swap" => Some(hpl.swap.name()),
+        "pmap" => Some(hpl.pmap.name()),
         name => candidate.engine.extra.get(name).map(String::as_str),
     };
     let features = dim.levels.iter().map(|level| level.feature);

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hpl::layout::Layout;
 use hpl::recursion::Recipe;
-use space::{Candidate, HplParams, Looking, Share, Weights};
+use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 
 use super::sampling::Detail;
 use super::{OwnModel, Run, without_variant};
@@ -35,13 +35,13 @@ struct Group {
     fine_s: Vec<Option<f64>>,
 }
 
-/// What corrections are carried over within: P, Q, threads, NB, whether there is look-ahead, and a split.
-type Kin = (usize, usize, usize, usize, bool, bool);
+/// What corrections are carried over within: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
+type Kin = (usize, usize, Pmap, usize, usize, bool, bool);
 
 impl Group {
     fn kin(&self) -> Kin {
         let (hpl, engine) = (&self.tasks.hpl, &self.tasks.engine);
-        (hpl.p, hpl.q, engine.threads, hpl.nb, hpl.depth > 0, engine.split.get() > 0.0)
+        (hpl.p, hpl.q, hpl.pmap, engine.threads, hpl.nb, hpl.depth > 0, engine.split.get() > 0.0)
     }
 
     fn shares_layout(&self, other: &Self) -> bool {
@@ -244,8 +244,8 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
 }
 
 /// The kin of all of one grid.
-fn grid((p, q, threads, ..): Kin) -> Kin {
-    (p, q, threads, 0, false, false)
+fn grid((p, q, pmap, threads, ..): Kin) -> Kin {
+    (p, q, pmap, threads, 0, false, false)
 }
 
 /// The fine times, and the coarse ones times what fine ones are of coarse ones: in the group, else among its kin, else on its
