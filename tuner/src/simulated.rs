@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use objectives::real::Extent;
+use hpl::windows::Windows;
 use objectives::simulated::{Answer, Clock, Cluster, LIMIT_VARIABLE, RunClock};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};
@@ -32,7 +32,7 @@ struct Args {
     #[arg(long)]
     survey: Option<NonZeroUsize>,
     #[arg(long)]
-    windows: Option<String>,
+    windows: Option<Windows>,
     #[arg(long)]
     result: Option<PathBuf>,
 }
@@ -66,8 +66,7 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         return printed(&cluster.survey(&candidate, repeats.get(), clock).map_err(anyhow::Error::msg)?);
     }
     let Some(result) = &args.result else { bail!("--result: nobody would see what the run leaves") };
-    let extent = if args.windows.is_some() { Extent::Windows } else { Extent::Whole };
-    let answer = cluster.run(&candidate, extent, clock).map_err(anyhow::Error::msg)?;
+    let answer = cluster.run(&candidate, args.windows.as_ref(), clock).map_err(anyhow::Error::msg)?;
     let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
     let timed_out = answer.wall_s() > limit_s;
     let simulated_wall_s = answer.wall_s().min(limit_s);

@@ -61,20 +61,32 @@ const LARGEST: f64 = 0.9;
 const LEAST: f64 = 0.6;
 const RATIO: f64 = 0.6;
 
-/// Steps of a window at most.
+/// Steps of a window at most, where turns of the owners are whole.
 const LONGEST: usize = 8;
+
+/// The windows of `auto` on grids whose turns are longer: parts of N and steps. There no window sees all owners, so that one
+/// window's error tilts what is extrapolated, the less so the more windows there are among the large steps, and the small
+/// ones are cheap enough for many steps.
+const LARGE: [(f64, usize); 5] = [(0.85, 4), (0.65, 4), (0.45, 4), (0.25, 8), (0.12, 16)];
+/// The same without look-ahead, where every panel is waited for and each owner's takes its own time.
+const LARGE_IN_TURN: [(f64, usize); 4] = [(0.75, 8), (0.4, 8), (0.2, 8), (0.1, 8)];
 
 /// The smallest trailing matrix of `auto`, as part of N. What follows takes less than a thousandth of the time.
 const SMALLEST: f64 = 0.06;
 
-/// Windows of one turn each or less, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
-/// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size.
+/// Windows of one turn each, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
+/// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size. Of long turns a part.
 fn auto(hpl: &HplParams) -> Vec<Window> {
-    let steps = hpl.n.div_ceil(hpl.nb);
+    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
+    let asked: Vec<(f64, usize)> = match hpl.depth {
+        _ if turn <= LONGEST => parts(hpl).into_iter().map(|part| (part, turn)).collect(),
+        0 => LARGE_IN_TURN.to_vec(),
+        _ => LARGE.map(|(part, length)| (part, length.min(turn))).to_vec(),
+    };
     let mut windows: Vec<Window> = Vec::new();
-    for part in parts(hpl) {
+    for (part, length) in asked {
         let free = windows.last().map_or(1, |last| last.first + last.steps);
-        windows.extend(at(hpl, part).filter(|window| window.first >= free));
+        windows.extend(at(hpl, part, length).filter(|window| window.first >= free));
     }
     // Of so few steps all are measured.
     let all = Window { first: 0, steps };
@@ -85,7 +97,8 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
 pub(crate) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
     let [of_a, of_b] = [a, b].map(parts);
     let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
-    let windows: Vec<[Window; 2]> = parts.into_iter().filter_map(|part| Some([at(a, part)?, at(b, part)?])).collect();
+    let windows: Vec<[Window; 2]> =
+        parts.into_iter().filter_map(|part| Some([at(a, part, length(a))?, at(b, part, length(b))?])).collect();
     let all = [a, b].map(|hpl| Window { first: 0, steps: hpl.n.div_ceil(hpl.nb) });
     if windows.len() >= 2 { windows } else { Vec::from_iter((a.n > 0).then_some(all)) }
 }
@@ -106,16 +119,16 @@ fn parts(hpl: &HplParams) -> Vec<f64> {
     std::iter::successors(Some(largest), |part| Some(part * ratio)).take_while(|&part| part > SMALLEST).collect()
 }
 
-/// Steps of a window: a turn of the owners, of large grids a part of one. There what each owner has differs little, and a turn
-/// takes so long that its trailing matrix would have to be small, which says little of the large ones.
+/// Steps of a window of two runs that compare: a turn of the owners, of large grids a part of one. There what each owner has
+/// differs little, and a turn takes so long that its trailing matrix would have to be small, which says little of the large ones.
 fn length(hpl: &HplParams) -> usize {
     turn(hpl).min(LONGEST)
 }
 
-/// The window on the trailing matrix of this part of N; none where it would begin with the run or reach its last
-/// step.
-fn at(hpl: &HplParams, part: f64) -> Option<Window> {
-    let (steps, length) = (hpl.n.div_ceil(hpl.nb), length(hpl));
+/// The window of `length` steps on the trailing matrix of this part of N; none where it would begin with the run or reach its
+/// last step.
+fn at(hpl: &HplParams, part: f64, length: usize) -> Option<Window> {
+    let steps = hpl.n.div_ceil(hpl.nb);
     let first = ((1.0 - part) * steps as f64).round() as usize;
     (first >= 1 && first + length < steps).then_some(Window { first, steps: length })
 }

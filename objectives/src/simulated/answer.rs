@@ -11,7 +11,6 @@ use space::result::{PhaseTime, RESULT_SCHEMA};
 use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
 
 use super::{Clock, Cluster};
-use crate::real::Extent;
 use crate::timeline::noise::{normal, uniform};
 use crate::timeline::{Step, Timeline};
 
@@ -120,11 +119,11 @@ impl Cluster {
         Ok(Survey { kernels: KERNEL.to_owned(), ranks: (0..ranks).map(of).collect() })
     }
 
-    /// What the run of `candidate` that begins at `clock` leaves.
+    /// What the run of `candidate` that begins at `clock` leaves, of these windows or the whole.
     ///
     /// # Errors
-    /// Parameters that are none, or more ranks than there are cores.
-    pub fn run(&self, candidate: &Candidate, extent: Extent, clock: Clock) -> Result<Answer, String> {
+    /// Parameters that are none, more ranks than there are cores, or windows that the run does not have.
+    pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<Answer, String> {
         candidate.check().map_err(|error| error.to_string())?;
         self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
         let luck = |index: u64| self.luck(clock.runs + 1, index);
@@ -137,12 +136,14 @@ impl Cluster {
         if fate < self.breaks_off + self.hangs {
             return Ok(Answer::Hangs);
         }
+        let chosen =
+            windows.map(|windows| windows.of(&candidate.hpl)).transpose().map_err(|error| error.to_string())?;
         let timeline = slowed(truth.timeline(candidate), slower);
-        Ok(match extent {
-            Extent::Whole => self.whole(candidate, &timeline),
-            Extent::Windows => {
+        Ok(match chosen {
+            None => self.whole(candidate, &timeline),
+            Some(chosen) => {
                 let noise = |index: usize| (self.noise * normal(luck(OTHERS + index as u64))).exp();
-                Answer::Windows(Box::new(self.windows(candidate, &timeline, noise)))
+                Answer::Windows(Box::new(self.windows(candidate, &chosen, &timeline, noise)))
             }
         })
     }
@@ -171,9 +172,14 @@ impl Cluster {
         Answer::Whole(Box::new(result), START_S + time_s + 2.0 * touched_s)
     }
 
-    fn windows(&self, candidate: &Candidate, timeline: &Timeline, noise: impl Fn(usize) -> f64) -> WindowsResult {
+    fn windows(
+        &self,
+        candidate: &Candidate,
+        chosen: &[Window],
+        timeline: &Timeline,
+        noise: impl Fn(usize) -> f64,
+    ) -> WindowsResult {
         let (hpl, steps) = (&candidate.hpl, &timeline.steps);
-        let chosen = Windows::Auto.of(hpl).unwrap_or_default();
         let time = |(index, &window): (usize, &Window)| {
             let of_step = |k: usize| (steps[k].end_s - end_before(k, steps)) * noise(index);
             let step_s = (window.first..window.first + window.steps).map(of_step).collect();
