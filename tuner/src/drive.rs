@@ -134,9 +134,10 @@ impl Drive<'_> {
     /// Makes the final runs that are due; `false` when a signal asked to stop.
     fn finals(&mut self) -> Result<bool, RecordError> {
         while let Some(plan) = self.final_plan() {
+            let left_s = self.budget.left_s();
             let limit_s = match self.consider(|view| view.final_runs()) {
-                1 => self.budget.left_s() + GRACE_S,
-                _ => self.final_share_s(),
+                1 => left_s + GRACE_S,
+                runs => (left_s - CLOSING_S) / f64::from(runs),
             };
             if !self.trial(&plan, limit_s)? {
                 return Ok(false);
@@ -186,29 +187,13 @@ impl Drive<'_> {
 
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
     fn final_plan(&self) -> Option<Plan> {
+        let left_s = self.budget.left_s() - CLOSING_S;
         self.consider(|view| {
             let mut plan = view.final_plan()?;
-            plan.candidate.hpl.n = self.order_that_fits(&plan.candidate, view.cost, self.final_share_s())?;
+            plan.candidate.hpl.n = view.final_order(&plan.candidate, self.final_n.clone(), left_s)?;
             plan.expected_s = view.cost.of(&plan.candidate, Extent::Whole);
             Some(plan)
         })
-    }
-
-    /// Seconds for the next of the final runs that time is kept for, besides the rounds after them.
-    fn final_share_s(&self) -> f64 {
-        let (runs, rounds_s) = self.consider(|view| (view.final_runs(), view.rounds_reserve_s()));
-        (self.budget.left_s() - CLOSING_S - rounds_s) / f64::from(runs)
-    }
-
-    /// The largest order in `final_n` whose run hardly exceeds `left_s`, in whole blocks; the smallest one is
-    /// tried when it is expected to fit.
-    fn order_that_fits(&self, candidate: &Candidate, cost: &CostEstimate, left_s: f64) -> Option<usize> {
-        let (smallest, largest) = (*self.final_n.start(), *self.final_n.end());
-        let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
-        let nb = candidate.hpl.nb;
-        let blocks = (smallest / nb + 1)..=(largest / nb);
-        let larger = blocks.map(|b| b * nb).take_while(|&n| cost.at_most(&at(n), Extent::Whole) <= left_s).last();
-        larger.or_else(|| (cost.of(&at(smallest), Extent::Whole) <= left_s).then_some(smallest))
     }
 
     /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless. While nothing has

@@ -2,6 +2,8 @@
 //!
 //! The pairs before the final run choose, so their luck is the best's; the rounds after it are the ones that are reported.
 
+use std::ops::RangeInclusive;
+
 use objectives::real::Extent;
 use space::Candidate;
 
@@ -39,6 +41,22 @@ impl View<'_> {
         }
         let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
         Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
+    }
+
+    /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks, whose run hardly
+    /// exceeds its share, and the smallest where it is expected to fit. The rounds after it are kept time for, but not
+    /// where that leaves none for the run.
+    pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
+        let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
+        let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
+        let fitting = |share_s: f64| {
+            let whole_blocks = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb);
+            let hardly_s = |n: &usize| self.cost.at_most(&at(*n), Extent::Whole);
+            let larger = whole_blocks.take_while(|n| hardly_s(n) <= share_s).last();
+            larger.or_else(|| (self.cost.of(&at(smallest), Extent::Whole) <= share_s).then_some(smallest))
+        };
+        let runs = f64::from(self.final_runs());
+        fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
     }
 
     fn whole(&self, candidate: Candidate, why: &str) -> Plan {

@@ -171,6 +171,21 @@ fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
     assert_eq!(kept(&begun(&best), 1000.0), 0.0, "the choice is made");
 }
 
+/// Runs that have become slower make the rounds dearer than what was kept for them.
+#[test]
+fn the_final_run_is_made_though_no_time_is_left_for_the_rounds() {
+    let [_, _, best] = three();
+    let before = &begun(&best)[..1];
+    let order = |left_s: f64| {
+        ask(before, Extent::Whole, 0.0, |view| View { total_s: 1000.0, ..*view }.final_order(&best, N..=N, left_s))
+    };
+    assert_eq!(order(30.0 * run_s()), Some(N));
+    assert_eq!(order(5.0 * run_s()), Some(N), "six rounds do not fit");
+    assert_eq!(order(0.5 * run_s()), None);
+    let smaller = ask(before, Extent::Whole, 0.0, |view| view.final_order(&best, 500..=N, 0.5 * run_s()));
+    assert!(smaller.is_some_and(|n| (1000..N).contains(&n) && n % best.hpl.nb == 0), "{smaller:?}");
+}
+
 /// A session of cheap runs leaves the time of six pairs after its final run.
 #[test]
 fn a_session_leaves_time_for_six_pairs() {
