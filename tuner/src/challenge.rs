@@ -12,7 +12,7 @@ use space::stats::median;
 use crate::record::{Identity, Row};
 
 /// Pairs after which a challenger whose median ratio is below 1 has lost.
-const PAIRS_TO_LOSE: usize = 3;
+pub const PAIRS_TO_LOSE: usize = 3;
 
 /// Pairs after the choice that are enough to take it back.
 pub const PAIRS_TO_JUDGE: usize = 6;

@@ -154,6 +154,10 @@ pub struct TuneArgs {
     /// alone; uniform without replacement; or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
     pub strategy: String,
+    /// End the search when its runs let expect, at 95 %, that the best point gains no more than this over the best known one, as 0.5%; the
+    /// comparisons and the final run follow at once
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "resume")]
+    pub until_gain: Option<f64>,
     /// Seed of all random choices
     #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
@@ -250,6 +254,9 @@ pub struct ReplayArgs {
     /// Evaluations of one search; by default 200, or all points where there are fewer
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub evals: Option<u64>,
+    /// End a search when its runs let expect that no more than this is left to gain, as 0.5%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub until_gain: Option<f64>,
     /// What strategies are told beforehand: nothing, the model's values, these shuffled among the points, or upside down
     #[arg(long, value_enum, default_value_t = PriorChoice::None)]
     pub prior: PriorChoice,
@@ -313,6 +320,15 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to below 0.9"))
 }
 
+/// Parses a gain in per cent, with its sign or without, to a share.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end().trim_end_matches('%').trim_end();
+    let percent = number.parse::<f64>().ok().filter(|percent| (0.01..=50.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("'{text}' is no gain; give per cent from 0.01 to 50, as 0.5%"))
+}
+
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.
 fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
     match KernelChoice::from(text.to_owned()) {
@@ -343,6 +359,16 @@ mod tests {
         }
         for text in ["", "2x", "-5s", "soon", "NaN", "1e300"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn gains_are_per_cent() {
+        for (text, share) in [("0.5%", 0.005), ("2", 0.02), ("1.5 %", 0.015)] {
+            assert_eq!(percent(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "0", "-1%", "51", "NaN", "half"] {
+            assert!(percent(text).is_err(), "{text}");
         }
     }
 }

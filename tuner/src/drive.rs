@@ -106,6 +106,7 @@ impl Drive<'_> {
     pub fn run(&mut self) -> Result<Ended, RecordError> {
         self.progress.phase("searching");
         while let Some(plan) = self.next() {
+            self.say_what_is_left(&plan)?;
             let limit_s = self.limit_s(&plan);
             if !self.trial(&plan, limit_s)? {
                 return Ok(Ended::Interrupted);
@@ -154,6 +155,17 @@ impl Drive<'_> {
         self.consider(|view| view.next())
     }
 
+    /// Keeps and shows what the search leaves, before the first comparison that follows it.
+    fn say_what_is_left(&mut self, plan: &Plan) -> Result<(), RecordError> {
+        let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::CONFIRM);
+        if !follows || self.store.session().left.is_some() {
+            return Ok(());
+        }
+        let Some(left) = self.consider(|view| view.left()) else { return Ok(()) };
+        self.progress.line(&format!("the search ends: {left}"));
+        self.store.update_session(|session| session.left = Some(left))
+    }
+
     fn after_final(&self) -> Option<Plan> {
         self.look(|view| view.after_final(), |_| CLOSING_S)
     }
@@ -180,6 +192,7 @@ impl Drive<'_> {
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
             seed: self.store.session().seed,
+            until_gain: self.store.session().until_gain,
         };
         view.left_s -= reserve_s(&view);
         ask(&view)

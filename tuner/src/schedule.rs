@@ -21,6 +21,7 @@ use crate::challenge;
 use crate::cost::CostEstimate;
 use crate::history::{History, Outcome, Trial};
 use crate::record::{Identity, Outcome as Ended, Row};
+use crate::strategy::left::{self, Left, Next};
 use crate::strategy::nelder_mead::NelderMead;
 use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
 
@@ -95,6 +96,8 @@ pub struct View<'a> {
     pub total_s: f64,
     /// Seed of the session.
     pub seed: u64,
+    /// The relative gain at which the search ends, where one was given: no more is expected to be left.
+    pub until_gain: Option<f64>,
 }
 
 impl View<'_> {
@@ -106,12 +109,40 @@ impl View<'_> {
             return self.fits(plan.expected_s).then_some(plan);
         }
         let used = 1.0 - self.left_s / (self.total_s - self.lost_s());
-        let new = if used < EXPLORE_UNTIL { self.explore() } else { None };
-        let again = || if used < RACE_UNTIL { self.race() } else { None };
+        let next = self.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain));
+        // Comparisons that have begun go on, whatever their runs let expect.
+        let searches = self.until_gain.is_none() || self.rows.iter().all(|row| row.strategy != Identity::CONFIRM);
+        let new = match &next {
+            Next::Search if searches && used < EXPLORE_UNTIL => self.explore(),
+            Next::Again(leader) if searches => {
+                let leader = self.domain.candidate(leader);
+                Some(self.again(&leader, Identity::RACE, "the leader, which may be lucky"))
+            }
+            _ => None,
+        };
+        let again = || if searches && used < RACE_UNTIL && next != Next::End { self.race() } else { None };
+        // Where the search has ended, comparisons that have nobody to compare do not go on with it.
+        let compare = || match next {
+            Next::End if self.is_decided() => None,
+            Next::End => self.confirm().filter(|plan| plan.strategy == Identity::CONFIRM),
+            _ => self.confirm(),
+        };
         new.or_else(again)
             .or_else(|| self.promote())
-            .or_else(|| self.confirm().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
+            .or_else(|| compare().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
             .filter(|plan| self.fits(plan.expected_s))
+    }
+
+    /// Whether a challenger has won enough pairs, or enough of them have lost.
+    fn is_decided(&self) -> bool {
+        let won = challenge::current(self.rows, self.baseline)
+            .is_some_and(|now| challenge::pairs(self.rows, &now, self.baseline).len() >= challenge::PAIRS_TO_LOSE);
+        won || challenge::challengers(self.rows, self.baseline).len() > LEADERS
+    }
+
+    /// What the runs so far let expect that better points gain.
+    pub fn left(&self) -> Option<Left> {
+        left::left(&self.ctx())
     }
 
     /// Seconds of runs that were ended at their limit before anything had passed: no stage has had them.

@@ -16,14 +16,15 @@ use space::{Candidate, KernelChoice, Unequal};
 use crate::error::RecordError;
 use crate::folder::replace_file;
 use crate::record::{Row, Version};
+use crate::strategy::left::Left;
 
 /// Version of the `session.toml` schema.
 ///
 /// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
 /// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
 /// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
-/// and `nodes`, version 8 `simulated` of `mpi_job`, version 9 `node_cores` of `unequal`.
-pub const SESSION_SCHEMA: u32 = 9;
+/// and `nodes`, version 8 `simulated` of `mpi_job`, version 9 `node_cores` of `unequal`, version 10 `until_gain` and `left`.
+pub const SESSION_SCHEMA: u32 = 10;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +86,12 @@ pub struct Session {
     pub search_by: Extent,
     /// Search strategy.
     pub strategy: String,
+    /// The relative gain at which the search ends, where the user gave one: no more is expected to be left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_gain: Option<f64>,
+    /// What the runs of the search let expect that better points gain, once it has ended; nothing of it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
     /// Cores that runs may use, by number.
     pub cores: Vec<usize>,
     /// Memory that a run may use, in bytes; 0 where nothing says.

@@ -12,7 +12,7 @@ use super::{Cli, Command, TuneArgs};
 use crate::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 26] = [
+const FLAGS: [(&str, &[&str], &str); 27] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
@@ -35,6 +35,7 @@ const FLAGS: [(&str, &[&str], &str); 26] = [
     ("--engine-params", &["FILE"], "kernels and shares of unequal ranks"),
     ("--warm-start", &["RUN"], "what is tried first"),
     ("--strategy", &["random"], "how the next point is chosen"),
+    ("--until-gain", &["0.5%"], "when the search ends"),
     ("--seed", &["7"], "random choices"),
     ("--json", &[], "the summary is JSON"),
     ("--quiet", &[], "no progress"),

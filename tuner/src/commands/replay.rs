@@ -91,7 +91,13 @@ fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyho
         let mut traces = Vec::new();
         for seed in 0..args.seeds {
             progress.tick(total - done);
-            traces.push(play(strategy.as_ref(), &World::new(landscape, scenario, seed), args.prior, seed));
+            traces.push(play(
+                strategy.as_ref(),
+                &World::new(landscape, scenario, seed),
+                args.prior,
+                args.until_gain,
+                seed,
+            ));
             done += 1.0;
         }
         all.push(traces);
@@ -116,7 +122,7 @@ fn table(report: &Report) -> String {
     let goals = GOALS.map(|goal| format!("{:>17}", format!("to {} %", 100.0 * goal))).concat();
     let mut text = format!(
         "{}: {} points, {} evaluations at most; evaluations as mean / p90, (k) searches never got there\n\
-         {:22}{:>6}{goals}{:>9}{:>17}{:>8}{:>9}{:>10}\n",
+         {:22}{:>6}{goals}{:>9}{:>17}{:>7}{:>17}{:>8}{:>9}{:>10}\n",
         report.landscape,
         report.points,
         report.evaluations,
@@ -124,6 +130,8 @@ fn table(report: &Report) -> String {
         "seeds",
         "score P",
         "regret mean/p95",
+        "runs",
+        "left (held)",
         "failed",
         "repeats",
         "ask p95"
@@ -134,12 +142,18 @@ fn table(report: &Report) -> String {
             format!("{:>17}", format!("{:.1} / {}{never}", reach.mean, reach.p90))
         });
         text += &format!(
-            "{:22}{:>6}{}{:>9.3}{:>17}{:>8.1}{:>9.1}{:>10}\n",
+            "{:22}{:>6}{}{:>9.3}{:>17}{:>7.1}{:>17}{:>8.1}{:>9.1}{:>10}\n",
             score.tool,
             score.seeds,
             reach.concat(),
             score.performance,
             format!("{:.2} / {:.2} %", 100.0 * score.regret_mean, 100.0 * score.regret_p95),
+            score.evaluations,
+            score.left.map_or("-".to_owned(), |told| format!(
+                "{:.2} % ({:.0} %)",
+                100.0 * told.at_most,
+                100.0 * told.held
+            )),
             score.failed,
             score.repeats,
             format!("{:.1} ms", 1e3 * score.ask_s_p95)

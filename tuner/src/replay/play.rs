@@ -9,6 +9,7 @@ use super::landscape::Landscape;
 use super::trace::Trace;
 use super::world::{World, hash};
 use crate::history::{History, Outcome, Trial};
+use crate::strategy::left::{self, Next};
 use crate::strategy::prior::Flat;
 use crate::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
 
@@ -61,8 +62,15 @@ fn ctx<'a>(space: &'a dyn Space, prior: &'a dyn Prior, history: &'a History, see
     Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, trial, seed }
 }
 
-/// Lets `strategy` search `world` and keeps what it ran and which point it declares best in the end.
-pub fn play(strategy: &dyn Strategy, world: &World<'_>, prior: PriorChoice, seed: u64) -> Trace {
+/// Lets `strategy` search `world`, until no more than `until_gain` is left to gain where that is given, and keeps what it ran, which
+/// point it declares best in the end, and what it says is left.
+pub fn play(
+    strategy: &dyn Strategy,
+    world: &World<'_>,
+    prior: PriorChoice,
+    until_gain: Option<f64>,
+    seed: u64,
+) -> Trace {
     let landscape = world.landscape();
     let prior = prior_of(landscape, prior, seed);
     let at = |point: &Point| landscape.space.position(point).expect("proposals are points of the space");
@@ -73,12 +81,36 @@ pub fn play(strategy: &dyn Strategy, world: &World<'_>, prior: PriorChoice, seed
         let value = world.run(at(point), repeat, number - 1);
         value.map_or(Outcome::Failed, |value| Outcome::Rate(landscape.rate(value)))
     };
-    let (history, ask_s) =
-        search(strategy, (&landscape.space, prior.as_ref()), seed, evals, &mut run, &mut |_, _| false);
+    let until = Until { strategy, gain: until_gain };
+    let (history, ask_s) = search(&until, (&landscape.space, prior.as_ref()), seed, evals, &mut run, &mut |_, _| false);
     let end = ctx(&landscape.space, prior.as_ref(), &history, seed, evals);
     let declared = bayes::leaders(&end, 1).first().map(|(point, _)| at(point));
     let points = history.trials.iter().map(|trial| at(&trial.point)).collect();
-    Trace { tool: strategy.name().to_owned(), landscape: landscape.name.clone(), seed, points, ask_s, declared }
+    let (tool, landscape) = (strategy.name().to_owned(), landscape.name.clone());
+    Trace { tool, landscape, seed, points, ask_s, declared, left: left::left(&end) }
+}
+
+/// A strategy that ends when little is left to gain, where that is asked for.
+struct Until<'a> {
+    strategy: &'a dyn Strategy,
+    gain: Option<f64>,
+}
+
+impl Strategy for Until<'_> {
+    fn name(&self) -> &'static str {
+        self.strategy.name()
+    }
+
+    fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal> {
+        match self.gain.map_or(Next::Search, |gain| left::next(ctx, gain)) {
+            Next::Search => self.strategy.ask(ctx),
+            Next::Again(point) => {
+                let repeat_of = ctx.history.trials.iter().find(|trial| trial.point == point).map(|trial| trial.number);
+                Some(Proposal { point, repeat_of, why: "the leader again".to_owned(), predicted: None })
+            }
+            Next::End => None,
+        }
+    }
 }
 
 /// Expected log rates by position.

@@ -27,6 +27,15 @@ pub struct Reach {
     pub never: usize,
 }
 
+/// What was said to be left to gain beyond the declared best, and what was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Told {
+    /// The bound, relative, mean over the searches that named one.
+    pub at_most: f64,
+    /// Share of them in which no more was left.
+    pub held: f64,
+}
+
 /// The measures of one tool on one landscape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
@@ -43,6 +52,10 @@ pub struct Score {
     pub regret_p95: f64,
     /// The same, mean.
     pub regret_mean: f64,
+    /// Evaluations of a search, mean.
+    pub evaluations: f64,
+    /// What searches said in the end that was left to gain; `None` where none said it.
+    pub left: Option<Told>,
     /// Failed evaluations of a search, mean.
     pub failed: f64,
     /// Evaluations of points run before in the same search, mean.
@@ -75,10 +88,22 @@ pub fn score(searches: &[(Trace, World<'_>)]) -> Score {
         performance: performance(searches),
         regret_p95: percentile(&mut regrets, 95),
         regret_mean: mean(&regret),
+        evaluations: mean(&|trace, _| trace.points.len() as f64),
+        left: told(searches),
         failed: mean(&|trace, world| trace.points.iter().filter(|at| world.truth(**at).is_none()).count() as f64),
         repeats: mean(&repeats),
         ask_s_p95: percentile(&mut asks, 95),
     }
+}
+
+fn told(searches: &[(Trace, World<'_>)]) -> Option<Told> {
+    let named = searches.iter().filter_map(|(trace, world)| {
+        let rate = world.rate(trace.declared?);
+        Some((trace.left?.at_most, world.best() / rate - 1.0))
+    });
+    let (bounds, held): (Vec<f64>, Vec<f64>) =
+        named.map(|(bound, left)| (bound, f64::from(u8::from(left <= bound)))).unzip();
+    (!bounds.is_empty()).then(|| Told { at_most: space::stats::mean(&bounds), held: space::stats::mean(&held) })
 }
 
 fn reach(searches: &[(Trace, World<'_>)], within: f64) -> Reach {
@@ -219,6 +244,7 @@ mod tests {
             ask_s: vec![0.0; points.len()],
             points,
             declared: Some(declared),
+            left: None,
         };
         let of =
             |traces: &[Trace]| score(&traces.iter().map(|trace| (trace.clone(), world.clone())).collect::<Vec<_>>());
@@ -240,8 +266,15 @@ mod tests {
                 let mut points: Vec<usize> = (0..landscape.len()).collect();
                 points.sort_by_key(|&at| super::super::world::hash(seed, at as u64, 9, 9));
                 let ask_s = vec![0.0; points.len()];
-                let trace =
-                    Trace { tool: "random".into(), landscape: "hill".into(), seed, points, ask_s, declared: None };
+                let trace = Trace {
+                    tool: "random".into(),
+                    landscape: "hill".into(),
+                    seed,
+                    points,
+                    ask_s,
+                    declared: None,
+                    left: None,
+                };
                 (trace, World::new(&landscape, scenario, seed))
             })
             .collect();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::landscape::Landscape;
+use crate::strategy::left::Left;
 
 /// One search of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Trace {
     pub ask_s: Vec<f64>,
     /// The point that the tool calls best in the end, `None` where nothing passed.
     pub declared: Option<usize>,
+    /// What it says is left to gain in the end, where it says that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
 }
 
 /// Why traces cannot be read or written.

@@ -75,6 +75,9 @@ fn head(summary: &Summary) -> Markup {
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));
     }
+    if let Some(left) = &summary.session.left {
+        facts.push(("left", format!("≤ {:.1} %", 100.0 * left.at_most), left.to_string()));
+    }
     facts.push((
         "trials",
         summary.trials.to_string(),

@@ -62,6 +62,9 @@ pub fn summary(summary: &Summary) -> String {
     line("Best/default", summary.best_by_baseline.words());
     line("Best/expert", summary.best_by_expert.words());
     choice(summary).into_iter().for_each(|said| line("Choice", said));
+    if let Some(left) = &summary.session.left {
+        line("Left", left.to_string());
+    }
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         line("Predicted", format!("{} GFLOP/s for the best, before its first run", digits(predicted)));
     }

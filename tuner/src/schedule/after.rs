@@ -77,7 +77,8 @@ impl View<'_> {
     pub fn after_final(&self) -> Option<Plan> {
         let verified = challenge::verified(self.rows, self.domain.spec().n)?;
         let after = challenge::at_choice(self.rows).1;
-        if after.len() >= SPARE || challenge::taken_back(self.rows, self.baseline) {
+        if after.len() >= SPARE || challenge::taken_back(self.rows, self.baseline) || self.has_rounds(&verified, after)
+        {
             return None;
         }
         let round = Round::new(self, &verified, after);
@@ -87,7 +88,14 @@ impl View<'_> {
         })
     }
 
-    fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
+    /// Whether a session that ends as soon as it can has the rounds that an interval needs.
+    fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
+        let other = if verified == self.baseline { self.expert } else { Some(self.baseline) };
+        let rounds = other.map_or(PAIRS_TO_JUDGE, |other| challenge::in_turn(after, verified, other).len());
+        self.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
+    }
+
+    pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
         let mut plan = self.plan(candidate.clone(), strategy, why);
         plan.repeat_of = self.first_trial_of(candidate);
         plan

@@ -72,6 +72,16 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
 
 /// The same, by whole runs or by windows, at this N.
 pub(crate) fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+    session_until(None, search_by, n, rate)
+}
+
+/// The same with a search that ends when no more than `until_gain` is left.
+fn session_until(
+    until_gain: Option<f64>,
+    search_by: Extent,
+    n: usize,
+    rate: impl Fn(&Candidate) -> Option<f64>,
+) -> Vec<(Plan, Row)> {
     let predictor = predictor();
     let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
@@ -96,6 +106,7 @@ pub(crate) fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) 
             left_s,
             total_s: TOTAL_S,
             seed: 1,
+            until_gain,
         };
         view.left_s -= view.final_reserve_s();
         let next = view.next();
@@ -132,6 +143,21 @@ pub(crate) fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) 
 
 fn of<'a>(session: &'a [(Plan, Row)], strategy: &str) -> Vec<&'a Candidate> {
     session.iter().filter(|(plan, _)| plan.strategy == strategy).map(|(plan, _)| &plan.candidate).collect()
+}
+
+#[test]
+fn a_search_that_may_end_early_does_and_its_leader_was_run_again() {
+    let rate = |c: &Candidate| Some(30.0 - (c.hpl.nb as f64 - 256.0).abs() / 100.0);
+    let searched = |until_gain| session_until(until_gain, Extent::Whole, 2500, rate);
+    let (usual, done) = (searched(None), searched(Some(0.3)));
+    let seconds = |rows: &[(Plan, Row)]| rows.iter().map(|(_, row)| row.wall_s).sum::<f64>();
+    assert!(seconds(&done) < 0.7 * seconds(&usual), "{} of {} s", seconds(&done), seconds(&usual));
+    let best = &done.last().unwrap().0;
+    assert_eq!((best.strategy.as_str(), best.candidate.hpl.nb), (Identity::FINAL, 256));
+    assert!(done.iter().filter(|(plan, _)| plan.candidate == best.candidate).count() >= 4);
+    assert_eq!(of(&done, Identity::CONFIRM).len(), 2 * challenge::PAIRS_TO_LOSE);
+    // What is left is too much for this one.
+    assert_eq!(searched(Some(1e-4)).len(), usual.len());
 }
 
 #[test]
@@ -268,6 +294,7 @@ fn after(done: &[(Plan, Row)], left_s: f64) -> (Vec<Plan>, f64) {
             left_s: left_s - used_s,
             total_s: TOTAL_S,
             seed: 1,
+            until_gain: None,
         };
         let Some(plan) = view.after_final() else { return (plans, used_s) };
         let wall_s = crate::cost::model_s(&predictor, &plan.candidate, plan.extent);

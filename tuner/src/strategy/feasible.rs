@@ -56,14 +56,23 @@ impl Feasibility {
     /// What is added to the log gain of a run at each of `points`: the log of its probability to work. Late in a search
     /// gains differ by powers of ten, which no probability outweighs: what is known to fail then waits.
     pub(crate) fn log_weights(&self, points: &[&Point]) -> Vec<f64> {
-        let Some(posterior) = &self.posterior else {
-            return vec![0.0; points.len()];
-        };
-        let weight = |at: Marginal| {
-            let probability = (1.0 + at.mean).clamp(LEAST, 1.0);
+        let weight = |probability: f64| {
             let waits = self.failures >= EVIDENCE && probability < LIKELY;
             probability.ln() - if waits { WAITING } else { 0.0 }
         };
-        posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(weight).collect()
+        self.probabilities(points).into_iter().map(weight).collect()
+    }
+
+    /// Whether a run at each of `points` is likely to work.
+    pub(crate) fn are_likely(&self, points: &[&Point]) -> Vec<bool> {
+        self.probabilities(points).into_iter().map(|probability| probability >= LIKELY).collect()
+    }
+
+    fn probabilities(&self, points: &[&Point]) -> Vec<f64> {
+        let Some(posterior) = &self.posterior else {
+            return vec![1.0; points.len()];
+        };
+        let probability = |at: Marginal| (1.0 + at.mean).clamp(LEAST, 1.0);
+        posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
 }

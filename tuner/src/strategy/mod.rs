@@ -15,6 +15,7 @@ mod expected;
 mod feasible;
 mod gp;
 pub mod informed;
+pub mod left;
 pub mod local;
 pub mod nelder_mead;
 pub mod prior;

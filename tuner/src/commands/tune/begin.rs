@@ -93,6 +93,8 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
         budget_s,
         elapsed_s: 0.0,
         seed: args.seed,
+        until_gain: args.until_gain,
+        left: None,
         engine: engine.name().to_owned(),
         search_by: Extent::Whole,
         strategy: args.strategy.clone(),

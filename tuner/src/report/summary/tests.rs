@@ -36,6 +36,8 @@ pub(crate) fn session() -> Session {
         hosts: Vec::new(),
         mpi_job: None,
         nodes: Vec::new(),
+        until_gain: None,
+        left: None,
         unequal: space::Unequal::default(),
     }
 }

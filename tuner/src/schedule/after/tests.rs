@@ -67,6 +67,7 @@ fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<
         left_s,
         total_s: TOTAL_S,
         seed: 1,
+        until_gain: None,
     })
 }
 

@@ -77,6 +77,11 @@ impl Data {
         self.points.len()
     }
 
+    /// Number of observations beyond the first of each point.
+    pub(crate) fn repeats(&self) -> f64 {
+        self.count.iter().map(|count| count - 1.0).sum()
+    }
+
     /// At most `limit` points: the best half by y, the rest spread over the others. The sum of squares within points is kept
     /// in proportion to the repeats.
     pub(crate) fn thinned(self, limit: usize) -> Self {
@@ -106,8 +111,7 @@ impl Data {
             thin.basis.push(self.basis[i]);
             thin.changes.push(self.changes[i]);
         }
-        let repeats = |data: &Self| data.count.iter().map(|count| count - 1.0).sum::<f64>();
-        thin.within = if self.within > 0.0 { self.within * repeats(&thin) / repeats(&self) } else { 0.0 };
+        thin.within = if self.within > 0.0 { self.within * thin.repeats() / self.repeats() } else { 0.0 };
         thin
     }
 }

@@ -5,6 +5,7 @@
 //! logarithms. With no data the priors' medians are the answer, so that few observations change little.
 
 use std::cell::{Ref, RefCell};
+use std::f64::consts::TAU;
 
 use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
@@ -15,6 +16,7 @@ use space::dims::{Point, Space};
 use super::data::Data;
 use super::kernel::{Axes, Axis, Kernel};
 use super::linalg::Factor;
+use crate::strategy::acquisition::normal_cdf;
 
 /// Log-normal prior of one hyperparameter.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +66,13 @@ impl Hyper {
         let values: Vec<f64> = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp()).collect();
         let (rates, effects) = values[2..].split_at((values.len() - 2) / 2);
         Self { signal: values[0], noise: values[1], rates: rates.to_vec(), effects: effects.to_vec() }
+    }
+
+    /// u of [`at`](Self::at); 0 where a prior leaves no choice.
+    fn place(&self, priors: &[LogNormal]) -> Vec<f64> {
+        let values = [self.signal, self.noise].into_iter().chain(self.rates.iter().chain(&self.effects).copied());
+        let place = |(value, prior): (f64, &LogNormal)| (value / prior.median).ln() / prior.spread;
+        values.zip(priors).map(place).map(|u| if u.is_finite() { u } else { 0.0 }).collect()
     }
 
     pub(crate) fn kernel(&self, axes: &Axes) -> Kernel {
@@ -203,30 +212,46 @@ impl Gradient for &Problem<'_> {
     }
 }
 
-/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), ln(effects), each in units of its prior.
-fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
+/// What the observations say of hyperparameters.
+struct Explained {
+    hyper: Hyper,
+    kernel: Kernel,
+    /// Covariance of what the dimensions do together; the lower triangle.
+    joint: Mat<f64>,
+    factor: Factor,
+    alpha: Vec<f64>,
+    /// Negative log marginal likelihood, up to a constant.
+    value: f64,
+}
+
+fn explained(climb: Climb<'_>, u: &[f64]) -> Option<Explained> {
     let Climb { axes, beliefs, data, priors } = climb;
-    let failed = || Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
     if !u.iter().all(|u| u.abs() <= REACH) {
-        return failed();
+        return None;
     }
     let hyper = Hyper::at(priors, u);
     let kernel = hyper.kernel(axes);
-    let (n, dims) = (data.len(), axes.0.len());
     let joint = matrix(data, |a, b| kernel.joint(a, b));
     let signal = &joint + matrix(data, |a, b| kernel.alone(a, b));
-    let Some(factor) = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref()) else {
-        return failed();
-    };
-    let residual: Vec<f64> = (0..n).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
+    let factor = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref())?;
+    let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
     let alpha = factor.solve(&residual);
-    let mut value = 0.5 * residual.iter().zip(&alpha).map(|(r, a)| r * a).sum::<f64>() + 0.5 * factor.log_det();
-    let mut gradient = vec![0.0; u.len()];
     // Repeats within points see the noise alone.
-    let repeats: f64 = data.count.iter().map(|count| count - 1.0).sum();
-    let spread = data.within / (hyper.noise * hyper.noise);
-    value += repeats * hyper.noise.ln() + 0.5 * spread;
-    gradient[1] += repeats - spread;
+    let within = data.repeats() * hyper.noise.ln() + 0.5 * data.within / (hyper.noise * hyper.noise);
+    let between = 0.5 * residual.iter().zip(&alpha).map(|(r, a)| r * a).sum::<f64>() + 0.5 * factor.log_det();
+    let value = within + between;
+    value.is_finite().then_some(Explained { hyper, kernel, joint, factor, alpha, value })
+}
+
+/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), ln(effects), each in units of its prior.
+fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
+    let Climb { axes, data, priors, .. } = climb;
+    let Some(Explained { hyper, kernel, joint, factor, alpha, mut value }) = explained(climb, u) else {
+        return Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
+    };
+    let (n, dims) = (data.len(), axes.0.len());
+    let mut gradient = vec![0.0; u.len()];
+    gradient[1] += data.repeats() - data.within / (hyper.noise * hyper.noise);
 
     // ∂/∂θ = ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), the off-diagonal pairs counted once.
     let inverse = factor.inverse();
@@ -252,7 +277,56 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
         value += 0.5 * u * u;
         *slope = *slope * prior.spread + u;
     }
-    if value.is_finite() { Evaluation { at: u.to_vec(), value, gradient } } else { failed() }
+    Evaluation { at: u.to_vec(), value, gradient }
+}
+
+/// Evaluations of the likelihood between two draws, and before the first one, at most.
+const BETWEEN: usize = 12;
+const BEFORE: usize = 40;
+
+/// Hyperparameters drawn from their posterior, by elliptical slice sampling (Murray, Adams & MacKay, 2010), from the most probable
+/// ones, `start`; `normal` gives standard normal numbers.
+pub(crate) fn draws(
+    axes: &Axes,
+    beliefs: &Beliefs,
+    data: &Data,
+    start: &Hyper,
+    count: usize,
+    normal: &mut dyn FnMut() -> f64,
+) -> Vec<Hyper> {
+    let priors = beliefs.priors(axes);
+    let climb = Climb { axes, beliefs, data, priors: &priors };
+    let mut u = start.place(&priors);
+    let Some(first) = explained(climb, &u) else { return vec![start.clone(); count] };
+    let mut value = first.value;
+    let mut draws = Vec::with_capacity(count);
+    for step in 0.. {
+        if step >= BEFORE && (step - BEFORE).is_multiple_of(BETWEEN) {
+            draws.push(Hyper::at(&priors, &u));
+            if draws.len() == count {
+                break;
+            }
+        }
+        let across: Vec<f64> = u.iter().map(|_| normal()).collect();
+        let level = value - normal_cdf(normal()).ln();
+        let mut angle = TAU * normal_cdf(normal());
+        let mut bracket = (angle - TAU, angle);
+        // It closes in on u itself, which is above the level.
+        for _ in 0..100 {
+            let moved: Vec<f64> = u.iter().zip(&across).map(|(u, v)| u * angle.cos() + v * angle.sin()).collect();
+            if let Some(new) = explained(climb, &moved).filter(|new| new.value < level) {
+                (u, value) = (moved, new.value);
+                break;
+            }
+            if angle < 0.0 {
+                bracket.0 = angle
+            } else {
+                bracket.1 = angle
+            }
+            angle = bracket.0 + (bracket.1 - bracket.0) * normal_cdf(normal());
+        }
+    }
+    draws
 }
 
 /// A covariance between the observed points; the lower triangle.
@@ -335,6 +409,37 @@ mod tests {
             let numeric = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
             assert!((numeric - analytic[i]).abs() < 1e-4 * (1.0 + numeric.abs()), "{i}: {numeric} {}", analytic[i]);
         }
+    }
+
+    #[test]
+    fn draws_lie_about_the_most_probable_ones_and_without_data_about_the_medians() {
+        let (axes, data) = example();
+        let beliefs = beliefs();
+        let draw = |data: &Data, count| {
+            let start = fit(&axes, &beliefs, data);
+            let mut number = 0;
+            let mut normal = || {
+                number += 1;
+                crate::replay::world::normal(1, 2, number)
+            };
+            let priors = beliefs.priors(&axes);
+            let drawn = draws(&axes, &beliefs, data, &start, count, &mut normal);
+            (start.place(&priors), drawn.iter().map(|hyper| hyper.place(&priors)).collect::<Vec<_>>())
+        };
+        let moments = |drawn: &[Vec<f64>], dim: usize| {
+            let values: Vec<f64> = drawn.iter().map(|u| u[dim]).collect();
+            (space::stats::mean(&values), space::stats::sample_sd(&values))
+        };
+        let (_, free) = draw(&Data::default(), 300);
+        for dim in 0..8 {
+            let (mean, sd) = moments(&free, dim);
+            assert!(mean.abs() < 0.2 && (sd - 1.0).abs() < 0.15, "{dim}: {mean} {sd}");
+        }
+        // The noise is known well from 60 runs.
+        let (best, drawn) = draw(&data, 40);
+        let (mean, sd) = moments(&drawn, 1);
+        assert!((mean - best[1]).abs() < 0.3 && sd > 0.01 && sd < 0.3, "{mean} {sd}, {}", best[1]);
+        assert_eq!(drawn, draw(&data, 40).1);
     }
 
     #[test]

@@ -112,6 +112,8 @@ const EFFECT_RATE: f64 = 2.0;
 pub(crate) struct Kernel {
     /// signal².
     variance: f64,
+    /// [`SMOOTH`], or 1.
+    smooth: f64,
     /// ρ_d.
     pub(crate) tables: Vec<Table>,
     /// effect_d², 0 where a dimension has one level: it cannot do anything.
@@ -130,7 +132,7 @@ impl Kernel {
         };
         let shapes = axes.0.iter().map(shape).collect();
         let effects = axes.0.iter().zip(effects).map(|(axis, &sd)| if axis.levels() < 2 { 0.0 } else { sd * sd });
-        Self { variance: signal * signal, tables, effects: effects.collect(), shapes }
+        Self { variance: signal * signal, smooth: SMOOTH, tables, effects: effects.collect(), shapes }
     }
 
     /// What two points have in common of what the dimensions do together.
@@ -138,7 +140,12 @@ impl Kernel {
         let pairs = a.0.iter().zip(&b.0);
         let smooth: f64 = self.tables.iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product();
         // Equal points correlate by exactly 1 in every dimension.
-        self.variance * if smooth == 1.0 && a == b { 1.0 } else { SMOOTH * smooth }
+        self.variance * if smooth == 1.0 && a == b { 1.0 } else { self.smooth * smooth }
+    }
+
+    /// The same without what belongs to each point alone.
+    pub(crate) fn of_neighbours(self) -> Self {
+        Self { variance: self.smooth * self.variance, smooth: 1.0, ..self }
     }
 
     /// What they have in common of what a dimension does by itself.

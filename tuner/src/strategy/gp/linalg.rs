@@ -40,6 +40,11 @@ impl Factor {
         self.llt.L().solve_lower_triangular_in_place(b.as_mut());
     }
 
+    /// L of K = L Lᵀ.
+    pub(crate) fn lower(&self) -> MatRef<'_, f64> {
+        self.llt.L()
+    }
+
     /// K⁻¹.
     pub(crate) fn inverse(&self) -> Mat<f64> {
         use faer::linalg::solvers::DenseSolveCore;

@@ -4,8 +4,8 @@ use faer::Mat;
 use space::dims::Point;
 
 use super::data::Data;
-use super::fit::{Beliefs, Hyper, covariance, fit, matrix};
-use super::kernel::{Axes, Kernel};
+use super::fit::{Beliefs, Hyper, covariance, draws, fit, matrix};
+use super::kernel::{Axes, Kernel, SMOOTH};
 use super::linalg::Factor;
 
 /// Mean and standard deviation of y without noise.
@@ -13,6 +13,22 @@ use super::linalg::Factor;
 pub(crate) struct Marginal {
     pub(crate) mean: f64,
     pub(crate) sd: f64,
+}
+
+/// Means and covariance of y without noise at some points.
+pub(crate) struct Joint {
+    pub(crate) means: Vec<f64>,
+    pub(crate) covariance: Mat<f64>,
+}
+
+impl Joint {
+    /// So many draws of y at all points by standard normal numbers; none where the covariance cannot be factored.
+    pub(crate) fn draws(&self, count: usize, normal: &mut dyn FnMut() -> f64) -> Vec<Vec<f64>> {
+        let Some(factor) = Factor::new(self.covariance.as_ref()) else { return Vec::new() };
+        let around = factor.lower() * Mat::from_fn(self.means.len(), count, |_, _| normal());
+        let one = |draw: usize| self.means.iter().enumerate().map(|(i, mean)| mean + around[(i, draw)]).collect();
+        (0..count).map(one).collect()
+    }
 }
 
 /// A Gaussian process conditioned on data.
@@ -42,9 +58,27 @@ impl Posterior {
         Self::new(axes, beliefs, hyper, data)
     }
 
+    /// The same with other hyperparameters, drawn from what the data leave of their beliefs. What belongs to each point alone is
+    /// taken for noise: where nothing was run twice the two look alike, and a lucky run is no fast point.
+    pub(crate) fn drawn(&self, axes: &Axes, count: usize, normal: &mut dyn FnMut() -> f64) -> Vec<Self> {
+        let thin = self.data.clone().thinned(FIT_POINTS);
+        let hypers = draws(axes, &self.beliefs, &thin, &self.hyper, count, normal).into_iter();
+        let one = |hyper: Hyper| {
+            let alone = hyper.signal * (1.0 - SMOOTH).sqrt();
+            let kernel = hyper.kernel(axes).of_neighbours();
+            let hyper = Hyper { noise: hyper.noise.hypot(alone), ..hyper };
+            Self::of(kernel, self.beliefs.clone(), hyper, self.data.clone())
+        };
+        hypers.filter_map(one).collect()
+    }
+
     /// `None` when the covariance cannot be factored, which takes values that are not finite.
     pub(crate) fn new(axes: &Axes, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
         let kernel = hyper.kernel(axes);
+        Self::of(kernel, beliefs, hyper, data)
+    }
+
+    fn of(kernel: Kernel, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
         let signal = matrix(&data, |a, b| kernel.covariance(a, b));
         let factor = Factor::new(covariance(signal, &beliefs, &hyper, &data).as_ref())?;
         let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
@@ -60,8 +94,36 @@ impl Posterior {
     }
 
     fn predict_block(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
+        let (means, cross) = self.means_and_explained(points, basis);
+        let variance = self.kernel.variance() + self.common();
+        let marginal = |j: usize| {
+            let explained: f64 = cross.col(j).iter().map(|v| v * v).sum();
+            let left = variance + self.beliefs.slope_sd.powi(2) * basis[j] * basis[j] - explained;
+            Marginal { mean: means[j], sd: left.max(0.0).sqrt() }
+        };
+        (0..points.len()).map(marginal).collect()
+    }
+
+    /// Means at `points` and their covariance (\[Rasmussen\], equations 2.23 and 2.24).
+    pub(crate) fn joint(&self, points: &[&Point], basis: &[f64]) -> Joint {
+        let (means, cross) = self.means_and_explained(points, basis);
+        let explained = cross.transpose() * &cross;
+        let (common, slope) = (self.common(), self.beliefs.slope_sd.powi(2));
+        let covariance = Mat::from_fn(points.len(), points.len(), |i, j| {
+            let prior = self.kernel.covariance(points[i], points[j]) + common + slope * basis[i] * basis[j];
+            prior - explained[(i, j)]
+        });
+        Joint { means, covariance }
+    }
+
+    /// Variance that all points have in common before any run.
+    fn common(&self) -> f64 {
+        self.beliefs.offset_sd.powi(2) + self.beliefs.change_sd.powi(2) * self.changes as f64
+    }
+
+    /// Means at `points`, and V with VᵀV what the data explain of their covariance.
+    fn means_and_explained(&self, points: &[&Point], basis: &[f64]) -> (Vec<f64>, Mat<f64>) {
         let (offset, slope) = (self.beliefs.offset_sd.powi(2), self.beliefs.slope_sd.powi(2));
-        let variance = self.kernel.variance();
         let change = self.beliefs.change_sd.powi(2);
         let mut cross = Mat::from_fn(self.data.len(), points.len(), |i, j| {
             self.kernel.covariance(&self.data.points[i], points[j])
@@ -76,13 +138,7 @@ impl Posterior {
             })
             .collect();
         self.factor.solve_lower(&mut cross);
-        let marginal = |j: usize| {
-            let explained: f64 = cross.col(j).iter().map(|v| v * v).sum();
-            let common = offset + change * self.changes as f64;
-            let left = variance + common + slope * basis[j] * basis[j] - explained;
-            Marginal { mean: means[j], sd: left.max(0.0).sqrt() }
-        };
-        (0..points.len()).map(marginal).collect()
+        (means, cross)
     }
 
     /// Log density of each distinct point's mean given all others (\[Rasmussen\], equation 5.12), summed.
@@ -223,6 +279,32 @@ mod tests {
         let each: Vec<(usize, f64)> = single.data.y.iter().copied().enumerate().collect();
         for (a, b) in single.changes(0.1, &each).iter().zip(gathered.changes(0.1, &runs)) {
             assert!(a.at == b.at && (a.gain - b.gain).abs() < 1e-6 && (a.size - b.size).abs() < 1e-8, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn points_together_have_the_marginals_of_each_and_neighbours_rise_together() {
+        let posterior = all(0.1, 0.1);
+        let points = [Point(vec![5]), Point(vec![10]), Point(vec![11])];
+        let points: Vec<&Point> = points.iter().collect();
+        let joint = posterior.joint(&points, &[0.0; 3]);
+        for (i, at) in posterior.predict(&points, &[0.0; 3]).into_iter().enumerate() {
+            assert!(
+                (joint.means[i] - at.mean).abs() < 1e-12 && (joint.covariance[(i, i)] - at.sd.powi(2)).abs() < 1e-12
+            );
+        }
+        let mut number = 0;
+        let drawn = joint.draws(4000, &mut || {
+            number += 1;
+            crate::replay::world::normal(5, 6, number)
+        });
+        let product = |i: usize, j: usize| {
+            let of = |y: &Vec<f64>| (y[i] - joint.means[i]) * (y[j] - joint.means[j]);
+            drawn.iter().map(of).sum::<f64>() / drawn.len() as f64
+        };
+        for (i, j) in [(0, 0), (1, 1), (1, 2)] {
+            let (found, told) = (product(i, j), joint.covariance[(i, j)]);
+            assert!((found / told - 1.0).abs() < 0.1, "{i} {j}: {found} {told}");
         }
     }
 
