@@ -1,7 +1,7 @@
 //! What a session will do with its time, said before it does it.
 
 use crate::progress::human;
-use crate::schedule::{EXPLORE_UNTIL, RACE_UNTIL};
+use crate::schedule::Later;
 
 /// The times that a session is planned by, in wall-clock seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,9 +33,10 @@ impl Forecast {
     /// The stages that are still to come, in order; without the final run.
     pub fn stages(&self) -> Vec<Stage> {
         // As the schedule counts: the reserve is taken from the time left.
+        let later = Later::new(self.total_s, self.trial_s, self.rounds_s);
         let ends = [
-            ("default and new candidates", EXPLORE_UNTIL * self.total_s - self.reserve_s),
-            ("the leaders again", RACE_UNTIL * self.total_s - self.reserve_s),
+            ("default and new candidates", self.total_s - self.reserve_s - later.after_search_s),
+            ("the leaders again", self.total_s - self.reserve_s - later.after_race_s),
             ("default and leader in pairs", self.total_s - self.reserve_s - self.rounds_s),
         ];
         let mut at_s = self.spent_s;
@@ -73,6 +74,13 @@ mod tests {
         assert_eq!(stages.iter().map(|stage| stage.trials).collect::<Vec<_>>(), [10, 3, 8]);
         assert_eq!(stages.last().unwrap().until_s, 114.0);
         assert!(TWO_MINUTES.sentence().contains("until 1 min (about 10 of 4.8 s)"), "{}", TWO_MINUTES.sentence());
+    }
+
+    #[test]
+    fn of_a_long_budget_the_search_gets_all_that_the_comparisons_do_not_need() {
+        let night = Forecast { total_s: 7200.0, ..TWO_MINUTES };
+        let trials: Vec<usize> = night.stages().iter().map(|stage| stage.trials).collect();
+        assert!(trials[0] > 1400 && trials[1..] == [12, 24], "{trials:?}");
     }
 
     #[test]

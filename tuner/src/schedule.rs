@@ -17,7 +17,7 @@ use space::dims::Point;
 use space::{Candidate, Candidates};
 
 use crate::budget::CLOSING_S;
-use crate::challenge;
+use crate::challenge::{self, PAIRS_TO_LOSE};
 use crate::cost::CostEstimate;
 use crate::history::{History, Outcome, Trial};
 use crate::record::{Identity, Outcome as Ended, Row};
@@ -25,11 +25,15 @@ use crate::strategy::left::{self, Left, Next};
 use crate::strategy::nelder_mead::NelderMead;
 use crate::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
 
-/// Share of the budget after which no new points are explored.
-pub const EXPLORE_UNTIL: f64 = 0.55;
+/// Share of the budget that is kept for what comes after the search, and the runs that are enough for it.
+const AFTER_SEARCH: (f64, usize) = (0.45, RACE_RUNS + PAIRED_RUNS);
 
-/// Share of the budget after which leaders are compared with the baseline.
-pub const RACE_UNTIL: f64 = 0.67;
+/// Share of the budget that is kept for what comes after the race, and the runs that are enough for it.
+const AFTER_RACE: (f64, usize) = (0.33, PAIRED_RUNS);
+
+/// Repeats of the leaders that are enough to tell them apart, and runs in pairs with the baseline that are enough to choose.
+const RACE_RUNS: usize = 4 * LEADERS;
+const PAIRED_RUNS: usize = 2 * 4 * PAIRS_TO_LOSE;
 
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;
@@ -66,6 +70,24 @@ pub struct Plan {
     pub predicted: Option<Prediction>,
     /// Expected wall-clock cost in seconds.
     pub expected_s: f64,
+}
+
+/// Seconds that are kept for the stages after the search, the final run's reserve excluded: shares of the budget, but no more
+/// than what is enough of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Later {
+    /// What is kept when the search ends.
+    pub after_search_s: f64,
+    /// What is kept when the race of the leaders ends.
+    pub after_race_s: f64,
+}
+
+impl Later {
+    /// Of a budget of `total_s`, by runs of `run_s`, where the runs that are not by `run_s` take `others_s`.
+    pub fn new(total_s: f64, run_s: f64, others_s: f64) -> Self {
+        let kept_s = |(share, runs): (f64, usize)| (share * total_s).min(runs as f64 * run_s + others_s);
+        Self { after_search_s: kept_s(AFTER_SEARCH), after_race_s: kept_s(AFTER_RACE) }
+    }
 }
 
 /// What the next step depends on.
@@ -108,19 +130,20 @@ impl View<'_> {
             let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
-        let used = 1.0 - self.left_s / (self.total_s - self.lost_s());
+        let later = self.later();
         let next = self.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain));
         // Comparisons that have begun go on, whatever their runs let expect.
         let searches = self.until_gain.is_none() || self.rows.iter().all(|row| row.strategy != Identity::CONFIRM);
         let new = match &next {
-            Next::Search if searches && used < EXPLORE_UNTIL => self.explore(),
+            Next::Search if searches && self.left_s > later.after_search_s => self.explore(),
             Next::Again(leader) if searches => {
                 let leader = self.domain.candidate(leader);
                 Some(self.again(&leader, Identity::RACE, "the leader, which may be lucky"))
             }
             _ => None,
         };
-        let again = || if searches && used < RACE_UNTIL && next != Next::End { self.race() } else { None };
+        let again =
+            || if searches && self.left_s > later.after_race_s && next != Next::End { self.race() } else { None };
         // Where the search has ended, comparisons that have nobody to compare do not go on with it.
         let compare = || match next {
             Next::End if self.is_decided() => None,
@@ -133,10 +156,19 @@ impl View<'_> {
             .filter(|plan| self.fits(plan.expected_s))
     }
 
+    /// What is kept for the stages after the search.
+    fn later(&self) -> Later {
+        let whole_s = self.cost.at_most(self.baseline, Extent::Whole);
+        let promotes = self.search_by == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
+        let promotions_s = if promotes { PROMOTED as f64 * whole_s } else { 0.0 };
+        let run_s = self.cost.of(self.baseline, self.search_by);
+        Later::new(self.total_s - self.lost_s(), run_s, promotions_s + self.rounds_reserve_s())
+    }
+
     /// Whether a challenger has won enough pairs, or enough of them have lost.
     fn is_decided(&self) -> bool {
         let won = challenge::current(self.rows, self.baseline)
-            .is_some_and(|now| challenge::pairs(self.rows, &now, self.baseline).len() >= challenge::PAIRS_TO_LOSE);
+            .is_some_and(|now| challenge::pairs(self.rows, &now, self.baseline).len() >= PAIRS_TO_LOSE);
         won || challenge::challengers(self.rows, self.baseline).len() > LEADERS
     }
 

@@ -6,7 +6,7 @@
 //! point, so the same rule decides when it is worth more to know who leads than to look at something new.
 //! The incumbent is the best posterior mean, never the luckiest run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rand::RngExt;
 use space::dims::Point;
@@ -42,7 +42,7 @@ impl Strategy for Bayes {
         }
         let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
-        let unsteady = not_passed(ctx);
+        let unsteady = unsteady(ctx);
         if let Some(at) = anchor(ctx, &surrogate, &tried, &unsteady) {
             return Some(Proposal {
                 point: tried[at].clone(),
@@ -143,9 +143,14 @@ fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
     passes.filter(|trial| seen.insert(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
 }
 
-/// The points that failed or timed out at least once: they are not run again.
-fn not_passed<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
-    ctx.history.trials.iter().filter(|trial| log_rate(trial).is_none()).map(|trial| &trial.point).collect()
+/// The points that failed or timed out as often as they passed: they are not run again. On a machine whose runs hang or break off
+/// now and then, what was run often has failed once, too.
+fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
+    let mut lead: HashMap<&Point, i64> = HashMap::new();
+    for trial in &ctx.history.trials {
+        *lead.entry(&trial.point).or_default() += if log_rate(trial).is_some() { 1 } else { -1 };
+    }
+    lead.into_iter().filter(|(_, lead)| *lead <= 0).map(|(point, _)| point).collect()
 }
 
 /// The untried points that look best.
@@ -311,29 +316,66 @@ mod tests {
         assert!(right <= 1.0 && wrong <= none + 2.0, "none {none} right {right} wrong {wrong}");
     }
 
+    /// What the posterior says of `of` after `trials`, given as points with their outcomes.
+    fn expected_after(trials: &[(&Point, Outcome)], of: &Point) -> Prediction {
+        let trial = |(i, &(point, outcome)): (usize, &(&Point, Outcome))| Trial {
+            number: i as u64,
+            point: point.clone(),
+            outcome,
+            wall_s: 1.0,
+        };
+        let history = History { trials: trials.iter().enumerate().map(trial).collect() };
+        let (space, budget_s, trial) = (hpl_like(), 1.0, history.trials.len() as u64);
+        let ctx = Ctx {
+            space: &space,
+            history: &history,
+            prior: &FLAT,
+            budget_left_s: budget_s,
+            budget_total_s: budget_s,
+            trial,
+            seed: 1,
+        };
+        posterior(&ctx).prediction(of)
+    }
+
+    #[test]
+    fn a_run_that_hung_says_nothing_of_a_point_that_passed_and_little_of_the_like_of_many_that_did() {
+        let points: Vec<Point> = (0..4).map(|pfact| Point(vec![3, 1, pfact % 3, 0, 0, pfact / 3])).collect();
+        let mut trials: Vec<(&Point, Outcome)> =
+            points[..3].iter().flat_map(|point| [(point, Outcome::Rate(50.0)), (point, Outcome::Rate(50.3))]).collect();
+        let hung = Outcome::TimedOut { at_most_gflops: 20.0 };
+        let before = [&points[0], &points[3]].map(|point| expected_after(&trials, point));
+        trials.push((&points[0], hung));
+        assert_eq!(expected_after(&trials, &points[0]), before[0]);
+        trials.push((&points[3], hung));
+        let after = [&points[0], &points[3]].map(|point| expected_after(&trials, point));
+        assert!(after[0].rate_gflops > 0.99 * before[0].rate_gflops, "{after:?} {before:?}");
+        assert!(after[1].rate_gflops < before[1].rate_gflops, "{after:?} {before:?}");
+    }
+
+    #[test]
+    fn a_point_that_failed_more_seldom_than_it_passed_may_be_run_again() {
+        let (steady, shaky, once) = (Point(vec![0; 6]), Point(vec![1; 6]), Point(vec![2; 6]));
+        let (passed, failed) = (Outcome::Rate(50.0), Outcome::Failed);
+        let runs = [(&steady, passed), (&steady, passed), (&steady, failed), (&shaky, passed), (&shaky, failed)];
+        let trial =
+            |&(point, outcome): &(&Point, Outcome)| Trial { number: 0, point: point.clone(), outcome, wall_s: 1.0 };
+        let history = History { trials: runs.iter().chain([&(&once, failed)]).map(trial).collect() };
+        let space = hpl_like();
+        let (budget_left_s, budget_total_s) = (1.0, 1.0);
+        let ctx =
+            Ctx { space: &space, history: &history, prior: &FLAT, budget_left_s, budget_total_s, trial: 6, seed: 1 };
+        assert_eq!(unsteady(&ctx), HashSet::from([&shaky, &once]));
+    }
+
     #[test]
     fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
-        let space = hpl_like();
         let (seen, slow) = (Point(vec![3, 1, 0, 0, 0, 0]), Point(vec![3, 1, 1, 0, 0, 0]));
         let expected = |at_most_gflops: Option<f64>| {
-            let mut trials = vec![Trial { number: 0, point: seen.clone(), outcome: Outcome::Rate(50.0), wall_s: 1.0 }];
-            trials.extend(at_most_gflops.map(|at_most_gflops| Trial {
-                number: 1,
-                point: slow.clone(),
-                outcome: Outcome::TimedOut { at_most_gflops },
-                wall_s: 9.0,
-            }));
-            let history = History { trials };
-            let ctx = Ctx {
-                space: &space,
-                history: &history,
-                prior: &FLAT,
-                budget_left_s: 1.0,
-                budget_total_s: 1.0,
-                trial: 2,
-                seed: 1,
-            };
-            posterior(&ctx).prediction(&slow).rate_gflops
+            let passed = (&seen, Outcome::Rate(50.0));
+            let ended = at_most_gflops.map(|at_most_gflops| (&slow, Outcome::TimedOut { at_most_gflops }));
+            let trials: Vec<_> = [passed].into_iter().chain(ended).collect();
+            expected_after(&trials, &slow).rate_gflops
         };
         assert!(expected(Some(20.0)) < 0.6 * expected(None));
         assert_eq!(expected(Some(80.0)), expected(None));

@@ -65,6 +65,8 @@ const CHANGES: usize = 3;
 /// believed.
 const SUSPICION: f64 = 1.5;
 const BELIEF: f64 = 3.0;
+/// Standard deviations by which a slow candidate is hardly below what is expected of it.
+const HARDLY_BELOW: f64 = 3.0;
 /// Where else a change may be: where its gain is less than the largest by at most this.
 const ELSEWHERE: f64 = 3.0;
 
@@ -263,16 +265,23 @@ impl<'a> Surrogate<'a> {
         }
     }
 
-    /// The timeouts whose limit is below what the surrogate expects: only they say something new, and are taken as
-    /// if they had just reached it. That is the highest rate they can have had.
+    /// The timeouts of points that never passed whose limit is below what the surrogate expects: only they say something new. They
+    /// are taken as if they had just reached it, the highest rate that they can have had, or as far below what is expected as
+    /// a slow candidate hardly is: farther below it, a run has hung.
     fn binding_limits(&self) -> Vec<Seen<'a>> {
-        let limits: Vec<Seen<'_>> = limits(self.ctx.history).collect();
+        let passed: HashSet<&Point> =
+            self.ctx.history.trials.iter().filter(|run| log_rate(run).is_some()).map(|run| &run.point).collect();
+        let limits: Vec<Seen<'_>> = limits(self.ctx.history).filter(|limit| !passed.contains(limit.point)).collect();
         let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
-        let expected = self.predict(&points);
-        let levels = self.levels_of(&limits);
-        let binds = |((_, level, _), at): (&(&Point, f64, usize), &Marginal)| *level < at.mean;
-        let binding = levels.iter().zip(&expected).map(binds);
-        limits.into_iter().zip(binding).filter(|(_, binds)| *binds).map(|(limit, _)| limit).collect()
+        let expected = self.predict(&points).into_iter();
+        let levels = self.levels_of(&limits).into_iter().map(|(_, level, _)| level);
+        let binding = expected.zip(levels).zip(&limits).filter(|((at, level), _)| *level < at.mean);
+        let taken = |((at, level), limit): ((Marginal, f64), &Seen<'a>)| {
+            let mean = level.max(at.mean - HARDLY_BELOW * at.sd);
+            let log = self.seen.log_rate(Marginal { mean, sd: 0.0 }).mean - self.drift.correction(limit.trial);
+            Seen { log, ..*limit }
+        };
+        binding.map(taken).collect()
     }
 
     /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
