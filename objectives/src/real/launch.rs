@@ -2,45 +2,42 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use space::Candidate;
 use space::dat::HplDat;
 
-use super::followed::{Followed, followed};
+use super::followed::followed;
 use super::guard;
 use super::job::{Engine, Extent, Job};
 use super::printed::{judge_printed, progress};
-use super::processes::{GRACE, LAUNCHERS_GRACE, PATIENCE, TRIAL_VARIABLE, end_all, marked};
+use super::processes::{GRACE, LAUNCHERS_GRACE, TRIAL_VARIABLE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
+use super::running::Running;
 use super::slurm;
 use super::verdict::{RESULT, judge, judge_windows};
-use super::words::{last_lines, quoted};
+use super::words::quoted;
 use crate::foreign::{Foreign, Progress};
 use crate::launcher::MpiJob;
 use crate::simulated::{LIMIT_VARIABLE, RunClock};
-use crate::{Exit, Failure, Measurement, Observation};
+use crate::{Failure, Measurement, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
 const ENGINE_PARAMS: &str = "engine-params.toml";
 
 /// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
-const LAST_ACT: Duration = Duration::from_secs(2);
+pub(super) const LAST_ACT: Duration = Duration::from_secs(2);
 
 /// Real runs of an engine, each in its own folder.
 #[derive(Debug, Clone)]
 pub struct RealRuns {
     program: PathBuf,
-    engine: Engine,
+    pub(super) engine: Engine,
 }
 
 impl RealRuns {
@@ -70,14 +67,14 @@ impl RealRuns {
     }
 
     /// How a run in `folder` ended, by the clock that it goes by.
-    fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
+    pub(super) fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
         let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = self.simulated(folder) else { return record };
         let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
         GuardRecord { wall_s, ended_by, ..record }
     }
 
     /// Time between SIGTERM and SIGKILL at the end of a run.
-    fn grace(&self) -> Duration {
+    pub(super) fn grace(&self) -> Duration {
         if self.has_command() { LAUNCHERS_GRACE } else { GRACE }
     }
 
@@ -92,13 +89,13 @@ impl RealRuns {
 
     /// Ends what is left of a run in `folder`: the processes of this node that carry its mark, and in a Slurm job the step on
     /// the others.
-    fn end_marked(&self, folder: &Path) {
+    pub(super) fn end_marked(&self, folder: &Path) {
         end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
         self.end_step();
     }
 
     /// Cancels the step of a run whose launcher had to be ended: what it has not ended itself is on any node of the job.
-    fn end_step(&self) {
+    pub(super) fn end_step(&self) {
         match &self.engine {
             Engine::Ours => {}
             Engine::Launched(job) => slurm::cancel_steps(&job.program),
@@ -171,7 +168,7 @@ impl RealRuns {
         if self.is_simulated() {
             guard.env(LIMIT_VARIABLE, limit_s.to_string());
         }
-        let mut guard = guard
+        let guard = guard
             // A Ctrl-C is for the tuner, which decides what becomes of the run.
             .process_group(0)
             .stdin(Stdio::null())
@@ -179,13 +176,11 @@ impl RealRuns {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| cannot_start(&self.program, &error))?;
-        let stderr = guard.stderr.take().expect("stderr is piped");
         let followed = match &self.engine {
             Engine::Ours | Engine::Launched(_) => Vec::new(),
             Engine::Foreign(engine) => followed(engine, &folder),
         };
-        let (runs, job) = (self.clone(), job.clone());
-        Ok(Running { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, job })
+        Ok(Running::new(guard, followed, folder, self.clone(), job.clone()))
     }
 
     /// The outcome of `job` in `folder`, which a dead tuner had started, when it came to its own end.
@@ -214,7 +209,7 @@ impl RealRuns {
         matches!(&self.engine, Engine::Foreign(engine) if engine.tells_progress())
     }
 
-    fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
+    pub(super) fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
         match (&self.engine, job.extent) {
             (Engine::Foreign(engine), _) => {
                 let command = self.command(job, folder);
@@ -298,107 +293,6 @@ impl RealRuns {
             fs::write(&path, text).map_err(|error| cannot_start(&path, &error))?;
         }
         Ok(folder)
-    }
-}
-
-/// A run that was started. Dropping it ends it.
-#[derive(Debug)]
-pub struct Running {
-    guard: Child,
-    /// Ends with the guard, which is the only process that holds its other end.
-    stderr: ChildStderr,
-    said: Vec<u8>,
-    folder: PathBuf,
-    followed: Vec<Followed>,
-    ended: bool,
-    runs: RealRuns,
-    job: Job,
-}
-
-impl Running {
-    /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
-    pub fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
-        let begun = Instant::now();
-        loop {
-            let left = time.saturating_sub(begun.elapsed());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            let mut stderr = [PollFd::new(self.stderr.as_fd(), PollFlags::POLLIN)];
-            if !matches!(poll(&mut stderr, timeout), Ok(1..)) {
-                return None;
-            }
-            let mut buffer = [0; 4096];
-            match self.stderr.read(&mut buffer) {
-                Ok(0) | Err(_) => return Some(self.conclude()),
-                Ok(count) => self.said.extend(&buffer[..count]),
-            }
-        }
-    }
-
-    /// How far the run has come, by what it has printed; empty where its engine does not tell. Reads what came since the
-    /// last call.
-    pub fn progress(&mut self) -> &[Progress] {
-        let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
-        let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
-        traces.find(|trace| !trace.is_empty()).unwrap_or_default()
-    }
-
-    /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
-    /// is known to [`RealRuns::adopt`].
-    pub fn cancel(mut self) {
-        self.end();
-    }
-
-    fn conclude(&mut self) -> Result<Observation, Failure> {
-        let status = self.guard.wait();
-        self.ended = true;
-        let problem = match GuardRecord::read(&self.folder) {
-            Ok(record) => {
-                if record.ended_by != EndedBy::Itself {
-                    self.runs.end_step();
-                }
-                let record = self.runs.by_its_clock(&self.folder, record);
-                return self.runs.judge(&self.job, &self.folder, &record);
-            }
-            Err(problem) => problem.to_string(),
-        };
-        self.runs.end_marked(&self.folder);
-        let said = last_lines(&self.said, 10).join("; ");
-        match status.map(Exit::from) {
-            Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
-                Err(Failure::Launch { what: self.folder.display().to_string(), why: said })
-            }
-            Ok(Exit::Signal(signal)) => {
-                Err(Failure::Killed { by: format!("the end of its guard, which {}", Exit::Signal(signal)) })
-            }
-            _ => Err(Failure::Output {
-                file: GuardRecord::path(&self.folder).display().to_string(),
-                problem: if said.is_empty() { problem } else { said },
-                last_lines: Vec::new(),
-            }),
-        }
-    }
-
-    fn end(&mut self) {
-        if self.ended {
-            return;
-        }
-        // The guard was not waited for, so its id cannot belong to another process.
-        let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
-        let begun = Instant::now();
-        while begun.elapsed() < self.runs.grace() + PATIENCE + LAST_ACT {
-            if self.finish_within(LAST_ACT).is_some() {
-                return;
-            }
-        }
-        // A guard that does not come to its end is stopped, or hangs in the kernel.
-        let _ = self.guard.kill();
-        self.runs.end_marked(&self.folder);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

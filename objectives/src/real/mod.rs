@@ -27,12 +27,14 @@ mod launch;
 mod printed;
 mod processes;
 mod record;
+mod running;
 pub mod slurm;
 mod verdict;
 mod words;
 
 pub use job::{Extent, Job};
-pub use launch::{RealRuns, Running};
+pub use launch::RealRuns;
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, RecordError};
+pub use running::Running;
 pub use words::{last_lines, quoted};

@@ -5,6 +5,7 @@
 //! [`makespan`] says what to expect, [`timeline`] more closely where phases are known. [`advise`] does all of it for one method, N included.
 
 mod cluster;
+mod error;
 mod grid;
 pub mod makespan;
 pub mod memory;
@@ -12,7 +13,8 @@ mod methods;
 mod ranks;
 pub mod timeline;
 
-pub use cluster::{Cluster, NodeGroup, WeightsError};
+pub use cluster::{Cluster, NodeGroup};
+pub use error::WeightsError;
 pub use grid::{Combine, Grid};
 pub use memory::Memory;
 pub use methods::Method;

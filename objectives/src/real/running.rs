@@ -1,0 +1,128 @@
+//! A run that was started: its end, its progress, and ending it.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::followed::Followed;
+use super::guard;
+use super::job::{Engine, Job};
+use super::launch::{LAST_ACT, RealRuns};
+use super::processes::PATIENCE;
+use super::record::{EndedBy, GuardRecord};
+use super::words::last_lines;
+use crate::foreign::Progress;
+use crate::{Exit, Failure, Observation};
+
+/// A run that was started. Dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    guard: Child,
+    /// Ends with the guard, which is the only process that holds its other end.
+    stderr: ChildStderr,
+    said: Vec<u8>,
+    folder: PathBuf,
+    followed: Vec<Followed>,
+    ended: bool,
+    runs: RealRuns,
+    job: Job,
+}
+
+impl Running {
+    /// The run of `job` in `folder` under `guard`, whose stderr is piped.
+    pub(super) fn new(mut guard: Child, followed: Vec<Followed>, folder: PathBuf, runs: RealRuns, job: Job) -> Self {
+        let stderr = guard.stderr.take().expect("stderr is piped");
+        Self { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, job }
+    }
+
+    /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
+    pub fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
+        let begun = Instant::now();
+        loop {
+            let left = time.saturating_sub(begun.elapsed());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut stderr = [PollFd::new(self.stderr.as_fd(), PollFlags::POLLIN)];
+            if !matches!(poll(&mut stderr, timeout), Ok(1..)) {
+                return None;
+            }
+            let mut buffer = [0; 4096];
+            match self.stderr.read(&mut buffer) {
+                Ok(0) | Err(_) => return Some(self.conclude()),
+                Ok(count) => self.said.extend(&buffer[..count]),
+            }
+        }
+    }
+
+    /// How far the run has come, by what it has printed; empty where its engine does not tell. Reads what came since the
+    /// last call.
+    pub fn progress(&mut self) -> &[Progress] {
+        let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
+        let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
+        traces.find(|trace| !trace.is_empty()).unwrap_or_default()
+    }
+
+    /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
+    /// is known to [`RealRuns::adopt`].
+    pub fn cancel(mut self) {
+        self.end();
+    }
+
+    fn conclude(&mut self) -> Result<Observation, Failure> {
+        let status = self.guard.wait();
+        self.ended = true;
+        let problem = match GuardRecord::read(&self.folder) {
+            Ok(record) => {
+                if record.ended_by != EndedBy::Itself {
+                    self.runs.end_step();
+                }
+                let record = self.runs.by_its_clock(&self.folder, record);
+                return self.runs.judge(&self.job, &self.folder, &record);
+            }
+            Err(problem) => problem.to_string(),
+        };
+        self.runs.end_marked(&self.folder);
+        let said = last_lines(&self.said, 10).join("; ");
+        match status.map(Exit::from) {
+            Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
+                Err(Failure::Launch { what: self.folder.display().to_string(), why: said })
+            }
+            Ok(Exit::Signal(signal)) => {
+                Err(Failure::Killed { by: format!("the end of its guard, which {}", Exit::Signal(signal)) })
+            }
+            _ => Err(Failure::Output {
+                file: GuardRecord::path(&self.folder).display().to_string(),
+                problem: if said.is_empty() { problem } else { said },
+                last_lines: Vec::new(),
+            }),
+        }
+    }
+
+    fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        // The guard was not waited for, so its id cannot belong to another process.
+        let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
+        let begun = Instant::now();
+        while begun.elapsed() < self.runs.grace() + PATIENCE + LAST_ACT {
+            if self.finish_within(LAST_ACT).is_some() {
+                return;
+            }
+        }
+        // A guard that does not come to its end is stopped, or hangs in the kernel.
+        let _ = self.guard.kill();
+        self.runs.end_marked(&self.folder);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,79 @@
+//! Why there is no domain.
+
+use super::MAX_PLACES;
+use super::limits::LimitError;
+use crate::rules::RuleError;
+
+/// Why there is no candidate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DomainError {
+    /// Ranks or threads do not fit the cores.
+    #[error("{ranks} ranks with {threads} threads each need more than {cores} cores; lower ranks or threads")]
+    Cores {
+        /// Ranks asked for.
+        ranks: usize,
+        /// Threads of each.
+        threads: usize,
+        /// Cores there are.
+        cores: usize,
+    },
+    /// A machine that nobody has.
+    #[error("{found} cores or accelerators over all nodes are more than {MAX_PLACES}; see count and cores of [[node]]")]
+    Places {
+        /// How many there would be.
+        found: usize,
+    },
+    /// What is known of single ranks is not of all ranks of every candidate.
+    #[error("speeds or kernels of {found} ranks for {ranks} ranks; give those of each rank, or fix the ranks")]
+    Unequal {
+        /// Ranks that are spoken of.
+        found: usize,
+        /// Ranks of the candidates.
+        ranks: String,
+    },
+    /// A rank that can do nothing.
+    #[error("rank {rank} has speed 0; leave it out, or give it a speed")]
+    Idle {
+        /// The rank.
+        rank: usize,
+    },
+    /// Ranks whose weights need no search.
+    #[error("the speeds of the ranks differ by less than 2 %; search without weights")]
+    Alike,
+    /// Nothing fits the memory.
+    #[error("N={n} needs {needed_bytes} bytes, {memory_bytes} are usable; lower N to at most {largest_n}")]
+    Memory {
+        /// Target order.
+        n: usize,
+        /// What the most frugal candidate takes.
+        needed_bytes: u64,
+        /// What there is.
+        memory_bytes: u64,
+        /// Largest order that fits.
+        largest_n: usize,
+    },
+    /// A value of the specification breaks a rule.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The user's limits cannot be kept.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The allowed grids are of no allowed number of ranks.
+    #[error("[ranks] and [grid] contradict each other: none of {} ranks makes a grid of {}; widen one of them", ranks.join(", "), grids.join(", "))]
+    NoGrid {
+        /// Allowed numbers of ranks.
+        ranks: Vec<String>,
+        /// Allowed aspects P:Q.
+        grids: Vec<String>,
+    },
+    /// NBMIN is above NB everywhere.
+    #[error(
+        "[nb] and [nbmin] contradict each other: the rule NBMIN <= NB leaves nothing of NB up to {nb} and NBMIN from {nbmin}; widen one of them"
+    )]
+    Recursion {
+        /// Largest allowed NB.
+        nb: usize,
+        /// Smallest allowed NBMIN.
+        nbmin: usize,
+    },
+}
