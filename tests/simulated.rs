@@ -1,12 +1,14 @@
 //! Sessions on simulated clusters, whose true best is known.
 
+use std::num::NonZero;
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
 use objectives::simulated::Cluster;
 use space::domain::{DomainSpec, HplDomain, Limits, WeightedDomain};
-use space::{Candidate, Candidates, HplParams, KernelChoice, Unequal};
+use space::{Candidate, Candidates, KernelChoice, Unequal};
 use tuner::prior;
 use tuner::record::{Identity, Outcome, Row};
 
@@ -44,19 +46,26 @@ fn regret(cluster: &Cluster, chosen: &Candidate, weighted: bool) -> f64 {
     let predicted = prior::table(domain.as_ref(), &predictor);
     let mut all: Vec<(f64, usize)> = predicted.log_rates_of_all().iter().copied().zip(0..).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let truth = cluster.truth();
-    let time_s = |candidate: &Candidate| truth.time_s(candidate);
     let first = all[..FIRST.min(all.len())].iter().map(|&(_, index)| domain.candidate(&domain.points()[index]));
-    let best_s = first.map(|candidate| time_s(&candidate)).fold(f64::INFINITY, f64::min);
-    time_s(chosen) / best_s - 1.0
+    let first: Vec<Candidate> = first.collect();
+    let best_s = |part: &[Candidate]| {
+        let truth = cluster.truth();
+        part.iter().map(|candidate| truth.time_s(candidate)).fold(f64::INFINITY, f64::min)
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let best_s = thread::scope(|scope| {
+        let parts = first.chunks(first.len().div_ceil(threads));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || best_s(part))).collect();
+        parts.into_iter().map(|part| part.join().unwrap()).fold(f64::INFINITY, f64::min)
+    });
+    cluster.truth().time_s(chosen) / best_s - 1.0
 }
 
 /// What a session chose, at the order that it searched.
 fn chosen(rows: &[Row]) -> Candidate {
     let n = rows[0].n;
     let last = rows.iter().rfind(|row| row.strategy == Identity::FINAL && row.passed).unwrap();
-    let candidate = last.candidate();
-    Candidate { hpl: HplParams { n, ..candidate.hpl }, ..candidate }
+    last.candidate().at_n(n)
 }
 
 fn played(cluster: &str, budget: &str, seed: u64, folder: &Path) -> String {
@@ -87,12 +96,12 @@ fn a_night_on_four_simulated_nodes_finds_what_is_there_and_says_that_it_is_simul
     assert!(rows[1].strategy == Identity::BASELINE && rows[1].passed, "{:?}", rows[1]);
     assert!(rows.iter().map(|row| row.wall_s).sum::<f64>() > 5400.0, "the clock is the simulated one");
     let cluster = Cluster::parse(&std::fs::read_to_string(file("four-nodes")).unwrap()).unwrap();
-    let regret = |weighted| regret(&cluster, &chosen(&rows), weighted);
-    println!("{:.2} % above the best, {:.2} % above that by equal shares", 100.0 * regret(true), 100.0 * regret(false));
-    assert!(regret(true) < 0.015, "{:.2} % above the best", 100.0 * regret(true));
+    let [by_weights, by_equal] = [true, false].map(|weighted| 100.0 * regret(&cluster, &chosen(&rows), weighted));
+    println!("{by_weights:.2} % above the best, {by_equal:.2} % above that by equal shares");
+    assert!(by_weights < 1.5, "{by_weights:.2} % above the best");
     // One of the four is slow, and does less.
     assert!(said.contains("speeds of the slower nodes simulated-node-3 0."), "{said}");
-    assert!(!chosen(&rows).engine.weights.is_empty() && regret(false) < -0.02, "{:.2} %", 100.0 * regret(false));
+    assert!(!chosen(&rows).engine.weights.is_empty() && by_equal < -2.0, "{by_equal:.2} %");
 }
 
 #[test]

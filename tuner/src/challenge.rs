@@ -65,9 +65,7 @@ pub fn baseline(rows: &[Row]) -> Option<Candidate> {
 /// What the first passed final run verified, at order `n`.
 pub fn verified(rows: &[Row], n: usize) -> Option<Candidate> {
     let row = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed)?;
-    let mut candidate = row.candidate();
-    candidate.hpl.n = n;
-    Some(candidate)
+    Some(row.candidate().at_n(n))
 }
 
 /// Rates of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.

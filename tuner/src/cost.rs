@@ -210,8 +210,7 @@ mod tests {
         let predictor = predictor();
         let rows = rows(runs);
         let cost = CostEstimate::new(&rows, &predictor);
-        let mut candidate = row(0).candidate();
-        candidate.hpl.n = n;
+        let candidate = row(0).candidate().at_n(n);
         cost.at_most(&candidate, Extent::Whole) / cost.of(&candidate, Extent::Whole)
     }
 
@@ -229,8 +228,7 @@ mod tests {
     #[test]
     fn windows_cost_a_part_of_a_run_and_tell_what_a_run_costs() {
         let predictor = predictor();
-        let mut candidate = row(0).candidate();
-        candidate.hpl.n = 20_000;
+        let candidate = row(0).candidate().at_n(20_000);
         let part = windows_part(&candidate);
         assert!((0.04..0.08).contains(&part.work) && part.largest <= 1.0, "{} {}", part.work, part.largest);
         let [whole, windows] = [Extent::Whole, Extent::Windows].map(|extent| model_s(&predictor, &candidate, extent));

@@ -120,12 +120,9 @@ impl Drive<'_> {
             return Ok(Ended::Interrupted);
         }
         while let Some(plan) = self.after_final() {
-            if !self.trial(&plan, self.budget.left_s() - CLOSING_S)? {
+            let limit_s = self.hopeless_s(&plan).min(self.budget.left_s() - CLOSING_S);
+            if !self.trial(&plan, limit_s)? {
                 return Ok(Ended::Interrupted);
-            }
-            // Without the expert the rounds go on.
-            if self.store.rows().last().is_some_and(|row| !row.passed && row.strategy != Identity::EXPERT) {
-                break;
             }
         }
         // The default's, where the rounds have taken the choice back.
@@ -213,13 +210,16 @@ impl Drive<'_> {
     /// passed it may take half of the time left: another one deserves a try.
     fn limit_s(&self, plan: &Plan) -> f64 {
         let until_final_s = self.consider(|view| view.left_s);
-        let rows = self.store.rows();
-        let passed = rows.iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
+        let share = if self.store.rows().iter().any(|row| row.passed) { 1.0 } else { 0.5 };
+        (share * until_final_s).min(self.hopeless_s(plan)).max(1.0)
+    }
+
+    /// Seconds after which a trial is not worth its end, by the quickest of its extent and by what is expected of it.
+    fn hopeless_s(&self, plan: &Plan) -> f64 {
+        let passed = self.store.rows().iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
         let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
         let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
-        let hopeless_s = quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s);
-        let share = if rows.iter().any(|row| row.passed) { 1.0 } else { 0.5 };
-        (share * until_final_s).min(hopeless_s).max(1.0)
+        quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
@@ -370,31 +370,4 @@ impl Rival {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_judged_soon_and_then_once_a_second() {
-        let mut judged = Pace::new();
-        let begun = judged.last;
-        let due: Vec<u32> = (1..=25).filter(|i| judged.is_due(begun + *i * REDRAW)).collect();
-        assert_eq!(due, [1, 3, 7, 12, 17, 22], "of looks every 200 ms");
-    }
-
-    #[test]
-    fn a_run_that_falls_behind_is_ended_and_a_close_one_is_not() {
-        let trace = |points: &[(f64, f64)]| -> Vec<Trace> {
-            points.iter().map(|&(flops, rate_gflops)| Trace { flops, rate_gflops }).collect()
-        };
-        let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
-        assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");
-        assert_eq!(rival.beats(&trace(&[(0.12, 100.0)])), None, "perhaps a bad moment");
-        assert_eq!(rival.beats(&trace(&[(0.5, 106.0)])), None, "within the margin");
-        assert_eq!(rival.beats(&trace(&[(0.9, 60.0)])), None, "nearly done");
-        let Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) = rival.beats(&trace(&[(0.5, 88.0)]))
-        else {
-            panic!("not ended");
-        };
-        assert_eq!((done_percent, estimated_rate_gflops), (50.0, 80.0));
-    }
-}
+mod tests;

@@ -188,10 +188,9 @@ mod tests {
             Row { outcome, passed, rate_gflops: row.rate_gflops.filter(|_| passed), ..row }
         };
         let elsewhere = domain.candidate(&domain.points()[0]);
-        let other_n = space::Candidate { hpl: space::HplParams { n: 999, ..candidate.hpl }, ..candidate.clone() };
         let rows = [
             row(0, record::Outcome::Passed, &candidate),
-            row(1, record::Outcome::Passed, &other_n),
+            row(1, record::Outcome::Passed, &candidate.at_n(999)),
             row(2, record::Outcome::Skipped, &candidate),
             row(3, record::Outcome::TimedOut, &elsewhere),
             row(4, record::Outcome::Crashed, &elsewhere),

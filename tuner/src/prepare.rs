@@ -90,9 +90,7 @@ impl<'a> Costs<'a> {
 
     /// Expected wall-clock seconds of one trial at order `n`.
     pub fn trial_s(&self, n: usize, extent: Extent) -> f64 {
-        let mut candidate = self.usual.clone();
-        candidate.hpl.n = n;
-        cost::model_s(self.predictor, &candidate, extent)
+        cost::model_s(self.predictor, &self.usual.at_n(n), extent)
     }
 
     /// The largest order up to `most` at which a trial takes at most `limit_s`; [`SMALLEST_N`] when none does.

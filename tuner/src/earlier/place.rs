@@ -125,8 +125,7 @@ mod tests {
     fn the_same_parameters_at_another_n_are_the_same_point() {
         let domain = domain();
         let usual = default_candidate(domain.spec());
-        let other_n = Candidate { hpl: HplParams { n: 9000, ..usual.hpl }, ..usual.clone() };
-        let earlier = Earlier { candidate: other_n, ..run(0, "here", 10.0) };
+        let earlier = Earlier { candidate: usual.at_n(9000), ..run(0, "here", 10.0) };
         assert_eq!(domain.candidate(&place(&domain, &earlier).unwrap()), usual);
         // HPL.out says nothing of cores or threads.
         let single = HplParams { n: 9000, ..HplParams::baseline(9000, 1, 1) };

@@ -17,7 +17,7 @@ use space::Candidate;
 use space::params::{Coded, Swap};
 
 pub use export::Exports;
-pub use summary::{Comparison, Estimate, Score, Summary};
+pub use summary::{Comparison, Estimate, FinalByEstimate, Score, Summary};
 
 use crate::record::Fidelity;
 use crate::session::Session;
@@ -131,6 +131,21 @@ fn estimated(estimate: &Estimate) -> String {
         digits(rate * estimate.estimated_sd),
         estimate.candidate.hpl.n,
         if samples == 1 { "" } else { "s" }
+    )
+}
+
+/// The final run beside its estimate, `0.962: windows of 12.0 s let expect 210.3 ± 2.1 GFLOP/s, the whole run took 340.2 s`.
+fn final_by_estimate(beside: &FinalByEstimate) -> String {
+    let FinalByEstimate { ratio, estimate, final_s, windows_s, clock_hz } = beside;
+    let rate = estimate.estimated_rate_gflops;
+    let clock = clock_hz.map(|[windows, last]| format!(", clock {:.2} and {:.2} GHz", windows / 1e9, last / 1e9));
+    let advice =
+        if beside.is_slower() { "; long runs are slower here: look at clock, heat and power limits" } else { "" };
+    format!(
+        "{ratio:.3}: windows of {windows_s:.1} s let expect {} ± {} GFLOP/s, the whole run took {final_s:.1} s{}{advice}",
+        digits(rate),
+        digits(rate * estimate.estimated_sd),
+        clock.unwrap_or_default()
     )
 }
 

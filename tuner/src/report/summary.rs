@@ -15,10 +15,12 @@ use crate::session::Session;
 
 mod claims;
 mod drift;
+mod final_run;
 mod phases;
 mod score;
 
 pub use claims::{Comparison, Higher, TakenBack};
+pub use final_run::FinalByEstimate;
 pub use phases::PhaseTotals;
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
@@ -28,8 +30,8 @@ use score::{by_candidate, estimate, scores};
 /// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
 /// that only ours has. Since version 4 the interval of a ratio is exact, and its `level` is beside it; comparisons say
 /// when nothing was measured and why, `best_by_expert`, `higher`, `taken_back` and the uncertainty of `importance` are there,
-/// and `drift` is of pairs that share no run.
-pub const REPORT_SCHEMA: u32 = 4;
+/// and `drift` is of pairs that share no run. Version 5 added `final_by_estimate`.
+pub const REPORT_SCHEMA: u32 = 5;
 
 /// Candidates in the list of the best.
 const TOP: usize = 5;
@@ -57,6 +59,8 @@ pub struct Summary {
     pub estimate: Option<Estimate>,
     /// The final run of the best where one passed, else the last one, whatever came of it. It may have a larger N than the search.
     pub final_run: Option<Row>,
+    /// That run by what the windows before it let expect; `None` where none were of its candidate and N.
+    pub final_by_estimate: Option<FinalByEstimate>,
     /// The baseline configuration.
     pub baseline: Option<Score>,
     /// Best by baseline.
@@ -123,6 +127,7 @@ impl Summary {
             higher: found.and_then(|found| Higher::find(&searched, found, usual, rows)),
             taken_back: usual.and_then(|usual| taken_back(rows, usual, found)),
             final_run: final_run.cloned(),
+            final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
             most_stolen: rows.iter().filter_map(|row| row.steal_share).reduce(f64::max),
             clock_hz: clock_hz(rows),
@@ -215,8 +220,7 @@ pub(super) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> 
 
 /// The candidate at the N that is searched.
 fn at_target_n(candidate: &Candidate, session: &Session) -> Candidate {
-    let n = session.n.unwrap_or(candidate.hpl.n);
-    Candidate { hpl: space::HplParams { n, ..candidate.hpl }, engine: candidate.engine.clone() }
+    candidate.at_n(session.n.unwrap_or(candidate.hpl.n))
 }
 
 #[cfg(test)]

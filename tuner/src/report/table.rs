@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    Score, Summary, choice, digits, estimated, failures, importances, limit_of_n, phases, spread, steadiness,
-    telling_columns, words_of,
+    Score, Summary, choice, digits, estimated, failures, final_by_estimate, importances, limit_of_n, phases, spread,
+    steadiness, telling_columns, words_of,
 };
 
 /// The summary as plain text of at most about 100 columns, one line feed at its end.
@@ -48,6 +48,9 @@ pub fn summary(summary: &Summary) -> String {
                 _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
             },
         );
+    }
+    if let Some(beside) = &summary.final_by_estimate {
+        line("Final/est.", final_by_estimate(beside));
     }
     let best_n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
     if let Some(estimate) = summary.estimate.as_ref().filter(|estimate| best_n == Some(estimate.candidate.hpl.n)) {

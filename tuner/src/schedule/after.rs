@@ -19,6 +19,9 @@ const ROUNDS_SHARE: f64 = 0.15;
 /// Trials after the final run, at most: more than these tell nothing new.
 const SPARE: usize = 24;
 
+/// Failures after the final run, the expert's apart, with which the trials after it end.
+const FAILURES: usize = 3;
+
 impl View<'_> {
     /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
@@ -27,11 +30,8 @@ impl View<'_> {
     pub fn final_plan(&self) -> Option<Plan> {
         let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
         if finals.clone().any(|row| row.passed) {
-            let at_n = |row: &Row| Candidate {
-                hpl: space::HplParams { n: self.domain.spec().n, ..row.candidate().hpl },
-                ..row.candidate()
-            };
-            let tried = finals.any(|row| at_n(row) == *self.baseline);
+            let n = self.domain.spec().n;
+            let tried = finals.any(|row| row.candidate().at_n(n) == *self.baseline);
             let due = self.search_by == Extent::Windows && !tried && challenge::taken_back(self.rows, self.baseline);
             return due
                 .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
@@ -48,12 +48,11 @@ impl View<'_> {
     /// where that leaves none for the run.
     pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
         let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
-        let at = |n: usize| Candidate { hpl: space::HplParams { n, ..candidate.hpl }, ..candidate.clone() };
         let fitting = |share_s: f64| {
             let whole_blocks = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb);
-            let hardly_s = |n: &usize| self.cost.at_most(&at(*n), Extent::Whole);
+            let hardly_s = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole);
             let larger = whole_blocks.take_while(|n| hardly_s(n) <= share_s).last();
-            larger.or_else(|| (self.cost.of(&at(smallest), Extent::Whole) <= share_s).then_some(smallest))
+            larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
         };
         let runs = f64::from(self.final_runs());
         fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
@@ -72,13 +71,14 @@ impl View<'_> {
     }
 
     /// What the time after the final run is used for: rounds of baseline, expert and what was verified, and where no round
-    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, or the rounds
-    /// have taken the choice back.
+    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
+    /// have taken the choice back, or too many of them failed.
     pub fn after_final(&self) -> Option<Plan> {
         let verified = challenge::verified(self.rows, self.domain.spec().n)?;
         let after = challenge::at_choice(self.rows).1;
-        if after.len() >= SPARE || challenge::taken_back(self.rows, self.baseline) || self.has_rounds(&verified, after)
-        {
+        let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
+        let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
+        if enough || challenge::taken_back(self.rows, self.baseline) {
             return None;
         }
         let round = Round::new(self, &verified, after);

@@ -290,6 +290,30 @@ fn where_windows_search_the_whole_run_is_measured_and_the_target_estimated() {
 }
 
 #[test]
+fn the_final_run_is_set_beside_the_windows_before_it() {
+    let last = Row { strategy: Identity::FINAL.into(), wall_s: 60.0, clock_hz: Some(2.5e9), ..run(3, 192, 21.0, None) };
+    let clocked = |row| Row { wall_s: 4.0, clock_hz: Some(3e9), ..row };
+    let mut rows =
+        vec![clocked(windows(0, 128, 20.0)), clocked(windows(1, 192, 22.0)), clocked(windows(2, 192, 22.0)), last];
+    let beside = |rows: &[Row]| Summary::new(&session(), rows).final_by_estimate;
+    let slower = beside(&rows).unwrap();
+    assert!((slower.ratio - 21.0 / 22.0).abs() < 1e-12 && slower.estimate.trials == [1, 2], "{slower:?}");
+    assert_eq!((slower.final_s, slower.windows_s, slower.clock_hz), (60.0, 4.0, Some([3e9, 2.5e9])));
+    // What comes after it is not what was expected.
+    rows.push(windows(4, 192, 30.0));
+    rows.push(run(5, 128, 5.0, None));
+    assert_eq!(beside(&rows), Some(slower));
+    rows[3].rate_gflops = Some(15.0);
+    let summary = Summary::new(&session(), &rows);
+    for text in [table::summary(&summary), html::page(&summary, &rows, None)] {
+        assert!(text.contains("0.682") && text.contains("clock 3.00 and 2.50 GHz; long runs are slower"), "{text}");
+    }
+    rows[3].n = 800;
+    assert_eq!(beside(&rows), None, "another N");
+    assert_eq!(beside(&[run(0, 192, 22.0, None), rows[3].clone()]), None, "no windows");
+}
+
+#[test]
 fn nothing_recorded_is_no_best_and_the_json_says_its_version() {
     let summary = Summary::new(&session(), &[]);
     assert_eq!(

@@ -139,6 +139,25 @@ fn rounds_go_on_without_an_expert_that_fails() {
 }
 
 #[test]
+fn rounds_go_on_after_a_failure_and_end_with_the_third() {
+    let [default, _, best] = three();
+    // Every `nth` run of the default or the best fails.
+    let failing = |nth: usize| {
+        let runs = std::cell::Cell::new(0);
+        after(&best, 100.0, |candidate| {
+            runs.set(runs.get() + usize::from(*candidate == default || *candidate == best));
+            (!runs.get().is_multiple_of(nth)).then_some(20.0)
+        })
+    };
+    let rows = failing(5);
+    assert_eq!(rows.iter().filter(|row| !row.passed).count(), 3, "{rows:?}");
+    assert!(!rows.last().unwrap().passed);
+    assert_eq!(pairs(&rows, [&best, &default]), 6, "{rows:?}");
+    // Where each one fails, three are enough.
+    assert_eq!(failing(1).len(), 3);
+}
+
+#[test]
 fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     let [default, _, best] = three();
     let worse = |candidate: &Candidate| Some(if *candidate == best { 19.0 } else { 20.0 });

@@ -1,0 +1,25 @@
+use super::*;
+
+#[test]
+fn a_run_is_judged_soon_and_then_once_a_second() {
+    let mut judged = Pace::new();
+    let begun = judged.last;
+    let due: Vec<u32> = (1..=25).filter(|i| judged.is_due(begun + *i * REDRAW)).collect();
+    assert_eq!(due, [1, 3, 7, 12, 17, 22], "of looks every 200 ms");
+}
+
+#[test]
+fn a_run_that_falls_behind_is_ended_and_a_close_one_is_not() {
+    let trace = |points: &[(f64, f64)]| -> Vec<Trace> {
+        points.iter().map(|&(flops, rate_gflops)| Trace { flops, rate_gflops }).collect()
+    };
+    let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
+    assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");
+    assert_eq!(rival.beats(&trace(&[(0.12, 100.0)])), None, "perhaps a bad moment");
+    assert_eq!(rival.beats(&trace(&[(0.5, 106.0)])), None, "within the margin");
+    assert_eq!(rival.beats(&trace(&[(0.9, 60.0)])), None, "nearly done");
+    let Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) = rival.beats(&trace(&[(0.5, 88.0)])) else {
+        panic!("not ended");
+    };
+    assert_eq!((done_percent, estimated_rate_gflops), (50.0, 80.0));
+}

@@ -1,0 +1,92 @@
+use super::*;
+
+fn beliefs() -> Beliefs {
+    let prior = |median| LogNormal { median, spread: 1.5 };
+    Beliefs {
+        signal: prior(1.0),
+        effects: vec![prior(0.5); 3],
+        noise: prior(0.1),
+        categorical: prior(1.0),
+        ordered: prior(1.0),
+        offset_sd: 1.0,
+        slope_mean: 1.0,
+        slope_sd: 0.5,
+        change_sd: 0.0,
+    }
+}
+
+/// Two relevant dimensions, one of each kind, and one that does nothing; some points are repeated.
+fn example() -> (Axes, Data) {
+    let axes = Axes(vec![
+        Axis::Ordered((0..9).map(|i| f64::from(i) / 8.0).collect()),
+        Axis::Categorical(3),
+        Axis::Categorical(4),
+    ]);
+    let mut observations = Vec::new();
+    for i in 0..60_u16 {
+        let point = Point(vec![(i * 5) % 9, (i / 3) % 3, (i * 7) % 4]);
+        let noise = 0.05 * f64::from((i * 37) % 13) / 13.0;
+        observations.push((point.clone(), (f64::from(point.0[0]) * 0.6).sin() + f64::from(point.0[1] / 2) + noise));
+    }
+    let data = Data::new(observations.iter().map(|(point, y)| (point, *y)), |point| f64::from(point.0[0]) * 0.1);
+    (axes, data)
+}
+
+#[test]
+fn gradient_is_the_derivative() {
+    let (axes, data) = example();
+    let beliefs = beliefs();
+    let priors = beliefs.priors(&axes);
+    let climb = Climb { axes: &axes, beliefs: &beliefs, data: &data, priors: &priors };
+    let u = vec![0.2, -0.5, 0.5, -0.3, -1.0, 0.4, -0.6, 0.1];
+    let analytic = evaluate(climb, &u).gradient;
+    for i in 0..u.len() {
+        let shifted = |step: f64| {
+            let mut u = u.clone();
+            u[i] += step;
+            evaluate(climb, &u).value
+        };
+        let numeric = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+        assert!((numeric - analytic[i]).abs() < 1e-4 * (1.0 + numeric.abs()), "{i}: {numeric} {}", analytic[i]);
+    }
+}
+
+#[test]
+fn draws_lie_about_the_most_probable_ones_and_without_data_about_the_medians() {
+    let (axes, data) = example();
+    let beliefs = beliefs();
+    let draw = |data: &Data, count| {
+        let start = fit(&axes, &beliefs, data);
+        let mut number = 0;
+        let mut normal = || {
+            number += 1;
+            crate::replay::world::normal(1, 2, number)
+        };
+        let priors = beliefs.priors(&axes);
+        let drawn = draws(&axes, &beliefs, data, &start, count, &mut normal);
+        (start.place(&priors), drawn.iter().map(|hyper| hyper.place(&priors)).collect::<Vec<_>>())
+    };
+    let moments = |drawn: &[Vec<f64>], dim: usize| {
+        let values: Vec<f64> = drawn.iter().map(|u| u[dim]).collect();
+        (space::stats::mean(&values), space::stats::sample_sd(&values))
+    };
+    let (_, free) = draw(&Data::default(), 300);
+    for dim in 0..8 {
+        let (mean, sd) = moments(&free, dim);
+        assert!(mean.abs() < 0.2 && (sd - 1.0).abs() < 0.15, "{dim}: {mean} {sd}");
+    }
+    // The noise is known well from 60 runs.
+    let (best, drawn) = draw(&data, 40);
+    let (mean, sd) = moments(&drawn, 1);
+    assert!((mean - best[1]).abs() < 0.3 && sd > 0.01 && sd < 0.3, "{mean} {sd}, {}", best[1]);
+    assert_eq!(drawn, draw(&data, 40).1);
+}
+
+#[test]
+fn relevance_and_noise_are_found() {
+    let (axes, data) = example();
+    let hyper = fit(&axes, &beliefs(), &data);
+    assert!(hyper.effects[2] < 0.1 * hyper.effects[1], "{hyper:?}");
+    assert!(hyper.noise > 0.005 && hyper.noise < 0.05, "{hyper:?}");
+    assert_eq!(hyper, fit(&axes, &beliefs(), &data));
+}
