@@ -3,6 +3,7 @@
 //! `needs_*` modules drive other programs; they are ignored here and run by `tests/run` where those programs are.
 
 mod cli;
+mod docs;
 mod engine;
 mod hostile;
 mod kill;

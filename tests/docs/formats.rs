@@ -1,0 +1,176 @@
+//! The pages on formats have every column and every key, and none that the program does not know.
+//!
+//! Columns come from the writer. Keys of files come from their readers: each refuses an unknown key and names the known ones.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use objectives::foreign::Profile;
+use objectives::simulated::Cluster;
+use space::EngineParams;
+use space::domain::Limits;
+use space::machine::Machine;
+use space::result::PhaseTime;
+use space::weights_file::WeightsFile;
+use tuner::earlier::Earlier;
+use tuner::parquet::Table;
+use tuner::record::{ROW_SCHEMA, Row};
+use tuner::replay::landscape::Description;
+use tuner::session::Session;
+
+use super::commands::simulated_session;
+use super::pages::{Page, root};
+use crate::program::{err, hpl_dat, tune};
+
+type Names = BTreeSet<String>;
+
+/// A key that no format has.
+const UNKNOWN: &str = "no_such_key";
+
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Names {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// The keys that a reader says to know when it meets [`UNKNOWN`].
+fn known(error: Option<impl ToString>) -> Names {
+    let text = error.expect("an unknown key is refused").to_string();
+    let (_, expected) = text.split_once(&format!("unknown field `{UNKNOWN}`, ")).unwrap_or_else(|| panic!("{text}"));
+    let expected = expected.lines().next().unwrap();
+    names(expected.split('`').skip(1).step_by(2))
+}
+
+/// Asserts that the tables below `heading` hold these names.
+fn same(page: &str, heading: &str, known: &Names) {
+    let documented = Page::read(page).first_cells(heading);
+    let missing: Vec<_> = known.difference(&documented).collect();
+    let strange: Vec<_> = documented.difference(known).collect();
+    assert!(
+        missing.is_empty() && strange.is_empty(),
+        "{page}, {heading}: missing {missing:?}, unknown to the program {strange:?}"
+    );
+}
+
+#[test]
+fn the_columns_of_the_records_are_those_of_the_writer() {
+    let page = "docs/columns.md";
+    let text = Page::read(page);
+    let row = names(Row::COLUMNS.iter().map(|(name, _)| *name));
+    let headings = [
+        "### Which trial",
+        "### What ran",
+        "### What was expected",
+        "### What came of it",
+        "### Under which conditions",
+    ];
+    let documented: Vec<String> = headings.iter().flat_map(|heading| text.first_cells(heading)).collect();
+    assert_eq!(documented.len(), row.len(), "a column is there twice, or missing");
+    assert_eq!(documented.into_iter().collect::<Names>(), row);
+    assert!(text.text.contains(&format!("The row schema has version {ROW_SCHEMA}.")));
+    let versions: u32 = Row::LATER.iter().map(|(_, since)| *since).max().unwrap();
+    assert!(text.text.contains(&format!("| {versions} | ")), "older rows end before version {versions}");
+    same(page, "## phases/N.parquet", &names(PhaseTime::COLUMNS.iter().map(|(name, _)| *name)));
+    let earlier = serde_json::from_str::<Earlier>(&format!("{{\"{UNKNOWN}\": 1}}"));
+    same(page, "## earlier.jsonl", &known(earlier.err()));
+}
+
+#[test]
+fn the_results_of_runs_have_the_keys_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let dat = hpl_dat(folder.path(), 200, 32, 1, 1);
+    let dat = dat.to_str().unwrap();
+    let keys = |more: &[&str]| {
+        let result = folder.path().join("result.json");
+        let output = tune(["run", "--dat", dat, "--result", result.to_str().unwrap()].iter().chain(more));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let value: serde_json::Value = serde_json::from_str(&fs::read_to_string(result).unwrap()).unwrap();
+        names(value.as_object().unwrap().keys().map(String::as_str))
+    };
+    let (whole, windows, pair) = (keys(&[]), keys(&["--windows", "0:2"]), keys(&["--reference", dat]));
+    let page = Page::read("docs/columns.md");
+    let documented = page.first_cells("## result.json");
+    let all: Names = whole.union(&windows).cloned().collect();
+    assert_eq!(documented, all);
+    for key in pair {
+        assert!(page.codes().contains(&key), "columns.md says nothing of {key}");
+    }
+}
+
+#[test]
+fn the_keys_of_a_machine_description_are_those_of_its_reader() {
+    let page = "docs/machine-toml.md";
+    let tables = known(Machine::parse(&format!("{UNKNOWN} = 1")).err());
+    for name in &tables {
+        let single = ["host", "accelerator", "offload", "timeline", "choices"].contains(&name.as_str());
+        let table = if single { format!("[{name}]") } else { format!("[[{name}]]") };
+        let mut keys = known(Machine::parse(&format!("{table}\n{UNKNOWN} = 1")).err());
+        match name.as_str() {
+            "rate" => keys.extend(["dgemm", "dtrsm", "panel", "swap"].map(str::to_owned)),
+            "phase" => keys.extend(["fact", "rows-here", "rows-exchanged", "update", "trsv"].map(str::to_owned)),
+            _ => {}
+        }
+        same(page, &format!("## {table}"), &keys);
+    }
+}
+
+#[test]
+fn the_keys_of_input_files_are_those_of_their_readers() {
+    let page = "docs/input-files.md";
+    let unknown = |table: &str| format!("{table}\n{UNKNOWN} = 1\n");
+    let mut space = known(Limits::parse(&unknown("[nb]")).err());
+    let dimensions = Limits::parse("[no_such_dimension]\nfixed = 1").unwrap_err().to_string();
+    space.extend(dimensions.split_once("there are ").unwrap().1.split(", ").map(str::to_owned));
+    same(page, "## space.toml: what is searched", &space);
+    same(page, "## engine-params.toml: what HPL.dat cannot say", &known(EngineParams::parse(&unknown("")).err()));
+    same(page, "## weights.toml: shares of unequal ranks", &known(WeightsFile::parse(&unknown("")).err()));
+    let profile = |table: &str| known(toml::from_str::<Profile>(&unknown(table)).err());
+    let all = ["", "[patterns]", "[[dimension]]"].into_iter().flat_map(profile).collect();
+    same(page, "## The profile of another HPL", &all);
+    same(page, "## A simulated cluster", &known(Cluster::parse(&unknown("")).err()));
+    let description = |table: &str| known(toml::from_str::<Description>(&unknown(table)).err());
+    same(page, "## A recorded landscape", &["", "[[dimension]]"].into_iter().flat_map(description).collect());
+    let codes = Page::read(page).codes();
+    let nested = ["[value]", "[cost]", "[failure]", "[model]"].into_iter().flat_map(description);
+    let nested = nested
+        .chain(["[[slow]]", "[[change]]"].into_iter().flat_map(|table| known(Cluster::parse(&unknown(table)).err())));
+    for key in nested {
+        assert!(codes.contains(&key), "{page} says nothing of {key}");
+    }
+}
+
+#[test]
+fn the_keys_of_a_session_are_those_of_its_reader() {
+    let page = "docs/run-folder.md";
+    let session = |table: &str| known(toml::from_str::<Session>(&format!("{table}\n{UNKNOWN} = 1\n")).err());
+    same(page, "## session.toml", &session(""));
+    let codes = Page::read(page).codes();
+    for key in session("[mpi_job]").union(&session("[unequal]")) {
+        assert!(codes.contains(key), "{page} says nothing of {key}");
+    }
+}
+
+/// Files that the code of the run folder names, and those that a session leaves.
+#[test]
+fn the_files_of_a_run_folder_are_on_its_page() {
+    let page = Page::read("docs/run-folder.md");
+    let text = fs::read_to_string(root().join("tuner/src/folder.rs")).unwrap();
+    let code = text.split("mod tests").next().unwrap();
+    let joined = code.split(".join(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut files = names(joined.filter(|name| !name.is_empty() && *name != "runs"));
+    let parent = tempfile::tempdir().unwrap();
+    let folder = simulated_session(parent.path());
+    let list = |path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    files.extend(list(folder.clone()));
+    files.extend(list(folder.join("trials/0")));
+    assert!(files.len() > 20, "{files:?}");
+    let codes = page.codes();
+    for file in files {
+        let said = |code: &String| {
+            code == &file || code.starts_with(&format!("{file}/")) || code.starts_with(&format!("{file}."))
+        };
+        assert!(codes.iter().any(said), "run-folder.md says nothing of {file}");
+    }
+    let space: toml::Table = toml::from_str(&fs::read_to_string(folder.join("space.toml")).unwrap()).unwrap();
+    let dim = space["dim"][0].as_table().unwrap();
+    let keys = space.keys().chain(dim.keys()).map(String::as_str);
+    same("docs/run-folder.md", "## space.toml of the run folder", &names(keys));
+}
