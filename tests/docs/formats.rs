@@ -174,3 +174,13 @@ fn the_files_of_a_run_folder_are_on_its_page() {
     let keys = space.keys().chain(dim.keys()).map(String::as_str);
     same("docs/run-folder.md", "## space.toml of the run folder", &names(keys));
 }
+
+/// The names that the code of the summary gives its lines.
+#[test]
+fn the_lines_of_the_summary_are_explained() {
+    let code = fs::read_to_string(root().join("tuner/src/report/table.rs")).unwrap();
+    let named = code.split("line(").filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+    let lines = names(named.filter(|name| !name.is_empty()));
+    assert!(lines.len() > 10, "{lines:?}");
+    same("docs/report.md", "## The lines of the summary", &lines);
+}
