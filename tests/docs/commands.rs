@@ -132,7 +132,8 @@ fn refused(words: &[String], of_a_text: bool) -> Option<String> {
     let text = error.to_string();
     let missing = error.kind() == ErrorKind::MissingRequiredArgument || text.contains("a value is required for");
     let shows = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    (!shows && !(missing && of_a_text)).then_some(text)
+    let fine = shows || (missing && of_a_text);
+    (!fine).then_some(text)
 }
 
 /// What is wrong with the flags of `xhpl`, which it looks at before HPL.dat.
