@@ -1,7 +1,7 @@
 //! Launchers: the words before a program that start it on many ranks.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use space::Candidate;
@@ -20,10 +20,26 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
 
-/// The words of a launcher: of a known one, or of the template `text` itself.
-pub fn words(text: &str) -> Vec<&str> {
-    let known = LAUNCHERS.iter().find(|(name, _)| *name == text);
-    known.map_or(text, |(_, words)| words).split_whitespace().collect()
+/// The words of a launcher: of a known one, of the program at a path or of a variant as `mpirun.openmpi` whose name says
+/// which of the known ones it is, or of the template `text` itself.
+pub fn words(text: &str) -> Vec<String> {
+    let known = |name: &str| LAUNCHERS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words);
+    let split = |words: &str| words.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    if let Some(words) = known(text) {
+        return split(words);
+    }
+    let name = Path::new(text).file_name().and_then(|name| name.to_str()).unwrap_or(text);
+    // MPICH's mpirun is its mpiexec.
+    let kind = if ["mpich", "hydra"].iter().any(|mpi| name.contains(mpi)) { "mpiexec" } else { name };
+    match known(kind).or_else(|| known(kind.split('.').next()?)).filter(|_| !text.contains(char::is_whitespace)) {
+        Some(words) => [text.to_owned()].into_iter().chain(split(words).into_iter().skip(1)).collect(),
+        None => split(text),
+    }
+}
+
+/// Whether the words of a launcher say how many processes it starts.
+pub fn says_processes(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains("{np}"))
 }
 
 /// How our `xhpl` is started on the processes of an MPI job.
@@ -51,7 +67,7 @@ impl MpiJob {
     /// The words that start the ranks of `candidate`, to which the flags of the program are added.
     pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
         let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
-        let filled = |word: &str| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
+        let filled = |word: String| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
         let launcher = words(&self.launcher).into_iter().map(filled);
         let cluster = self.simulated.iter().flat_map(|path| {
             [VERB.into(), "--cluster".into(), path.clone().into(), "--ranks".into(), OsString::from(&ranks)]
@@ -87,5 +103,15 @@ mod tests {
         assert_eq!(words("mpiexec"), ["mpiexec", "-n", "{np}"]);
         assert_eq!(words("srun -N 2 -n {np}"), ["srun", "-N", "2", "-n", "{np}"]);
         assert!(words("none").is_empty());
+    }
+
+    #[test]
+    fn a_variant_of_a_launcher_has_the_words_of_its_kind() {
+        let open_mpi = words("mpirun")[1..].join(" ");
+        assert_eq!(words("mpirun.openmpi").join(" "), format!("mpirun.openmpi {open_mpi}"));
+        assert_eq!(words("/opt/openmpi/bin/mpirun").join(" "), format!("/opt/openmpi/bin/mpirun {open_mpi}"));
+        assert_eq!(words("mpirun.mpich").join(" "), "mpirun.mpich -n {np}");
+        assert_eq!(words("/opt/mpich/bin/mpiexec.hydra")[1..], ["-n", "{np}"]);
+        assert_eq!(words("my-launcher"), ["my-launcher"]);
     }
 }

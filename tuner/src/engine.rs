@@ -9,7 +9,7 @@ use std::path::Path;
 use hpl::host::HostFacts;
 use hpl::kernels::linked;
 use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
-use objectives::launcher::{MpiJob, words as launcher_words};
+use objectives::launcher::{MpiJob, says_processes, words as launcher_words};
 use objectives::real::RealRuns;
 use space::Candidate;
 use space::Candidates;
@@ -71,6 +71,13 @@ impl Engine {
             )));
         }
         if let Some(launcher) = launcher {
+            let words = launcher_words(launcher);
+            if !words.is_empty() && !says_processes(&words) {
+                return Err(bad_input(format!(
+                    "--launcher {launcher}: its words do not say {{np}}, the number of processes; write them as in \
+                     '{launcher} -n {{np}}'"
+                )));
+            }
             launcher.clone_into(&mut profile.launcher);
         }
         if let Some(program) = program {
@@ -83,7 +90,7 @@ impl Engine {
 
     fn launched(launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
         let launcher = launcher.unwrap_or("mpirun").to_owned();
-        if launcher_words(&launcher).iter().all(|word| !word.contains("{np}")) {
+        if !says_processes(&launcher_words(&launcher)) {
             return Err(bad_input(format!(
                 "--launcher {launcher}: its words do not say {{np}}, the number of processes; leave --launcher and --program \
                  out for ranks that are threads of one process"

@@ -170,10 +170,10 @@ impl Foreign {
         let launcher = launcher::words(&profile.launcher);
         let words = profile.command.iter().flat_map(|word| match word.as_str() {
             "{launch}" => launcher.clone(),
-            word => vec![word],
+            word => vec![word.to_owned()],
         });
         let command =
-            words.map(|word| Template::parse(word, "command", &known)).collect::<Result<Vec<_>, ProfileError>>()?;
+            words.map(|word| Template::parse(&word, "command", &known)).collect::<Result<Vec<_>, ProfileError>>()?;
         let env = profile
             .env
             .iter()

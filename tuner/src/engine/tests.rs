@@ -12,9 +12,17 @@ fn a_missing_program_is_named_before_anything_runs() {
         let engine = Engine::chosen(Some("netlib"), launcher, program.map(Path::new)).unwrap();
         engine.check_programs().unwrap_err().to_string()
     };
-    assert!(check(Some("no-such-mpirun -n {np}"), None).contains("no-such-mpirun"), "{}", check(Some("x"), None));
+    let message = check(Some("no-such-mpirun -n {np}"), None);
+    assert!(message.contains("no-such-mpirun"), "{message}");
     let message = check(Some("none"), Some("/no/such/xhpl"));
     assert!(message.contains("/no/such/xhpl") && message.contains("--program"), "{message}");
+}
+
+#[test]
+fn a_launcher_that_is_not_told_the_number_of_processes_is_refused() {
+    let message = Engine::chosen(Some("netlib"), Some("my-launcher"), None).unwrap_err().to_string();
+    assert!(message.contains("'my-launcher -n {np}'"), "{message}");
+    Engine::chosen(Some("netlib"), Some("mpirun.openmpi"), None).unwrap();
 }
 
 #[test]

@@ -224,7 +224,7 @@ pub(crate) fn placed(
 
 /// Whether the launcher of another engine starts as many processes as it is told.
 fn reaches_nodes(foreign: &Foreign) -> bool {
-    launcher::words(&foreign.profile().launcher).iter().any(|word| word.contains("{np}"))
+    launcher::says_processes(&launcher::words(&foreign.profile().launcher))
 }
 
 /// A group of nodes in words.
