@@ -9,7 +9,7 @@ use objectives::{Failure, Observation};
 use space::stats::median;
 use space::{Candidate, Candidates};
 
-use crate::budget::{Budget, CLOSING_S};
+use crate::budget::Budget;
 use crate::cost::CostEstimate;
 use crate::error::RecordError;
 use crate::history::History;
@@ -18,7 +18,7 @@ use crate::now::{Now, on_one_line};
 use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Fidelity, Identity, Outcome, Row};
-use crate::schedule::{Plan, View};
+use crate::schedule::{Due, Plan, View};
 use crate::session::Session;
 use crate::session_model::SessionModel;
 use crate::store::Store;
@@ -34,13 +34,6 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// How often a run is judged by its progress in the end. Reading takes the machine from the run.
 const JUDGE: Duration = Duration::from_secs(1);
 
-/// A run slower than this many times the best is not worth its end: the limit of a trial.
-const SLOWEST: f64 = 2.5;
-
-/// A run may take this many times what is expected of it, and as many seconds more, while none like it has passed.
-const UNSEEN: f64 = 10.0;
-const UNSEEN_MORE_S: f64 = 30.0;
-
 /// Shares of the work between which a run is judged by its progress: before it says little, after it the end is near, and a
 /// whole result worth more.
 const JUDGED: std::ops::Range<f64> = 0.1..0.7;
@@ -52,10 +45,6 @@ const HOPELESS_AT_FIRST: f64 = 0.8;
 
 /// Runs ended early one after the other, after which one is let go to its end: perhaps it is the machine that has changed.
 const ENDED_IN_A_ROW: usize = 3;
-
-/// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
-/// the session less than three.
-const GRACE_S: f64 = 1.2;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,57 +94,35 @@ impl Drive<'_> {
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<Ended, RecordError> {
         self.progress.phase("searching");
-        while let Some(plan) = self.next() {
+        while let Some(Due { plan, limit_s }) = self.due() {
             self.say_what_is_left(&plan)?;
-            let limit_s = self.limit_s(&plan);
+            if plan.strategy == Identity::FINAL {
+                self.progress.phase("final run");
+            }
             if !self.trial(&plan, limit_s)? {
                 return Ok(Ended::Interrupted);
             }
-            if self.nothing_works() {
+            if !self.store.has_final() && self.nothing_works() {
                 return Ok(Ended::NothingWorks);
             }
         }
-        self.progress.phase("final run");
-        if !self.finals()? {
-            return Ok(Ended::Interrupted);
-        }
-        while let Some(plan) = self.after_final() {
-            let limit_s = self.hopeless_s(&plan).min(self.budget.left_s() - CLOSING_S);
-            if !self.trial(&plan, limit_s)? {
-                return Ok(Ended::Interrupted);
-            }
-        }
-        // The default's, where the rounds have taken the choice back.
-        Ok(if self.finals()? { Ended::Done } else { Ended::Interrupted })
+        Ok(Ended::Done)
     }
 
-    /// Makes the final runs that are due; `false` when a signal asked to stop.
-    fn finals(&mut self) -> Result<bool, RecordError> {
-        while let Some(plan) = self.final_plan() {
-            let left_s = self.budget.left_s();
-            let limit_s = match self.consider(|view| view.final_runs()) {
-                1 => left_s + GRACE_S,
-                runs => (left_s - CLOSING_S) / f64::from(runs),
-            };
-            if !self.trial(&plan, limit_s)? {
-                return Ok(false);
-            }
+    fn due(&mut self) -> Option<Due> {
+        if !self.store.has_final() {
+            let folder = self.store.folder();
+            // Phases that were not kept are no news.
+            let phases = |trial| parquet::read(&folder.phases(trial)).ok();
+            self.model.learn(self.store.rows(), self.budget.left_s(), phases);
         }
-        Ok(true)
-    }
-
-    fn next(&mut self) -> Option<Plan> {
-        let folder = self.store.folder();
-        // Phases that were not kept are no news.
-        let phases = |trial| parquet::read(&folder.phases(trial)).ok();
-        self.model.learn(self.store.rows(), self.budget.left_s(), phases);
-        self.consider(|view| view.next())
+        self.consider(|view| view.due(self.final_n.clone()))
     }
 
     /// Keeps and shows what the search leaves, before the first comparison that follows it.
     fn say_what_is_left(&mut self, plan: &Plan) -> Result<(), RecordError> {
         let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::CONFIRM);
-        if !follows || self.store.session().left.is_some() {
+        if !follows || self.store.has_final() || self.store.session().left.is_some() {
             return Ok(());
         }
         let Some(left) = self.consider(|view| view.left()) else { return Ok(()) };
@@ -163,19 +130,10 @@ impl Drive<'_> {
         self.store.update_session(|session| session.left = Some(left))
     }
 
-    fn after_final(&self) -> Option<Plan> {
-        self.look(|view| view.after_final(), |_| CLOSING_S)
-    }
-
-    /// Looks at the record as it is now, the final run's reserve taken from the time left.
+    /// Looks at the record as it is now.
     fn consider<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
-        self.look(ask, |view| view.final_reserve_s())
-    }
-
-    /// Looks at the record as it is now, `reserve_s` taken from the time left.
-    fn look<T>(&self, ask: impl FnOnce(&View<'_>) -> T, reserve_s: impl FnOnce(&View<'_>) -> f64) -> T {
         let rows = self.store.rows();
-        let mut view = View {
+        ask(&View {
             domain: self.domain,
             prior: self.model.prior.as_ref(),
             strategy: self.strategy,
@@ -190,36 +148,7 @@ impl Drive<'_> {
             total_s: self.budget.total_s(),
             seed: self.store.session().seed,
             until_gain: self.store.session().until_gain,
-        };
-        view.left_s -= reserve_s(&view);
-        ask(&view)
-    }
-
-    /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
-    fn final_plan(&self) -> Option<Plan> {
-        let left_s = self.budget.left_s() - CLOSING_S;
-        self.consider(|view| {
-            let mut plan = view.final_plan()?;
-            plan.candidate.hpl.n = view.final_order(&plan.candidate, self.final_n.clone(), left_s)?;
-            plan.expected_s = view.cost.of(&plan.candidate, Extent::Whole);
-            Some(plan)
         })
-    }
-
-    /// A trial ends at the latest when the final run has to start, and earlier when it is hopeless. While nothing has
-    /// passed it may take half of the time left: another one deserves a try.
-    fn limit_s(&self, plan: &Plan) -> f64 {
-        let until_final_s = self.consider(|view| view.left_s);
-        let share = if self.store.rows().iter().any(|row| row.passed) { 1.0 } else { 0.5 };
-        (share * until_final_s).min(self.hopeless_s(plan)).max(1.0)
-    }
-
-    /// Seconds after which a trial is not worth its end, by the quickest of its extent and by what is expected of it.
-    fn hopeless_s(&self, plan: &Plan) -> f64 {
-        let passed = self.store.rows().iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
-        let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
-        let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
-        quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.

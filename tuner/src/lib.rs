@@ -8,7 +8,7 @@ mod acceptance;
 pub mod allocation;
 pub mod budget;
 pub mod calibrate;
-pub mod challenge;
+
 pub mod cli;
 pub mod commands;
 pub mod cost;
@@ -38,6 +38,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod room;
+pub mod rounds;
 pub mod sbatch;
 pub mod schedule;
 pub mod session;

@@ -304,7 +304,7 @@ fn rate_of(node: &Node) -> Option<f64> {
 }
 
 /// A machine of equal places that do every operation at the same rate, and exchange messages as `layers` say.
-fn equal_places(places: usize, place_gflops: f64, layers: Vec<Layer>) -> Machine {
+pub(crate) fn equal_places(places: usize, place_gflops: f64, layers: Vec<Layer>) -> Machine {
     let flop_s = (1e-9 / place_gflops).clamp(NOTHING_S, 1.0);
     let rate = |kernel: RateKernel| {
         // A multiply-add is two flops.

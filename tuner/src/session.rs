@@ -56,7 +56,7 @@ impl From<Result<Expert, String>> for ExpertChoice {
 }
 
 /// A session, as stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
     /// [`SESSION_SCHEMA`] of the writer.

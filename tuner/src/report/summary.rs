@@ -9,8 +9,8 @@ use space::Candidate;
 
 use super::importance::{Importance, importance};
 use super::stats::{Ratio, paired_ratio};
-use crate::challenge;
 use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::rounds;
 use crate::session::Session;
 
 mod claims;
@@ -30,8 +30,9 @@ use score::{by_candidate, estimate, scores};
 /// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
 /// that only ours has. Since version 4 the interval of a ratio is exact, and its `level` is beside it; comparisons say
 /// when nothing was measured and why, `best_by_expert`, `higher`, `taken_back` and the uncertainty of `importance` are there,
-/// and `drift` is of pairs that share no run. Version 5 added `final_by_estimate`.
-pub const REPORT_SCHEMA: u32 = 5;
+/// and `drift` is of pairs that share no run. Version 5 added `final_by_estimate`. Since version 6 all comparisons are of runs after
+/// the choice: `also_chose` is gone, and `by_baseline` of `higher`.
+pub const REPORT_SCHEMA: u32 = 6;
 
 /// Candidates in the list of the best.
 const TOP: usize = 5;
@@ -52,7 +53,7 @@ pub struct Summary {
     /// Failed trials by kind.
     pub failures: BTreeMap<Outcome, usize>,
     /// The candidate of the final run at the target N, else at that of the final run; the baseline where the pairs after that run
-    /// have taken the choice back; without a passed one, the winner of the pairs, else the candidate with the highest median.
+    /// have taken the choice back; without a passed one, the candidate with the highest median.
     /// Always whole runs.
     pub best: Option<Score>,
     /// What windows say of the best at the target N; `None` where the search goes by whole runs.
@@ -97,7 +98,7 @@ impl Summary {
             Extent::Whole => scores.clone(),
             Extent::Windows => self::scores(rows, Fidelity::Window),
         };
-        let baseline = challenge::baseline(rows);
+        let baseline = rounds::baseline(rows);
         let best = best(session, rows, &scores, baseline.as_ref());
         let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
         let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());
@@ -124,7 +125,7 @@ impl Summary {
             failures,
             best_by_baseline: claims::by_baseline(rows, found, usual),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
-            higher: found.and_then(|found| Higher::find(&searched, found, usual, rows)),
+            higher: found.and_then(|found| Higher::find(&searched, found, usual)),
             taken_back: usual.and_then(|usual| taken_back(rows, usual, found)),
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
@@ -179,17 +180,15 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Can
     };
     let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
     let chosen = || whole(at_target_n(&first?.candidate(), session));
-    let baseline_instead = baseline.filter(|baseline| challenge::taken_back(rows, baseline)).cloned().and_then(whole);
-    // Pairs compare what ran before the machine's speed changed with what ran after it; medians do not.
-    let winner = || score_of(&challenge::winner(rows, baseline?)?);
+    let baseline_instead = baseline.filter(|baseline| rounds::taken_back(rows, baseline)).cloned().and_then(whole);
     let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
-    baseline_instead.or_else(chosen).or_else(winner).or_else(at_n).or_else(|| scores.first().cloned())
+    baseline_instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
 }
 
 /// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
 fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>) -> Option<TakenBack> {
-    let candidate = challenge::verified(rows, baseline.hpl.n).filter(|_| challenge::taken_back(rows, baseline))?;
-    let pairs = challenge::in_turn(challenge::at_choice(rows).1, &candidate, baseline);
+    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline))?;
+    let pairs = rounds::in_turn(rounds::at_choice(rows).1, &candidate, baseline);
     Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
 }
 

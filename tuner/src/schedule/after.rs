@@ -1,6 +1,6 @@
 //! The final run and what follows the choice: rounds of baseline, expert and best, each one right after the other.
 //!
-//! The pairs before the final run choose, so their luck is the best's; the rounds after it are the ones that are reported.
+//! The runs of the search choose, so their luck is the best's; the rounds after the final run are the ones that are reported.
 
 use std::ops::RangeInclusive;
 
@@ -8,13 +8,13 @@ use objectives::real::Extent;
 use space::Candidate;
 
 use super::{Plan, View};
-use crate::challenge::{self, PAIRS_TO_JUDGE};
 use crate::cost::CostEstimate;
 use crate::prior;
 use crate::record::{Identity, Row};
+use crate::rounds::{self, PAIRS_TO_JUDGE};
 
-/// Share of the budget that is kept for as many rounds as an interval needs. Where they take more, none is kept.
-const ROUNDS_SHARE: f64 = 0.15;
+/// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit.
+const ROUNDS_SHARE: f64 = 0.25;
 
 /// Trials after the final run, at most: more than these tell nothing new.
 const SPARE: usize = 24;
@@ -23,7 +23,7 @@ const SPARE: usize = 24;
 const FAILURES: usize = 3;
 
 impl View<'_> {
-    /// The final run: who won the pairs with the baseline, else the best by posterior mean. `None`
+    /// The final run: of the best by posterior mean. `None`
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
     /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
     /// seen the baseline, it gets a final run, too.
@@ -32,7 +32,7 @@ impl View<'_> {
         if finals.clone().any(|row| row.passed) {
             let n = self.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.baseline);
-            let due = self.search_by == Extent::Windows && !tried && challenge::taken_back(self.rows, self.baseline);
+            let due = self.search_by == Extent::Windows && !tried && rounds::taken_back(self.rows, self.baseline);
             return due
                 .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
         }
@@ -64,7 +64,8 @@ impl View<'_> {
 
     /// Seconds to keep for the rounds after the final run; 0 once the choice is made.
     pub fn rounds_reserve_s(&self) -> f64 {
-        match challenge::verified(self.rows, self.domain.spec().n) {
+        match rounds::verified(self.rows, self.domain.spec().n) {
+            _ if self.baseline_never_passes() => 0.0,
             Some(_) => 0.0,
             None => rounds_s(self.cost, (self.baseline, self.expert), self.search_by, self.total_s),
         }
@@ -74,24 +75,31 @@ impl View<'_> {
     /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
     /// have taken the choice back, or too many of them failed.
     pub fn after_final(&self) -> Option<Plan> {
-        let verified = challenge::verified(self.rows, self.domain.spec().n)?;
-        let after = challenge::at_choice(self.rows).1;
+        let verified = rounds::verified(self.rows, self.domain.spec().n)?;
+        let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
         let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
-        if enough || challenge::taken_back(self.rows, self.baseline) {
+        if enough || rounds::taken_back(self.rows, self.baseline) {
             return None;
         }
         let round = Round::new(self, &verified, after);
-        round.next().or_else(|| {
+        let next = if self.baseline_never_passes() { None } else { round.next() };
+        next.or_else(|| {
             let why = "time is left: the verified one again";
             self.fits(round.verified_s).then(|| self.again(&verified, Identity::RACE, why))
         })
     }
 
+    /// Whether the baseline was tried in vain: nothing can be compared with it.
+    fn baseline_never_passes(&self) -> bool {
+        let mut tries = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE).peekable();
+        tries.peek().is_some() && tries.all(|row| !row.passed)
+    }
+
     /// Whether a session that ends as soon as it can has the rounds that an interval needs.
     fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
         let other = if verified == self.baseline { self.expert } else { Some(self.baseline) };
-        let rounds = other.map_or(PAIRS_TO_JUDGE, |other| challenge::in_turn(after, verified, other).len());
+        let rounds = other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other).len());
         self.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
@@ -103,7 +111,7 @@ impl View<'_> {
 }
 
 /// What as many rounds as an interval needs hardly exceed, in seconds: with the expert or without, as far as that is a small
-/// share of the budget, else 0.
+/// share of the budget, else fewer pairs.
 pub fn rounds_s(
     cost: &CostEstimate<'_>,
     (baseline, expert): (&Candidate, Option<&Candidate>),
@@ -113,8 +121,9 @@ pub fn rounds_s(
     // The best takes about as long as the baseline.
     let pair_s = 2.0 * cost.at_most(baseline, search_by);
     let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, search_by));
+    let most_s = ROUNDS_SHARE * total_s;
     let rounds = [pair_s + expert_s, pair_s].map(|round_s| PAIRS_TO_JUDGE as f64 * round_s);
-    rounds.into_iter().find(|&rounds_s| rounds_s <= ROUNDS_SHARE * total_s).unwrap_or(0.0)
+    rounds.into_iter().find(|&rounds_s| rounds_s <= most_s).unwrap_or_else(|| (most_s / pair_s).floor() * pair_s)
 }
 
 /// The rounds of a session, and how far the last one is.
@@ -185,7 +194,7 @@ impl<'a> Round<'a> {
     /// Whether the expert takes part in a round of which `rest_s` is left without it: not where it takes the time of pairs
     /// that an interval of best by baseline needs.
     fn takes_expert(&self, rest_s: f64) -> bool {
-        let done = challenge::in_turn(self.after, self.verified, self.view.baseline).len();
+        let done = rounds::in_turn(self.after, self.verified, self.view.baseline).len();
         let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
         let more_s = missing as f64 * (self.baseline_s + self.verified_s);
         let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };

@@ -37,9 +37,6 @@ impl Strategy for Bayes {
     fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal> {
         let surrogate = Surrogate::new(ctx);
         let fresh = shortlist(ctx, &surrogate);
-        if fresh.is_empty() {
-            return None;
-        }
         let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let unsteady = unsteady(ctx);
@@ -67,7 +64,9 @@ impl Strategy for Bayes {
             }
             log_gain + feasible[i] - thrift * log_cost(ctx, points[i])
         };
-        let best = (0..points.len()).map(|i| (i, value(i))).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
+        let values = (0..points.len()).map(|i| (i, value(i)));
+        // Where all points were run, no run may be worth its time.
+        let (best, _) = values.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, value)| *value > f64::NEG_INFINITY)?;
         Some(Proposal {
             point: points[best].clone(),
             repeat_of: known.get(best).map(|known| known.1),

@@ -6,8 +6,8 @@ use space::Candidate;
 use super::super::stats::{Ratio, paired_ratio};
 use super::super::{digits, ratio_in_words, runs_in_words};
 use super::score::Score;
-use crate::challenge;
 use crate::record::{Identity, Row};
+use crate::rounds;
 use crate::session::{ExpertChoice, Session};
 
 /// The best beside another configuration.
@@ -19,8 +19,6 @@ pub enum Comparison {
         /// The ratio.
         #[serde(flatten)]
         ratio: Ratio,
-        /// Whether the pairs also chose the best, so that its luck is in them; else they were run after the choice.
-        also_chose: bool,
     },
     /// The best is the other.
     Same {
@@ -50,17 +48,14 @@ impl Comparison {
     /// The comparison in one clause, `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
     pub fn words(&self) -> String {
         match self {
-            Self::Measured { ratio, also_chose: false } => ratio_in_words(ratio),
-            Self::Measured { ratio, also_chose: true } => {
-                format!("{}; pairs that also chose it", ratio_in_words(ratio))
-            }
+            Self::Measured { ratio } => ratio_in_words(ratio),
             Self::Same { best_is } => format!("1: the best is {best_is}"),
             Self::NotMeasured { not_measured } => format!("not measured: {not_measured}"),
         }
     }
 }
 
-/// Best by baseline: from the pairs after the choice, where there are none from those that chose.
+/// Best by baseline, from the pairs after the choice.
 pub(super) fn by_baseline(rows: &[Row], best: Option<&Candidate>, baseline: Option<&Candidate>) -> Comparison {
     let (best, baseline) = match (best, baseline) {
         (None, _) => return Comparison::not_measured("no trial passed"),
@@ -68,12 +63,8 @@ pub(super) fn by_baseline(rows: &[Row], best: Option<&Candidate>, baseline: Opti
         (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
         (Some(best), Some(baseline)) => (best, baseline),
     };
-    let (before, after) = challenge::at_choice(rows);
-    if let Some(ratio) = paired_ratio(&challenge::in_turn(after, best, baseline)) {
-        return Comparison::Measured { ratio, also_chose: false };
-    }
-    match paired_ratio(&challenge::pairs(before, best, baseline)) {
-        Some(ratio) => Comparison::Measured { ratio, also_chose: true },
+    match paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, baseline)) {
+        Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured("no time was left for pairs of the two"),
     }
 }
@@ -94,8 +85,8 @@ pub(super) fn by_expert(
         (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
         (Some(best), Some(expert)) => (best, expert),
     };
-    if let Some(ratio) = paired_ratio(&challenge::in_turn(challenge::at_choice(rows).1, best, expert)) {
-        return Comparison::Measured { ratio, also_chose: false };
+    if let Some(ratio) = paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, expert)) {
+        return Comparison::Measured { ratio };
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
     Comparison::not_measured(&failed.map_or_else(
@@ -111,27 +102,19 @@ pub struct Higher {
     pub score: Score,
     /// Those of the best, where it has such runs.
     pub best: Option<Score>,
-    /// The candidate by the baseline, where the two ran in pairs.
-    pub by_baseline: Option<Ratio>,
     /// Whether it is the baseline.
     pub is_baseline: bool,
 }
 
 impl Higher {
     /// The candidate with the highest median in `scores`, best first, where that is not the best itself.
-    pub(super) fn find(scores: &[Score], best: &Candidate, baseline: Option<&Candidate>, rows: &[Row]) -> Option<Self> {
+    pub(super) fn find(scores: &[Score], best: &Candidate, baseline: Option<&Candidate>) -> Option<Self> {
         let first = scores.iter().find(|score| score.candidate.hpl.n == best.hpl.n)?;
         let own = scores.iter().find(|score| score.candidate == *best);
         if first.candidate == *best || own.is_some_and(|own| own.rate_gflops >= first.rate_gflops) {
             return None;
         }
-        let pairs = |baseline| challenge::pairs(challenge::at_choice(rows).0, &first.candidate, baseline);
-        Some(Self {
-            score: first.clone(),
-            best: own.cloned(),
-            by_baseline: baseline.and_then(|baseline| paired_ratio(&pairs(baseline))),
-            is_baseline: Some(&first.candidate) == baseline,
-        })
+        Some(Self { score: first.clone(), best: own.cloned(), is_baseline: Some(&first.candidate) == baseline })
     }
 
     /// Why it is not the best, with the evidence.
@@ -140,20 +123,13 @@ impl Higher {
         let figures = |score: &Score| format!("{}, {}", digits(score.rate_gflops), runs_in_words(score.runs));
         let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
         let unpaired = format!("{who} has the higher median of unpaired runs ({}{own})", figures(&self.score));
-        let other = match &self.by_baseline {
-            Some(ratio) => format!(", the other {}", ratio_in_words(ratio)),
-            None if self.is_baseline => String::new(),
-            None => ", the other was in none".to_owned(),
-        };
         match by_baseline {
-            Comparison::Measured { ratio, .. } => format!(
-                "{unpaired}; in pairs, run one right after the other, the best is {} of the default{other}",
+            Comparison::Measured { ratio } => format!(
+                "{unpaired}; in pairs, run one right after the other, the best is {} of the default",
                 ratio_in_words(ratio)
             ),
             Comparison::Same { .. } => {
-                format!(
-                    "{unpaired}; in pairs, run one right after the other, none was shown to be above the default{other}"
-                )
+                format!("{unpaired}; in pairs, run one right after the other, none was shown to be above the default")
             }
             Comparison::NotMeasured { not_measured } => {
                 format!("{unpaired}; the best is what the final run verified: {not_measured}")

@@ -95,7 +95,7 @@ fn run_s() -> f64 {
 }
 
 fn pairs(rows: &[Row], [a, b]: [&Candidate; 2]) -> usize {
-    challenge::in_turn(rows, a, b).len()
+    rounds::in_turn(rows, a, b).len()
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     let [default, _, best] = three();
     let worse = |candidate: &Candidate| Some(if *candidate == best { 19.0 } else { 20.0 });
     let rounds = after(&best, 100.0, worse);
-    assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (18, 6));
+    assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (9, 3));
     let mut rows: Vec<Row> = begun(&best).into_iter().chain(rounds).collect();
     // By whole runs it has passed at this N already.
     assert_eq!(ask(&rows, Extent::Whole, 100.0, |view| view.final_plan()), None);
@@ -187,7 +187,7 @@ fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
     assert!((17.0..20.0).contains(&kept(before, 1000.0)), "with the expert: {}", kept(before, 1000.0));
     let pairs = kept(before, 13.0 * run_s() / ROUNDS_SHARE);
     assert!((11.5..13.0).contains(&pairs), "without: {pairs}");
-    assert_eq!(kept(before, 10.0 * run_s() / ROUNDS_SHARE), 0.0, "too dear");
+    assert!((kept(before, 9.0 * run_s() / ROUNDS_SHARE) - 8.0).abs() < 1e-9, "as many pairs as fit");
     assert_eq!(kept(&begun(&best), 1000.0), 0.0, "the choice is made");
 }
 
@@ -212,7 +212,6 @@ fn a_session_leaves_time_for_six_pairs() {
     let done = session_by(Extent::Whole, N, |c| Some(if c.hpl.nb == 128 { 20.0 } else { 21.0 }));
     let left_s = TOTAL_S - done.iter().map(|(_, row)| row.wall_s).sum::<f64>();
     let (best, [default, ..]) = (done.last().unwrap().0.candidate.clone(), three());
-    assert!(done.iter().filter(|(plan, _)| plan.paired_with.is_some()).count() >= 3, "pairs that choose");
     let rows = after(&best, left_s, steady);
     assert!(pairs(&rows, [&best, &default]) >= 6, "{left_s} s left, {} s a run", run_s());
 }
