@@ -257,6 +257,11 @@ pub struct ReplayArgs {
     /// End a search when its runs let expect that no more than this is left to gain, as 0.5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub until_gain: Option<f64>,
+    /// Play whole sessions, as tune runs them, with a budget of this many runs of the usual point, beside random draws of the
+    /// same time: 25,50,100
+    #[arg(long, value_name = "RUNS,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..),
+        conflicts_with_all = ["evals", "until_gain", "traces", "store"])]
+    pub session: Vec<u32>,
     /// What strategies are told beforehand: nothing, the model's values, these shuffled among the points, or upside down
     #[arg(long, value_enum, default_value_t = PriorChoice::None)]
     pub prior: PriorChoice,
@@ -269,6 +274,9 @@ pub struct ReplayArgs {
     /// Share of the speed that is lost from the middle of each search on
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub drift: f64,
+    /// With --session: standard deviation of a speed that changes all the time, forgotten after about five runs of the usual point
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, requires = "session")]
+    pub wander: f64,
     /// Also score the searches in this file, as --store or another tool wrote them
     #[arg(long, value_name = "FILE")]
     pub traces: Vec<PathBuf>,

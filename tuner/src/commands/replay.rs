@@ -1,4 +1,6 @@
-//! `hpl-tune replay`: strategies and other tools scored on recorded landscapes.
+//! `hpl-tune replay`: strategies, whole sessions and other tools scored on recorded landscapes.
+
+mod sessions;
 
 use std::io::Write;
 
@@ -41,8 +43,17 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.export {
         replace_file(path, serde_json::to_string(&Export::new(&landscape))?.as_bytes())?;
     }
+    if args.prior != PriorChoice::None && !landscape.has_model() {
+        return Err(bad_input(format!(
+            "{} has no model's value for every point; leave out --prior, or give a table with --model",
+            args.landscape.display()
+        )));
+    }
+    if !args.session.is_empty() {
+        return sessions::replay(args, &landscape);
+    }
     let evals = args.evals.map_or(landscape.len().min(DEFAULT_EVALS), |evals| evals as usize);
-    let scenario = Scenario { cv: args.cv, crash: args.crash, drift: args.drift, evals };
+    let scenario = Scenario { cv: args.cv, crash: args.crash, drift: args.drift, wander: 0.0, evals };
     let traces = traces(args, &landscape, scenario)?;
     if let Some(path) = &args.store {
         trace::write(path, traces.iter().flatten()).map_err(bad_input)?;
@@ -75,12 +86,6 @@ const DEFAULT_EVALS: usize = 200;
 
 /// Our searches, a list for each strategy.
 fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyhow::Result<Vec<Vec<Trace>>> {
-    if args.prior != PriorChoice::None && !landscape.has_model() {
-        return Err(bad_input(format!(
-            "{} has no model's value for every point; leave out --prior, or give a table with --model",
-            args.landscape.display()
-        )));
-    }
     let total = (args.strategy.len() * args.seeds as usize).max(1) as f64;
     let mut progress = Progress::new(total, args.quiet);
     progress.phase("replaying");

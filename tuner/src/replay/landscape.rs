@@ -39,6 +39,8 @@ pub struct Landscape {
     pub space: Listed,
     /// What was recorded at each point, in the order of the space.
     pub sites: Vec<Site>,
+    /// Position of the point that users start from, where the description names it.
+    pub usual: Option<usize>,
 }
 
 /// Why there is no landscape.
@@ -130,13 +132,14 @@ impl Landscape {
         if matches!(description.noise, Some(Noise::Cv(_))) {
             sites.iter_mut().filter(|site| site.runs.len() > 1).for_each(|site| site.cv = 0.0);
         }
-        let dims = axes.into_iter().map(|axis| axis.dim).collect();
+        let dims: Vec<Dim> = axes.into_iter().map(|axis| axis.dim).collect();
+        let usual = description.usual.as_ref().map(|levels| usual(levels, &dims, &index)).transpose().map_err(wrong)?;
         let space = Listed::new(dims, points).expect("points are distinct and made of levels");
         let (name, goal) = (description.name.clone(), description.value.goal);
         if sites.iter().all(|site| site.runs.is_empty()) {
             return Err(wrong(format!("no run of {} passed", runs.path().display())));
         }
-        Ok(Self { name, goal, space, sites })
+        Ok(Self { name, goal, space, sites, usual })
     }
 
     /// The mean value of a point in the table's unit, `None` where it fails.
@@ -167,6 +170,20 @@ impl Landscape {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The position of the point with these labels.
+fn usual(labels: &BTreeMap<String, String>, dims: &[Dim], index: &HashMap<Point, usize>) -> Result<usize, String> {
+    if let Some(name) = labels.keys().find(|name| dims.iter().all(|dim| dim.name != **name)) {
+        return Err(format!("[usual] {name} is no dimension; remove it"));
+    }
+    let level = |dim: &Dim| {
+        let label = labels.get(&dim.name).ok_or_else(|| format!("[usual] lacks {}; give its level", dim.name))?;
+        let at = dim.levels.iter().position(|level| level.label == *label);
+        at.map(|at| at as u16).ok_or_else(|| format!("[usual] {} = \"{label}\" is in no row of the table", dim.name))
+    };
+    let point = Point(dims.iter().map(level).collect::<Result<_, String>>()?);
+    index.get(&point).copied().ok_or_else(|| "[usual] is no point of the table; give one that was run".to_owned())
 }
 
 /// The rows whose cells are as `wanted`.

@@ -2,12 +2,14 @@
 //!
 //! A [`landscape`] is a recorded [`table`] with a description of its dimensions; a [`world`] is what one seed makes of it:
 //! which run a configuration gives the k-th time, what crashes, when the machine drifts. [`play`] lets a strategy search
-//! it, a [`trace`] keeps what was run, and [`score`] turns traces, ours or another tool's, into the measures. Values of a
+//! it, a [`trace`] keeps what was run, and [`score`] turns traces, ours or another tool's, into the measures; [`session`] plays
+//! the whole schedule that users run, at a budget of time. Values of a
 //! landscape are measurements; nothing here is predicted.
 
 pub mod landscape;
 pub mod play;
 pub mod score;
+pub mod session;
 pub mod smooth;
 pub mod table;
 pub mod trace;

@@ -72,7 +72,7 @@ pub fn play(
     seed: u64,
 ) -> Trace {
     let landscape = world.landscape();
-    let prior = prior_of(landscape, prior, seed);
+    let prior = prior_of(landscape, prior, seed, 1.0);
     let at = |point: &Point| landscape.space.position(point).expect("proposals are points of the space");
     let evals = world.scenario().evals;
     let mut number = 0;
@@ -113,10 +113,11 @@ impl Strategy for Until<'_> {
     }
 }
 
-/// Expected log rates by position.
+/// Expected log rates by position, and what every run is expected to cost.
 struct Told<'a> {
     landscape: &'a Landscape,
     log_rates: Vec<f64>,
+    cost_s: f64,
 }
 
 impl Prior for Told<'_> {
@@ -125,15 +126,16 @@ impl Prior for Told<'_> {
     }
 
     fn cost_s(&self, _: &Point) -> f64 {
-        1.0
+        self.cost_s
     }
 }
 
-fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64) -> Box<dyn Prior + '_> {
+/// What strategies are told of `landscape`, where every run is expected to cost `cost_s` seconds.
+pub(super) fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64, cost_s: f64) -> Box<dyn Prior + '_> {
     let logs = landscape.sites.iter().filter_map(|site| site.model).map(|value| landscape.rate(value).ln());
     let logs: Vec<f64> = logs.collect();
     let log_rates = match choice {
-        PriorChoice::None => return Box::new(Flat { cost_s: 1.0 }),
+        PriorChoice::None => return Box::new(Flat { cost_s }),
         PriorChoice::Model => logs,
         PriorChoice::Reversed => logs.iter().map(|log| -log).collect(),
         PriorChoice::Shuffled => {
@@ -142,5 +144,5 @@ fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64) -> Box<dyn Pr
             order.into_iter().map(|at| logs[at]).collect()
         }
     };
-    Box::new(Told { landscape, log_rates })
+    Box::new(Told { landscape, log_rates, cost_s })
 }

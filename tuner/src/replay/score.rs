@@ -123,7 +123,7 @@ fn reach(searches: &[(Trace, World<'_>)], within: f64) -> Reach {
 }
 
 /// The smallest value that at least `percent` of them do not exceed; 0 of none.
-fn percentile(values: &mut [f64], percent: usize) -> f64 {
+pub(crate) fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get((values.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
 }

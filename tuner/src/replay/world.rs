@@ -14,8 +14,10 @@ pub struct Scenario {
     pub cv: Option<f64>,
     /// Share of the points that crash, in boxes of two dimensions.
     pub crash: f64,
-    /// Relative loss of speed from the middle of the evaluations on.
+    /// Relative loss of speed from the middle of the evaluations, or of a session, on.
     pub drift: f64,
+    /// Standard deviation of the logarithm of a speed that changes all the time, as on a machine that others share; in sessions.
+    pub wander: f64,
     /// Evaluations of one search.
     pub evals: usize,
 }
@@ -110,6 +112,16 @@ impl<'a> World<'a> {
     }
 }
 
+/// How many steps a wandering speed takes to forget its past, to a factor of e.
+const MEMORY: f64 = 10.0;
+
+/// A speed of standard deviation 1 that wanders: a step of the process of Ornstein and Uhlenbeck after the other, until `steps`.
+pub fn wander(seed: u64, steps: usize) -> f64 {
+    let kept = (-1.0 / MEMORY).exp();
+    let luck = |step: usize| normal(seed, u64::MAX, step as u64);
+    (1..=steps).fold(luck(0), |at, step| kept * at + (1.0 - kept * kept).sqrt() * luck(step))
+}
+
 /// A number that follows from its arguments: splitmix64's finalizer, applied to one argument after the other.
 pub fn hash(seed: u64, a: u64, b: u64, c: u64) -> u64 {
     let mix = |state: u64, next: u64| {
@@ -147,6 +159,16 @@ mod tests {
     }
 
     #[test]
+    fn a_wandering_speed_has_its_deviation_and_its_memory() {
+        let [now, soon, late] =
+            [100, 105, 200].map(|steps| (0..2000).map(|seed| wander(seed, steps)).collect::<Vec<f64>>());
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / 2000.0;
+        assert!((product(&now, &now) - 1.0).abs() < 0.1, "{}", product(&now, &now));
+        assert!((product(&now, &soon) - (-0.5_f64).exp()).abs() < 0.1, "{}", product(&now, &soon));
+        assert!(product(&now, &late).abs() < 0.1, "{}", product(&now, &late));
+    }
+
+    #[test]
     fn recorded_runs_come_each_once_before_any_comes_again() {
         let landscape = hill(0);
         let world = World::new(&landscape, Scenario { evals: 10, ..Scenario::default() }, 5);
@@ -161,7 +183,7 @@ mod tests {
     #[test]
     fn a_drift_slows_the_second_half_and_crashes_cover_their_share() {
         let landscape = hill(0);
-        let scenario = Scenario { cv: Some(0.0), crash: 0.2, drift: 0.1, evals: 10 };
+        let scenario = Scenario { cv: Some(0.0), crash: 0.2, drift: 0.1, evals: 10, ..Scenario::default() };
         for seed in 0..20 {
             let world = World::new(&landscape, scenario, seed);
             let dead = (0..landscape.len()).filter(|&at| world.truth(at).is_none()).count();

@@ -37,6 +37,9 @@ pub struct Description {
     /// For a table of single noisy runs: its values are replaced by a fit of main effects and of each dimension's
     /// interaction with this one.
     pub smooth_with: Option<String>,
+    /// The level of each dimension at the point that users start from, as the table has it, a ratio as `1:2`; without it a session
+    /// starts from the point of the median rate.
+    pub usual: Option<BTreeMap<String, String>>,
     /// The dimensions.
     pub dimension: Vec<Dimension>,
 }

@@ -58,7 +58,7 @@ pub(crate) fn hill(failing: usize) -> Landscape {
         Site { runs, cv: 0.0, cost_s: 2.0, model: Some(rate * 0.8) }
     };
     let sites = space.points().iter().enumerate().map(site).collect();
-    Landscape { name: "hill".into(), goal: Goal::Maximize, space, sites }
+    Landscape { name: "hill".into(), goal: Goal::Maximize, space, sites, usual: None }
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
         Site { runs: vec![(log(point) + luck).exp()], cv: 0.01, cost_s: 1.0, model: None }
     };
     let sites = space.points().iter().enumerate().map(site).collect();
-    let mut landscape = Landscape { name: "t".into(), goal: Goal::Maximize, space, sites };
+    let mut landscape = Landscape { name: "t".into(), goal: Goal::Maximize, space, sites, usual: None };
     smooth(&mut landscape, 0);
     for (i, point) in landscape.space.points().iter().enumerate() {
         let excess = landscape.truth(i).unwrap().ln() - log(point);
@@ -147,4 +147,20 @@ fn the_trials_of_a_session_are_a_landscape_and_a_damaged_table_is_named() {
     std::fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
     let message = Landscape::read(&path, None, None, &Decoder::Here).unwrap_err().to_string();
     assert!(message.contains("trials.parquet"), "{message}");
+}
+
+#[test]
+fn the_usual_point_is_named_by_its_labels_or_refused_with_the_key() {
+    let with = |usual: &str| read(&TOML.replacen("[[dimension]]", &format!("{usual}\n[[dimension]]"), 1), CSV);
+    let landscape = with("usual = { nb = \"64\", grid = \"1:2\", bcast = \"ring\" }").unwrap();
+    assert_eq!(landscape.space.points()[landscape.usual.unwrap()].0, landscape.space.points()[1].0);
+    let wrong = |usual: &str| with(usual).unwrap_err().to_string();
+    for (usual, said) in [
+        ("usual = { nb = \"64\", grid = \"1:2\" }", "lacks bcast"),
+        ("usual = { nb = \"65\", grid = \"1:2\", bcast = \"ring\" }", "nb = \"65\" is in no row"),
+        ("usual = { nb = \"128\", grid = \"2:1\", bcast = \"ring\" }", "is no point"),
+        ("usual = { kb = \"128\" }", "kb is no dimension"),
+    ] {
+        assert!(wrong(usual).contains(said), "{}", wrong(usual));
+    }
 }
