@@ -15,6 +15,7 @@ mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;
 mod needs_slurm;
+mod pack;
 mod predict;
 mod program;
 mod run;

@@ -5,6 +5,7 @@ pub mod balance;
 mod flags;
 pub mod mpi_setup;
 pub mod nodes;
+pub mod pack;
 pub mod predict;
 pub mod space;
 pub mod survey;
@@ -21,6 +22,7 @@ use hpl::windows::Windows;
 use self::balance::BalanceArgs;
 use self::mpi_setup::MpiSetupArgs;
 use self::nodes::NodesArgs;
+use self::pack::{PackArgs, VerifyArgs};
 use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
@@ -58,6 +60,10 @@ pub enum Command {
     Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
+    /// Pack the score of a session for a list, a competition or an acceptance
+    Pack(PackArgs),
+    /// Look for what does not hold in a pack or a run folder; exit code 6 when something does not
+    Verify(VerifyArgs),
     /// Print what would be searched on this machine, and why
     Space(SpaceArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape

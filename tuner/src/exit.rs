@@ -19,6 +19,9 @@ pub const NOT_WRITTEN: u8 = 5;
 pub const NO_FINAL: u8 = 6;
 /// Nodes that are slower than the others, or have less (`hpl-tune nodes`).
 pub const NOT_ACCEPTED: u8 = NO_FINAL;
+/// A pack that lacks something, a file that does not hold, or a machine that does not reach what was promised (`hpl-tune pack`,
+/// `hpl-tune verify`).
+pub const CHECK_FAILED: u8 = NO_FINAL;
 /// Stopped by SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 

@@ -28,6 +28,7 @@ pub mod journal;
 mod launched;
 pub mod machines;
 pub mod now;
+pub mod pack;
 pub mod parquet;
 pub mod predict;
 pub mod preflight;

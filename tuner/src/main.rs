@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         Some(Command::Predict(args)) => commands::predict::predict(&args),
         Some(Command::Machines(args)) => commands::machines::machines(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
+        Some(Command::Pack(args)) => commands::pack::pack(&args),
+        Some(Command::Verify(args)) => commands::verify::verify(&args),
         Some(Command::Space(args)) => commands::space::space(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
         Some(Command::Survey(args)) => commands::survey::survey(&args),

@@ -105,6 +105,7 @@ impl Table for Row {
         ("nodes", Text),
         ("kernel", Text),
         ("versions", Text),
+        ("output_sha256", Text),
     ];
     const LATER: &'static [(&'static str, u32)] = &[
         ("split", 2),
@@ -115,6 +116,7 @@ impl Table for Row {
         ("clock_hz", 3),
         ("rank_kernels", 4),
         ("nodes", 7),
+        ("output_sha256", 8),
     ];
 }
 

@@ -30,8 +30,9 @@ pub use words::{Fidelity, SwapName};
 /// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
 /// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
 /// where another engine ran: before, they held what our engine would have been told. Since version 6 there are runs of the
-/// strategy `expert`, and `paired_with` may name the first trial of a round of three. Version 7 added `nodes`.
-pub const ROW_SCHEMA: u32 = 7;
+/// strategy `expert`, and `paired_with` may name the first trial of a round of three. Version 7 added `nodes`, version 8
+/// `output_sha256`.
+pub const ROW_SCHEMA: u32 = 8;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,6 +159,9 @@ pub struct Row {
     pub kernel: Option<String>,
     /// Programs and their versions.
     pub versions: String,
+    /// SHA-256 of the file with the results as the engine wrote them, taken when the run had ended; null where there was none.
+    #[serde(default)]
+    pub output_sha256: Option<String>,
 }
 
 /// Rows of version 1.
@@ -257,6 +261,7 @@ impl Row {
             nodes: identity.nodes,
             kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
             versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
+            output_sha256: None,
         }
     }
 

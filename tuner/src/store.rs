@@ -17,6 +17,7 @@ use crate::budget::Budget;
 use crate::error::RecordError;
 use crate::folder::{RunFolder, replace_file};
 use crate::journal::Journal;
+use crate::pack::sha256;
 use crate::parquet;
 use crate::progress::Progress;
 use crate::record::{Circumstances, Identity, Row};
@@ -54,6 +55,8 @@ impl Begun {
 pub struct Trial {
     folder: PathBuf,
     begun: Begun,
+    /// Where its run writes its results.
+    results: PathBuf,
 }
 
 impl Trial {
@@ -192,7 +195,8 @@ impl Store {
         begun.identity.command = runs.command(&begun.job(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
-        Ok(Trial { folder, begun })
+        let results = folder.join(runs.results_file());
+        Ok(Trial { folder, begun, results })
     }
 
     /// Records a finished trial; it is on the disk when this returns.
@@ -214,7 +218,7 @@ impl Store {
             self.folder.drop_ballast();
             return Err(full);
         }
-        self.append(trial.begun, outcome, around)?;
+        self.append(trial.begun, outcome, around, &trial.results)?;
         if self.refreshed.elapsed() >= REFRESH {
             self.refresh()?;
         }
@@ -266,10 +270,14 @@ impl Store {
         begun: Begun,
         outcome: &Result<Observation, Failure>,
         around: Circumstances,
+        results: &Path,
     ) -> Result<(), RecordError> {
         let number = begun.identity.trial;
         let job = begun.job();
+        // A run that printed nothing has no file to tell of.
+        let output_sha256 = sha256::of_file(results).ok();
         let row = Row::new(begun.identity, &job, begun.predicted, outcome, around, &self.session);
+        let row = Row { output_sha256, ..row };
         let first = self.journal.append(&row);
         match first {
             // A finished trial is worth the room that was kept for it.
@@ -296,7 +304,8 @@ impl Store {
             let Some(outcome) = runs.adopt(&begun.job(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let left_s = self.session.budget_s - self.spent_s() - wall_s;
-            self.append(begun, &outcome, Circumstances { wall_s, left_s, ..Circumstances::default() })?;
+            let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
+            self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
             progress.line(&format!("trial {number} had finished, but was not in the journal: recorded now"));
         }
         Ok(())

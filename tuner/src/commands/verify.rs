@@ -1,0 +1,34 @@
+//! `hpl-tune verify`: what does not hold in a pack or a run folder.
+
+use std::io::Write;
+
+use crate::cli::pack::VerifyArgs;
+use crate::decode::Decoder;
+use crate::exit;
+use crate::pack::verify::verify as look;
+
+/// Verifies the folder and prints what does not hold, a line each.
+///
+/// # Errors
+/// A folder that is neither, or a standard output that is closed.
+pub fn verify(args: &VerifyArgs) -> anyhow::Result<u8> {
+    let checked = look(&args.folder, &Decoder::child()?)?;
+    let mut out = std::io::stdout().lock();
+    for finding in &checked.findings {
+        writeln!(out, "{finding}")?;
+    }
+    let holds = checked.findings.is_empty();
+    if !args.quiet {
+        for what in &checked.looked_at {
+            writeln!(out, "looked at: {what}")?;
+        }
+        let folder = args.folder.display();
+        match checked.findings.len() {
+            0 => writeln!(out, "{folder}: {}, and all of it holds", checked.what)?,
+            1 => writeln!(out, "{folder}: {}, 1 thing does not hold", checked.what)?,
+            count => writeln!(out, "{folder}: {}, {count} things do not hold", checked.what)?,
+        }
+    }
+    out.flush()?;
+    Ok(if holds { exit::DONE } else { exit::CHECK_FAILED })
+}

@@ -1,0 +1,98 @@
+//! Devices on the buses of a host: ports of the network, accelerators.
+
+use serde::{Deserialize, Serialize};
+
+use super::{System, field};
+
+/// A port of the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// Its name in the system.
+    pub name: String,
+    /// `Ethernet` or `InfiniBand`.
+    pub kind: String,
+    /// Whether it is in use, by the system's word.
+    pub state: Option<String>,
+    /// Its rate, by the system's words or in Mbit/s.
+    pub rate: Option<String>,
+    /// Driver.
+    pub driver: Option<String>,
+    /// PCI numbers of vendor and device.
+    pub pci: Option<String>,
+    /// Version of its firmware.
+    pub firmware: Option<String>,
+}
+
+const NETS: &str = "sys/class/net";
+const VERBS: &str = "sys/class/infiniband";
+
+/// Ports that a device is behind, virtual ones left out.
+pub(super) fn ports(system: &System) -> Vec<Port> {
+    let pci = |device: &str| {
+        let part = |file: &str| system.text(&format!("{device}/{file}"));
+        Some(format!("{}:{}", part("vendor")?, part("device")?))
+    };
+    let ethernet = system.names(NETS).into_iter().filter_map(|name| {
+        let folder = format!("{NETS}/{name}");
+        let driver = system.link(&format!("{folder}/device/driver"));
+        let pci = pci(&format!("{folder}/device"));
+        if driver.is_none() && pci.is_none() {
+            return None;
+        }
+        // Without a cable, and in many guests, the rate is -1 or cannot be read.
+        let rate = system.text(&format!("{folder}/speed")).and_then(|text| text.parse::<u64>().ok());
+        let (state, rate) = (system.text(&format!("{folder}/operstate")), rate.map(|rate| format!("{rate} Mbit/s")));
+        Some(Port { kind: "Ethernet".to_owned(), state, rate, driver, pci, firmware: None, name })
+    });
+    let verbs = system.names(VERBS).into_iter().flat_map(|device| {
+        let folder = format!("{VERBS}/{device}");
+        let (firmware, pci) = (system.text(&format!("{folder}/fw_ver")), pci(&format!("{folder}/device")));
+        let driver = system.link(&format!("{folder}/device/driver"));
+        let port = |number: String| {
+            let part = |file: &str| system.text(&format!("{folder}/ports/{number}/{file}"));
+            Port {
+                kind: part("link_layer").unwrap_or_else(|| "InfiniBand".to_owned()),
+                state: part("state"),
+                rate: part("rate"),
+                driver: driver.clone(),
+                pci: pci.clone(),
+                firmware: firmware.clone(),
+                name: format!("{device} port {number}"),
+            }
+        };
+        system.names(&format!("{folder}/ports")).into_iter().map(port).collect::<Vec<_>>()
+    });
+    verbs.chain(ethernet).collect()
+}
+
+/// The network between nodes, as far as the ports tell: an active port of InfiniBand verbs, of which the rate is known; nothing is
+/// said of Ethernet, which hosts have beside other networks.
+pub(super) fn interconnect(ports: &[Port]) -> Option<String> {
+    let active = |port: &&Port| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"));
+    let port = ports.iter().filter(active).find(|port| port.kind == "InfiniBand")?;
+    Some(format!("InfiniBand, {}", port.rate.as_ref()?))
+}
+
+/// PCI classes of accelerators: 3D controllers and processing accelerators.
+const ACCELERATORS: [&str; 2] = ["0x0302", "0x1200"];
+
+/// Models of the accelerators as the driver names them, else the PCI numbers of devices of such a class.
+pub(super) fn accelerators(system: &System) -> Vec<String> {
+    const NVIDIA: &str = "proc/driver/nvidia/gpus";
+    let model = |name: &String| {
+        let text = system.text(&format!("{NVIDIA}/{name}/information"))?;
+        Some(field(&text, "Model")?.to_owned())
+    };
+    let named: Vec<String> = system.names(NVIDIA).iter().filter_map(model).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    const PCI: &str = "sys/bus/pci/devices";
+    let device = |name: &String| {
+        let part = |file: &str| system.text(&format!("{PCI}/{name}/{file}"));
+        let class = part("class")?;
+        let is_one = ACCELERATORS.iter().any(|known| class.starts_with(known));
+        is_one.then(|| Some(format!("PCI {}:{}", part("vendor")?, part("device")?)))?
+    };
+    system.names(PCI).iter().filter_map(device).collect()
+}

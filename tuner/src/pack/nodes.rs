@@ -1,0 +1,112 @@
+//! The nodes of a run, one by one.
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::Facts;
+use crate::folder::RunFolder;
+use crate::session::Session;
+
+/// A node, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub host: String,
+    /// Model of its processors.
+    #[serde(default)]
+    pub cpu: Option<String>,
+    /// Physical cores.
+    #[serde(default)]
+    pub cores: Option<usize>,
+    /// Memory that runs could fill, in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Median rate of the short HPL runs that it made while all nodes worked, in GFLOP/s.
+    #[serde(default)]
+    pub hpl_gflops: Option<f64>,
+    /// Median rate of its matrix products, in GFLOP/s.
+    #[serde(default)]
+    pub dgemm_gflops: Option<f64>,
+    /// Its HPL rate over the typical one.
+    #[serde(default)]
+    pub of_typical: Option<f64>,
+}
+
+/// `nodes.json` of a session, as far as it is used here.
+#[derive(Deserialize)]
+struct Surveyed {
+    nodes: Vec<Node>,
+}
+
+/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` tell of it.
+pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Vec<Node> {
+    let surveyed = std::fs::read(folder.nodes("json")).ok();
+    let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());
+    // A session that was resumed on other nodes has a survey of these.
+    if let Some(surveyed) = surveyed.filter(|survey| survey.nodes.iter().map(|node| &node.host).eq(&session.hosts)) {
+        return surveyed.nodes;
+    }
+    if !session.hosts.is_empty() {
+        return session.hosts.iter().map(|host| Node { host: host.clone(), ..Node::default() }).collect();
+    }
+    vec![Node {
+        host: session.host.clone(),
+        cpu: facts.and_then(|facts| facts.processor.model.clone()),
+        cores: facts.and_then(|facts| facts.processor.cores()),
+        memory_bytes: facts.and_then(|facts| facts.memory_bytes),
+        ..Node::default()
+    }]
+}
+
+/// (fastest − slowest) / fastest of the nodes' HPL rates; `None` of one node, and where they were not measured.
+pub fn spread(nodes: &[Node]) -> Option<f64> {
+    let rates: Vec<f64> = nodes.iter().map(|node| node.hpl_gflops).collect::<Option<_>>()?;
+    let fastest = rates.iter().copied().reduce(f64::max)?;
+    let slowest = rates.iter().copied().reduce(f64::min)?;
+    (rates.len() > 1 && fastest > 0.0).then(|| (fastest - slowest) / fastest)
+}
+
+/// `nodes.csv`.
+///
+/// # Errors
+/// None that a text in memory can have.
+pub fn table(nodes: &[Node]) -> Result<Vec<u8>, csv::Error> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(["host", "cpu", "cores", "memory_bytes", "hpl_gflops", "dgemm_gflops", "of_typical"])?;
+    for node in nodes {
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        table.write_record([
+            node.host.clone(),
+            node.cpu.clone().unwrap_or_default(),
+            node.cores.map_or(String::new(), |cores| cores.to_string()),
+            node.memory_bytes.map_or(String::new(), |bytes| bytes.to_string()),
+            number(node.hpl_gflops),
+            number(node.dgemm_gflops),
+            number(node.of_typical),
+        ])?;
+    }
+    table.into_inner().map_err(|error| error.into_error().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::summary::tests::session;
+
+    #[test]
+    fn nodes_are_those_of_the_survey_of_this_session() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let hosts = vec!["n1".to_owned(), "n2".to_owned()];
+        let session = Session { hosts, ..session() };
+        assert_eq!(nodes(&folder, &session, None).len(), 2);
+        assert_eq!(spread(&nodes(&folder, &session, None)), None, "they were not measured");
+        let json = r#"{"schema_version":1,"nodes":[{"host":"n1","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":100.0},
+            {"host":"n2","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":92.0,"slow":true}]}"#;
+        std::fs::write(folder.nodes("json"), json).unwrap();
+        let found = nodes(&folder, &session, None);
+        assert_eq!((found[1].cores, spread(&found)), (Some(8), Some(0.08)));
+        assert_eq!(String::from_utf8(table(&found).unwrap()).unwrap().lines().count(), 3);
+        let moved = Session { hosts: vec!["n1".to_owned(), "n3".to_owned()], ..session };
+        assert_eq!(nodes(&folder, &moved, None)[1].hpl_gflops, None);
+    }
+}

@@ -1,0 +1,202 @@
+//! The run that is packed: the passed final run of a session, with what it left in its folder.
+
+use std::path::{Path, PathBuf};
+
+use objectives::real::{GuardRecord, RealRuns};
+use space::dat::HplDat;
+use space::out::{OutRecord, parse};
+use space::{Candidate, RunResult};
+
+use super::error::PackError;
+use super::sha256;
+use super::stamps::Stamps;
+use crate::challenge;
+use crate::engine::Engine;
+use crate::error::RecordError;
+use crate::folder::RunFolder;
+use crate::journal;
+use crate::record::{Fidelity, Row};
+use crate::report::Summary;
+use crate::session::Session;
+
+/// What a guard writes where it has left out the middle of a long output.
+const CUT: &str = " bytes left out here]";
+
+/// The file that our engine writes.
+pub const RESULT: &str = "result.json";
+
+/// A run that is a score, with the session that it ended.
+#[derive(Debug, Clone)]
+pub struct Scored {
+    /// The run folder.
+    pub folder: RunFolder,
+    /// Its session.
+    pub session: Session,
+    /// The engine of that.
+    pub engine: Engine,
+    /// The rows of runs on the nodes of the session.
+    pub rows: Vec<Row>,
+    /// That of the packed run.
+    pub row: Row,
+    /// The default configuration, where it ran.
+    pub baseline: Option<Candidate>,
+    /// What the run printed, byte by byte.
+    pub output: Vec<u8>,
+    /// The result in there.
+    pub printed: OutRecord,
+    /// The run's HPL.dat.
+    pub dat: String,
+    /// Names and texts of what else it read.
+    pub inputs: Vec<(String, String)>,
+    /// What our engine wrote.
+    pub result: Option<RunResult>,
+    /// How its guard saw it end.
+    pub guard: Option<GuardRecord>,
+    /// When it began and ended.
+    pub stamps: Stamps,
+    /// The program of this process.
+    pub program: PathBuf,
+}
+
+impl Scored {
+    /// The score of the session in the run folder at `root`; `program` is the path of `hpl-tune`.
+    ///
+    /// # Errors
+    /// [`PackError`] for a folder that is none, a simulated session, one without a passed final run, and an output that is gone
+    /// or was changed.
+    pub fn open(root: &Path, program: &Path) -> Result<Self, PackError> {
+        let folder = RunFolder::open(root)?;
+        let session = Session::load(&folder.session_toml())?;
+        let (rows, _elsewhere) = session.split(journal::read(&folder.journal())?.rows);
+        let named = rows.iter().find(|row| row.engine == Row::SIMULATED);
+        if session.is_simulated() || named.is_some() {
+            let engine = named.map_or(session.recorded_engine(), |row| row.engine.clone());
+            return Err(PackError::Simulated { folder: root.to_path_buf(), engine });
+        }
+        let summary = Summary::new(&session, &rows);
+        let no_final = |why: String| PackError::NoFinal { folder: root.to_path_buf(), why };
+        let row = summary.verified_run().cloned().ok_or_else(|| no_final(instead(&summary, &rows)))?;
+        if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
+            return Err(no_final("what is called its final run is no passed whole run".to_owned()));
+        }
+        let engine = Engine::of(&session, &folder)?;
+        let runs = engine.runs(program);
+        let trial = folder.trial(row.trial);
+        let output = output(&trial.join(runs.results_file()), &row)?;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let printed = printed(&text, &row).ok_or_else(|| PackError::Output {
+            file: trial.join(runs.results_file()),
+            problem: format!(
+                "no passed result line of HPL for N = {}, as journal.jsonl has it of trial {}",
+                row.n, row.trial
+            ),
+        })?;
+        let result = std::fs::read(trial.join(RESULT)).ok();
+        let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
+        let guard = GuardRecord::read(&trial).ok();
+        let (dat, inputs) = inputs(&runs, &row, &trial)?;
+        Ok(Self {
+            stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
+            baseline: challenge::baseline(&rows),
+            program: program.to_path_buf(),
+            folder,
+            session,
+            engine,
+            rows,
+            row,
+            output,
+            printed,
+            dat,
+            inputs,
+            result,
+            guard,
+        })
+    }
+
+    /// The folder of the run.
+    pub fn trial(&self) -> PathBuf {
+        self.folder.trial(self.row.trial)
+    }
+
+    /// Nodes of the run; `None` where another engine spread its ranks over nodes that it does not name.
+    pub fn nodes(&self) -> Option<usize> {
+        let alone = self.engine.is_ours() || self.cores_used() <= self.session.cores.len();
+        if self.session.hosts.is_empty() { alone.then_some(1) } else { Some(self.session.hosts.len()) }
+    }
+
+    /// Cores that its ranks and threads took.
+    pub fn cores_used(&self) -> usize {
+        self.row.p * self.row.q * self.row.threads
+    }
+}
+
+/// What there is instead of a passed final run.
+fn instead(summary: &Summary, rows: &[Row]) -> String {
+    let windows = rows.iter().any(|row| row.fidelity == Fidelity::Window && row.passed);
+    match &summary.final_run {
+        Some(row) if row.passed => {
+            "the pairs after it took the choice back, and the default had no final run".to_owned()
+        }
+        Some(row) => format!(
+            "trial {} was one, and failed: {}",
+            row.trial,
+            row.failure_detail.as_deref().unwrap_or(row.outcome.name())
+        ),
+        None if windows && summary.best.is_none() => {
+            "only windows of runs passed, and what they let expect of a whole run is an estimate, no score".to_owned()
+        }
+        None => "none was made".to_owned(),
+    }
+}
+
+/// The output of a run, if it is what the run wrote.
+fn output(file: &Path, row: &Row) -> Result<Vec<u8>, PackError> {
+    let wrong = |problem: String| PackError::Output { file: file.to_path_buf(), problem };
+    let bytes = std::fs::read(file).map_err(|error| {
+        wrong(format!(
+            "cannot read what the run printed: {error}; a pack needs the unmodified output of trial {}",
+            row.trial
+        ))
+    })?;
+    let found = sha256::of_bytes(&bytes);
+    if let Some(known) = row.output_sha256.as_ref().filter(|known| **known != found) {
+        return Err(wrong(format!(
+            "it was changed after the run: its SHA-256 is {found}, journal.jsonl has {known} of trial {}; put the file back as it was",
+            row.trial
+        )));
+    }
+    if String::from_utf8_lossy(&bytes).contains(CUT) {
+        return Err(wrong(
+            "the output was longer than 512 KiB, and its middle was left out, so that it is not the unmodified one; run with a \
+             program that prints less progress"
+                .to_owned(),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The result of the output that the row stands for: of several repeats the one whose rate is nearest to it.
+fn printed(text: &str, row: &Row) -> Option<OutRecord> {
+    let rate = row.rate_gflops?;
+    let off = |record: &OutRecord| (record.rate_gflops - rate).abs();
+    let passed = parse(text).into_iter().filter(|record| record.params.n == row.n && record.passed == Some(true));
+    passed.min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// The HPL.dat of a run, and what else it read: as they lie in its folder.
+fn inputs(runs: &RealRuns, row: &Row, trial: &Path) -> Result<(String, Vec<(String, String)>), PackError> {
+    const DAT: &str = "HPL.dat";
+    let candidate = row.candidate();
+    let unwritable = |problem: String| PackError::Output { file: trial.join(DAT), problem };
+    let names = runs.inputs(&candidate).map_err(unwritable)?.into_iter().map(|(name, _)| name);
+    let (mut dat, mut others) = (None, Vec::new());
+    for name in names {
+        let path = trial.join(&name);
+        let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
+        if name == DAT { dat = Some(text) } else { others.push((name, text)) }
+    }
+    // An engine whose input has another name, or that takes flags alone, is told the same in HPL's form.
+    let dat =
+        dat.map_or_else(|| HplDat::single(&candidate.hpl).write().map_err(|error| unwritable(error.to_string())), Ok)?;
+    Ok((dat, others))
+}

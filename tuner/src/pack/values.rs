@@ -1,0 +1,227 @@
+//! What is known of the fields that are asked for, and where each value is from.
+
+use std::collections::BTreeMap;
+
+use space::KernelChoice;
+
+use super::Purpose;
+use super::acceptance::Accepted;
+use super::asked::asked;
+use super::facts::{Facts, libraries};
+use super::manifest::Field;
+use super::peak::Peak;
+use super::power::{Judged, Power, Statement};
+use super::repeats::{Repeats, n_half};
+use super::scored::Scored;
+use super::site::Site;
+use crate::report::digits;
+
+/// Everything that values are taken from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The run.
+    pub scored: &'a Scored,
+    /// This host; `None` where the run was on another one.
+    pub facts: Option<&'a Facts>,
+    /// Whether the programs that the session names may be asked: they belong to this user, and are on this host.
+    pub programs: bool,
+    /// The site file.
+    pub site: &'a Site,
+    /// Rpeak, or what is missing for it.
+    pub peak: &'a Result<Peak, String>,
+    /// The readings of a meter.
+    pub power: Option<&'a Power>,
+    /// What people say of them.
+    pub said: &'a Statement,
+    /// The level that they reach.
+    pub judged: &'a Judged,
+    /// The verdict.
+    pub accepted: &'a Accepted,
+    /// The repeats.
+    pub repeats: &'a [Repeats],
+}
+
+/// Values by key, and why one is missing where there is more to say than how it is given.
+#[derive(Debug, Default)]
+struct Values {
+    known: BTreeMap<String, (String, String)>,
+    missing: BTreeMap<&'static str, String>,
+}
+
+impl Values {
+    fn put(&mut self, key: &str, value: Option<String>, from: &str) {
+        if let Some(value) = value {
+            self.known.insert(key.to_owned(), (value, from.to_owned()));
+        }
+    }
+
+    fn put_or(&mut self, key: &'static str, value: Result<String, String>, from: &str) {
+        match value {
+            Ok(value) => self.put(key, Some(value), from),
+            Err(why) => drop(self.missing.insert(key, why)),
+        }
+    }
+}
+
+/// The fields of the purpose, with their values.
+pub fn fields(sources: &Sources<'_>) -> Vec<Field> {
+    let mut values = Values::default();
+    of_system(&mut values, sources);
+    of_run(&mut values, sources);
+    of_power(&mut values, sources);
+    of_acceptance(&mut values, sources);
+    let field = |asked: super::asked::Asked| {
+        let (value, from) = values.known.get(asked.key).cloned().unzip();
+        let why = || values.missing.get(asked.key).cloned().unwrap_or_else(|| asked.how());
+        let how = value.is_none().then(why);
+        Field { key: asked.key.to_owned(), label: asked.label.to_owned(), value, from, how, needed: asked.needed }
+    };
+    asked(sources.purpose).into_iter().map(field).collect()
+}
+
+/// What the host and the session tell of the system, and the site file in its place.
+fn of_system(values: &mut Values, sources: &Sources<'_>) {
+    let Sources { scored, site, .. } = sources;
+    let known = sources.facts.map(Facts::known).unwrap_or_default();
+    for (key, value) in known {
+        values.put(key, Some(value), "this host");
+    }
+    values.put("system.nodes", scored.nodes().map(|nodes| nodes.to_string()), "the session");
+    let ours = scored.engine.is_ours();
+    let kernel = scored.row.kernel.clone().filter(|_| ours);
+    values.put("system.math_library", kernel, "the run");
+    if sources.programs {
+        if let (false, KernelChoice::Blas(path)) = (ours, scored.engine.calibrated_kernels()) {
+            values.put("system.math_library", Some(path.display().to_string()), "what ldd finds for the program");
+        }
+        values.put("system.mpi", libraries::mpi(&scored.engine), "the launcher");
+        values.put("system.compiler", libraries::compiler(&scored.engine, &scored.row), "the note in the program");
+    }
+    let binary = format!("{}: its own engine in Rust, not Netlib's program", scored.row.versions);
+    values.put("system.binary", ours.then_some(binary), "the run");
+    if sources.facts.is_none() {
+        let here = format!("the run was on {}, this is another host: pack there, or", scored.row.host);
+        let told = super::site::KEYS.iter().filter(|key| key.path.starts_with("system."));
+        for key in told {
+            values.missing.insert(key.path, format!("{here} {}", key.how()));
+        }
+    }
+    for (key, value) in site.iter() {
+        values.put(key, Some(value.to_owned()), "site.toml");
+    }
+}
+
+/// The score, its time stamps, Rpeak and repeats.
+fn of_run(values: &mut Values, sources: &Sources<'_>) {
+    let Sources { scored, .. } = sources;
+    let Scored { printed, stamps, row, .. } = scored;
+    let mut put = |key, value: Option<String>| values.put(key, value, "the run");
+    put("run.rmax_gflops", Some(printed.rate_gflops.to_string()));
+    put("run.nmax", Some(printed.params.n.to_string()));
+    put("run.time_s", Some(printed.time_s.to_string()));
+    put("run.residual", printed.residual.map(|residual| residual.to_string()));
+    put("run.cores_used", Some(scored.cores_used().to_string()));
+    put("run.output_sha256", row.output_sha256.clone());
+    for (start, end, span) in [
+        ("run.job_start_utc", "run.job_end_utc", &stamps.job),
+        ("run.core_start_utc", "run.core_end_utc", &stamps.core),
+    ] {
+        put(start, span.as_ref().map(|span| span.start_utc.to_string()));
+        put(end, span.as_ref().map(|span| span.end_utc.to_string()));
+    }
+    let half = n_half(&scored.rows, row, printed.rate_gflops);
+    put("run.n_half", half.map(|(n, rate)| format!("{n} ({} GFLOP/s)", digits(rate))));
+    put("run.repeats", sources.repeats.first().map(words));
+    if let Some(why) = &stamps.core_missing {
+        for key in ["run.core_start_utc", "run.core_end_utc"] {
+            values.missing.insert(key, why.clone());
+        }
+    }
+    let peak = sources.peak.as_ref();
+    let or_why = |value: fn(&Peak) -> String| peak.map(value).map_err(Clone::clone);
+    // What the site gives of a factor is no value of the whole.
+    values.known.retain(|key, _| !key.starts_with("peak."));
+    values.put_or("peak.gflops", or_why(|peak| round(peak.gflops)), "computed");
+    values.put_or("peak.formula", or_why(|peak| format!("{} ({})", peak.formula, peak.from)), "computed");
+    values.put("peak.clock_ghz", peak.ok().and_then(|peak| peak.clock_ghz).map(|ghz| ghz.to_string()), "computed");
+    let efficiency = peak.map(|peak| format!("{:.2} %", 100.0 * printed.rate_gflops / peak.gflops));
+    values.put_or("run.efficiency", efficiency.map_err(|why| format!("Rpeak is missing: {why}")), "computed");
+}
+
+/// Repeats in one line.
+fn words(repeats: &Repeats) -> String {
+    let Repeats { n, runs, median_gflops, range_gflops: [low, high], interval_gflops, level } = repeats;
+    let median = format!("median {} GFLOP/s of {runs} passed whole runs at N = {n}", digits(*median_gflops));
+    let range = format!("{} to {}", digits(*low), digits(*high));
+    match interval_gflops.zip(*level) {
+        Some(([from, to], level)) => {
+            format!(
+                "{median}; all from {range}; exact interval {} to {}, {:.1} %",
+                digits(from),
+                digits(to),
+                100.0 * level
+            )
+        }
+        None => format!("{median}; all from {range}; fewer than 6, so no interval"),
+    }
+}
+
+/// A figure in GFLOP/s without the last bits of a product.
+fn round(gflops: f64) -> String {
+    format!("{}", (gflops * 1e3).round() / 1e3)
+}
+
+/// Power of all nodes, by the meter where its file is given, else as the site file states it.
+fn of_power(values: &mut Values, sources: &Sources<'_>) {
+    let scale = || {
+        sources
+            .said
+            .scale()
+            .ok_or_else(|| format!("{}; the readings are those of the nodes behind the meter", nodes_measured_how()))
+    };
+    let from = match sources.said.scale() {
+        Some(scale) if scale > 1.0 => format!("the meter, times {scale:.4} for all nodes"),
+        _ => "the meter".to_owned(),
+    };
+    let mut core_watts = sources.site.number("power.core_watts");
+    if let Some(power) = sources.power {
+        let none = "no reading lies wholly in it; is --power-offset right, and are both in UTC?";
+        let mean = |mean: Option<f64>| scale().and_then(|scale| Ok(scale * mean.ok_or(none)?));
+        let core = mean(power.core.as_ref().map(|core| core.mean_watts));
+        core_watts = core.as_ref().ok().copied();
+        for key in ["power.core_watts", "power.run_watts", "power.peak_watts"] {
+            values.known.remove(key);
+        }
+        let watts = |watts: Result<f64, String>| watts.map(|watts| format!("{watts:.1}"));
+        values.put_or("power.core_watts", watts(core), &from);
+        values.put_or("power.run_watts", watts(mean(power.run.as_ref().map(|run| run.mean_watts))), &from);
+        values.put_or("power.peak_watts", watts(mean(power.peak_watts)), &from);
+        let coverage = power.core.as_ref().map(|core| {
+            format!("{:.2} % by {} readings, one each {:.2} s", 100.0 * core.coverage(), core.values, power.interval_s)
+        });
+        values.put_or("power.coverage", coverage.ok_or_else(|| none.to_owned()), "the meter");
+        let next = sources.judged.missing_for_next.join("; ");
+        let level = match (sources.judged.level, next.as_str()) {
+            (0, _) => Err(format!("no level is reached; L1 needs {next}")),
+            (_, "") => Ok(sources.judged.words()),
+            (level, _) => Ok(format!("{} (L{} needs {next})", sources.judged.words(), level + 1)),
+        };
+        values.put_or("power.level", level, "the meter and site.toml");
+    }
+    let per_watt = core_watts.filter(|watts| *watts > 0.0).map(|watts| sources.scored.printed.rate_gflops / watts);
+    values.put("power.gflops_per_watt", per_watt.map(|rate| format!("{rate:.4}")), "computed");
+}
+
+fn nodes_measured_how() -> String {
+    super::site::find("power.nodes_measured").map_or(String::new(), super::site::Key::how)
+}
+
+fn of_acceptance(values: &mut Values, sources: &Sources<'_>) {
+    let Accepted { target_gflops, of_target, node_spread, accepted } = sources.accepted;
+    values.put("acceptance.target_gflops", target_gflops.map(|target| target.to_string()), "--target");
+    values.put("acceptance.of_target", of_target.map(|share| format!("{share:.4}")), "computed");
+    values.put("acceptance.node_spread", node_spread.map(|spread| format!("{:.2} %", 100.0 * spread)), "nodes.json");
+    values.put("acceptance.verdict", accepted.map(|_| sources.accepted.words()), "computed");
+}

@@ -1,0 +1,245 @@
+//! HPL.out against itself and against HPL.dat.
+
+use space::HplParams;
+use space::dat::HplDat;
+use space::flops::hpl_flops;
+use space::out::{OutRecord, parse, tv_code};
+use space::params::Coded;
+
+use super::Checked;
+use crate::pack::stamps;
+use crate::record::Row;
+
+/// What to do about an output that cannot be right.
+pub(super) const ORIGINAL: &str = "take the output as the engine wrote it, from trials/NUMBER of the run folder";
+/// What to do about an HPL.dat that is not that of the run.
+const OWN_DAT: &str = "take the HPL.dat that the run read, from trials/NUMBER of the run folder";
+
+/// Half of the last digit of HPL's time, `%18.2f`.
+const HALF_TIME_S: f64 = 0.005;
+/// How far the stamps of a run may be from its time, in seconds: both are whole ones.
+const STAMPS_S: f64 = 2.0;
+
+/// A result with the digits of its rate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Printed {
+    /// The result.
+    pub(super) record: OutRecord,
+    /// Half of the last digit of its rate, in GFLOP/s.
+    pub(super) half_gflops: f64,
+}
+
+/// The results of an output, in order.
+pub(super) fn results(text: &str) -> Vec<Printed> {
+    // A line is read as the parser of all outputs reads it, by itself, so that the two agree on what a result is.
+    let halves = text
+        .lines()
+        .filter(|line| !parse(line).is_empty())
+        .map(|line| line.split_ascii_whitespace().nth(6).and_then(half_of_last_digit).unwrap_or(0.0));
+    parse(text).into_iter().zip(halves).map(|(record, half_gflops)| Printed { record, half_gflops }).collect()
+}
+
+/// Half of the last digit of a number such as `9.7500e+01`.
+fn half_of_last_digit(word: &str) -> Option<f64> {
+    let (mantissa, exponent) = word.split_once(['e', 'E'])?;
+    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    Some(0.5 * 10_f64.powi(exponent.parse::<i32>().ok()? - i32::try_from(decimals).ok()?))
+}
+
+/// Checks every result of `text`, which is `file`: the residual below the `threshold` of HPL.dat, the time against the operations
+/// that HPL credits, its stamps against its time.
+pub(super) fn arithmetic(checked: &mut Checked, file: &str, text: &str, threshold: f64) {
+    let results = results(text);
+    if results.is_empty() {
+        checked.find(file, "no result line of HPL (W…, N, NB, P, Q, time, Gflops)", ORIGINAL);
+    }
+    for Printed { record, half_gflops } in &results {
+        let n = record.params.n;
+        match (record.passed, record.residual) {
+            (Some(true), Some(residual)) if residual < threshold => {}
+            (Some(true), Some(residual)) => {
+                checked.find(
+                    file,
+                    format!("PASSED with a residual of {residual}, the threshold is {threshold}"),
+                    ORIGINAL,
+                );
+            }
+            (Some(_), _) => checked.find(file, format!("the residual of N = {n} is FAILED"), ORIGINAL),
+            (None, _) => checked.find(file, format!("the result of N = {n} has no residual line"), ORIGINAL),
+        }
+        let [least, most] = rates(n, record.time_s);
+        let rate = record.rate_gflops;
+        if rate + half_gflops < least || rate - half_gflops > most {
+            let time_s = record.time_s;
+            let problem =
+                format!("{rate} GFLOP/s, but N = {n} in {time_s} s are {} GFLOP/s", hpl_flops(n) / time_s * 1e-9);
+            checked.find(file, problem, ORIGINAL);
+        }
+    }
+    if let (Some([start, end]), Some(last)) = (stamps::printed(text), results.last()) {
+        let between_s = start.duration_until(end).as_secs_f64();
+        if (between_s - last.record.time_s).abs() > STAMPS_S {
+            let problem =
+                format!("a time of {} s, but {between_s} s between its start and end stamps", last.record.time_s);
+            checked.find(file, problem, ORIGINAL);
+        }
+    }
+}
+
+/// Lowest and highest rate in GFLOP/s that a printed time allows.
+fn rates(n: usize, time_s: f64) -> [f64; 2] {
+    let rate = |time_s: f64| if time_s > 0.0 { hpl_flops(n) / time_s * 1e-9 } else { f64::INFINITY };
+    [rate(time_s + HALF_TIME_S), rate(time_s - HALF_TIME_S)]
+}
+
+/// The values of a run that HPL.dat and HPL.out both have, by name; those that are in the banner of Netlib's HPL alone come
+/// last.
+fn values(params: &HplParams) -> [(&'static str, String); 16] {
+    let form = |value: space::Form| value.name().to_owned();
+    [
+        ("N", params.n.to_string()),
+        ("NB", params.nb.to_string()),
+        ("P", params.p.to_string()),
+        ("Q", params.q.to_string()),
+        ("PMAP", params.pmap.name().to_owned()),
+        ("DEPTH", params.depth.to_string()),
+        ("BCAST", params.bcast.name().to_owned()),
+        ("RFACT", params.rfact.name().to_owned()),
+        ("NDIV", params.ndiv.to_string()),
+        ("PFACT", params.pfact.name().to_owned()),
+        ("NBMIN", params.nbmin.to_string()),
+        ("SWAP", params.swap.name().to_owned()),
+        ("L1", form(params.l1)),
+        ("U", form(params.u)),
+        ("EQUIL", if params.equil { "yes" } else { "no" }.to_owned()),
+        ("ALIGN", params.align.to_string()),
+    ]
+}
+
+/// Checks that the runs that `dat` names are those that `text` reports. `obeyed` says of a parameter whether the engine is told it.
+pub(super) fn against_dat(
+    checked: &mut Checked,
+    [dat_file, file]: [&str; 2],
+    dat: &str,
+    text: &str,
+    obeyed: impl Fn(&str) -> bool,
+) -> Option<HplDat> {
+    let dat = match HplDat::parse(dat) {
+        Ok(dat) => dat,
+        Err(error) => {
+            checked.find(dat_file, format!("it is no HPL.dat: {error}"), OWN_DAT);
+            return None;
+        }
+    };
+    let (runs, results) = (dat.runs(), results(text));
+    if runs.len() != results.len() {
+        checked.find(dat_file, format!("it asks for {} runs, {file} has {}", runs.len(), results.len()), OWN_DAT);
+        return Some(dat);
+    }
+    for (run, Printed { record, .. }) in runs.iter().zip(&results) {
+        let differing = values(run).into_iter().zip(values(&record.params)).filter(|(asked, ran)| asked != ran);
+        let told: Vec<String> = differing
+            .filter(|((name, _), _)| ["N", "NB", "P", "Q"].contains(name) || obeyed(name))
+            .map(|((name, asked), (_, ran))| format!("{name} is {asked}, in {file} it is {ran}"))
+            .collect();
+        if !told.is_empty() {
+            let codes = format!("T/V {} and {}", tv_code(run), tv_code(&record.params));
+            checked.find(dat_file, format!("{} ({codes})", told.join("; ")), OWN_DAT);
+        }
+    }
+    Some(dat)
+}
+
+/// Checks that an output, which is `file`, is that of `row` as the journal has it.
+pub(super) fn against_row(checked: &mut Checked, file: &str, text: &str, row: &Row) {
+    let trial = row.trial;
+    let way_out = format!("one of the two was changed: compare them with trials/{trial} of the run folder");
+    let results = results(text);
+    let Some(rate) = row.rate_gflops.filter(|_| !results.is_empty()) else { return };
+    // Of several repeats the row has the median, which lies between them.
+    let lowest =
+        results.iter().map(|result| result.record.rate_gflops - result.half_gflops).fold(f64::INFINITY, f64::min);
+    let highest = results.iter().map(|result| result.record.rate_gflops + result.half_gflops).fold(0.0, f64::max);
+    if !(lowest..=highest).contains(&rate) {
+        let rates: Vec<String> = results.iter().map(|result| result.record.rate_gflops.to_string()).collect();
+        let problem = format!("{} GFLOP/s, but journal.jsonl has {rate} of trial {trial}", rates.join(", "));
+        checked.find(file, problem, &way_out);
+    }
+    let candidate = row.candidate().hpl;
+    let ran = results[0].record.params;
+    if [ran.n, ran.nb, ran.p, ran.q] != [candidate.n, candidate.nb, candidate.p, candidate.q] {
+        let words = |params: &HplParams| format!("N {} NB {} P {} Q {}", params.n, params.nb, params.p, params.q);
+        let problem = format!("{}, but journal.jsonl has {} of trial {trial}", words(&ran), words(&candidate));
+        checked.find(file, problem, &way_out);
+    }
+    if let (Some(printed), Some(known), 1) = (results[0].record.residual, row.residual, results.len())
+        && (printed - known).abs() > 1e-6 * known.abs()
+    {
+        checked.find(file, format!("a residual of {printed}, but journal.jsonl has {known} of trial {trial}"), way_out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let mut checked = Checked::default();
+        arithmetic(&mut checked, "HPL.out", text, 16.0);
+        checked.findings.iter().map(ToString::to_string).collect()
+    }
+
+    fn text(line: &str, residual: &str) -> String {
+        format!("{line}\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= {residual}\n")
+    }
+
+    /// Results as published: of the rules of a student competition (2025), and of Netlib's own page of results.
+    #[test]
+    fn published_results_hold() {
+        let published = text("WR01C2L8 102144 192 8 8 514.92 1.380e+03", "0.0020152 ...... PASSED");
+        assert_eq!(found(&published), [] as [&str; 0], "2/3 N³ + 3/2 N² in 514.92 s are 1379.8 GFLOP/s");
+        // Three digits allow 1379.5 to 1380.5.
+        let raised = found(&published.replace("1.380e+03", "1.382e+03"));
+        assert!(
+            raised.len() == 1 && raised[0].contains("1382 GFLOP/s, but N = 102144 in 514.92 s are 1379.8"),
+            "{raised:?}"
+        );
+        let faster = found(&published.replace("514.92", "513.92"));
+        assert_eq!(faster.len(), 1, "{faster:?}");
+    }
+
+    #[test]
+    fn residuals_are_judged_by_their_number_and_their_word() {
+        let line = "WR11C2R4 1000 128 1 2 0.07 9.5452e+00";
+        assert_eq!(found(&text(line, "3.4e-03 ...... PASSED")), [] as [&str; 0]);
+        for (residual, words) in [
+            ("3.4e+01 ...... PASSED", "PASSED with a residual of 34, the threshold is 16"),
+            ("3.4e+01 ...... FAILED", "is FAILED"),
+            ("", "has no residual line"),
+        ] {
+            let told = found(&text(line, residual));
+            assert!(told.len() == 1 && told[0].contains(words), "{residual}: {told:?}");
+        }
+        assert!(found("nothing")[0].contains("no result line"));
+    }
+
+    #[test]
+    fn a_time_that_its_stamps_deny_is_told() {
+        let line = "WR11C2R4 1000 128 1 2 0.07 9.5452e+00";
+        let stamped = |end: &str| {
+            let stamps = format!(
+                "HPL_pdgesv() start time Tue Nov 24 08:00:10 2026\n\nHPL_pdgesv() end time   Tue Nov 24 08:{end} 2026\n"
+            );
+            found(&(text(line, "3.4e-03 ...... PASSED") + &stamps))
+        };
+        assert_eq!(stamped("00:11"), [] as [&str; 0]);
+        assert!(stamped("18:10")[0].contains("a time of 0.07 s, but 1080 s between"), "{:?}", stamped("18:10"));
+    }
+
+    #[test]
+    fn digits_say_how_far_a_rate_may_be_off() {
+        assert!((half_of_last_digit("1.380e+03").unwrap() - 0.5).abs() < 1e-12);
+        assert!((half_of_last_digit("9.7500e+01").unwrap() - 5e-4).abs() < 1e-12);
+        assert_eq!(half_of_last_digit("97.5"), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! A pack: its hashes, and whether output, HPL.dat, record and what it says agree.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::output::{self, ORIGINAL, results};
+use super::{Checked, record};
+use crate::decode::Decoder;
+use crate::pack::folder::{SUMS, files_below, parse_sums};
+use crate::pack::manifest::{self, Manifest};
+use crate::pack::power::Power;
+use crate::pack::scored::RESULT;
+use crate::pack::stamps::Stamps;
+use crate::pack::{Purpose, sha256, sheet};
+use crate::record::{Fidelity, Row};
+use crate::session::Session;
+
+/// What to do about a pack that was changed.
+const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";
+
+/// Verifies the pack at `root`.
+pub(super) fn verify(root: &Path, decoder: &Decoder) -> Checked {
+    let mut checked = Checked { what: "pack".to_owned(), ..Checked::default() };
+    sums(&mut checked, root);
+    let folder = root.join("record");
+    let (session, rows) = record::read(&mut checked, &folder, "record/");
+    record::rows(&mut checked, "record/", session.as_ref(), &rows);
+    record::against_parquet(&mut checked, &folder, "record/", &rows, decoder);
+    let manifest = match Manifest::read(root) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            checked.find(manifest::NAME, error.to_string(), AGAIN);
+            return checked;
+        }
+    };
+    checked.what = format!("pack for {}", manifest.purpose.name());
+    let row = rows.iter().find(|row| row.trial == manifest.trial);
+    score(&mut checked, root, &manifest, session.as_ref(), row);
+    told(&mut checked, root, &manifest, row);
+    times(&mut checked, root, &manifest);
+    power(&mut checked, root, &manifest);
+    checked
+}
+
+/// The list of sums, and the files that are there.
+fn sums(checked: &mut Checked, root: &Path) {
+    let listed = match std::fs::read_to_string(root.join(SUMS)) {
+        Ok(text) => parse_sums(&text),
+        Err(error) => return checked.find(SUMS, format!("cannot be read: {error}"), AGAIN),
+    };
+    let listed = match listed {
+        Ok(listed) => listed,
+        Err(line) => return checked.find(SUMS, format!("line {line} is no hash with a path"), AGAIN),
+    };
+    for (hash, path) in &listed {
+        match sha256::of_file(&root.join(path)) {
+            Ok(found) if found == *hash => {}
+            Ok(found) => checked.find(path, format!("its SHA-256 is {found}, {SUMS} has {hash}"), AGAIN),
+            Err(error) => checked.find(path, format!("{SUMS} lists it, and it cannot be read: {error}"), AGAIN),
+        }
+    }
+    let known: BTreeSet<&String> = listed.iter().map(|(_, path)| path).collect();
+    for path in files_below(root).unwrap_or_default() {
+        if path != SUMS && !known.contains(&path) {
+            checked.find(
+                path,
+                format!("it is no part of the pack: {SUMS} does not list it"),
+                "take it away, or pack anew",
+            );
+        }
+    }
+    checked.looked(format!("the hashes of {} files", listed.len()));
+}
+
+/// The output: whose it is, its arithmetic, HPL.dat, and what the pack says of it.
+fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Option<&Session>, row: Option<&Row>) {
+    let bytes = match std::fs::read(root.join("HPL.out")) {
+        Ok(bytes) => bytes,
+        Err(error) => return checked.find("HPL.out", format!("cannot be read: {error}"), AGAIN),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let dat = std::fs::read_to_string(root.join("HPL.dat")).unwrap_or_default();
+    let obeyed = super::run_folder::obeyed(session, &root.join("record/engine.toml"));
+    let dat = output::against_dat(checked, ["HPL.dat", "HPL.out"], &dat, &text, obeyed);
+    output::arithmetic(checked, "HPL.out", &text, dat.map_or(16.0, |dat| dat.threshold));
+    let hash = sha256::of_bytes(&bytes);
+    let said = &manifest.score;
+    if hash != said.output_sha256 {
+        checked.find(
+            "HPL.out",
+            format!("its SHA-256 is {hash}, {} has {}", manifest::NAME, said.output_sha256),
+            ORIGINAL,
+        );
+    }
+    let same = |record: &space::out::OutRecord| {
+        (record.rate_gflops, record.params.n, record.time_s, record.residual)
+            == (said.rmax_gflops, said.nmax, said.time_s, said.residual)
+    };
+    if !results(&text).iter().any(|result| same(&result.record)) {
+        let problem = format!(
+            "its score, {} GFLOP/s at N = {} in {} s, is no result of HPL.out",
+            said.rmax_gflops, said.nmax, said.time_s
+        );
+        checked.find(manifest::NAME, problem, AGAIN);
+    }
+    checked.looked("HPL.out with HPL.dat, and its arithmetic");
+    let Some(row) = row else {
+        return checked.find(manifest::NAME, format!("journal.jsonl has no trial {}", manifest.trial), AGAIN);
+    };
+    if session.is_some_and(Session::is_simulated) || row.engine == Row::SIMULATED {
+        checked.find(
+            manifest::NAME,
+            "its score is simulated, and nothing of it was measured",
+            "run a session on the machine itself",
+        );
+    }
+    if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
+        let problem = format!("its trial {} is no passed whole run: what windows let expect is no score", row.trial);
+        checked.find(manifest::NAME, problem, AGAIN);
+    }
+    match &row.output_sha256 {
+        Some(known) if *known == hash => {}
+        Some(known) => {
+            let problem = format!("its SHA-256 is {hash}, journal.jsonl has {known} of trial {}", row.trial);
+            checked.find("HPL.out", problem, ORIGINAL);
+        }
+        None => {
+            let problem =
+                format!("nothing shows that it is unmodified: journal.jsonl has no hash of trial {}", row.trial);
+            checked.find("HPL.out", problem, "sessions of this version keep one: run a new session");
+        }
+    }
+    output::against_row(checked, "HPL.out", &text, row);
+    checked.looked(format!("HPL.out with trial {} of the journal", row.trial));
+}
+
+/// What the pack says in its fields and sheets.
+fn told(checked: &mut Checked, root: &Path, manifest: &Manifest, row: Option<&Row>) {
+    let score = &manifest.score;
+    let rmax = score.rmax_gflops;
+    let mut wanted = vec![
+        ("run.rmax_gflops", Some(rmax.to_string())),
+        ("run.nmax", Some(score.nmax.to_string())),
+        ("run.time_s", Some(score.time_s.to_string())),
+        ("run.output_sha256", row.and_then(|row| row.output_sha256.clone())),
+    ];
+    if let Some(peak) = &manifest.peak {
+        wanted.push(("run.efficiency", Some(format!("{:.2} %", 100.0 * rmax / peak.gflops))));
+    }
+    for (key, value) in wanted {
+        let said = manifest.value(key);
+        if said != value.as_deref() && manifest.fields.iter().any(|field| field.key == key) {
+            let words = |value: Option<&str>| value.unwrap_or("nothing").to_owned();
+            let problem = format!("its field {key} is {}, by the run it is {}", words(said), words(value.as_deref()));
+            checked.find(manifest::NAME, problem, AGAIN);
+        }
+    }
+    let mut texts = vec![
+        (format!("{}.txt", manifest.purpose.name()), sheet::sheet(manifest)),
+        ("timestamps.txt".to_owned(), sheet::stamps(manifest)),
+    ];
+    if manifest.purpose == Purpose::Scc {
+        texts.push(("cert-1-configuration.txt".to_owned(), sheet::configuration(manifest)));
+        for (copy, of) in [("input", "HPL.dat"), ("rslts", "HPL.out"), ("run", "run.sh")] {
+            let (copy, bytes) = (format!("hpl/cert-1-hpl.{copy}"), std::fs::read(root.join(of)));
+            if std::fs::read(root.join(&copy)).ok() != bytes.ok() {
+                checked.find(copy, format!("it is not the same as {of}"), AGAIN);
+            }
+        }
+    }
+    for (name, text) in texts {
+        if std::fs::read_to_string(root.join(&name)).ok() != Some(text) {
+            checked.find(name, format!("it does not say what {} has", manifest::NAME), AGAIN);
+        }
+    }
+    checked.looked("the sheets with the score");
+}
+
+/// The time stamps, as the record of the run has them.
+fn times(checked: &mut Checked, root: &Path, manifest: &Manifest) {
+    let read = |name: &str| std::fs::read(root.join("record").join(name)).ok();
+    let guard = read("guard.json").and_then(|json| serde_json::from_slice(&json).ok());
+    let result = read(RESULT).and_then(|json| serde_json::from_slice(&json).ok());
+    let text = std::fs::read(root.join("HPL.out")).unwrap_or_default();
+    let found = Stamps::new(guard.as_ref(), result.as_ref(), &String::from_utf8_lossy(&text));
+    if found != manifest.stamps {
+        let problem = "its time stamps are not those of record/guard.json and record/result.json";
+        checked.find(manifest::NAME, problem, AGAIN);
+    }
+    if let Some((job, core)) = manifest.stamps.job.as_ref().zip(manifest.stamps.core.as_ref()) {
+        let ([job_start, job_end], [start, end]) = (job.unix_s(), core.unix_s());
+        if start < job_start - 1.0 || end > job_end + 1.0 {
+            checked.find(manifest::NAME, "its core phase lies outside of its job", AGAIN);
+        }
+        if (core.seconds() - manifest.score.time_s).abs() > 2.0 {
+            let problem =
+                format!("its core phase is {:.3} s long, its time {} s", core.seconds(), manifest.score.time_s);
+            checked.find(manifest::NAME, problem, AGAIN);
+        }
+    }
+    checked.looked("the time stamps with the record of the run");
+}
+
+/// What the readings of a meter say, where they are there.
+fn power(checked: &mut Checked, root: &Path, manifest: &Manifest) {
+    let (csv, said) = (root.join("power.csv"), root.join("power.json"));
+    if !csv.is_file() && !said.is_file() {
+        return;
+    }
+    let said: Option<Power> = std::fs::read(said).ok().and_then(|json| serde_json::from_slice(&json).ok());
+    let Some(said) = said else {
+        return checked.find("power.json", "it is missing, or cannot be read", AGAIN);
+    };
+    let text = std::fs::read_to_string(csv).unwrap_or_default();
+    match Power::new(&text, said.offset_s, &manifest.stamps) {
+        Ok(found) if found == said => checked.looked("power.json with the readings of power.csv"),
+        Ok(_) => checked.find("power.json", "it is not what the readings of power.csv say", AGAIN),
+        Err(error) => checked.find("power.csv", error.to_string(), AGAIN),
+    }
+}

@@ -1,0 +1,140 @@
+//! A run folder: its record, the output of every run, and the files that repeat the best.
+
+use std::path::Path;
+
+use objectives::foreign::Profile;
+use space::EngineParams;
+use space::dat::HplDat;
+
+use super::output::{self, ORIGINAL};
+use super::{Checked, record};
+use crate::decode::Decoder;
+use crate::engine::Engine;
+use crate::folder::RunFolder;
+use crate::pack::sha256;
+use crate::record::{Fidelity, Row};
+use crate::report::Summary;
+use crate::session::Session;
+
+/// What to do about a file of the report that was changed.
+const AGAIN: &str = "hpl-tune report of the run folder writes it anew";
+
+/// Verifies the run folder.
+pub(super) fn verify(folder: &RunFolder, decoder: &Decoder) -> Checked {
+    let mut checked = Checked { what: "run folder".to_owned(), ..Checked::default() };
+    let (session, rows) = record::read(&mut checked, folder.root(), "");
+    record::rows(&mut checked, "", session.as_ref(), &rows);
+    record::against_parquet(&mut checked, folder.root(), "", &rows, decoder);
+    let Some(session) = session else { return checked };
+    let engine = match Engine::of(&session, folder) {
+        Ok(engine) => engine,
+        Err(error) => {
+            checked.find("engine.toml", error.to_string(), "put the engine.toml of the session back");
+            return checked;
+        }
+    };
+    // Nothing is started: the path of a program does not matter.
+    let results = engine.runs(Path::new("hpl-tune")).results_file().to_owned();
+    trials(&mut checked, folder, &session, &rows, &results);
+    let (rows, _elsewhere) = session.split(rows);
+    best(&mut checked, folder, &session, &rows, &results);
+    checked
+}
+
+/// The output of every run that passed, where it is still there.
+fn trials(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Row], results: &str) {
+    let mut outputs = 0;
+    for row in rows {
+        let file = format!("trials/{}/{results}", row.trial);
+        let path = folder.trial(row.trial).join(results);
+        let Ok(bytes) = std::fs::read(&path) else {
+            if row.score_gflops().is_some() && folder.trial(row.trial).is_dir() {
+                checked.find(file, "it is missing", "put what the run printed back");
+            }
+            continue;
+        };
+        outputs += 1;
+        let hash = sha256::of_bytes(&bytes);
+        if let Some(known) = row.output_sha256.as_ref().filter(|known| **known != hash) {
+            checked.find(
+                &file,
+                format!("its SHA-256 is {hash}, journal.jsonl has {known} of trial {}", row.trial),
+                ORIGINAL,
+            );
+        }
+        if row.score_gflops().is_none() || session.is_simulated() {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let own_dat = format!("trials/{}/HPL.dat", row.trial);
+        let dat = std::fs::read_to_string(folder.trial(row.trial).join("HPL.dat")).ok();
+        let obeyed = obeyed(Some(session), &folder.engine_toml());
+        let dat = dat.and_then(|dat| output::against_dat(checked, [&own_dat, &file], &dat, &text, obeyed));
+        output::arithmetic(checked, &file, &text, dat.map_or(16.0, |dat| dat.threshold));
+        output::against_row(checked, &file, &text, row);
+    }
+    checked.looked(format!("the output of {outputs} runs"));
+}
+
+/// HPL.dat, engine-params.toml and HPL.out of the best.
+fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Row], results: &str) {
+    let summary = Summary::new(session, rows);
+    let Some(row) = summary.shown_trial().and_then(|trial| rows.iter().find(|row| row.trial == trial)) else {
+        return checked.looked("no run that passed, so no best");
+    };
+    if row.fidelity != Fidelity::Full {
+        checked.find("journal.jsonl", format!("its best, trial {}, is no whole run", row.trial), AGAIN);
+    }
+    let candidate = row.candidate();
+    let dat = std::fs::read_to_string(folder.hpl_dat());
+    match dat.as_deref().map(HplDat::parse) {
+        Ok(Ok(dat)) => {
+            if dat.runs() != [candidate.hpl] {
+                checked.find("HPL.dat", format!("it is not the configuration of the best, trial {}", row.trial), AGAIN);
+            }
+            let words = dat.comments[1].ends_with(session.how());
+            if dat.comments[1].starts_with("hpl-tune:") && !words {
+                let problem =
+                    format!("its second line, '{}', does not say that the rate is {}", dat.comments[1], session.how());
+                checked.find("HPL.dat", problem, AGAIN);
+            }
+        }
+        Ok(Err(error)) => checked.find("HPL.dat", error.to_string(), AGAIN),
+        Err(error) => checked.find("HPL.dat", format!("cannot be read: {error}"), AGAIN),
+    }
+    if session.engine == Session::OURS {
+        let params = std::fs::read_to_string(folder.engine_params()).map_err(|error| error.to_string());
+        match params.and_then(|text| toml::from_str::<EngineParams>(&text).map_err(|error| error.to_string())) {
+            Ok(params) if params == candidate.engine => {}
+            Ok(_) => {
+                checked.find("engine-params.toml", format!("it is not that of the best, trial {}", row.trial), AGAIN)
+            }
+            Err(error) => checked.find("engine-params.toml", error, AGAIN),
+        }
+    }
+    let (bytes, own) = (std::fs::read(folder.hpl_out()), std::fs::read(folder.trial(row.trial).join(results)));
+    match (bytes, own) {
+        (Ok(bytes), own) => {
+            let hash = sha256::of_bytes(&bytes);
+            let differs =
+                row.output_sha256.as_ref().is_some_and(|known| *known != hash) || own.is_ok_and(|own| own != bytes);
+            if differs {
+                checked.find("HPL.out", format!("it is not what trial {} printed", row.trial), AGAIN);
+            }
+        }
+        (Err(error), Ok(_)) => checked.find("HPL.out", format!("cannot be read: {error}"), AGAIN),
+        // A user may have deleted the folders of the trials.
+        (Err(_), Err(_)) => {}
+    }
+    checked.looked(format!("HPL.dat, engine-params.toml and HPL.out with the best, trial {}", row.trial));
+}
+
+/// Which parameters an engine is told: ours all; another one those of its profile at `path`, none where that cannot be read.
+pub(super) fn obeyed(session: Option<&Session>, path: &Path) -> impl Fn(&str) -> bool + use<> {
+    let ours = session.is_none_or(|session| session.engine == Session::OURS);
+    let profile = std::fs::read_to_string(path).ok().and_then(|text| Profile::parse(&text).ok());
+    move |name: &str| {
+        let told = |profile: &Profile| profile.obeys.iter().any(|known| known.eq_ignore_ascii_case(name));
+        ours || profile.as_ref().is_some_and(told)
+    }
+}
