@@ -69,7 +69,7 @@ fn the_mean_is_that_of_the_core_phase_by_the_clock_of_the_host() {
         core("covered_s") / core("span_s") > 0.999 && found["core"]["gaps"].as_array().unwrap().is_empty(),
         "{found}"
     );
-    assert!(found["run"]["mean_watts"].as_f64().unwrap() < 150.0 && found["peak_watts"] == 200.0, "{found}");
+    assert!(found["run"]["values"].as_u64() >= Some(20) && found["peak_watts"] == 200.0, "{found}");
     let checked = check(&folder);
     assert_eq!(checked.status.code(), Some(6));
     // Its core phase is shorter than a minute, as any of a session of tests, and nothing is said of the meter.

@@ -179,6 +179,21 @@ impl RunFolder {
         Ok(Lock { file })
     }
 
+    /// Keeps tuners out while this is held, which others may hold, too; `None` where there is nothing to lock, or nothing that this user
+    /// may open.
+    ///
+    /// # Errors
+    /// [`RecordError::Locked`] when a tuner works here.
+    pub fn lock_shared(&self) -> Result<Option<Lock>, RecordError> {
+        let Ok(file) = File::open(self.root.join("lock")) else { return Ok(None) };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Lock { file })),
+            Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), pid: None }),
+            // A file system without locks tells nothing.
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+
     /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
     ///
     /// # Errors

@@ -33,6 +33,12 @@ pub enum PackError {
         /// What there is instead, as a clause.
         why: String,
     },
+    /// The session goes on.
+    #[error("{}: a session works there, or a report is written; wait for its end", folder.display())]
+    AtWork {
+        /// The run folder.
+        folder: PathBuf,
+    },
     /// The output of the run is not what it wrote.
     #[error("{}: {problem}", file.display())]
     Output {

@@ -83,13 +83,23 @@ fn of_output(output: &str, job: Option<&Span>) -> Result<Span, String> {
     Ok(span)
 }
 
-/// The last stamps that an output has, without a zone.
+/// What stands in front of the stamps of an output.
+const NAMES: [&str; 2] = ["HPL_pdgesv() start time", "HPL_pdgesv() end time"];
+
+/// Whether an output has stamps.
+pub fn has_stamps(output: &str) -> bool {
+    output.lines().any(|line| NAMES.iter().any(|name| line.trim().starts_with(name)))
+}
+
+/// The last stamps that an output has, without a zone. The name of the day says nothing that the date does not.
 pub fn printed(output: &str) -> Option<[DateTime; 2]> {
     let stamp = |name: &str| {
         let text = output.lines().rev().find_map(|line| line.trim().strip_prefix(name))?;
-        DateTime::strptime("%a %b %e %H:%M:%S %Y", text.trim()).ok()
+        let (_day, date) = text.trim().split_once(' ')?;
+        DateTime::strptime("%b %e %H:%M:%S %Y", date.trim()).ok()
     };
-    Some([stamp("HPL_pdgesv() start time")?, stamp("HPL_pdgesv() end time")?])
+    let [start, end] = NAMES.map(stamp);
+    Some([start?, end?])
 }
 
 #[cfg(test)]

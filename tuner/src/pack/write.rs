@@ -54,11 +54,9 @@ pub fn make(request: &Request<'_>, program: &Path) -> Result<Manifest, PackError
         return Err(PackError::Exists { path: out.to_path_buf() });
     }
     let scored = Scored::open(request.run, program)?;
-    // Not beside a session that works there; without the right to write there, nobody of this user does.
-    let lock = scored.folder.lock();
-    if let Err(locked @ RecordError::Locked { .. }) = lock {
-        return Err(locked.into());
-    }
+    // What a session at work writes is not all there yet.
+    let at_work = |_| PackError::AtWork { folder: request.run.to_path_buf() };
+    let _lock = scored.folder.lock_shared().map_err(at_work)?;
     let (manifest, entries) = contents(request, &scored)?;
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(RecordError::write(parent))?;

@@ -60,7 +60,7 @@ pub fn parse(text: &str, offset_s: f64) -> Result<Vec<Reading>, LogError> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| LogError::Line { line: line_of(&error), problem: error.to_string() })?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = record.position().map_or(0, |start| line_at(text, start));
         let wrong = |problem: String| LogError::Line { line, problem };
         let cell = |place: usize, name: &str| record.get(place).ok_or_else(|| wrong(format!("no {name}")));
         let time_s = seconds(cell(time, "time")?).map_err(wrong)? + offset_s;
@@ -82,6 +82,13 @@ pub fn parse(text: &str, offset_s: f64) -> Result<Vec<Reading>, LogError> {
         Reading { start_s, end_s, watts }
     };
     Ok(points.windows(2).map(reading).collect())
+}
+
+/// The line of a record that is read from `start` on: empty lines and comments before it are passed over.
+fn line_at(text: &str, start: &csv::Position) -> u64 {
+    let from = usize::try_from(start.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or("");
+    let before = from.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#')).count();
+    start.line() + before as u64
 }
 
 /// Usual length of the readings, in seconds: their median.
@@ -139,7 +146,7 @@ mod tests {
             ("time,watts\n1,2\n2,-3\n", "line 3: watts"),
             ("time,watts\n1,2\n2,NaN\n", "line 3: watts"),
             ("time,watts\n1,2\n3\n", "line 3: no watts"),
-            ("time,watts\n1,2\n\n1,3\n", "line 4: its time is not after"),
+            ("time,watts\n1,2\n\n# late\n1,3\n", "line 5: its time is not after"),
             ("time,watts\n1,2\n", "1 readings"),
         ] {
             let message = parse(text, 0.0).unwrap_err().to_string();

@@ -76,7 +76,11 @@ pub(super) fn arithmetic(checked: &mut Checked, file: &str, text: &str, threshol
             checked.find(file, problem, ORIGINAL);
         }
     }
-    if let (Some([start, end]), Some(last)) = (stamps::printed(text), results.last()) {
+    let printed = stamps::printed(text);
+    if printed.is_none() && stamps::has_stamps(text) {
+        checked.find(file, "its start and end stamps are no times", ORIGINAL);
+    }
+    if let (Some([start, end]), Some(last)) = (printed, results.last()) {
         let between_s = start.duration_until(end).as_secs_f64();
         if (between_s - last.record.time_s).abs() > STAMPS_S {
             let problem =
@@ -233,6 +237,7 @@ mod tests {
             found(&(text(line, "3.4e-03 ...... PASSED") + &stamps))
         };
         assert_eq!(stamped("00:11"), [] as [&str; 0]);
+        assert!(stamped("soon")[0].contains("its start and end stamps are no times"));
         assert!(stamped("18:10")[0].contains("a time of 0.07 s, but 1080 s between"), "{:?}", stamped("18:10"));
     }
 
