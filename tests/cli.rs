@@ -17,7 +17,7 @@ fn help_names_the_verbs_and_hides_the_guard() {
     let output = tune(["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let text = out(&output);
-    for verb in ["tune", "run", "calibrate", "report", "replay", "space", "--budget", "--resume"] {
+    for verb in ["tune", "run", "calibrate", "report", "pack", "verify", "replay", "space", "--budget", "--resume"] {
         assert!(text.contains(verb), "{text}");
     }
     assert!(!text.contains("__guard"));

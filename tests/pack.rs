@@ -214,7 +214,7 @@ fn bad_input_is_named_with_its_line() {
     refused(&["--power-log", log], &["power.csv: line 3: watts", "'x'"]);
     refused(&["--power-log", log, "--power-offset", "soon"], &["soon", "no number of seconds"]);
     refused(&["--power-offset", "3"], &["--power-log"]);
-    refused(&["--target", "-1"], &["--target"]);
+    refused(&["--target", "0"], &["--target", "no rate"]);
     let taken = pack("scc", home.path(), &[]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(err(&taken).contains("exists; choose another folder with --out"), "{}", err(&taken));

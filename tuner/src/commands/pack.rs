@@ -68,10 +68,11 @@ fn packed(request: &Request<'_>, with_archive: bool) -> anyhow::Result<u8> {
     if let Some(accepted) = &manifest.accepted {
         writeln!(out, "{}", accepted.words())?;
     }
-    let missing = manifest.missing().into_iter().filter(|(field, _)| field.needed).count();
-    if missing > 0 {
-        let path = shlex::try_quote(&request.out.to_string_lossy())?.into_owned();
-        writeln!(out, "{missing} fields that are needed are missing: hpl-tune pack --check {path} names them")?;
+    let path = shlex::try_quote(&request.out.to_string_lossy())?.into_owned();
+    match manifest.missing().into_iter().filter(|(field, _)| field.needed).count() {
+        0 => {}
+        1 => writeln!(out, "1 field that is needed is missing: hpl-tune pack --check {path} names it")?,
+        count => writeln!(out, "{count} fields that are needed are missing: hpl-tune pack --check {path} names them")?,
     }
     out.flush()?;
     let refused = manifest.accepted.as_ref().is_some_and(|accepted| accepted.accepted == Some(false));
@@ -111,11 +112,14 @@ fn check(folder: &Path) -> anyhow::Result<u8> {
     let name = manifest.purpose.name();
     match needed {
         0 => writeln!(out, "{}: complete for {name}", folder.display())?,
-        _ => writeln!(
-            out,
-            "{}: incomplete for {name}, {needed} fields are missing; pack anew with them",
-            folder.display()
-        )?,
+        1 => writeln!(out, "{}: incomplete for {name}, 1 field is missing; pack anew with it", folder.display())?,
+        _ => {
+            writeln!(
+                out,
+                "{}: incomplete for {name}, {needed} fields are missing; pack anew with them",
+                folder.display()
+            )?;
+        }
     }
     out.flush()?;
     Ok(if needed == 0 { exit::DONE } else { exit::CHECK_FAILED })

@@ -71,7 +71,8 @@ fn of_result(result: &RunResult) -> Option<Span> {
 /// Start and end that HPL has printed last, `HPL_pdgesv() start time Thu Oct 12 18:37:13 2023`: in the local time of whoever ran it,
 /// which counts as UTC where that lies inside of the job.
 fn of_output(output: &str, job: Option<&Span>) -> Result<Span, String> {
-    let [start, end] = printed(output).ok_or("the program prints no HPL_pdgesv() start time and end time")?;
+    let [start, end] = printed(output)
+        .ok_or("the program prints no HPL_pdgesv() start time and end time; our engine and Netlib's HPL 2.3 do")?;
     let utc = |time: DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
     let (Ok(start_utc), Ok(end_utc)) = (utc(start), utc(end)) else { return Err("its stamps are no times".to_owned()) };
     let span = Span { start_utc, end_utc };

@@ -153,6 +153,9 @@ fn of_run(values: &mut Values, sources: &Sources<'_>) {
 /// Repeats in one line.
 fn words(repeats: &Repeats) -> String {
     let Repeats { n, runs, median_gflops, range_gflops: [low, high], interval_gflops, level } = repeats;
+    if *runs == 1 {
+        return format!("1 passed whole run at N = {n}, so no interval");
+    }
     let median = format!("median {} GFLOP/s of {runs} passed whole runs at N = {n}", digits(*median_gflops));
     let range = format!("{} to {}", digits(*low), digits(*high));
     match interval_gflops.zip(*level) {
