@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::nodes::{Node, spread};
 
 /// Share of the target that a machine has to reach later on: the value after the installation, less a tenth
-/// ([EuroHPC], acceptance of systems).
+/// (\[EuroHPC\], acceptance of systems).
 pub const LEAST: f64 = 0.9;
-/// Spread between nodes that is accepted ([Intel], acceptance of clusters).
+/// Spread between nodes that is accepted (\[Intel\], acceptance of clusters).
 pub const SPREAD: f64 = 0.1;
 
 /// What is said of a score.

@@ -85,7 +85,7 @@ const RUN: [Asked; 16] = [
     may("run.repeats", "Repeats of the same configuration"),
 ];
 
-/// Of the site and the system, as the TOP500 asks for them ([TOP500]).
+/// Of the site and the system, as the TOP500 asks for them (\[TOP500\]).
 const SYSTEM: [Asked; 23] = [
     must("site.organisation", "Site"),
     must("site.city", "City"),
@@ -144,7 +144,7 @@ const POWER: [Asked; 20] = [
     may("power.notes", "Notes"),
 ];
 
-/// The configuration file of a student cluster competition, in its order ([SCC25]).
+/// The configuration file of a student cluster competition, in its order (\[SCC25\]).
 pub const CONFIGURATION: [Asked; 17] = [
     must("system.name", "Cluster name"),
     must("system.model", "Model"),

@@ -2,7 +2,7 @@
 //!
 //! [`scored`] is the run that is packed and refuses what is no score, [`facts`] what this host tells of itself, [`site`] what
 //! only people know, [`peak`] Rpeak, [`power`] a meter's readings, [`asked`] which fields each purpose wants, [`values`] what is
-//! known of them, [`sheet`] how they are printed, [`write`] the folder, [`archive`] the folder as one file. [`verify`] looks for
+//! known of them, [`sheet`] how they are printed, [`mod@write`] the folder, [`archive`] the folder as one file. [`verify`] looks for
 //! what does not hold in a pack or in a run folder. A value that is not known is missing: nothing is filled in for it.
 
 pub mod acceptance;

@@ -87,7 +87,7 @@ pub fn table(rows: &[Row], candidate: &Candidate) -> Result<Vec<u8>, csv::Error>
 }
 
 /// N½ as a run of the session shows it: the order of a passed whole run on as many ranks and threads whose rate is within
-/// [`HALF`] of half of `rmax_gflops`. It is measured or missing, never interpolated.
+/// 2 % of half of `rmax_gflops`. It is measured or missing, never interpolated.
 pub fn n_half(rows: &[Row], packed: &Row, rmax_gflops: f64) -> Option<(usize, f64)> {
     let like = |row: &&Row| (row.p * row.q, row.threads) == (packed.p * packed.q, packed.threads) && row.n < packed.n;
     let off = |rate: f64| (rate / (0.5 * rmax_gflops) - 1.0).abs();

@@ -51,7 +51,7 @@ impl Key {
     }
 }
 
-/// Where the meter is, seen from the conversion of power in the machine ([Green500], aspect 4).
+/// Where the meter is, seen from the conversion of power in the machine (\[Green500\], aspect 4).
 pub const POINTS: [&str; 3] = ["upstream", "downstream-modelled", "downstream"];
 
 use Kind::{Count, Flag, Number, Text, Word};

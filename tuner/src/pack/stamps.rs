@@ -1,6 +1,6 @@
 //! When a job and the core phase of its run began and ended.
 //!
-//! The core phase is what HPL times: factorization and back substitution ([Green500], aspect 1).
+//! The core phase is what HPL times: factorization and back substitution (\[Green500\], aspect 1).
 
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};

@@ -1,6 +1,6 @@
 //! Which level of the power methodology a measurement reaches, and what is missing for the next.
 //!
-//! Source: [Green500], aspects 1, 2 and 4; for level 1 the consensus of 2023 on one reading in 60 s.
+//! Source: \[Green500\], aspects 1, 2 and 4; for level 1 the consensus of 2023 on one reading in 60 s.
 
 use serde::{Deserialize, Serialize};
 

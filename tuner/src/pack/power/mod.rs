@@ -1,6 +1,6 @@
 //! Power of a run: a meter's readings, what they say of the core phase, and which level of the methodology they reach.
 //!
-//! Source: [Green500], aspects 1 to 4.
+//! Source: \[Green500\], aspects 1 to 4.
 
 pub mod level;
 pub mod log;
