@@ -16,8 +16,7 @@ use space::Candidates;
 use space::KernelChoice;
 use space::candidate::EngineProfile;
 use space::domain::{
-    DomainError, DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, LimitError, Limits, WeightedDomain,
-    default_candidate,
+    DomainError, DomainSpec, Expert, ForeignDomain, HplDomain, LimitError, Limits, WeightedDomain, default_candidate,
 };
 use space::machine::Machine;
 
@@ -255,7 +254,7 @@ impl Engine {
                 usual.check()?;
                 Ok(usual)
             }
-            Self::Foreign(foreign) => ForeignDomain::usual_of(spec, &obeyed(foreign.profile())),
+            Self::Foreign(foreign) => ForeignDomain::usual_of(spec, &foreign.profile().obeyed()),
         }
     }
 
@@ -293,7 +292,7 @@ impl Engine {
                 Ok((domain, default_candidate(spec)))
             }
             Self::Foreign(foreign) => {
-                let domain = ForeignDomain::within(spec, &obeyed(foreign.profile()), limits)?;
+                let domain = ForeignDomain::within(spec, &foreign.profile().obeyed(), limits)?;
                 let usual = domain.usual();
                 Ok((Box::new(domain), usual))
             }
@@ -343,7 +342,7 @@ impl Engine {
     pub fn limits(&self, text: &str) -> Result<Limits, LimitError> {
         match self {
             Self::Ours | Self::Launched(_) => Limits::parse(text),
-            Self::Foreign(foreign) => Limits::parse_for(text, &obeyed(foreign.profile())),
+            Self::Foreign(foreign) => Limits::parse_for(text, &foreign.profile().obeyed()),
         }
     }
 }
@@ -363,21 +362,4 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
         bad_input(format!("--engine {name}: {error}; give a file, or one of {}", known.join(", ")))
     })?;
     Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
-}
-
-/// The profile's dimensions as the space wants them.
-fn obeyed(profile: &Profile) -> ForeignSpec {
-    let extra = profile.dimensions.iter().map(|dim| Extra {
-        name: dim.name.clone(),
-        labels: dim.labels(),
-        features: dim.features(),
-        ordered: dim.ordered,
-    });
-    ForeignSpec {
-        obeys: profile.obeys.clone(),
-        nb: profile.nb.clone(),
-        threads: profile.threads,
-        most_threads: profile.most_threads,
-        extra: extra.collect(),
-    }
 }

@@ -5,16 +5,26 @@
 //!     cargo bench -p objectives --bench own -- judge --rows FILE --machine machine.toml
 //!     cargo bench -p objectives --bench own -- refine --rows FILE --machine machine.toml
 //!     cargo bench -p objectives --bench own -- landscape --n 4000 --table FILE.csv [--seconds S]
+//!     cargo bench -p objectives --bench own -- record --n 4000 --draws 1000 --seed 1 --table FILE.csv [--seconds S] SCENARIO
 //!     cargo bench -p objectives --bench own -- predict --n 4000 --machine machine.toml --table FILE.csv
 //!
-//! `measure` and `landscape` go on where FILE ends, so that a long series can be taken in short turns; the others only read. `landscape` and `predict` write the
+//! `measure`, `landscape` and `record` go on where FILE ends, so that a long series can be taken in short turns; the others only read. `landscape` and `predict` write the
 //! tables of `datasets/landscapes/xhpl-own-n4000.toml`. Noise of a machine
 //! that others share from outside only ever slows: the quickest of a candidate's runs is its time, the quickest of its odd runs
 //! beside that of its even ones the noise left. `refine` corrects the model by the first candidates and predicts the last.
+//!
+//! `record` draws points of the whole search space of this machine, each once; a run that fails, or takes longer than `--limit`
+//! seconds (60) where it is a command, is a row with `passed` 0. Its SCENARIO is our engine on threads of this process, unless:
+//!
+//!     --slow KERNELS --speed PART                   two ranks, the second on slower kernels that reach this part of the first's speed
+//!     --busy-core CPU                               another program takes this CPU: 50 ms of work, 50 ms of sleep
+//!     --launcher WORDS --program XHPL --guard HPL_TUNE [--ranks R] [--most-threads T]       our xhpl, its ranks processes
+//!     --engine netlib --launcher WORDS --program XHPL --guard HPL_TUNE                      another program, by its profile
 
 mod draws;
 mod judge;
 mod landscape;
+mod record;
 mod refine;
 
 use std::path::PathBuf;
@@ -50,8 +60,11 @@ fn main() {
         Some("judge") => judge::judge(&flags),
         Some("refine") => refine::refine(&flags),
         Some("landscape") => landscape::measure(&flags),
+        Some("record") => record::record(&flags),
+        // Started by `record`.
+        Some(record::VERB) => record::take(&flags),
         Some("predict") => landscape::predict(&flags),
-        _ => println!("measure, calibrate, judge, refine, landscape or predict: see the head of this file"),
+        _ => println!("measure, calibrate, judge, refine, landscape, record or predict: see the head of this file"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 use space::dat::{DatError, HplDat, MAX_VALUES};
+use space::domain::{Extra, ForeignSpec};
 use space::params::Coded;
 
 use super::dimension::ExtraDim;
@@ -145,6 +146,23 @@ impl Profile {
             return Err(ProfileError::Newer { found, known: PROFILE_SCHEMA });
         }
         Ok(toml::from_str(text)?)
+    }
+
+    /// Its dimensions as the space wants them.
+    pub fn obeyed(&self) -> ForeignSpec {
+        let extra = self.dimensions.iter().map(|dim| Extra {
+            name: dim.name.clone(),
+            labels: dim.labels(),
+            features: dim.features(),
+            ordered: dim.ordered,
+        });
+        ForeignSpec {
+            obeys: self.obeys.clone(),
+            nb: self.nb.clone(),
+            threads: self.threads,
+            most_threads: self.most_threads,
+            extra: extra.collect(),
+        }
     }
 }
 
