@@ -180,7 +180,7 @@ fn planned(
     let paired = (number + 2 * pairs).checked_sub(TRIALS);
     let (candidate, strategy, paired_with) = match paired {
         Some(place) if place.is_multiple_of(2) => (baseline.clone(), Identity::CONFIRM, None),
-        // Every challenger gets four pairs.
+        // Each candidate gets four pairs.
         Some(place) => (of(place / 8), Identity::CONFIRM, Some(number as u64 - 1)),
         None => (of(number), "bayes", None),
     };

@@ -10,13 +10,13 @@ use space::{Candidate, RunResult};
 use super::error::PackError;
 use super::sha256;
 use super::stamps::Stamps;
-use crate::challenge;
 use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::folder::RunFolder;
 use crate::journal;
 use crate::record::{Fidelity, Row};
 use crate::report::Summary;
+use crate::rounds;
 use crate::session::Session;
 
 /// What a guard writes where it has left out the middle of a long output.
@@ -97,7 +97,7 @@ impl Scored {
         let (dat, inputs) = inputs(&runs, &row, &trial)?;
         Ok(Self {
             stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
-            baseline: challenge::baseline(&rows),
+            baseline: rounds::baseline(&rows),
             program: program.to_path_buf(),
             folder,
             session,

@@ -1,7 +1,7 @@
 //! A whole session on a landscape: the schedule that users run, with its pairs, time limits and final run.
 //!
 //! Each point is a candidate of an engine whose one parameter is the place in the table. The clock is its own: a run takes
-//! [`RUN_S`] at the mean rate of the usual point and else longer or shorter by its rate, as the work is the same; one that fails
+//! a minute at the mean rate of the usual point and else longer or shorter by its rate, as the work is the same; one that fails
 //! takes as long as the usual one. Suggestions take no time, and all trials are whole runs. The machine may be slower from the
 //! middle of the budget on, and its speed may wander.
 

@@ -312,7 +312,7 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
     let (predictor, domain) = (predictor(), HplDomain::new(&spec()).unwrap());
     let baseline = default_candidate(&spec());
     let points = domain.points();
-    // Whole runs and windows of new candidates, some of them ended early; then pairs, each with another challenger.
+    // Whole runs and windows of new candidates, some of them ended early; then pairs, each with another candidate.
     let row = |number: u64| {
         let is_pair = number > ROWS / 2;
         let candidate = domain.candidate(&points[number as usize * 7 % points.len()]);
