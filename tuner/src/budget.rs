@@ -55,9 +55,10 @@ impl Budget {
         (self.total_s * CALIBRATION_SHARE).min(CALIBRATION_LIMIT_S)
     }
 
-    /// Wall-clock seconds that one run at the target N may take: 1/25 of the budget.
+    /// Wall-clock seconds that one run at the target N may take: 1/60 of the budget, so that six pairs take less than a quarter
+    /// of it.
     pub fn run_s(&self) -> f64 {
-        self.total_s / 25.0
+        self.total_s / 60.0
     }
 }
 
@@ -71,7 +72,7 @@ mod tests {
         assert!((budget.left_s() - 70.0).abs() < 0.5);
         assert_eq!(budget.calibration_s(), 12.0);
         assert_eq!(Budget::new(Instant::now(), 36000.0, 0.0).calibration_s(), 60.0);
-        assert_eq!(budget.run_s(), 4.8);
+        assert_eq!(budget.run_s(), 2.0);
         let mut simulated = budget;
         simulated.pass(30.0);
         assert!((simulated.left_s() - 40.0).abs() < 0.5);

@@ -119,9 +119,9 @@ impl Drive<'_> {
         self.consider(|view| view.due(self.final_n.clone()))
     }
 
-    /// Keeps and shows what the search leaves, before the first comparison that follows it.
+    /// Keeps and shows what the search leaves, before the first run that follows it.
     fn say_what_is_left(&mut self, plan: &Plan) -> Result<(), RecordError> {
-        let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::CONFIRM);
+        let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::FINAL);
         if !follows || self.store.has_final() || self.store.session().left.is_some() {
             return Ok(());
         }
