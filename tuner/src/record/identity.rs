@@ -44,9 +44,9 @@ impl Identity {
     pub const BASELINE: &str = "baseline";
     /// [`super::Row::strategy`] of the runs of the design, for an engine that no model was made for.
     pub const DESIGN: &str = "design";
-    /// [`super::Row::strategy`] of the repeats that decide between the leaders.
+    /// [`super::Row::strategy`] of repeats of the best that no strategy asked for: before a search ends early, and in time that is left.
     pub const RACE: &str = "race";
-    /// [`super::Row::strategy`] of the runs that compare best and baseline once the best is chosen.
+    /// [`super::Row::strategy`] of the runs that compare baseline and best after the final run.
     pub const CONFIRM: &str = "confirm";
     /// [`super::Row::strategy`] of the runs of the expert's configuration, between those of baseline and best.
     pub const EXPERT: &str = "expert";
