@@ -72,10 +72,15 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
         evaluations: evals,
         scores: scores.collect(),
     };
+    print(args, &report, &table(&report))
+}
+
+/// Prints a report as JSON, or its table.
+fn print(args: &ReplayArgs, report: &impl Serialize, table: &str) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
-        false => out.write_all(table(&report).as_bytes())?,
+        true => writeln!(out, "{}", serde_json::to_string_pretty(report)?)?,
+        false => out.write_all(table.as_bytes())?,
     }
     out.flush()?;
     Ok(exit::DONE)

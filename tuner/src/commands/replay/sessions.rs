@@ -1,12 +1,10 @@
 //! Whole sessions on a landscape, scored by what they declare in the end.
 
-use std::io::Write;
-
 use serde::Serialize;
 
-use super::JSON_SCHEMA;
+use super::{JSON_SCHEMA, print};
 use crate::cli::ReplayArgs;
-use crate::exit::{self, bad_input};
+use crate::exit::bad_input;
 use crate::progress::Progress;
 use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;
@@ -82,13 +80,7 @@ pub(super) fn replay(args: &ReplayArgs, landscape: &Landscape) -> anyhow::Result
     progress.end();
     let (name, points) = (landscape.name.clone(), landscape.len());
     let report = Report { schema_version: JSON_SCHEMA, landscape: name, points, sessions };
-    let mut out = std::io::stdout().lock();
-    match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
-        false => out.write_all(table(&report).as_bytes())?,
-    }
-    out.flush()?;
-    Ok(exit::DONE)
+    print(args, &report, &table(&report))
 }
 
 fn score(tool: &str, budget_runs: u32, played: &[(World<'_>, Played)]) -> SessionScore {
