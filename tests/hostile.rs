@@ -156,7 +156,7 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
     let slow = root.path().join("slow.toml");
     let mut machine = Machine::parse(&std::fs::read_to_string(machine_toml()).unwrap()).unwrap();
     let memory_bytes = prepare::usable_bytes(&machine);
-    let spec = DomainSpec { memory_bytes, ..hpl::host::facts().domain_spec(500) };
+    let spec = DomainSpec { memory_bytes, ..hpl::machine::host::facts().domain_spec(500) };
     // Without phases the model goes by the rates, which are made slow.
     machine.phases.clear();
     let predictor = Predictor::new(&machine).unwrap();

@@ -3,7 +3,7 @@
 //! Minutes: `tests/run`, which builds what it needs, and then
 //! `cargo test --release -p hpl-tune --test tests -- --ignored --nocapture matrix_mpi`.
 
-#[path = "../hpl/src/solve/tests/cover.rs"]
+#[path = "../hpl/src/lu/solve/tests/cover.rs"]
 mod cover;
 
 use std::process::{Command, Output};

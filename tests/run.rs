@@ -36,7 +36,7 @@ fn cores_are_spread_over_the_ranks_unless_threads_are_given() {
         let result: space::RunResult = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         result.candidate.engine.threads
     };
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     assert_eq!(threads(&[]), cores);
     for (text, expected) in [("huge_pages = false\n", cores), ("threads = 1\n", 1)] {
         std::fs::write(&params, text).unwrap();

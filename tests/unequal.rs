@@ -264,7 +264,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let engine = file(folder.path(), "e.toml", "rank_kernels = [\"builtin\", \"builtin-portable\"]\n");
-    if hpl::host::facts().cores_allowed.len() >= 2 {
+    if hpl::machine::host::facts().cores_allowed.len() >= 2 {
         let (machine, n) = (at("machine.toml"), ["--n", "200", "--repeats", "3"]);
         let survey = ["survey", "--ranks", "2", "--engine-params", &engine, "--out", &machine];
         let text = printed(&[survey.as_slice(), &n].concat());
@@ -303,7 +303,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
 /// a file of engine parameters that makes the same run.
 #[test]
 fn a_search_looks_around_the_measured_weights() {
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     let root = tempfile::tempdir().unwrap();
     let engine = file(root.path(), "e.toml", "rank_kernels = [\"builtin\", \"builtin-portable\"]\n");
     let weights = file(root.path(), "w.toml", "columns = [0.75, 0.25]\n");

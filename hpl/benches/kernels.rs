@@ -5,9 +5,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use hpl::kernels::{self, KernelError, Kernels};
+use hpl::backend::host::kernels::{self, KernelError, Kernels};
+use hpl::lu::matgen;
 use hpl::mat::{Buffer, Mat, MatMut};
-use hpl::matgen;
 use space::KernelChoice;
 
 /// Repeats `run` for 0.1 s, at least twice, and yields the rate of the fastest in GFLOP/s.

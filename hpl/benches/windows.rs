@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p hpl --bench windows -- [N [DRAWS [SEED]]]`; each draw takes two full runs and one of windows.
 
+use hpl::plan::windows::Windows;
 use hpl::program::{Ranks, RunOptions, Runner};
-use hpl::windows::Windows;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use space::domain::HplDomain;
@@ -15,7 +15,7 @@ fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     let number = |at: usize, default| numbers.get(at).copied().unwrap_or(default);
     let (n, draws, seed) = (number(0, 16_000), number(1, 20), number(2, 1));
-    let spec = hpl::host::facts().domain_spec(n);
+    let spec = hpl::machine::host::facts().domain_spec(n);
     let domain = HplDomain::new(&spec).expect("a space that fits this machine");
     let runner = Runner::new(&spec.kernels).expect("built-in kernels");
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);

@@ -1,10 +1,10 @@
 //! Why a solve ended without a result.
 
+use crate::backend::host::team::HelperPanicked;
 use crate::comm::PeerGone;
 use crate::mat::NoMemory;
-use crate::team::HelperPanicked;
 
-/// Error of [`crate::solve`]. All ranks of a run return one; those that did not cause it return [`Error::Peer`].
+/// Error of [`crate::lu::solve`]. All ranks of a run return one; those that did not cause it return [`Error::Peer`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// Another rank failed or went away.

@@ -1,47 +1,21 @@
 //! The HPL engine: distributed LU with partial pivoting on P×Q ranks, HPL's generator and residual.
 //!
-//! Reading order: [`mat`] (views), `layout` (who owns what), `plan` (what a step consists of), `gesv`
-//! (the main loop), then the phases it calls.
+//! A newcomer's path: [`plan`] (what a step consists of, as plain values), [`lu`] (the main loop that runs them), [`backend`]
+//! (threads and kernels), [`comm`] (messages), [`mat`] (views and memory). Around these: [`program`] starts ranks and makes
+//! one result of their reports, [`machine`] asks the host, [`observe`] keeps what is seen of a run, and [`balance`] finds
+//! shares for ranks of unequal speed.
 
-pub mod affinity;
+pub mod backend;
 pub mod balance;
-pub mod bcast;
-pub mod bindings;
 pub mod comm;
 mod error;
-mod fact;
-pub mod files;
-mod gesv;
-pub mod grid;
-pub mod host;
-pub mod kernels;
-pub mod layout;
+pub mod lu;
+pub mod machine;
 pub mod mat;
-pub mod matgen;
-pub mod matvec;
-mod panel;
-pub mod phases;
-pub mod picture;
+pub mod observe;
 pub mod plan;
-pub mod preflight;
-pub mod probe;
 pub mod program;
-pub mod recursion;
-mod reduce;
-mod residual;
-mod solve;
-pub mod survey;
-mod swap;
-pub mod team;
-pub mod trace;
-mod trsv;
-mod update;
-mod watch;
-pub mod windows;
-pub mod xhpl;
 
 pub use error::Error;
-pub use residual::Residual;
-pub use solve::{Report, measure_windows, solve};
-pub use update::slab_count;
-pub use watch::Watch;
+pub use lu::{Report, Residual, measure_windows, solve};
+pub use observe::Watch;

@@ -225,7 +225,7 @@ fn engine_parameters_from_a_file() {
 #[test]
 fn a_file_without_threads_leaves_them_open() {
     let folder = folder(DAT);
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     for (text, expected) in [("huge_pages = false\n", cores), ("threads = 1\n", 1)] {
         fs::write(folder.path().join("engine.toml"), text).unwrap();
         let line = succeeds(&xhpl(&folder, &["--engine-params", "engine.toml", "--json"]));

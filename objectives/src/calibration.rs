@@ -8,9 +8,9 @@ mod waiting;
 
 use std::time::Instant;
 
-use hpl::host::HostFacts;
-use hpl::kernels::{self, KernelError, Kernels};
-use hpl::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
+use hpl::backend::host::kernels::{self, KernelError, Kernels};
+use hpl::machine::host::HostFacts;
+use hpl::machine::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
 use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 use space::stats::summary;
@@ -55,7 +55,7 @@ const RESERVED: u64 = 256 << 20;
 pub struct CalibrationOptions {
     /// Kernels that runs will use.
     pub kernels: KernelChoice,
-    /// Logical CPUs that runs will use, as [`hpl::host::facts`] lists them; at least one.
+    /// Logical CPUs that runs will use, as [`hpl::machine::host::facts`] lists them; at least one.
     pub cores: Vec<usize>,
     /// Wall-clock seconds of the whole calibration.
     pub budget_s: f64,
@@ -106,7 +106,7 @@ pub fn calibrate(
 ) -> Result<Calibration, CalibrationError> {
     let start = Instant::now();
     let kernels = kernels::load(&options.kernels)?;
-    let before = hpl::host::facts();
+    let before = hpl::machine::host::facts();
     let probe = ProbeOptions {
         cores: options.cores.clone(),
         budget_s: SAMPLES_SHARE * options.budget_s - start.elapsed().as_secs_f64(),
@@ -125,7 +125,7 @@ pub fn calibrate(
         peak_gflops: peak_gflops(&samples, cores),
     };
     let runs = runs::measure(&runs, &mut |share| progress(SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share))?;
-    let after = hpl::host::facts();
+    let after = hpl::machine::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
     // Without phases there are still the rates of kernels.

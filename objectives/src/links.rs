@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use hpl::survey::{LinkSurvey, RankSurvey};
+use hpl::machine::survey::{LinkSurvey, RankSurvey};
 use space::machine::{Layer, Link};
 use space::stats::summary;
 
@@ -169,7 +169,7 @@ fn successive(numbers: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hpl::survey::partners;
+    use hpl::machine::survey::partners;
     use space::machine::Machine;
 
     use super::*;

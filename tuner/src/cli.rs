@@ -17,7 +17,7 @@ use std::time::Duration;
 use ::space::KernelChoice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
-use hpl::windows::Windows;
+use hpl::plan::windows::Windows;
 
 use self::balance::BalanceArgs;
 use self::mpi_setup::MpiSetupArgs;

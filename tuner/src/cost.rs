@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hpl::windows::Windows;
+use hpl::plan::windows::Windows;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;

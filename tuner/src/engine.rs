@@ -6,8 +6,8 @@ mod tests;
 
 use std::path::Path;
 
-use hpl::host::HostFacts;
-use hpl::kernels::linked;
+use hpl::backend::host::kernels::linked;
+use hpl::machine::host::HostFacts;
 use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::launcher::{MpiJob, says_processes, words as launcher_words};
 use objectives::real::RealRuns;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use hpl::kernels;
+use hpl::backend::host::kernels;
 use space::{Candidate, EngineParams, HplParams, KernelChoice};
 
 use crate::engine::Engine;

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use hpl::files::{sync_folder, write_atomically};
+use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
 
 use crate::error::RecordError;

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hpl::files::sync_folder;
+use hpl::program::files::sync_folder;
 
 use crate::error::RecordError;
 use crate::record::{ROW_SCHEMA, Row, Version};

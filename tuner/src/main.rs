@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
     // A copy of this program that mpi-setup has made.
     if std::env::current_exe().is_ok_and(|path| path.file_name().is_some_and(|name| name == "xhpl")) {
-        return hpl::xhpl::main();
+        return hpl::program::xhpl::main();
     }
     // Other verbs that only children of this program are started with.
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {

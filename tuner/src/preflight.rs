@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use hpl::affinity::core_sets;
-use hpl::kernels;
-use hpl::preflight::{Pulse, preflight};
+use hpl::backend::host::kernels;
+use hpl::machine::affinity::core_sets;
+use hpl::machine::preflight::{Pulse, preflight};
 use objectives::outliers::outliers;
 use space::stats::Summary;
 use space::{Candidate, KernelChoice};

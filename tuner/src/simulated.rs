@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use hpl::windows::Windows;
+use hpl::plan::windows::Windows;
 use objectives::simulated::{Answer, Clock, Cluster, LIMIT_VARIABLE, RunClock};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};

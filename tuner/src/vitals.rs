@@ -1,6 +1,6 @@
 //! What the machine did to a trial: time that others took of it, and its clock.
 
-use hpl::host::{CpuTimes, facts};
+use hpl::machine::host::{CpuTimes, facts};
 
 use crate::record::Circumstances;
 

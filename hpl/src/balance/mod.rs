@@ -5,6 +5,7 @@
 //! many ranks.
 
 mod fixed_point;
+pub mod matvec;
 mod six_state;
 pub mod weights;
 

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    hpl::xhpl::main()
+    hpl::program::xhpl::main()
 }

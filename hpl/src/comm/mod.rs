@@ -9,9 +9,11 @@
 pub(crate) mod buffers;
 #[doc(hidden)]
 pub mod conformance;
+pub mod grid;
 pub mod mpi;
 #[cfg(test)]
 pub mod recording;
+pub(crate) mod reduce;
 pub mod threads;
 
 use std::ops::{Deref, Range};

@@ -102,7 +102,7 @@ impl Buffer {
     ///
     /// # Errors
     /// [`NoMemory`] when the system refuses the mapping. It may also grant it and end the process on first
-    /// touch: who wants to be safe compares with [`crate::host`]'s available memory before.
+    /// touch: who wants to be safe compares with [`crate::machine::host`]'s available memory before.
     pub fn zeroed(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
         Ok(Self { data: mapping.data, len, mapping })

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 use space::result::PhaseTime;
 
+use crate::backend::host::kernels::Kernels;
 use crate::comm::Comm;
-use crate::kernels::Kernels;
-use crate::survey::RankSurvey;
-use crate::trace::Span;
-use crate::windows::{Window, WindowsReport};
-use crate::{Error, Report, Watch, measure_windows, solve};
+use crate::lu::solve;
+use crate::machine::survey::RankSurvey;
+use crate::observe::trace::Span;
+use crate::plan::windows::{Window, WindowsReport};
+use crate::{Error, Report, Watch, measure_windows};
 
 /// What a rank has to report beside what all know.
 #[derive(Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use super::shared_in_panels;
-use crate::affinity;
+use crate::machine::affinity;
 
 /// Where one rank runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use space::{Candidate, HplParams};
 use super::job::{Own, SomeWindows};
 use super::windows::Begun;
 use super::{Ranks, RunError, RunOptions, Runner, matrix_lens};
-use crate::files;
-use crate::kernels::RankKernels;
-use crate::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
+use crate::backend::host::kernels::RankKernels;
+use crate::plan::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
+use crate::program::files;
 
 /// Measures windows of a candidate and of a reference in turn, on threads of this process.
 ///

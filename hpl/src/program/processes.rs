@@ -12,13 +12,14 @@ use super::RunError;
 use super::job::{self, Job, Own, SomeWindows, WholeRun};
 use super::nodes::{Home, Nodes};
 use super::survey::Survey;
-use crate::affinity::Mask;
-use crate::bindings::RankBinding;
+use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
 use crate::comm::{Comm, Request, Tag};
-use crate::kernels::{self, Kernels};
-use crate::solve::matrix_len;
-use crate::{Error, Watch, host};
+use crate::lu::solve::matrix_len;
+use crate::machine::affinity::Mask;
+use crate::machine::bindings::RankBinding;
+use crate::machine::host;
+use crate::{Error, Watch};
 
 /// Tags of the length of a text and of the text.
 const TEXT: [Tag; 2] = [1, 2];

@@ -7,13 +7,13 @@ use space::{Candidate, HplParams};
 use super::job::{Job, Own};
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
-use crate::affinity::core_sets;
-use crate::bindings::{Bindings, RankBinding};
+use crate::backend::host::kernels::RankKernels;
 use crate::comm::mpi::{Calls, LibraryError};
 use crate::comm::threads::ThreadComm;
 use crate::comm::{Buffers, Comm};
-use crate::host;
-use crate::kernels::RankKernels;
+use crate::machine::affinity::core_sets;
+use crate::machine::bindings::{Bindings, RankBinding};
+use crate::machine::host;
 
 /// The ranks at a program's disposal.
 pub struct Ranks(Kind);

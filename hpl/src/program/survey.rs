@@ -7,9 +7,9 @@ use space::{Candidate, HplParams, order};
 use super::job::{Job, Own};
 use super::{Ranks, RunError, Runner};
 use crate::Error;
+use crate::backend::host::kernels::{Kernels, RankKernels};
 use crate::comm::Comm;
-use crate::kernels::{Kernels, RankKernels};
-use crate::survey::{RankSurvey, survey};
+use crate::machine::survey::{RankSurvey, survey};
 
 /// Whether each rank of the grid has memory for a run of its own, where all have `free_bytes` together.
 fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {

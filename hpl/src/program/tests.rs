@@ -1,11 +1,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::backend::host::kernels::Builtin;
 use crate::comm::PeerGone;
-use crate::kernels::Builtin;
+use crate::lu::solve;
 use crate::mat::{Mat, MatMut};
-use crate::phases::Phase;
-use crate::solve;
+use crate::observe::phases::Phase;
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
     let hpl = HplParams { nb: 16, ..HplParams::baseline(n, p, q) };

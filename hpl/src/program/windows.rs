@@ -9,9 +9,10 @@ use space::{Candidate, flops};
 
 use super::job::{self, Own, SomeWindows};
 use super::{Ranks, RunError, RunOptions, Runner};
-use crate::kernels::RankKernels;
-use crate::windows::{WindowTimes, Windows, WindowsReport, predict};
-use crate::{files, host};
+use crate::backend::host::kernels::RankKernels;
+use crate::machine::host;
+use crate::plan::windows::{WindowTimes, Windows, WindowsReport, predict};
+use crate::program::files;
 
 /// Measures windows of one candidate on threads of this process.
 ///

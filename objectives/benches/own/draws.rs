@@ -15,7 +15,7 @@ use crate::Flags;
 
 /// The whole search space of this machine at order `n`.
 pub(crate) fn domain(n: usize) -> HplDomain {
-    HplDomain::new(&hpl::host::facts().domain_spec(n)).expect("a space that fits this machine")
+    HplDomain::new(&hpl::machine::host::facts().domain_spec(n)).expect("a space that fits this machine")
 }
 
 /// `count` candidates of order `n`, as often as there are rounds: what slows the machine for some seconds meets a candidate

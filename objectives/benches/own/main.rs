@@ -72,7 +72,7 @@ fn main() {
 fn calibrate(flags: &Flags) {
     let options = CalibrationOptions {
         kernels: space::KernelChoice::Builtin,
-        cores: hpl::host::facts().cores_allowed,
+        cores: hpl::machine::host::facts().cores_allowed,
         budget_s: flags.number("--seconds", 20) as f64,
         max_n: flags.number("--n", 4000),
         origin: "bench own".to_owned(),

@@ -6,7 +6,7 @@ use super::*;
 use crate::predict::Predictor;
 
 fn options(budget_s: f64, max_n: usize) -> CalibrationOptions {
-    let cores = hpl::host::facts().cores_allowed;
+    let cores = hpl::machine::host::facts().cores_allowed;
     CalibrationOptions { kernels: KernelChoice::Builtin, cores, budget_s, max_n, origin: "test".into() }
 }
 

@@ -213,7 +213,7 @@ mod tests {
     proptest! {
         #[test]
         fn fullest_counts_like_the_owner_table(len in 0usize..400, nb in 1usize..40, procs in 1usize..7) {
-            let axis = hpl::layout::Axis::block_cyclic(len, nb, procs);
+            let axis = hpl::plan::layout::Axis::block_cyclic(len, nb, procs);
             let most = (0..procs).map(|proc| axis.local_len(proc)).max().unwrap();
             prop_assert_eq!(fullest(len, nb, procs), most as f64);
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use hpl::files::write_atomically;
+use hpl::program::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
 use crate::Exit;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hpl::bindings::{Bindings, RankBinding};
+use hpl::machine::bindings::{Bindings, RankBinding};
+use hpl::machine::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use hpl::plan::windows::{Window, WindowTimes, Windows, WindowsReport};
 use hpl::program::result_of;
-use hpl::survey::{LinkSurvey, RankSurvey, Survey, partners};
-use hpl::windows::{Window, WindowTimes, Windows, WindowsReport};
 use space::flops::rate_gflops;
 use space::result::{PhaseTime, RESULT_SCHEMA};
 use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
@@ -240,14 +240,14 @@ impl Answer {
     /// Writes the result to `path`, if there is one.
     ///
     /// # Errors
-    /// As of [`hpl::files::write_atomically`].
+    /// As of [`hpl::program::files::write_atomically`].
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         let text = match self {
             Self::Whole(result, _) => serde_json::to_vec(result)?,
             Self::Windows(result) => serde_json::to_vec(result)?,
             Self::BreaksOff(_) | Self::Hangs => return Ok(()),
         };
-        hpl::files::write_atomically(path, &text)
+        hpl::program::files::write_atomically(path, &text)
     }
 
     /// Seconds on the simulated wall clock.

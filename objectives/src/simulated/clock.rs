@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use hpl::files::write_atomically;
+use hpl::program::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that tells a simulated run its time limit in seconds.

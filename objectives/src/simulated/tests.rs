@@ -1,7 +1,7 @@
 use space::{Candidate, EngineParams, HplParams};
 
 use super::*;
-use hpl::windows::Windows;
+use hpl::plan::windows::Windows;
 
 const DAHU: &str = include_str!("../../../datasets/simulated/dahu.toml");
 

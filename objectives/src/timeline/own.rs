@@ -27,8 +27,8 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hpl::layout::Layout;
-use hpl::recursion::Recipe;
+use hpl::plan::layout::Layout;
+use hpl::plan::recursion::Recipe;
 use space::machine::Machine;
 use space::{Bcast, Candidate, HplParams, Unequal};
 

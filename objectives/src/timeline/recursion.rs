@@ -11,7 +11,7 @@
 
 mod step;
 
-use hpl::bcast::Ring;
+use hpl::lu::bcast::Ring;
 use space::{Bcast, HplParams, Weights};
 
 use super::costs::{Costs, WORD};

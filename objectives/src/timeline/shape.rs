@@ -1,6 +1,6 @@
 //! Local sizes of a dimension: block-cyclic in closed form, dealt by weights from the engine's table.
 
-use hpl::layout::Axis;
+use hpl::plan::layout::Axis;
 use space::{HplParams, Share, Weights};
 
 /// `n` indices in blocks of `nb`, dealt to `procs` processes in turn, as one dimension of HPL's matrix.

@@ -5,7 +5,7 @@
 //! them, so that few blocks per node show. Panels, latencies and look-ahead are not in it: what it says of shares
 //! compares them with each other, and is an upper bound of the rate where messages are few.
 
-use hpl::layout::Axis;
+use hpl::plan::layout::Axis;
 
 use super::{Cluster, Grid};
 

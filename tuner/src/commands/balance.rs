@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use hpl::balance::matvec::{Csr, Dense, Iteration, Matrix, Path, Rates, Shared, Worker, share};
 use hpl::balance::{Balance, FixedPoint, SixState, Times};
-use hpl::matvec::{Csr, Dense, Iteration, Matrix, Path, Rates, Shared, Worker, share};
 use serde_json::json;
 use space::stats::summary;
 
@@ -39,7 +39,7 @@ pub fn balance(args: &BalanceArgs) -> anyhow::Result<u8> {
     let matrix = matrix(args);
     let worker = |threads: u64, path| Worker { threads: threads as usize, path };
     let (slow, fast) = (worker(args.slow_threads, Path::Slow), worker(args.fast_threads, Path::Fast));
-    let cores = hpl::host::facts().cores_allowed;
+    let cores = hpl::machine::host::facts().cores_allowed;
     let shared = share(&matrix, &slow, &fast, balance, args.repeats as usize, &cores).map_err(bad_input)?;
     if slow.threads + fast.threads > cores.len() {
         let threads = slow.threads + fast.threads;
@@ -56,7 +56,7 @@ fn check_memory(args: &BalanceArgs) -> anyhow::Result<()> {
         FormatArg::Dense => 8.0 * args.rows as f64 * args.cols as f64,
         FormatArg::Csr => args.rows as f64 * (12.0 * args.per_row as f64 + 8.0),
     };
-    let free = hpl::host::facts().memory_available_bytes as f64;
+    let free = hpl::machine::host::facts().memory_available_bytes as f64;
     if bytes > 0.9 * free {
         let gib = |bytes: f64| bytes / f64::from(1 << 30);
         return Err(bad_input(format!(

@@ -25,8 +25,8 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         return Err(bad_input(format!("--budget {budget_s} s: a calibration takes between 2s and 60s")));
     }
     let started = Instant::now();
-    let (kernels, why) = hpl::kernels::resolve(&args.blas).map_err(bad_input)?;
-    let facts = hpl::host::facts();
+    let (kernels, why) = hpl::backend::host::kernels::resolve(&args.blas).map_err(bad_input)?;
+    let facts = hpl::machine::host::facts();
     let options = CalibrationOptions {
         kernels: kernels.clone(),
         cores: facts.cores_allowed.clone(),

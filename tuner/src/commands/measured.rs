@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use hpl::balance::weights::WeightSearch;
-use hpl::grid::place;
-use hpl::layout::Layout;
+use hpl::comm::grid::place;
+use hpl::plan::layout::Layout;
+use hpl::plan::windows::{Window, Windows};
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
-use hpl::windows::{Window, Windows};
 use space::stats::summary;
 use space::weights_file::WeightsFile;
 use space::{Candidate, Share, Weights, WindowsResult};

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use hpl::bindings::Bindings;
 use hpl::comm::mpi::{LIBRARY, SOURCE};
+use hpl::machine::bindings::Bindings;
 use objectives::launcher::{MpiJob, words};
 use objectives::real::last_lines;
 use space::dat::HplDat;
@@ -115,7 +115,7 @@ fn check(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyho
 }
 
 fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<Checked> {
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     let (ranks, n) = CHECKED;
     let job = match (&args.launcher, Allocation::here()) {
         (Some(launcher), _) => MpiJob::new(launcher, xhpl.to_owned()),

@@ -32,7 +32,7 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
              --launcher and --nodes how many are reached",
         ));
     };
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     let Reached { job, nodes, hosts } = match &args.launcher {
         Some(launcher) => {
             let job = MpiJob::new(launcher, program);

@@ -43,7 +43,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let engine = engine.on(machine.as_ref());
     // Nodes that are found have no kernels.
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
-    let facts = hpl::host::facts();
+    let facts = hpl::machine::host::facts();
     // What the session would find on the nodes of its job.
     let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
     let (engine, machine) = match &job {

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use hpl::plan::windows::Windows;
 use hpl::program::{
     ProgressLines, Ranks, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
     write_result, write_windows,
 };
-use hpl::windows::Windows;
 use space::dat::HplDat;
 use space::weights_file::WeightsFile;
 use space::{Candidate, EngineParams, KernelChoice, RunResult, Weights};

@@ -64,7 +64,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let limits = limits(args.space.as_deref(), &engine)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let engine = engine.on(machine.as_ref());
-    let facts = hpl::host::facts();
+    let facts = hpl::machine::host::facts();
     let cores = facts.cores_allowed.len();
     let told =
         Told { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use hpl::machine::survey::{RankSurvey, Survey};
 use hpl::program::{Ranks, Runner, refuse_mpi};
-use hpl::survey::{RankSurvey, Survey};
 use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
@@ -30,7 +30,7 @@ const SCHEMA: u32 = 2;
 pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
     let engine = read_params(args.engine_params.as_deref())?;
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     let ranks = args.ranks.map_or((cores / engine.threads.max(1)).max(1), |ranks| ranks as usize);
     if args.program.is_none() && ranks * engine.threads > cores {
         return Err(bad_input(format!(
@@ -174,7 +174,7 @@ fn machine(
     let memory = |layer: &&Layer| layers.is_empty() || layer.ranks <= 1;
     let kept: Vec<Layer> = calibrated.layers.iter().filter(memory).cloned().collect();
     layers.splice(0..0, kept);
-    let facts = hpl::host::facts();
+    let facts = hpl::machine::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let hpl = &candidate.hpl;
     Machine {

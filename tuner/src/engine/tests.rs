@@ -46,7 +46,7 @@ fn an_expert_is_known_where_the_processor_is_and_obeys_the_engine() {
         cpu_model: "CPU".into(),
         cpu_vendor: vendor.map(str::to_owned),
         cores_sharing: Some(4),
-        ..hpl::host::facts()
+        ..hpl::machine::host::facts()
     };
     let amd = facts(Some("AuthenticAMD"));
     let spec = DomainSpec { cores: 8, memory_bytes: 8 << 30, ranks: None, threads: None, ..amd.domain_spec(8000) };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hpl::bindings::{Bindings, RankBinding};
+use hpl::machine::bindings::{Bindings, RankBinding};
 use objectives::launcher::MpiJob;
 use space::{Candidate, EngineParams, HplParams};
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hpl::bindings::Bindings;
-use hpl::host::HostFacts;
+use hpl::machine::bindings::Bindings;
+use hpl::machine::host::HostFacts;
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 
@@ -152,7 +152,7 @@ fn grouped(each: impl Iterator<Item = (String, usize, u64)>) -> Vec<Node> {
 
 #[cfg(test)]
 mod tests {
-    use hpl::bindings::RankBinding;
+    use hpl::machine::bindings::RankBinding;
 
     use super::*;
 
@@ -189,7 +189,7 @@ mod tests {
             cores_allowed: (0..64).collect(),
             cpus_allowed: 128,
             memory_available_bytes: 500_000_000_000,
-            ..hpl::host::facts()
+            ..hpl::machine::host::facts()
         };
         let found = granted(&allocation(&[128, 128, 32], None), &here);
         let of: Vec<_> = found.iter().map(|node| (node.name.as_str(), node.count, node.cores)).collect();

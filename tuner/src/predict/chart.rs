@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hpl::picture::{escape, label, open};
+use hpl::observe::picture::{escape, label, open};
 
 use crate::report::svg::Axis;
 

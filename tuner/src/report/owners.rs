@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use hpl::layout::Axis;
-use hpl::picture::{escape, open};
+use hpl::observe::picture::{escape, open};
+use hpl::plan::layout::Axis;
 
 /// One set of weights in the picture.
 pub struct Owned<'a> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hpl::picture::{escape, label, round_step};
+use hpl::observe::picture::{escape, label, round_step};
 
 /// A picture with two linear axes.
 pub(super) struct Plot<'a> {

@@ -43,7 +43,7 @@ pub(crate) fn take(flags: &Flags) {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
-    hpl::affinity::pin_current_thread(flags.number("--core", 1)).expect("a core to run on");
+    hpl::machine::affinity::pin_current_thread(flags.number("--core", 1)).expect("a core to run on");
     loop {
         let begun = processor_time();
         while processor_time() - begun < TURN {

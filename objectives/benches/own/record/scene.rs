@@ -44,7 +44,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// The scene that the flags ask for.
     pub(crate) fn new(flags: &Flags) -> Self {
-        let facts = hpl::host::facts();
+        let facts = hpl::machine::host::facts();
         let mut spec = facts.domain_spec(flags.number("--n", 4000));
         if flags.text("--ranks").is_some() {
             spec.ranks = Some(flags.number("--ranks", 1));

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use hpl::bcast::Ring;
+use hpl::lu::bcast::Ring;
 use space::{Bcast, HplParams, Weights};
 
 use super::exchange::{Pair, binary, long, long_relieved};

@@ -7,9 +7,9 @@
 
 use std::convert::Infallible;
 
-use hpl::kernels::SLAB_OF_COPIES;
-use hpl::recursion::{Op, Recipe};
-use hpl::slab_count;
+use hpl::backend::host::kernels::SLAB_OF_COPIES;
+use hpl::backend::host::slab_count;
+use hpl::plan::recursion::{Op, Recipe};
 use space::Swap;
 
 /// Terms of a panel factorization.

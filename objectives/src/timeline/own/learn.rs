@@ -5,9 +5,9 @@
 //! its packing. The steps of a run are summed in a few groups, so that clock reads and single interruptions weigh little.
 //! Runs that a first fit shows to have met a slower machine are left out of the second.
 
-use hpl::layout::Layout;
 use hpl::plan::Plan;
-use hpl::recursion::Recipe;
+use hpl::plan::layout::Layout;
+use hpl::plan::recursion::Recipe;
 use space::machine::{EnginePhase, PhaseRate};
 use space::result::PhaseTime;
 use space::{Candidate, Pmap, RunResult};

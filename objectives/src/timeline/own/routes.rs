@@ -1,6 +1,6 @@
 //! When a panel is where: the engine's own broadcasts over links with latency and bandwidth.
 
-use hpl::bcast::{Steps, steps};
+use hpl::lu::bcast::{Steps, steps};
 use space::Bcast;
 
 use super::network::Link;

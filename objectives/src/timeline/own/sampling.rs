@@ -4,7 +4,7 @@
 //! columns some that are spread over the row, of many steps some, each for an odd number of them around it. Where steps are left
 //! out, the column with the most blocks stands for all that own none of the next panels. Unequal ranks are all walked.
 
-use hpl::layout::Layout;
+use hpl::plan::layout::Layout;
 use hpl::plan::{PanelShape, Plan};
 use num_integer::lcm;
 use space::Candidate;

@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hpl::layout::Layout;
-use hpl::recursion::Recipe;
+use hpl::plan::layout::Layout;
+use hpl::plan::recursion::Recipe;
 use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 
 use super::sampling::Detail;

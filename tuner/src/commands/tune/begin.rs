@@ -36,7 +36,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
     let job = Allocation::or_reached(args.nodes, args.launcher.as_deref())?.filter(|_| simulated.is_none());
     let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
-    let facts = hpl::host::facts();
+    let facts = hpl::machine::host::facts();
     let now = jiff::Timestamp::now();
     let cores = facts.cores_allowed.clone();
     let (machine, text) = args.machine.as_deref().map(read_machine).transpose()?.unzip();
@@ -205,7 +205,7 @@ pub(crate) fn placed(
                     return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() });
                 }
                 (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
-                    let nodes = nodes::granted(job, &hpl::host::facts());
+                    let nodes = nodes::granted(job, &hpl::machine::host::facts());
                     let said: Vec<String> = nodes.iter().map(words).collect();
                     say(&format!(
                         "{job}: {} (as granted, else as this node; give them by --machine otherwise)",
@@ -251,7 +251,7 @@ pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
 /// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
 /// anew, unless their rates were given, and what was measured before says something of another machine.
 fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
-    let cores = hpl::host::facts().cores_allowed.len();
+    let cores = hpl::machine::host::facts().cores_allowed.len();
     let before = session.hosts.len();
     let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
     let job = job.filter(|_| before > 0 && !session.is_simulated());

@@ -16,7 +16,7 @@ use crate::store::Store;
 
 /// What the runs of the session have.
 pub(super) fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {
-    let here = Here { cores: session.cores.len(), memory_bytes: hpl::host::facts().memory_available_bytes };
+    let here = Here { cores: session.cores.len(), memory_bytes: hpl::machine::host::facts().memory_available_bytes };
     Room::new(engine, here, machine, Wanted { ranks: session.ranks, threads: session.threads })
 }
 
@@ -48,7 +48,7 @@ pub(super) fn expert(
         let found = if store.session().is_simulated() {
             Err("the rule of thumb is for this host, and the nodes are simulated".to_owned())
         } else {
-            engine.expert(spec, default, &hpl::host::facts(), cpu)
+            engine.expert(spec, default, &hpl::machine::host::facts(), cpu)
         };
         store.update_session(|session| session.expert = Some(found.into()))?;
     }
@@ -105,7 +105,7 @@ pub(super) fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::
 
 /// Refuses to go on where runs cannot be the same; warns where they may differ.
 pub(super) fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
-    let facts = hpl::host::facts();
+    let facts = hpl::machine::host::facts();
     let (needed, found) = (session.cores.len(), facts.cores_allowed.len());
     if needed > found {
         return Err(bad_input(format!(

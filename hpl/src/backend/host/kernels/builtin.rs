@@ -1,0 +1,130 @@
+//! The default kernels in pure Rust.
+
+use super::isa::Isa;
+use super::product::{self, Packed};
+use super::{Form, Kernels, PackedL, SLAB_OF_COPIES, by_blocks, triangle};
+use crate::mat::{Mat, MatMut};
+
+/// Products with at most this many columns gain nothing from a copy of A.
+const FEW_COLUMNS: usize = 64;
+
+/// Nor do those with at most this many elements in A: they stay in the first-level cache as they are.
+const SMALL_A: usize = 64 * 64;
+
+/// Triangles below this order, and fewer columns than [`SMALL_WIDTH`], are solved without packing.
+const SMALL_ORDER: usize = 8;
+const SMALL_WIDTH: usize = 4;
+
+/// Pure Rust kernels, compiled for AVX-512, AVX2 and the baseline, chosen at run time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Builtin;
+
+impl Kernels for Builtin {
+    fn name(&self) -> String {
+        format!("builtin {} ({})", env!("CARGO_PKG_VERSION"), Isa::detect().name())
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        gemm(Isa::detect(), a, b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        trsm(Isa::detect(), l, b);
+    }
+
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+        let mut packed = Packed::from(memory);
+        product::pack(Isa::detect(), l2, &mut packed);
+        PackedL(Form::Packed(packed))
+    }
+
+    fn widest_slab(&self) -> usize {
+        SLAB_OF_COPIES
+    }
+
+    fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
+        self.trsm(l1, u.reborrow());
+        by_blocks(l2, c, |l2, c| match &l2.0 {
+            Form::Packed(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
+            Form::InPlace(plain) => self.gemm(*plain, u.as_ref(), c),
+        });
+    }
+}
+
+pub(super) fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+    if b.cols() <= FEW_COLUMNS || a.rows() * a.cols() <= SMALL_A {
+        return product::direct(isa, a, b, c);
+    }
+    product::through(isa, a, b, c);
+}
+
+pub(super) fn trsm(isa: Isa, l: Mat<'_>, b: MatMut<'_>) {
+    trsm_by(isa, l, b, &|a, b, c| gemm(isa, a, b, c));
+}
+
+/// B ← L⁻¹·B by halves: small triangles here, the products between them by `gemm`.
+pub(super) fn trsm_by(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>, gemm: &impl Fn(Mat<'_>, Mat<'_>, MatMut<'_>)) {
+    let (k, n) = (b.rows(), b.cols());
+    assert!(l.rows() == k && l.cols() == k, "shapes agree");
+    if k < SMALL_ORDER || (n < SMALL_WIDTH && k <= triangle::MAX_ORDER) {
+        return substitute(l, b);
+    }
+    if k <= triangle::MAX_ORDER {
+        return triangle::solve(isa, l, b);
+    }
+    // [L11 0; L21 L22]·[X1; X2] = [B1; B2]
+    let half = (k / 2).next_multiple_of(triangle::MAX_ORDER);
+    let (mut b1, mut b2) = b.reborrow().split_rows(half);
+    trsm_by(isa, l.sub(0, 0, half, half), b1.reborrow(), gemm);
+    gemm(l.sub(half, 0, k - half, half), b1.as_ref(), b2.reborrow());
+    trsm_by(isa, l.sub(half, half, k - half, k - half), b2, gemm);
+}
+
+/// Forward substitution, one column of B at a time.
+fn substitute(l: Mat<'_>, mut b: MatMut<'_>) {
+    for j in 0..b.cols() {
+        let x = b.col_mut(j);
+        for p in 0..x.len() {
+            let xp = x[p];
+            for (xi, li) in x[p + 1..].iter_mut().zip(&l.col(p)[p + 1..]) {
+                *xi -= li * xp;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limited, selftest};
+    use super::*;
+
+    #[test]
+    fn every_instruction_set_passes() {
+        for isa in Isa::available() {
+            assert_eq!(selftest::check(&Limited(isa)), Ok(()), "{isa:?}");
+        }
+    }
+
+    /// The packed update is another path to the same result.
+    #[test]
+    fn packed_update_agrees_with_gemm_and_trsm() {
+        use crate::lu::matgen::generate_block;
+        let (m, k, n) = (301, 277, 45);
+        let mut random = [(m, k), (k, k), (k, n), (m, n)].map(|(rows, cols)| {
+            let mut data = vec![0.0; rows * cols];
+            generate_block(1 << 20, rows, cols, MatMut::new(&mut data, rows, cols, rows));
+            data
+        });
+        random[1].iter_mut().for_each(|l| *l /= 16.0);
+        let [l2, l1, u, c] = random;
+        let (l2, l1) = (Mat::new(&l2, m, k, m), Mat::new(&l1, k, k, k));
+        let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
+        Builtin.trsm(l1, MatMut::new(&mut u1, k, n, k));
+        Builtin.gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
+        let pack = |first: usize, rows: usize| Builtin.pack_l(l2.sub(first, 0, rows, k), vec![7.0; 100]);
+        let packed = [pack(0, 100), pack(100, m - 100)];
+        Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
+        assert_eq!(u1, u2);
+        assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}

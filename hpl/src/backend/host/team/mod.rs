@@ -1,0 +1,339 @@
+//! The threads of one rank: started once per solve, forked and joined for each piece of work.
+//!
+//! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
+
+mod crew;
+mod meeting;
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope, Thread};
+use std::time::{Duration, Instant};
+
+pub(crate) use self::meeting::{Meeting, Over};
+use crate::machine::affinity;
+use crate::mat::MatMut;
+
+/// How long a wait spins before it parks.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// Work on fewer matrix elements is not worth a fork.
+const FORK_FROM: usize = 1 << 16;
+
+/// Work of one fork, called by each thread but the first with its index.
+type Job<'a> = dyn Fn(usize) + Sync + 'a;
+
+/// The threads of a rank. Thread 0 is the one that owns the team; it does its own part of the work and is
+/// the only one that exchanges messages.
+pub struct Team<'scope> {
+    shared: &'scope Shared,
+    helpers: Vec<Thread>,
+    /// The same first thread with helpers on borrowed cores, too.
+    wide: Option<Box<Team<'scope>>>,
+}
+
+/// How a team is made.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamParams<'a> {
+    /// Number of threads, at least 1, the caller being the first.
+    pub threads: usize,
+    /// Core of each thread, in order; a thread without one is not pinned. Those after them are borrowed: more helpers wait
+    /// there for work during which nobody else needs these cores.
+    pub cores: &'a [usize],
+    /// Whether a waiting thread may spin before it parks: false when threads exceed the cores.
+    pub spin: bool,
+}
+
+/// A thread of the team panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a thread of this rank panicked")]
+pub struct HelperPanicked;
+
+/// The system refused to start a thread.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// Index of the thread.
+    pub index: usize,
+    /// What the system said.
+    pub error: std::io::Error,
+}
+
+/// What all threads of a team see.
+struct Shared {
+    /// Number of forks so far; a change means work.
+    forks: AtomicUsize,
+    /// The work of the current fork; `None` means end.
+    job: Mutex<Option<&'static Job<'static>>>,
+    /// Helpers that have not finished the current fork.
+    busy: AtomicUsize,
+    panicked: AtomicBool,
+    owner: Thread,
+    spin: bool,
+}
+
+/// What these locks guard is replaced as a whole: sound whoever panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// For a team that the calling thread leads.
+    fn new(spin: bool) -> Self {
+        Self {
+            forks: AtomicUsize::new(0),
+            job: Mutex::new(None),
+            busy: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            owner: thread::current(),
+            spin,
+        }
+    }
+
+    /// Waits until `done` holds; whoever makes it hold unparks this thread.
+    fn wait(&self, done: impl Fn() -> bool) {
+        if self.spin {
+            let start = Instant::now();
+            while !done() && start.elapsed() < SPIN {
+                std::hint::spin_loop();
+            }
+        }
+        while !done() {
+            thread::park();
+        }
+    }
+
+    /// Life of helper `index`.
+    fn help(&self, index: usize) {
+        let mut seen = 0;
+        loop {
+            self.wait(|| self.forks.load(Ordering::Acquire) != seen);
+            seen += 1;
+            let Some(job) = *lock(&self.job) else { return };
+            if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.owner.unpark();
+            }
+        }
+    }
+}
+
+/// Runs `body` with a team; its threads end with it.
+///
+/// A core that the system refuses leaves its thread unpinned.
+///
+/// # Errors
+/// [`NotStarted`] when a thread cannot be started.
+pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> R) -> Result<R, NotStarted> {
+    let (own, wide) = (&Shared::new(params.spin), &Shared::new(params.spin));
+    thread::scope(|scope| {
+        let mut team = Team::of(own, scope, 1..params.threads, params.cores)?;
+        if params.cores.len() > params.threads {
+            team.wide = Some(Box::new(Team::of(wide, scope, 1..params.cores.len(), params.cores)?));
+        }
+        pin(0, params.cores);
+        Ok(body(&mut team))
+    })
+}
+
+/// Binds the calling thread to its core; a refusal costs speed only.
+fn pin(index: usize, cores: &[usize]) {
+    let _ = cores.get(index).map(|&core| affinity::pin_current_thread(core));
+}
+
+impl<'scope> Team<'scope> {
+    /// Starts the helpers.
+    fn of<'env>(
+        shared: &'scope Shared,
+        scope: &'scope Scope<'scope, 'env>,
+        helpers: Range<usize>,
+        cores: &'env [usize],
+    ) -> Result<Self, NotStarted> {
+        let mut team = Self { shared, helpers: Vec::new(), wide: None };
+        for index in helpers {
+            let life = move || {
+                pin(index, cores);
+                shared.help(index);
+            };
+            let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, life);
+            team.helpers.push(handle.map_err(|error| NotStarted { index, error })?.thread().clone());
+        }
+        Ok(team)
+    }
+
+    /// The team for work during which the ranks that cores are borrowed from wait for this one; itself when none are.
+    pub(crate) fn wide(&mut self) -> &mut Self {
+        // A match would hold on to `self` in the other case, too.
+        if self.wide.is_none() {
+            return self;
+        }
+        self.wide.as_mut().expect("just looked")
+    }
+
+    /// Number of threads, the owner included.
+    pub fn threads(&self) -> usize {
+        self.helpers.len() + 1
+    }
+
+    /// Runs `helper(1)`, `helper(2)`, … on the helpers and `main` here, and waits for all of them.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn fork<R>(&mut self, helper: &Job<'_>, main: impl FnOnce() -> R) -> Result<R, HelperPanicked> {
+        if self.helpers.is_empty() {
+            return Ok(main());
+        }
+        // SAFETY: only the lifetime changes. The helpers call the job between here and the end of `join`'s
+        // wait, which happens before this function returns or unwinds, while `helper` is still borrowed.
+        let job = unsafe { std::mem::transmute::<&Job<'_>, &'static Job<'static>>(helper) };
+        self.shared.busy.store(self.helpers.len(), Ordering::Release);
+        self.start(Some(job));
+        let join = Join(self.shared);
+        let result = main();
+        drop(join);
+        if self.shared.panicked.load(Ordering::Relaxed) { Err(HelperPanicked) } else { Ok(result) }
+    }
+
+    /// Runs `work` once on each part, part i by thread i, and returns the results in order; there are at most
+    /// as many parts as threads.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn map<T: Send, R: Send>(
+        &mut self,
+        parts: Vec<T>,
+        work: impl Fn(T) -> R + Sync,
+    ) -> Result<Vec<R>, HelperPanicked> {
+        assert!(parts.len() <= self.threads(), "one part per thread");
+        if parts.len() <= 1 {
+            return Ok(parts.into_iter().map(work).collect());
+        }
+        let slots: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
+        let mine = |index: usize| {
+            if let Some(slot) = slots.get(index) {
+                let mut slot = lock(slot);
+                let part = slot.0.take();
+                slot.1 = part.map(&work);
+            }
+        };
+        self.fork(&mine, || mine(0))?;
+        let result = |slot: Mutex<(_, Option<R>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+        Ok(slots.into_iter().filter_map(result).collect())
+    }
+
+    /// A meeting of the first `threads` threads.
+    pub(crate) fn meeting(&self, threads: usize) -> Meeting {
+        assert!(threads <= self.threads(), "one place per thread");
+        Meeting::new(threads, self.shared.spin)
+    }
+
+    /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a
+    /// fork is not worth it; at least 1.
+    pub fn share(&self, lines: usize, elements: usize) -> usize {
+        if lines * elements < FORK_FROM { lines.max(1) } else { lines.div_ceil(self.threads()) }
+    }
+
+    /// Deals the columns of some matrices, equally many each, in equal shares: `work(first, parts)` gets the
+    /// same columns of each, from `first` on. Too few elements for a fork stay here.
+    ///
+    /// # Errors
+    /// [`HelperPanicked`], after all have ended.
+    pub fn columns<const K: usize>(
+        &mut self,
+        mats: [MatMut<'_>; K],
+        work: impl Fn(usize, [MatMut<'_>; K]) + Sync,
+    ) -> Result<(), HelperPanicked> {
+        let cols = mats.first().map_or(0, MatMut::cols);
+        let share = self.share(cols, mats.iter().map(MatMut::rows).sum());
+        let mut shares = mats.map(|mat| mat.chunks_cols(share).into_iter());
+        let parts = (0..cols).step_by(share).map(|first| {
+            let part = std::array::from_fn(|k| shares[k].next().expect("equally many columns"));
+            (first, part)
+        });
+        let parts = parts.collect();
+        self.map(parts, |(first, part)| work(first, part)).map(drop)
+    }
+
+    fn start(&self, job: Option<&'static Job<'static>>) {
+        *lock(&self.shared.job) = job;
+        self.shared.forks.fetch_add(1, Ordering::Release);
+        for helper in &self.helpers {
+            helper.unpark();
+        }
+    }
+}
+
+impl Drop for Team<'_> {
+    fn drop(&mut self) {
+        self.start(None);
+    }
+}
+
+/// Waits for the helpers when it goes out of scope, also by a panic.
+struct Join<'a>(&'a Shared);
+
+impl Drop for Join<'_> {
+    fn drop(&mut self) {
+        self.0.wait(|| self.0.busy.load(Ordering::Acquire) == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(threads: usize) -> TeamParams<'static> {
+        TeamParams { threads, cores: &[], spin: false }
+    }
+
+    #[test]
+    fn every_thread_works_once_per_fork() {
+        for threads in 1..=4 {
+            let counts: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+            with_team(params(threads), |team| {
+                for round in 1..=100 {
+                    let helper = |index: usize| {
+                        counts[index].fetch_add(1, Ordering::Relaxed);
+                    };
+                    team.fork(&helper, || counts[0].fetch_add(1, Ordering::Relaxed)).unwrap();
+                    assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
+                }
+            })
+            .unwrap();
+        }
+    }
+
+    /// A core that is not there is refused like one that the system keeps for others.
+    #[test]
+    fn threads_that_cannot_be_bound_work_unbound() {
+        let team = TeamParams { threads: 3, cores: &[100_000, 100_001], spin: false };
+        let done = AtomicUsize::new(0);
+        let count = |_| {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        with_team(team, |team| team.fork(&count, || count(0))).unwrap().unwrap();
+        assert_eq!(done.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_is_reported() {
+        let outcome = with_team(params(3), |team| team.fork(&|index| assert!(index != 2, "on purpose"), || 7));
+        assert_eq!(outcome.unwrap(), Err(HelperPanicked));
+    }
+
+    #[test]
+    fn a_panic_of_the_owner_waits_for_the_helpers() {
+        let finished = AtomicBool::new(false);
+        let slow = |_| {
+            thread::sleep(Duration::from_millis(20));
+            finished.store(true, Ordering::Relaxed);
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let _ = with_team(params(2), |team| team.fork(&slow, || panic!("on purpose")));
+        }));
+        assert!(outcome.is_err() && finished.load(Ordering::Relaxed));
+    }
+}

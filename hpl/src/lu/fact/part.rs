@@ -1,0 +1,128 @@
+//! One thread's part in the factorization of a panel.
+
+use std::ops::Range;
+
+use super::board::Board;
+use super::pivot::Candidate;
+use crate::backend::host::kernels::{Kernels, stored};
+use crate::backend::host::team::{Meeting, Over};
+use crate::comm::{Comm, PeerGone};
+use crate::mat::{Mat, MatMut, StoredMut};
+use crate::plan::PanelShape;
+use crate::plan::layout::Axis;
+use crate::plan::recursion::{Op, Recipe};
+
+/// Why a thread leaves before the end.
+pub(super) enum Ended {
+    /// The process column has broken.
+    Peer(PeerGone),
+    /// Another thread has left.
+    Over,
+}
+
+impl From<PeerGone> for Ended {
+    fn from(error: PeerGone) -> Self {
+        Self::Peer(error)
+    }
+}
+
+impl From<Over> for Ended {
+    fn from(_: Over) -> Self {
+        Self::Over
+    }
+}
+
+/// What all threads see.
+pub(super) struct Shared<'a, K> {
+    pub(super) recipe: Recipe,
+    pub(super) kernels: &'a K,
+    pub(super) rows: &'a Axis,
+    pub(super) shape: PanelShape,
+    /// Process row.
+    pub(super) row: usize,
+    /// Process rows.
+    pub(super) procs: usize,
+    /// A place for each thread, and one for what the process column has agreed on.
+    pub(super) board: Board,
+    pub(super) meeting: Meeting,
+}
+
+/// What only the first thread does.
+pub(super) struct First<'p, C> {
+    /// Exchanges messages.
+    pub(super) column: &'p C,
+    /// Says which rows were interchanged.
+    pub(super) pivots: &'p mut [f64],
+    /// Says where the first zero pivot was.
+    pub(super) info: &'p mut f64,
+}
+
+/// One thread with its rows of A.
+pub(super) struct Part<'p, C, K> {
+    pub(super) shared: &'p Shared<'p, K>,
+    pub(super) thread: usize,
+    /// Of the first thread.
+    pub(super) first: Option<First<'p, C>>,
+    /// Index of its first row in the panel.
+    pub(super) above: usize,
+    pub(super) tile: MatMut<'p>,
+    /// The thread's own L1: all do the same to it.
+    pub(super) l1: StoredMut<'p>,
+    /// The pivot row, with the row that it changes places with.
+    pub(super) best: Candidate,
+}
+
+impl<C: Comm, K: Kernels> Part<'_, C, K> {
+    /// All operations in order, on a copy of rows of `from`.
+    pub(super) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
+        for j in 0..self.tile.cols() {
+            let rows = self.above..self.above + self.tile.rows();
+            self.tile.col_mut(j).copy_from_slice(&from.col(j)[rows]);
+        }
+        let (recipe, cols) = (self.shared.recipe, 0..self.shared.shape.jb);
+        recipe.walk(cols, &mut |op| self.apply(op))
+    }
+
+    fn apply(&mut self, op: Op) -> Result<(), Ended> {
+        match op {
+            Op::Pivot(j) => self.pivot(j)?,
+            Op::Solve { k, cols } => self.solve(&k, &cols),
+            Op::Eliminate { k, cols } => self.eliminate(&k, &cols),
+            Op::EliminateU { blk, done, rest } => self.eliminate_u(&blk, &done, &rest),
+        }
+        Ok(())
+    }
+
+    /// First of this thread's rows that columns up to `col` have left in play; as many as it has if none.
+    pub(super) fn active(&self, col: usize) -> usize {
+        let done = if self.shared.shape.top > 0 { col } else { 0 };
+        done.saturating_sub(self.above).min(self.tile.rows())
+    }
+
+    /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols)
+    fn solve(&mut self, k: &Range<usize>, cols: &Range<usize>) {
+        // Both orders occur: U right of its triangle, never left of it.
+        let (left, right) = self.l1.reborrow().split_cols(cols.start);
+        let triangle = left.as_ref().sub(k.start, k.start, k.len(), k.len());
+        stored::trsm(self.shared.kernels, triangle, right.sub(k.start, 0, k.len(), cols.len()));
+    }
+
+    /// A(below k, cols) ← A(below k, cols) − A(below k, k) · U(k, cols)
+    fn eliminate(&mut self, k: &Range<usize>, cols: &Range<usize>) {
+        let active = self.active(k.end);
+        let m = self.tile.rows() - active;
+        let (left, right) = self.tile.reborrow().split_cols(cols.start);
+        let l = left.as_ref().sub(active, k.start, m, k.len());
+        let c = right.sub(active, 0, m, cols.len());
+        let u = self.l1.as_ref().sub(k.start, cols.start, k.len(), cols.len());
+        stored::gemm(self.shared.kernels, l, u, c);
+    }
+
+    /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest)
+    fn eliminate_u(&mut self, blk: &Range<usize>, done: &Range<usize>, rest: &Range<usize>) {
+        let (left, right) = self.l1.reborrow().split_cols(rest.start);
+        let l = left.as_ref().sub(blk.start, done.start, blk.len(), done.len());
+        let (above, below) = right.sub(done.start, 0, blk.end - done.start, rest.len()).split_rows(done.len());
+        stored::gemm_within(self.shared.kernels, l, above.as_ref(), below);
+    }
+}

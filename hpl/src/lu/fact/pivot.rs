@@ -1,0 +1,229 @@
+//! One column of the panel: find the pivot, exchange rows, scale.
+//!
+//! Each thread posts a candidate of its rows; the first thread takes the best of them to the process column. A
+//! candidate is {|value|, local row, global row, process row} with its row of the panel; the row that
+//! leaves the diagonal block travels with it. Binary exchange over the process column, counted from the
+//! owner of the diagonal block; ranks beyond the largest power of two fold in first and hear the result at
+//! the end [HPL, `src/pfact/HPL_pdmxswp.c`].
+
+use std::sync::Arc;
+
+use super::part::{Ended, First, Part, Shared};
+use crate::backend::host::kernels::{Kernels, vector};
+use crate::comm::grid::{position, rank_at, tag};
+use crate::comm::reduce::power_of_two;
+use crate::comm::{Comm, Msg, PeerGone, Request};
+use crate::mat::Mat;
+
+/// Doubles before the rows.
+const HEAD: usize = 4;
+
+/// The best candidate that a thread or rank knows of: head, candidate row and, once it has arrived, the current row.
+pub(super) struct Candidate {
+    words: Vec<f64>,
+    jb: usize,
+}
+
+impl Candidate {
+    /// Of somebody with no row in play: any other candidate is better.
+    pub(super) fn none(jb: usize) -> Self {
+        let mut words = vec![0.0; HEAD + 2 * jb];
+        words[0] = -1.0;
+        Self { words, jb }
+    }
+
+    fn row(&self) -> &[f64] {
+        &self.words[HEAD..HEAD + self.jb]
+    }
+
+    fn current(&self) -> &[f64] {
+        &self.words[HEAD + self.jb..]
+    }
+
+    /// Length of a message with or without the current row.
+    pub(super) fn len(&self, with_current: bool) -> usize {
+        HEAD + if with_current { 2 * self.jb } else { self.jb }
+    }
+
+    /// Takes the other's candidate if it is better, and its current row if it has it. NaN is better than any
+    /// number, ties go to the smaller process row: all ranks choose alike.
+    fn merge(&mut self, other: &[f64]) {
+        let better = other[0].total_cmp(&self.words[0]).then(self.words[3].total_cmp(&other[3])).is_gt();
+        let (candidate, current) = other.split_at(HEAD + self.jb);
+        if better {
+            self.words[..HEAD + self.jb].copy_from_slice(candidate);
+        }
+        self.words[HEAD + self.jb..][..current.len()].copy_from_slice(current);
+    }
+}
+
+/// Copies row `i` of a view.
+fn copy_row(a: Mat<'_>, i: usize, out: &mut [f64]) {
+    for (j, value) in out.iter_mut().enumerate() {
+        *value = a.at(i, j);
+    }
+}
+
+impl<C: Comm, K: Kernels> Part<'_, C, K> {
+    /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
+    pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
+        let start = self.active(j);
+        let place = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
+        if self.shared.procs == 1 && self.shared.meeting.threads() == 1 {
+            self.interchange(j, place);
+        } else {
+            self.propose(j, place);
+            self.decide(j)?;
+            self.exchange(j);
+        }
+        let pivot = self.l1.at(j, j);
+        if pivot == 0.0 {
+            // The column is zero: nothing to eliminate.
+            return Ok(());
+        }
+        let below = self.active(j + 1);
+        let column = &mut self.tile.col_mut(j)[below..];
+        let reciprocal = pivot.recip();
+        if reciprocal.is_finite() {
+            vector::scale(self.shared.kernels.isa(), column, reciprocal);
+        } else {
+            column.iter_mut().for_each(|value| *value /= pivot);
+        }
+        Ok(())
+    }
+
+    /// All rows are here: L1(j) ← A(place), A(place) ← A(j).
+    fn interchange(&mut self, j: usize, place: usize) {
+        for col in 0..self.shared.shape.jb {
+            let column = self.tile.col_mut(col);
+            let pivot = column[place];
+            column[place] = column[j];
+            self.l1.set(j, col, pivot);
+        }
+        self.note(j, self.global(place));
+    }
+
+    /// Global row of row `place` of this thread.
+    fn global(&self, place: usize) -> f64 {
+        self.shared.rows.global(self.shared.row, self.shared.shape.ii + self.above + place) as f64
+    }
+
+    /// Row j was interchanged with global row `pivot`, which is now in L1.
+    fn note(&mut self, j: usize, pivot: f64) {
+        if let Some(First { pivots, info, .. }) = &mut self.first {
+            pivots[j] = pivot;
+            if **info == 0.0 && self.l1.at(j, j) == 0.0 {
+                **info = (self.shared.shape.ia + j + 1) as f64;
+            }
+        }
+    }
+
+    /// Row `place` of this thread is its candidate, if there is such a row. The first thread of the process row with
+    /// the diagonal block has the current row.
+    fn propose(&mut self, j: usize, place: usize) {
+        let (jb, tile) = (self.shared.shape.jb, self.tile.as_ref());
+        let mut head = [-1.0, 0.0, 0.0, 0.0];
+        if place < tile.rows() {
+            let row = self.shared.row as f64;
+            head = [tile.at(place, j).abs(), (self.above + place) as f64, self.global(place), row];
+            copy_row(tile, place, &mut self.best.words[HEAD..HEAD + jb]);
+        }
+        self.best.words[..HEAD].copy_from_slice(&head);
+        if self.thread == 0 && self.shared.row == self.shared.shape.row {
+            copy_row(tile, j, &mut self.best.words[HEAD + jb..]);
+        }
+    }
+
+    /// The best candidate of all threads and process rows. All threads of one process row choose alike; of more than
+    /// one, the first thread tells the others.
+    fn decide(&mut self, j: usize) -> Result<(), Ended> {
+        let Shared { board, meeting, procs, shape, .. } = self.shared;
+        let (threads, with_current) = (meeting.threads(), self.best.len(true));
+        let mine = self.best.len(self.thread == 0);
+        board.post((self.thread, j), 0, &self.best.words[..mine]);
+        meeting.wait()?;
+        if *procs == 1 || self.first.is_some() {
+            let head = |thread: usize| {
+                let mut value = [0.0];
+                board.read((thread, j), 0, &mut value);
+                value[0]
+            };
+            // The first of equals, whose rows are above.
+            let best = (1..threads).fold(
+                0,
+                |best, thread| {
+                    if head(thread).total_cmp(&head(best)).is_gt() { thread } else { best }
+                },
+            );
+            let (candidate, current) = self.best.words.split_at_mut(HEAD + shape.jb);
+            if best != self.thread {
+                board.read((best, j), 0, candidate);
+            }
+            // Who has the pivot's place puts the current row there; messages may have to carry it.
+            if self.thread != 0 && best == self.thread {
+                board.read((0, j), HEAD + shape.jb, current);
+            }
+        }
+        if *procs > 1 {
+            if let Some(First { column, .. }) = &self.first {
+                agree(*column, shape.row, &mut self.best)?;
+                board.post((threads, j), 0, &self.best.words[..with_current]);
+            }
+            meeting.wait()?;
+            if self.first.is_none() {
+                board.read((threads, j), 0, &mut self.best.words);
+            }
+        }
+        Ok(())
+    }
+
+    /// L1(j) ← the pivot row. Its place gets the row that left the diagonal block, on whichever rank and thread it is.
+    fn exchange(&mut self, j: usize) {
+        for (col, &value) in self.best.row().iter().enumerate() {
+            self.l1.set(j, col, value);
+        }
+        let place = (self.best.words[1] as usize).wrapping_sub(self.above);
+        if self.best.words[3] == self.shared.row as f64 && place < self.tile.rows() {
+            for (col, &value) in self.best.current().iter().enumerate() {
+                self.tile.set(place, col, value);
+            }
+        }
+        self.note(j, self.best.words[2]);
+    }
+}
+
+/// Every rank ends with the best candidate and the current row, which the rank at `root` has.
+fn agree<C: Comm>(column: &C, root: usize, best: &mut Candidate) -> Result<(), PeerGone> {
+    let size = column.size();
+    let me = position(column.rank(), root, size);
+    let half = power_of_two(size);
+    let send = |to: usize, best: &Candidate, with_current: bool| {
+        let len = best.len(with_current);
+        column.isend(rank_at(to, root, size), tag::PIVOT, Arc::from(&best.words[..len]), 0..len)
+    };
+    let receive = |from: usize, len: usize| -> Result<Msg, PeerGone> {
+        column.irecv(rank_at(from, root, size), tag::PIVOT, len).wait()
+    };
+    if me >= half {
+        send(me - half, best, false).wait()?;
+        let len = best.len(true);
+        best.words.copy_from_slice(&receive(me - half, len)?);
+        return Ok(());
+    }
+    if me + half < size {
+        best.merge(&receive(me + half, best.len(false))?);
+    }
+    let mut mask = 1;
+    while mask < half {
+        let partner = me ^ mask;
+        // The first `mask` positions have the current row, which started at position 0.
+        let sent = send(partner, best, me < mask);
+        best.merge(&receive(partner, best.len(partner < mask))?);
+        sent.wait()?;
+        mask *= 2;
+    }
+    if me + half < size {
+        send(me + half, best, true).wait()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! SWAP long: displaced rows spread along a tree, pieces of U roll around the process column.
+//!
+//! The two need nothing of each other and go on side by side; [HPL, `src/pgesv/HPL_pdlaswp01N.c`] does one after
+//! the other. With EQUIL the pieces are made equally long before they roll.
+
+use std::ops::Range;
+
+use super::equil::Equil;
+use super::exchanged::Exchanged;
+use super::roll::Roll;
+use super::spread::Spread;
+use super::{Hands, Moves, Patience, Task};
+use crate::Error;
+use crate::comm::Comm;
+use crate::comm::grid::rank_at;
+use crate::mat::Mat;
+
+/// The process rows in the order of an exchange, as one of them sees it.
+pub(super) struct Order {
+    /// Process row at each position.
+    ranks: Vec<usize>,
+    /// Position of this rank.
+    pub(super) at: usize,
+}
+
+impl Order {
+    /// First the owner of the diagonal block; the others so that those with most displaced rows get them over the
+    /// fewest hops, which are as many as their position has bits [HPL, `src/pgesv/HPL_logsort.c`].
+    pub(super) fn new(moves: &Moves, me: usize) -> Self {
+        let size = moves.scattered.len();
+        let mut rows: Vec<usize> = (1..size).map(|at| rank_at(at, moves.owner, size)).collect();
+        rows.sort_by_key(|&row| std::cmp::Reverse(moves.scattered[row].len()));
+        let mut slots: Vec<usize> = (1..size).collect();
+        slots.sort_by_key(|at| at.count_ones());
+        let mut ranks = vec![moves.owner; size];
+        slots.into_iter().zip(rows).for_each(|(at, row)| ranks[at] = row);
+        let at = ranks.iter().position(|&rank| rank == me).expect("every process row has a position");
+        Self { ranks, at }
+    }
+
+    /// Number of positions.
+    pub(super) fn size(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Process row at `position`.
+    pub(super) fn rank(&self, position: usize) -> usize {
+        self.ranks[position]
+    }
+
+    /// What `lists`, by process row, have, one position after the other.
+    pub(super) fn join<'a>(
+        &'a self,
+        lists: &'a [Vec<usize>],
+        positions: Range<usize>,
+    ) -> impl Iterator<Item = usize> + 'a {
+        self.ranks[positions].iter().flat_map(|&rank| lists[rank].iter().copied())
+    }
+}
+
+/// One exchange on one rank.
+pub(super) struct Long<C: Comm> {
+    order: Order,
+    spread: Spread<C>,
+    equil: Equil<C>,
+    roll: Roll<C>,
+}
+
+impl<C: Comm> Long<C> {
+    /// Copies what leaves this rank and sends what needs no message of others; pieces of U first, whose way is the
+    /// longer one.
+    pub(super) fn start(
+        task: &mut Task<'_, C>,
+        equil: bool,
+        a: Mat<'_>,
+        hands: &mut Hands<'_, '_>,
+    ) -> Result<Self, Error> {
+        let order = Order::new(&task.moves, task.me());
+        let mut equil = Equil::start(task, &order, equil, a, hands)?;
+        let mut roll = Roll::expect(task, &order, &equil.pieces);
+        if let Some(own) = equil.advance(task, Patience::None, hands)? {
+            roll.own(own);
+        }
+        roll.advance(task)?;
+        let spread = Spread::start(task, &order, a, hands)?;
+        Ok(Self { order, spread, equil, roll })
+    }
+
+    /// Passes on what has arrived. A rank that waits does so for rows of its piece, then for the pieces in the order
+    /// of their distance, then for displaced rows: each of these needs only what comes before it in this order, so
+    /// that no ranks wait for each other.
+    pub(super) fn advance(
+        &mut self,
+        task: &mut Task<'_, C>,
+        patience: Patience,
+        hands: &mut Hands<'_, '_>,
+    ) -> Result<(), Error> {
+        self.spread.advance(task, &self.order, Patience::None, hands)?;
+        if let Some(own) = self.equil.advance(task, patience, hands)? {
+            self.roll.own(own);
+        }
+        self.roll.advance(task)?;
+        while patience == Patience::Endless && self.roll.wait(task)? {
+            self.roll.advance(task)?;
+            self.spread.advance(task, &self.order, Patience::None, hands)?;
+        }
+        self.spread.advance(task, &self.order, patience, hands)
+    }
+
+    /// The rows that stay on this rank.
+    pub(super) fn into_exchanged(self, task: &Task<'_, C>) -> Exchanged {
+        let (moves, pieces) = (&task.moves, &self.equil.pieces);
+        let rows: Vec<usize> = self.order.join(&moves.gathered, 0..self.order.size()).collect();
+        let place = |(at, piece)| (piece, (0..).zip(rows[pieces[at]..pieces[at + 1]].iter().copied()).collect());
+        let upper = self.roll.into_pieces().map(place).collect();
+        Exchanged { upper, displaced: self.spread.into_placed(task), staying: task.staying() }
+    }
+
+    /// Whether no message is missing.
+    #[cfg(test)]
+    pub(super) fn complete(&self) -> bool {
+        self.roll.complete() && self.spread.complete()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::layout::Axis;
+
+    #[test]
+    fn most_rows_take_fewest_hops() {
+        for p in 1..=9 {
+            let rows = Axis::block_cyclic(300, 10, p);
+            let pivots: Vec<usize> = (0..10).map(|j| 40 + j + j * j * 2).collect();
+            let moves = Moves::new(&rows, 40, &pivots);
+            let order = Order::new(&moves, p / 2);
+            assert_eq!((order.rank(0), order.rank(order.at)), (moves.owner, p / 2));
+            let mut ranks = order.ranks.clone();
+            ranks.sort_unstable();
+            assert!(ranks.into_iter().eq(0..p));
+            let (len, hops) = (|at: usize| moves.scattered[order.rank(at)].len(), |at: usize| at.count_ones());
+            for (a, b) in (1..p).flat_map(|a| (1..p).map(move |b| (a, b))) {
+                assert!(len(a) <= len(b) || hops(a) <= hops(b));
+            }
+        }
+    }
+}

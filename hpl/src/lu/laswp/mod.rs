@@ -1,0 +1,269 @@
+//! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
+//!
+//! With one process row this is a local interchange, which the update does. Otherwise the rows travel along
+//! the process column by one of two patterns of messages that end alike: every process row has all rows of U
+//! and the displaced rows whose places it owns, as [`Piece`]s, which are the messages themselves. They are
+//! never put together to one U of a whole section: each slab of the update takes its columns from them
+//! ([`Exchanged::fill`]).
+//!
+//! An exchange is started, polled beside other work as often as one likes, and finished.
+
+mod bin_exch;
+mod equil;
+mod exchanged;
+mod long;
+mod moves;
+mod piece;
+mod roll;
+mod spread;
+
+use std::sync::Arc;
+
+use space::{Form, Swap};
+
+pub(crate) use exchanged::Exchanged;
+pub(crate) use moves::Moves;
+
+use self::bin_exch::BinExch;
+use self::long::Long;
+use self::piece::{Blank, Piece, Source};
+use crate::Error;
+use crate::backend::host::team::{HelperPanicked, Team};
+use crate::comm::buffers::Pool;
+use crate::comm::grid::tag;
+use crate::comm::{Comm, Request, Tag};
+use crate::mat::{Mat, MatMut};
+use crate::plan::Part;
+use crate::plan::layout::Axis;
+
+/// What all row exchanges of a run share.
+pub(crate) struct Exchange<'a, C> {
+    /// The process column, of at least two ranks.
+    pub(crate) column: &'a C,
+    /// Owner table of the rows.
+    pub(crate) rows: &'a Axis,
+    /// SWAP.
+    pub(crate) swap: Swap,
+    /// EQUIL: lengths of U pieces are balanced between process rows before they roll; no numerical scaling.
+    pub(crate) equil: bool,
+    /// U: storage of rows in messages.
+    pub(crate) u: Form,
+}
+
+/// Who copies rows.
+pub(crate) enum Hands<'t, 's> {
+    /// The first thread only: the others are busy.
+    Alone,
+    /// All threads.
+    All(&'t mut Team<'s>),
+}
+
+impl Hands<'_, '_> {
+    /// Deals the columns of a matrix: `work(first, part)` gets those from `first` on.
+    fn columns(&mut self, mat: MatMut<'_>, work: impl Fn(usize, MatMut<'_>) + Sync) -> Result<(), HelperPanicked> {
+        match self {
+            Self::Alone => {
+                work(0, mat);
+                Ok(())
+            }
+            Self::All(team) => team.columns([mat], |first, [part]| work(first, part)),
+        }
+    }
+}
+
+/// Tags of the messages of one section: exchanges of different sections may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowTags {
+    /// Pieces of U, with displaced rows in bin-exch.
+    rows: Tag,
+    /// Displaced rows that spread.
+    spread: Tag,
+    /// Rows of U that move between neighbours to make the pieces equally long.
+    equil: Tag,
+}
+
+impl RowTags {
+    /// Tags of a section.
+    pub(crate) const fn of(part: Part) -> Self {
+        let first = tag::ROW_EXCHANGE + 3 * part as Tag;
+        Self { rows: first, spread: first + 1, equil: first + 2 }
+    }
+}
+
+/// An exchange under way. Until it is finished nothing may change its columns.
+pub(crate) struct Exchanging<'a, C: Comm> {
+    task: Task<'a, C>,
+    pattern: Pattern<C>,
+}
+
+/// What the two patterns have in common.
+struct Task<'a, C: Comm> {
+    column: &'a C,
+    rows: &'a Axis,
+    moves: Arc<Moves>,
+    /// Columns of the section.
+    cols: usize,
+    form: Form,
+    /// Whether the pattern is spread and roll.
+    long: bool,
+    tags: RowTags,
+    /// Sends under way.
+    sends: Vec<C::Send>,
+}
+
+/// SWAP as it goes on.
+enum Pattern<C: Comm> {
+    BinExch(BinExch<C>),
+    Long(Box<Long<C>>),
+}
+
+/// Whether to wait for messages that have not arrived.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    None,
+    Endless,
+}
+
+impl<'a, C: Comm> Exchange<'a, C> {
+    /// Copies the rows of this rank into messages and starts their sends, without waiting for anything: `a` has
+    /// all local rows of the section's columns, of the `u_cols` columns that U has.
+    ///
+    /// # Errors
+    /// When a rank of the process column or a thread fails.
+    pub(crate) fn start(
+        &self,
+        moves: Arc<Moves>,
+        a: Mat<'_>,
+        u_cols: usize,
+        tags: RowTags,
+        mut hands: Hands<'_, '_>,
+    ) -> Result<Exchanging<'a, C>, Error> {
+        let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
+        let long = match self.swap {
+            Swap::BinExch => false,
+            Swap::Long => true,
+            // As in `HPL_pdupdate`, whose n is the columns of U.
+            Swap::Mix { threshold } => u_cols > threshold,
+        };
+        let mut task = Task { column, rows, moves, cols, form, long, tags, sends: Vec::new() };
+        let pattern = if long {
+            Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands)?))
+        } else {
+            Pattern::BinExch(BinExch::start(&mut task, a, &mut hands)?)
+        };
+        Ok(Exchanging { task, pattern })
+    }
+}
+
+impl<C: Comm> Exchanging<'_, C> {
+    /// Takes the messages that have arrived and sends what they make possible; never waits for one.
+    ///
+    /// # Errors
+    /// When a rank of the process column fails.
+    pub(crate) fn poll(&mut self) -> Result<(), Error> {
+        self.advance(Patience::None, &mut Hands::Alone)
+    }
+
+    /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
+    ///
+    /// # Errors
+    /// When a rank of the process column or a thread fails.
+    pub(crate) fn finish(mut self, mut hands: Hands<'_, '_>) -> Result<(Exchanged, Vec<C::Send>), Error> {
+        self.advance(Patience::Endless, &mut hands)?;
+        let exchanged = match self.pattern {
+            Pattern::BinExch(pattern) => pattern.into_exchanged(&self.task),
+            Pattern::Long(pattern) => pattern.into_exchanged(&self.task),
+        };
+        Ok((exchanged, self.task.sends))
+    }
+
+    fn advance(&mut self, patience: Patience, hands: &mut Hands<'_, '_>) -> Result<(), Error> {
+        match &mut self.pattern {
+            Pattern::BinExch(pattern) => pattern.advance(&mut self.task, patience, hands),
+            Pattern::Long(pattern) => pattern.advance(&mut self.task, patience, hands),
+        }
+    }
+}
+
+impl<'a, C: Comm> Task<'a, C> {
+    fn me(&self) -> usize {
+        self.column.rank()
+    }
+
+    /// Memory for pieces.
+    fn pool(&self) -> &'a Pool {
+        &self.column.buffers().rows
+    }
+
+    fn owns_diagonal(&self) -> bool {
+        self.me() == self.moves.owner
+    }
+
+    /// Starts sending a piece.
+    fn send(&mut self, to: usize, tag: Tag, piece: &Piece) {
+        let (buf, range) = piece.msg().parts();
+        self.sends.push(self.column.isend(to, tag, buf, range));
+    }
+
+    /// Starts receiving a piece of `rows` rows; `None` when there is nothing to receive.
+    fn expect(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
+        (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
+    }
+
+    /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
+    fn take(&self, recv: &mut Option<C::Recv>, rows: usize, patience: Patience) -> Result<Option<Piece>, Error> {
+        let arrived = |recv: &mut C::Recv| patience == Patience::Endless || recv.ready();
+        match recv.take_if(arrived) {
+            Some(recv) => Ok(Some(Piece::new(recv.wait()?, rows, self.cols, self.form))),
+            None => Ok(None),
+        }
+    }
+
+    /// A piece of `rows` rows to be written.
+    fn blank(&self, rows: usize) -> Blank {
+        let len = rows * self.cols;
+        // In bin-exch messages double from round to round.
+        let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
+        Blank::new(data, rows, self.cols, self.form)
+    }
+
+    /// The piece of some local rows; `None` when it is empty.
+    fn gather(
+        &self,
+        locals: impl Iterator<Item = usize>,
+        a: Mat<'_>,
+        hands: &mut Hands<'_, '_>,
+    ) -> Result<Option<Piece>, HelperPanicked> {
+        let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
+        if pairs.len() * self.cols == 0 {
+            return Ok(None);
+        }
+        let mut blank = self.blank(pairs.len());
+        blank.write(Source::Local(a), &pairs, hands)?;
+        Ok(Some(blank.done(self.pool())))
+    }
+
+    /// Local row of the source of row `i` of U, which is here.
+    fn source(&self, i: usize) -> usize {
+        self.rows.local(self.moves.sources[i])
+    }
+
+    /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
+    fn leaving(&self, i: usize) -> usize {
+        self.rows.local(self.moves.displaced[i].1)
+    }
+
+    /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
+    fn place(&self, i: usize) -> usize {
+        self.rows.local(self.moves.displaced[i].0) - self.rows.local_from(self.me(), self.moves.end)
+    }
+
+    /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
+    fn staying(&self) -> Vec<(usize, usize)> {
+        let mine = self.moves.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
+        mine.map(|&i| (self.moves.displaced[i].1 - self.moves.start, self.place(i))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Which row goes where, from the pivots alone.
+
+use crate::plan::layout::Axis;
+
+/// The net effect of a panel's interchanges on the rows of the trailing matrix.
+///
+/// Rows of the diagonal block come from anywhere; a place outside it is only ever filled from the block.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    /// Global row whose content becomes row i of U.
+    pub(crate) sources: Vec<usize>,
+    /// (global row outside the diagonal block, global row of the block whose content goes there).
+    pub(crate) displaced: Vec<(usize, usize)>,
+    /// For each process row, the rows of U whose source it owns, ascending.
+    pub(crate) gathered: Vec<Vec<usize>>,
+    /// For each process row, the entries of `displaced` whose place it owns, ascending.
+    pub(crate) scattered: Vec<Vec<usize>>,
+    /// Process row that owns the diagonal block.
+    pub(crate) owner: usize,
+    /// First global row of the diagonal block.
+    pub(crate) start: usize,
+    /// First global row below it.
+    pub(crate) end: usize,
+}
+
+impl Moves {
+    /// Moves of the panel whose first global row is `ia`: row ia + j is exchanged with `pivots[j]` ≥ ia + j,
+    /// for j = 0, 1, ….
+    pub(crate) fn new(rows: &Axis, ia: usize, pivots: &[usize]) -> Self {
+        let jb = pivots.len();
+        // Content of the diagonal block and of the places outside it, by global row of origin.
+        let mut sources: Vec<usize> = (ia..ia + jb).collect();
+        let mut displaced: Vec<(usize, usize)> = Vec::new();
+        for (j, &pivot) in pivots.iter().enumerate() {
+            if pivot < ia + jb {
+                sources.swap(j, pivot - ia);
+                continue;
+            }
+            let at = displaced.iter().position(|&(place, _)| place == pivot).unwrap_or_else(|| {
+                displaced.push((pivot, pivot));
+                displaced.len() - 1
+            });
+            std::mem::swap(&mut sources[j], &mut displaced[at].1);
+        }
+        let by_owner = |owners: Vec<usize>| {
+            let mut lists = vec![Vec::new(); rows.procs()];
+            owners.into_iter().enumerate().for_each(|(i, owner)| lists[owner].push(i));
+            lists
+        };
+        let gathered = by_owner(sources.iter().map(|&row| rows.owner(row)).collect());
+        let scattered = by_owner(displaced.iter().map(|&(place, _)| rows.owner(place)).collect());
+        Self { sources, displaced, gathered, scattered, owner: rows.owner(ia), start: ia, end: ia + jb }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the interchanges one by one.
+        #[test]
+        fn moves_are_the_interchanges(
+            m in 1_usize..60, ia in 0_usize..60, jb in 1_usize..20, picks in prop::collection::vec(0.0_f64..1.0, 20),
+        ) {
+            let nb = 20;
+            let (ia, jb) = (ia.min(m - 1) / nb * nb, jb.min(nb));
+            let jb = jb.min(m - ia);
+            let pivots: Vec<usize> = (0..jb).map(|j| ia + j + ((m - ia - j) as f64 * picks[j]) as usize).collect();
+            let mut content: Vec<usize> = (0..m).collect();
+            for (j, &pivot) in pivots.iter().enumerate() {
+                content.swap(ia + j, pivot);
+            }
+            let rows = Axis::block_cyclic(m, nb, 3);
+            let moves = Moves::new(&rows, ia, &pivots);
+            prop_assert_eq!(&content[ia..ia + jb], &moves.sources[..]);
+            for &(place, source) in &moves.displaced {
+                prop_assert_eq!(content[place], source);
+                prop_assert!((ia..ia + jb).contains(&source) && place >= ia + jb);
+                content[place] = place;
+            }
+            prop_assert!(content[ia + jb..].iter().enumerate().all(|(i, &from)| from == ia + jb + i));
+            prop_assert_eq!(moves.gathered.concat().len(), jb);
+        }
+    }
+}

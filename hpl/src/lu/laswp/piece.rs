@@ -1,0 +1,148 @@
+//! Some rows of a section as a message, in one of the two forms of U.
+//!
+//! Not transposed, each column has its rows one after the other; transposed, each row has its columns one after
+//! the other, so that some rows of a piece are a message without being copied.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use space::Form;
+
+use super::Hands;
+use crate::backend::host::kernels::rows;
+use crate::backend::host::team::HelperPanicked;
+use crate::comm::Msg;
+use crate::comm::buffers::Pool;
+use crate::mat::{Mat, MatMut};
+
+/// Rows in a message; whoever holds one shares it.
+#[derive(Clone)]
+pub(super) struct Piece {
+    msg: Msg,
+    rows: usize,
+    cols: usize,
+    form: Form,
+}
+
+/// A piece that is being written; nobody else has it yet.
+pub(super) struct Blank {
+    data: Arc<[f64]>,
+    rows: usize,
+    cols: usize,
+    form: Form,
+}
+
+/// Where rows are copied from.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// All local rows of the section's columns.
+    Local(Mat<'a>),
+    /// A piece of the same columns.
+    Piece(&'a Piece),
+}
+
+impl Piece {
+    /// The rows in a message of `rows`·`cols` doubles.
+    pub(super) fn new(msg: Msg, rows: usize, cols: usize, form: Form) -> Self {
+        debug_assert!(msg.len() == rows * cols);
+        Self { msg, rows, cols, form }
+    }
+
+    /// The message.
+    pub(super) fn msg(&self) -> &Msg {
+        &self.msg
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// to(second) ← row `first` of this piece for each pair; `to` has the columns from `col` on.
+    pub(super) fn put(&self, col: usize, pairs: &[(usize, usize)], to: &mut MatMut<'_>) {
+        match self.form {
+            Form::NotTransposed => {
+                let all = Mat::new(&self.msg, self.rows, self.cols, self.rows);
+                let here = all.sub(0, col, self.rows, to.cols());
+                rows::copy(to, here, pairs.iter().copied());
+            }
+            Form::Transposed => {
+                let all = Mat::new(&self.msg, self.cols, self.rows, self.cols);
+                let here = all.sub(col, 0, to.cols(), self.rows);
+                rows::copy_from_columns(to, here, pairs);
+            }
+        }
+    }
+
+    /// Rows `range` as a piece of their own: shared where they are contiguous, copied otherwise.
+    pub(super) fn part(
+        &self,
+        range: Range<usize>,
+        hands: &mut Hands<'_, '_>,
+        pool: &Pool,
+    ) -> Result<Piece, HelperPanicked> {
+        if range.len() == self.rows {
+            return Ok(self.clone());
+        }
+        match self.form {
+            Form::NotTransposed => {
+                let data = pool.take(range.len() * self.cols);
+                let mut blank = Blank::new(data, range.len(), self.cols, self.form);
+                let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
+                blank.write(Source::Piece(self), &pairs, hands)?;
+                Ok(blank.done(pool))
+            }
+            Form::Transposed => {
+                let (buf, whole) = self.msg.parts();
+                let start = whole.start + range.start * self.cols;
+                let msg = Msg::new(buf, start..start + range.len() * self.cols);
+                Ok(Self { msg, rows: range.len(), ..self.clone() })
+            }
+        }
+    }
+}
+
+impl Blank {
+    /// A piece in `data`, which has room for it and one holder; its content is arbitrary.
+    pub(super) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
+        Self { data, rows, cols, form }
+    }
+
+    /// Row `second` ← row `first` of `from` for each pair.
+    pub(super) fn write(
+        &mut self,
+        from: Source<'_>,
+        pairs: &[(usize, usize)],
+        hands: &mut Hands<'_, '_>,
+    ) -> Result<(), HelperPanicked> {
+        let (rows, cols) = (self.rows, self.cols);
+        let data = &mut Arc::get_mut(&mut self.data).expect("taken buffers have one holder")[..rows * cols];
+        match self.form {
+            Form::NotTransposed => hands.columns(MatMut::new(data, rows, cols, rows), |first, mut out| match from {
+                Source::Local(a) => {
+                    let a = a.sub(0, first, a.rows(), out.cols());
+                    rows::copy(&mut out, a, pairs.iter().copied());
+                }
+                Source::Piece(piece) => piece.put(first, pairs, &mut out),
+            }),
+            Form::Transposed => hands.columns(MatMut::new(data, cols, rows, cols), |first, mut out| {
+                let here = pairs.iter().filter(|(_, row)| (first..first + out.cols()).contains(row));
+                let here: Vec<(usize, usize)> = here.map(|&(from, row)| (from, row - first)).collect();
+                match from {
+                    Source::Local(a) => rows::copy_to_columns(&mut out, a, &here),
+                    Source::Piece(piece) => {
+                        let all = Mat::new(&piece.msg, cols, piece.rows, cols);
+                        here.iter().for_each(|&(from, to)| out.col_mut(to).copy_from_slice(all.col(from)));
+                    }
+                }
+            }),
+        }
+    }
+
+    /// The piece, once all its rows are written.
+    pub(super) fn done(self, pool: &Pool) -> Piece {
+        let Self { data, rows, cols, form } = self;
+        pool.give(Arc::clone(&data));
+        Piece::new(Msg::new(data, 0..rows * cols), rows, cols, form)
+    }
+}

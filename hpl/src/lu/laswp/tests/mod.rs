@@ -1,0 +1,259 @@
+mod patterns;
+
+use std::thread;
+
+use super::*;
+use crate::backend::host::team::{TeamParams, with_team};
+use crate::comm::threads::{self, ThreadComm};
+
+const FORMS: [Form; 2] = [Form::Transposed, Form::NotTransposed];
+const SWAPS: [Swap; 3] = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 2 }];
+
+/// How an exchange is driven.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Drive {
+    /// Only by waiting.
+    Finish,
+    /// Only by polling until nothing is missing.
+    Poll,
+}
+
+/// One exchange to be tested.
+struct Case {
+    rows: Axis,
+    ia: usize,
+    pivots: Vec<usize>,
+    cols: usize,
+    swap: Swap,
+    equil: bool,
+    u: Form,
+    drive: Drive,
+    threads: usize,
+}
+
+/// Rows of the whole matrix after the interchanges, by global row of origin.
+fn interchanged(m: usize, ia: usize, pivots: &[usize]) -> Vec<usize> {
+    let mut content: Vec<usize> = (0..m).collect();
+    for (j, &pivot) in pivots.iter().enumerate() {
+        content.swap(ia + j, pivot);
+    }
+    content
+}
+
+/// Element (row of origin, column) of the test matrix.
+fn value(row: usize, col: usize) -> f64 {
+    (row * 1000 + col) as f64
+}
+
+fn pivots(m: usize, ia: usize, jb: usize, seed: usize) -> Vec<usize> {
+    (0..jb).map(|j| ia + j + (j * 7 + seed * 13) * 31 % (m - ia - j)).collect()
+}
+
+/// Owners of blocks, dealt unevenly: some processes may have none.
+fn uneven(m: usize, nb: usize, p: usize, seed: usize) -> Axis {
+    let owner = |block: usize| (block * block + seed * block + block / 3) % p;
+    Axis::new(m, nb, p, (0..m.div_ceil(nb)).map(owner).collect())
+}
+
+impl Case {
+    fn exchange<'a, C: Comm>(&'a self, column: &'a C) -> Exchange<'a, C> {
+        Exchange { column, rows: &self.rows, swap: self.swap, equil: self.equil, u: self.u }
+    }
+
+    fn moves(&self) -> Arc<Moves> {
+        Arc::new(Moves::new(&self.rows, self.ia, &self.pivots))
+    }
+
+    /// The local matrix of a rank; `first` is the number of its first column.
+    fn local(&self, me: usize, first: usize) -> Vec<f64> {
+        let mp = self.rows.local_len(me);
+        let column = |col| (0..mp).map(move |i| value(self.rows.global(me, i), first + col));
+        (0..self.cols).flat_map(column).collect()
+    }
+
+    /// Fills slab by slab and compares with the interchanges.
+    fn check(&self, me: usize, first: usize, mut data: Vec<f64>, exchanged: &Exchanged) {
+        let (jb, mp, n) = (self.pivots.len(), self.rows.local_len(me), self.cols);
+        let expected = interchanged(self.rows.len(), self.ia, &self.pivots);
+        let ii = self.rows.local_from(me, self.ia);
+        let top = self.rows.local_from(me, self.ia + jb) - ii;
+        let before = data.clone();
+        let mut col = 0;
+        for width in [3, 1, 20].into_iter().cycle() {
+            let width = width.min(n - col);
+            let slab = MatMut::new(&mut data, mp, n, mp.max(1)).sub(ii, col, mp - ii, width);
+            let (top, mut below) = slab.split_rows(top);
+            let mut u_data = vec![f64::NAN; jb * width];
+            let mut u = MatMut::new(&mut u_data, jb, width, jb);
+            exchanged.fill(col, &mut u, top.as_ref(), &mut below);
+            for (i, j) in (0..jb).flat_map(|i| (0..width).map(move |j| (i, j))) {
+                assert_eq!(u.at(i, j), value(expected[self.ia + i], first + col + j), "U on {me}: {self:?}");
+            }
+            col += width;
+            if col == n {
+                break;
+            }
+        }
+        for (at, (now, before)) in data.into_iter().zip(before).enumerate() {
+            let (global, col) = (self.rows.global(me, at % mp), at / mp);
+            let below = global >= self.ia + jb;
+            let wanted = if below { value(expected[global], first + col) } else { before };
+            assert_eq!(now, wanted, "row {global} on {me}: {self:?}");
+        }
+    }
+
+    /// One rank's part.
+    fn rank(&self, column: &ThreadComm) {
+        let me = column.rank();
+        let data = self.local(me, 0);
+        let a = Mat::new(&data, self.rows.local_len(me), self.cols, self.rows.local_len(me).max(1));
+        let team = TeamParams { threads: self.threads, cores: &[], spin: false };
+        let exchanged = with_team(team, |team| {
+            let exchange = self.exchange(column);
+            let start = exchange.start(self.moves(), a, self.cols, RowTags::of(Part::Rest), Hands::All(team));
+            let mut exchanging = start.unwrap();
+            while self.drive == Drive::Poll && !exchanging.complete() {
+                exchanging.poll().unwrap();
+                thread::yield_now();
+            }
+            exchanging.finish(Hands::All(team)).unwrap().0
+        });
+        self.check(me, 0, data, &exchanged.unwrap());
+    }
+
+    fn run(&self) {
+        thread::scope(|scope| {
+            for column in threads::world(self.rows.procs(), false) {
+                scope.spawn(move || self.rank(&column));
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rows, ia, pivots, cols, swap, equil, u, drive, threads } = self;
+        let p = rows.procs();
+        write!(f, "P={p} ia={ia} {pivots:?} n={cols} {swap:?} EQUIL {equil} U {u:?} {drive:?} T={threads}")
+    }
+}
+
+impl<C: Comm> Exchanging<'_, C> {
+    /// Whether finishing would wait for nothing.
+    fn complete(&self) -> bool {
+        match &self.pattern {
+            Pattern::BinExch(pattern) => pattern.complete(),
+            Pattern::Long(pattern) => pattern.complete(),
+        }
+    }
+}
+
+/// All SWAP × EQUIL × U for P = 2 to 9, by finish only and by poll only.
+#[test]
+fn exchanges_are_the_interchanges() {
+    let shapes =
+        [(40, 5, 0, 5, 3), (40, 5, 15, 5, 2), (43, 5, 40, 3, 4), (64, 8, 8, 8, 0), (7, 7, 0, 7, 1), (90, 9, 18, 9, 37)];
+    let mut turn = 0;
+    for (p, swap) in (2..=9).flat_map(|p| SWAPS.map(|swap| (p, swap))) {
+        for (equil, u) in [false, true].into_iter().flat_map(|equil| FORMS.map(|u| (equil, u))) {
+            for (m, nb, ia, jb, cols) in shapes {
+                turn += 1;
+                let rows = if turn % 2 == 0 { Axis::block_cyclic(m, nb, p) } else { uneven(m, nb, p, turn) };
+                let drive = if turn % 3 == 0 { Drive::Poll } else { Drive::Finish };
+                let (pivots, threads) = (pivots(m, ia, jb, turn), 1 + turn % 2);
+                Case { rows, ia, pivots, cols, swap, equil, u, drive, threads }.run();
+            }
+        }
+    }
+}
+
+/// Rows of the diagonal block that stay, and a block whose rows are all displaced to one other process row.
+#[test]
+fn extreme_pivots() {
+    for (p, swap) in (2..=6).flat_map(|p| [Swap::BinExch, Swap::Long].map(|swap| (p, swap))) {
+        for (u, equil) in FORMS.into_iter().flat_map(|u| [false, true].map(|equil| (u, equil))) {
+            let none: Vec<usize> = (6..12).collect();
+            let all: Vec<usize> = (12..18).collect();
+            let same = vec![17; 6];
+            for pivots in [none, all, same] {
+                let rows = Axis::block_cyclic(31, 6, p);
+                let drive = if p % 2 == 0 { Drive::Poll } else { Drive::Finish };
+                Case { rows, ia: 6, pivots, cols: 10, swap, equil, u, drive, threads: 3 }.run();
+            }
+        }
+    }
+}
+
+/// Large enough that all threads of a team copy.
+#[test]
+fn several_threads_copy() {
+    for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
+        let (m, nb) = (700, 64);
+        let (rows, pivots) = (Axis::block_cyclic(m, nb, 3), pivots(m, 64, nb, 5));
+        Case { rows, ia: 64, pivots, cols: 2100, swap, equil: true, u, drive: Drive::Finish, threads: 3 }.run();
+    }
+}
+
+/// Two sections under way at once, the second of which is driven first.
+#[test]
+fn sections_do_not_mix() {
+    let both = [Swap::BinExch, Swap::Long];
+    for (p, left) in (2..=7).flat_map(|p| both.map(|left| (p, left))) {
+        for (right, u) in both.into_iter().flat_map(|right| FORMS.map(|u| (right, u))) {
+            let (rows, pivots) = (uneven(66, 6, p, p), pivots(66, 12, 6, p));
+            let case = |swap, cols| {
+                let (rows, pivots) = (rows.clone(), pivots.clone());
+                Case { rows, ia: 12, pivots, cols, swap, equil: true, u, drive: Drive::Finish, threads: 1 }
+            };
+            let (left, right) = (&case(left, 9), &case(right, 5));
+            thread::scope(|scope| {
+                for column in threads::world(p, false) {
+                    scope.spawn(move || two_sections(&column, left, right));
+                }
+            });
+        }
+    }
+}
+
+fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
+    let me = column.rank();
+    let (mine, other) = (left.local(me, 0), right.local(me, 500));
+    let mp = left.rows.local_len(me);
+    let (exchange, second) = (left.exchange(column), right.exchange(column));
+    let (a, b) = (Mat::new(&mine, mp, left.cols, mp.max(1)), Mat::new(&other, mp, right.cols, mp.max(1)));
+    let mut first = exchange.start(left.moves(), a, left.cols, RowTags::of(Part::Left), Hands::Alone).unwrap();
+    let mut second = second.start(right.moves(), b, right.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+    for _ in 0..me {
+        second.poll().unwrap();
+        first.poll().unwrap();
+    }
+    let second = second.finish(Hands::Alone).unwrap().0;
+    let first = first.finish(Hands::Alone).unwrap().0;
+    left.check(me, 0, mine, &first);
+    right.check(me, 500, other, &second);
+}
+
+/// In one process the rank reads the very message that it has sent, and its neighbours read it too.
+#[test]
+fn pieces_are_shared() {
+    for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
+        let (rows, pivots) = (Axis::block_cyclic(60, 6, 2), pivots(60, 0, 6, 1));
+        let case = Case { rows, ia: 0, pivots, cols: 8, swap, equil: false, u, drive: Drive::Finish, threads: 1 };
+        let case = &case;
+        let buffers: Vec<Vec<Arc<[f64]>>> = thread::scope(|scope| {
+            let rank = |column: ThreadComm| {
+                let data = case.local(column.rank(), 0);
+                let a = Mat::new(&data, 30, case.cols, 30);
+                let exchange = case.exchange(&column);
+                let start = exchange.start(case.moves(), a, case.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+                let exchanged = start.finish(Hands::Alone).unwrap().0;
+                exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
+            };
+            let ranks: Vec<_> =
+                threads::world(2, false).into_iter().map(|column| scope.spawn(move || rank(column))).collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        });
+        assert_eq!((buffers[0].len(), buffers[1].len()), (2, 2));
+        assert!(buffers[0].iter().all(|mine| buffers[1].iter().any(|theirs| Arc::ptr_eq(mine, theirs))));
+    }
+}

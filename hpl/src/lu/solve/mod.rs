@@ -1,0 +1,240 @@
+//! One run as one rank sees it: generate, factor, substitute, check.
+
+use std::time::Instant;
+
+use space::Candidate;
+use space::result::PhaseTime;
+
+use crate::Error;
+use crate::backend::host::kernels::Kernels;
+use crate::backend::host::team::{Team, TeamParams, with_team};
+use crate::comm::Comm;
+use crate::comm::grid::{self, Grid};
+use crate::comm::reduce;
+use crate::lu::gesv::Lu;
+use crate::lu::matgen;
+use crate::lu::residual::{self, Residual};
+use crate::lu::trsv;
+use crate::mat::{Buffer, MatMut};
+use crate::observe::phases::Phase;
+use crate::observe::trace::{Span, Trace};
+use crate::observe::watch::Watch;
+use crate::plan::Plan;
+use crate::plan::layout::Layout;
+use crate::plan::windows::{Window, WindowsReport};
+
+/// What one rank knows at the end of a run; all but `phases` is the same on all ranks.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Time of factorization and back substitution in seconds, maximum over ranks.
+    pub time_s: f64,
+    /// The check; `None` when a zero pivot left nothing to check.
+    pub residual: Option<Residual>,
+    /// Column + 1 of the first zero pivot; 0 when there was none.
+    pub info: usize,
+    /// Time to generate the matrix in seconds, maximum over ranks.
+    pub generate_s: f64,
+    /// Time of the check in seconds, maximum over ranks.
+    pub check_s: f64,
+    /// Time of this rank's first thread in each phase of each step.
+    pub phases: Vec<PhaseTime>,
+    /// What each thread of this rank did when, with times since [`started`](Self::started); empty unless the
+    /// [`Watch`] wants it.
+    pub spans: Vec<Span>,
+    /// When this rank began the factorization, all ranks being there.
+    pub started: Instant,
+    /// The solution, N elements; empty when there is none.
+    pub x: Vec<f64>,
+}
+
+/// Solves the system that `candidate` describes, as one of its P·Q ranks. Called by every rank of `comm`.
+///
+/// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none
+/// spins while it waits; more are borrowed for panels ([`affinity::time_shared`](crate::machine::affinity::time_shared)). The
+/// calling thread is the first thread of the rank and stays pinned. `watch` is told of progress on rank 0.
+///
+/// # Errors
+/// A rank that fails poisons `comm`, so that all ranks return an error.
+pub fn solve<C: Comm, K: Kernels>(
+    candidate: &Candidate,
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+    watch: &dyn Watch,
+) -> Result<Report, Error> {
+    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.run(team))
+}
+
+/// Measures windows of the run that `candidate` describes, as one of its P·Q ranks; all else as in [`solve`].
+///
+/// # Errors
+/// A rank that fails poisons `comm`, so that all ranks return an error.
+pub fn measure_windows<C: Comm, K: Kernels>(
+    candidate: &Candidate,
+    windows: &[Window],
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+) -> Result<WindowsReport, Error> {
+    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.windows(team, windows))
+}
+
+/// Finds the place in the grid, starts the threads and does `work`.
+fn as_rank<C: Comm, K: Kernels, R>(
+    candidate: &Candidate,
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+    watch: &dyn Watch,
+    work: impl FnOnce(&Run<'_, C, K>, &mut Team<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
+    if hpl.ranks() != comm.size() {
+        return Err(Error::Ranks { p: hpl.p, q: hpl.q, found: comm.size() });
+    }
+    let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
+    let layout = Layout::of(hpl, &candidate.engine.weights);
+    let depth = hpl.depth.min(layout.rows.blocks());
+    // More threads would have too little to share in a strip, and messages of other processes come in their own time.
+    let strip = (C::MOVES_ALONE && threads == 1).then(|| kernels.widest_slab());
+    let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
+    let team = TeamParams { threads, cores, spin: cores.len() >= threads };
+    let run = Run { candidate, comm, grid, kernels, watch, plan };
+    let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {
+        Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
+    });
+    if let Err(error) = &outcome {
+        // While the grid is there: otherwise the others would only see that this rank has left.
+        comm.poison(&error.to_string());
+    }
+    outcome
+}
+
+/// Everything that a run is made of.
+struct Run<'a, C, K> {
+    candidate: &'a Candidate,
+    comm: &'a C,
+    grid: &'a Grid<C>,
+    kernels: &'a K,
+    watch: &'a dyn Watch,
+    plan: Plan,
+}
+
+/// The memory of the local part of `[A | b]`.
+struct Local {
+    data: Buffer,
+    rows: usize,
+    cols: usize,
+    ld: usize,
+}
+
+impl Local {
+    fn view(&mut self) -> MatMut<'_> {
+        MatMut::new(&mut self.data, self.rows, self.cols, self.ld)
+    }
+}
+
+impl<C: Comm, K: Kernels> Run<'_, C, K> {
+    fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
+        let (plan, grid) = (&self.plan, self.grid);
+        let mut local = self.local()?;
+
+        // [A | b]
+        let start = self.start()?;
+        self.generate(team, local.view())?;
+        let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
+        let mut lu = self.lu(&trace);
+        // Before the clock starts; Netlib's program allocates panels after.
+        lu.warm_up(0, team, local.view().as_ref())?;
+        let generate_s = self.seconds_since(start)?;
+
+        // [L\U | y] with P A = L U, L y = P b
+        let watch = (self.comm.rank() == 0).then_some(self.watch);
+        watch.inspect(|watch| watch.starts());
+        let started = self.start()?;
+        let info = lu.factor(0..plan.steps(), team, local.view(), watch)?;
+        // U x = y
+        let mut x = Vec::new();
+        if info == 0 {
+            let clock = Instant::now();
+            x = trsv::solve(plan, 0, grid, self.kernels.isa(), team, local.view().as_ref())?;
+            let end = lu.phases.add(plan.steps(), Phase::Trsv, clock);
+            trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
+        }
+        let time_s = self.seconds_since(started)?;
+        watch.inspect(|watch| watch.ends());
+        let phases = lu.phases.into_steps();
+        let spans = trace.into_spans(self.comm.rank(), started);
+
+        // ‖A x − b‖
+        let start = self.start()?;
+        // Each process column has its blocks of x and zeros elsewhere.
+        reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
+        let check = || residual::check(&plan.layout, grid, self.comm, team, &x);
+        let residual = (info == 0).then(check).transpose()?;
+        let check_s = self.seconds_since(start)?;
+        self.comm.buffers().matrices.give(local.data);
+        Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
+    }
+
+    /// The moment when all ranks are here.
+    fn start(&self) -> Result<Instant, Error> {
+        self.comm.barrier()?;
+        Ok(Instant::now())
+    }
+
+    /// Seconds since `start`, maximum over ranks.
+    fn seconds_since(&self, start: Instant) -> Result<f64, Error> {
+        Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
+    }
+
+    /// The local matrix, in the memory of an earlier run or in pages not yet touched.
+    fn local(&self) -> Result<Local, Error> {
+        let (place, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
+        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, place);
+        let data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
+        Ok(Local { data, rows, cols, ld })
+    }
+
+    /// The factorization, nothing done yet.
+    fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C, K> {
+        Lu::new(&self.plan, self.grid, self.kernels, &self.candidate.hpl, self.comm.rank(), trace)
+    }
+
+    /// Fills the local matrix by all threads.
+    fn generate(&self, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
+        let (layout, place) = (&self.plan.layout, (self.grid.row, self.grid.col));
+        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
+        Ok(team.columns([a], fill)?)
+    }
+}
+
+/// Rows, columns and leading dimension of the local part of [A | b].
+fn local_shape(layout: &Layout, align: usize, (row, col): (usize, usize)) -> (usize, usize, usize) {
+    let (rows, cols) = (layout.rows.local_len(row), layout.cols.local_len(col));
+    (rows, cols, leading_dimension(rows, align))
+}
+
+/// Elements of the local matrix of rank `rank`.
+pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
+    let Candidate { hpl, engine } = candidate;
+    let (_, cols, ld) =
+        local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::place(hpl.pmap, rank, hpl.p, hpl.q));
+    ld * cols
+}
+
+/// Smallest multiple of `align` that holds `rows`; not a power of two, nor, where `align` allows, a
+/// multiple of 512: elements of one row would all fall in the same few cache sets.
+fn leading_dimension(rows: usize, align: usize) -> usize {
+    let align = align.max(1);
+    let mut ld = rows.max(1).next_multiple_of(align);
+    while ld > 2 && (ld.is_power_of_two() || (ld.is_multiple_of(512) && !align.is_multiple_of(512))) {
+        ld += align;
+    }
+    ld
+}
+
+mod windows;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+mod cover;
+mod matrix;
+
+use std::sync::Mutex;
+use std::thread;
+
+use space::{Bcast, EngineParams, Form, HplParams, Looking, Pmap, Share, Swap, Weights};
+
+use super::*;
+use crate::backend::host::kernels::Builtin;
+use crate::comm::threads::{self, ThreadComm};
+use crate::mat::Mat;
+
+/// Runs a candidate on in-process ranks; the reports by rank.
+fn run(candidate: &Candidate) -> Vec<Result<Report, Error>> {
+    thread::scope(|scope| {
+        let ranks = threads::world(candidate.hpl.ranks(), false).into_iter();
+        let ranks: Vec<_> =
+            ranks.map(|comm| scope.spawn(move || solve(candidate, &comm, &[], &Builtin, &()))).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+fn candidate(n: usize, nb: usize, p: usize, q: usize, threads: usize) -> Candidate {
+    let hpl = HplParams { nb, ..HplParams::baseline(n, p, q) };
+    Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
+}
+
+fn passes(candidate: &Candidate) -> Report {
+    let mut reports: Vec<Report> = run(candidate).into_iter().map(|report| report.unwrap()).collect();
+    for report in &reports {
+        let residual = report.residual.unwrap();
+        assert!(residual.scaled < 16.0, "{residual:?} of {candidate:?}");
+        assert_eq!((report.x.len(), report.info), (candidate.hpl.n, 0));
+        assert_eq!(report.x, reports[0].x, "x is the same on all ranks");
+        assert_eq!(report.residual, reports[0].residual);
+    }
+    reports.swap_remove(0)
+}
+
+const LOOKING: [Looking; 3] = [Looking::Left, Looking::Crout, Looking::Right];
+const BCASTS: [Bcast; 6] =
+    [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
+const SWAPS: [Swap; 3] = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 20 }];
+const SIZES: [usize; 8] = [1, 2, 7, 63, 64, 65, 500, 1000];
+const BLOCKS: [usize; 3] = [1, 8, 64];
+const GRIDS: [(usize, usize); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (1, 5)];
+
+/// A small generator of choices.
+struct Draw(usize);
+
+impl Draw {
+    fn from<T: Copy>(&mut self, values: &[T]) -> T {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        values[(self.0 >> 33) % values.len()]
+    }
+}
+
+/// A sample that takes every value of every parameter many times.
+#[test]
+fn a_sample_of_all_shapes_passes() {
+    let mut draw = Draw(12345);
+    for round in 0..300 {
+        let (p, q) = GRIDS[round % GRIDS.len()];
+        // The largest size is slow with small blocks.
+        let (n, nb) = if round % 10 == 0 { (1000, 64) } else { (draw.from(&SIZES[..7]), draw.from(&BLOCKS)) };
+        let mut candidate = candidate(n, nb, p, q, draw.from(&[1, 2, 3]));
+        let hpl = &mut candidate.hpl;
+        (hpl.pfact, hpl.rfact) = (draw.from(&LOOKING), draw.from(&LOOKING));
+        (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
+        (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 1, 2, 5]));
+        (hpl.pmap, hpl.align) = (draw.from(&[Pmap::Row, Pmap::Column]), draw.from(&[1, 4, 8, 512]));
+        hpl.l1 = draw.from(&[Form::Transposed, Form::NotTransposed]);
+        candidate.engine.split = space::Share::new(draw.from(&[0.0, 0.3, 0.6])).unwrap();
+        passes(&candidate);
+    }
+}
+
+/// Everything: `cargo test --release -p hpl --lib -- --ignored --nocapture all_shapes_pass`.
+#[test]
+#[ignore = "ten thousand runs"]
+fn all_shapes_pass() {
+    let (start, mut count, mut draw) = (Instant::now(), 0, Draw(1));
+    for (n, nb) in SIZES.into_iter().flat_map(|n| BLOCKS.map(|nb| (n, nb))) {
+        for ((p, q), pfact) in GRIDS.into_iter().flat_map(|grid| LOOKING.map(|pfact| (grid, pfact))) {
+            for (rfact, bcast) in LOOKING.into_iter().flat_map(|rfact| BCASTS.map(|bcast| (rfact, bcast))) {
+                for depth in [0, 1] {
+                    let mut candidate = candidate(n, nb, p, q, draw.from(&[1, 2, 3]));
+                    let hpl = &mut candidate.hpl;
+                    (hpl.pfact, hpl.rfact, hpl.bcast, hpl.depth) = (pfact, rfact, bcast, depth);
+                    (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
+                    (hpl.swap, hpl.pmap) = (draw.from(&SWAPS), draw.from(&[Pmap::Row, Pmap::Column]));
+                    passes(&candidate);
+                    count += 1;
+                }
+            }
+        }
+        println!("N {n} NB {nb}: {count} runs passed after {:.0} s", start.elapsed().as_secs_f64());
+    }
+}
+
+/// Unequal process rows and columns: some own one block, some nothing of many panels, some nothing at all.
+#[test]
+fn any_owner_table_passes() {
+    let lists: [&[f64]; 6] =
+        [&[0.99, 0.01, 0.0], &[0.0, 1.0, 0.0], &[1.0, 2.0, 3.0], &[0.5, 0.25, 0.25], &[3.0, 3.0, 3.0], &[]];
+    let speeds = |list: &[f64], procs: usize| -> Vec<Share> {
+        let list: Vec<Share> = list.iter().take(procs).map(|&speed| Share::new(speed).unwrap()).collect();
+        if list.contains(&Share::new(0.0).unwrap()) && list.len() == 1 { Vec::new() } else { list }
+    };
+    let mut draw = Draw(99);
+    for (p, q) in [(1, 2), (2, 1), (2, 2), (2, 3), (3, 2)] {
+        for (rows, columns) in lists.into_iter().flat_map(|rows| lists.map(|columns| (rows, columns))) {
+            for n in [1, 15, 16, 300, 317] {
+                let mut candidate = candidate(n, 16, p, q, draw.from(&[1, 2]));
+                candidate.engine.weights = Weights { rows: speeds(rows, p), columns: speeds(columns, q) };
+                candidate.engine.split = Share::new(draw.from(&[0.0, 0.3, 0.7])).unwrap();
+                let hpl = &mut candidate.hpl;
+                (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 2]));
+                (hpl.pfact, hpl.rfact, hpl.pmap) =
+                    (draw.from(&LOOKING), draw.from(&LOOKING), draw.from(&[Pmap::Row, Pmap::Column]));
+                passes(&candidate);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_x() {
+    for (p, q, threads, depth) in [(1, 1, 1, 1), (1, 1, 3, 1), (2, 2, 2, 1), (3, 2, 1, 0), (1, 5, 2, 1)] {
+        let mut candidate = candidate(200, 16, p, q, threads);
+        candidate.hpl.depth = depth;
+        assert_eq!(passes(&candidate).x, passes(&candidate).x);
+    }
+}
+
+#[test]
+fn no_equations_no_error() {
+    assert_eq!(passes(&candidate(0, 8, 2, 2, 2)).residual.unwrap().scaled, 0.0);
+}
+
+#[test]
+fn a_grid_needs_its_ranks() {
+    let comm = threads::world(1, false).pop().unwrap();
+    let error = solve(&candidate(10, 4, 2, 3, 1), &comm, &[], &Builtin, &()).unwrap_err();
+    assert_eq!(error.to_string(), "P=2 Q=3 needs 6 ranks, the group has 1; start as many ranks as the grid has");
+}
+
+#[test]
+fn memory_that_is_not_there_is_an_error_everywhere() {
+    // More bytes than an address has bits for, whatever the system promises.
+    for outcome in run(&candidate(1 << 31, 1 << 20, 2, 1, 1)) {
+        assert!(matches!(outcome, Err(Error::Memory(_) | Error::Peer(_))));
+    }
+}
+
+/// Kernels with a fault on one rank.
+struct Faulty {
+    fails: bool,
+}
+
+impl Kernels for Faulty {
+    fn name(&self) -> String {
+        "faulty".to_owned()
+    }
+
+    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+        assert!(!self.fails || thread::current().name() != Some("hpl-1"), "on purpose");
+        Builtin.gemm(a, b, c);
+    }
+
+    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+        Builtin.trsm(l, b);
+    }
+}
+
+#[test]
+fn a_panicking_thread_ends_all_ranks() {
+    let candidate = &candidate(400, 16, 2, 2, 2);
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        let solve = |comm: ThreadComm| {
+            let kernels = Faulty { fails: comm.rank() == 1 };
+            solve(candidate, &comm, &[], &kernels, &()).unwrap_err()
+        };
+        let comms = threads::world(4, false).into_iter();
+        let ranks: Vec<_> = comms.map(|comm| scope.spawn(move || solve(comm))).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    });
+    assert!(matches!(outcomes[1], Error::Panicked(_)), "{:?}", outcomes[1]);
+    for outcome in [&outcomes[0], &outcomes[2], &outcomes[3]] {
+        assert!(outcome.to_string().contains("a thread of this rank panicked"), "{outcome}");
+    }
+}
+
+/// Remembers the columns it is told.
+struct Told(Mutex<Vec<usize>>);
+
+impl Watch for Told {
+    fn column(&self, done: usize, n: usize, rate_gflops: f64) {
+        assert!(done <= n && rate_gflops > 0.0);
+        self.0.lock().unwrap().push(done);
+    }
+}
+
+#[test]
+fn progress_rises() {
+    let told = Told(Mutex::default());
+    let comm = threads::world(1, false).pop().unwrap();
+    solve(&candidate(2500, 32, 1, 1, 1), &comm, &[], &Builtin, &told).unwrap();
+    let told = told.0.into_inner().unwrap();
+    assert!(!told.is_empty() && told.is_sorted());
+}
+
+#[test]
+fn leading_dimensions_hold_the_rows_and_spread_the_sets() {
+    for (rows, align) in (0..3000).flat_map(|rows| [1, 4, 8, 512, 1000].map(|align| (rows, align))) {
+        let ld = leading_dimension(rows, align);
+        assert!(ld >= rows.max(1) && ld.is_multiple_of(align));
+        assert!(!ld.is_power_of_two() || ld <= 2);
+    }
+    assert_eq!(
+        (leading_dimension(1000, 8), leading_dimension(1024, 8), leading_dimension(1536, 8)),
+        (1000, 1032, 1544)
+    );
+}

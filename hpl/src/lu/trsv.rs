@@ -1,0 +1,142 @@
+//! Backward substitution: U x = y, from the last block to the first.
+//!
+//! Each process column subtracts what its own blocks of x contribute from its own copy of y, which is a
+//! partial sum. When it is done with block k, it passes on the sums of the rows that will be solved before
+//! its next block, to the process column of block k − 1: these partial sums travel around the ring and are
+//! complete where they are needed. Look-ahead: the rows passed on are updated and sent first, the others
+//! while the message is under way.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::Error;
+use crate::backend::host::kernels::isa::Isa;
+use crate::backend::host::kernels::vector;
+use crate::backend::host::team::{HelperPanicked, Team};
+use crate::comm::grid::{Grid, tag};
+use crate::comm::reduce;
+use crate::comm::{Comm, PeerGone, Request};
+use crate::mat::Mat;
+use crate::plan::Plan;
+
+/// One rank's part in the substitution.
+struct Trsv<'a, C> {
+    plan: &'a Plan,
+    /// The last block to be solved.
+    first: usize,
+    grid: &'a Grid<C>,
+    /// Instructions of the products.
+    isa: Isa,
+    /// The factored local matrix.
+    a: Mat<'a>,
+    /// Local rows of this process column's partial sum of y.
+    y: Vec<f64>,
+}
+
+/// Solves for x from block `first` on after the factorization of the local matrix `a`, whose last column has become
+/// y. Returns all of x, with zeros before block `first` and in the blocks of other process columns.
+///
+/// # Errors
+/// When a rank or thread fails.
+pub(crate) fn solve<C: Comm>(
+    plan: &Plan,
+    first: usize,
+    grid: &Grid<C>,
+    isa: Isa,
+    team: &mut Team<'_>,
+    a: Mat<'_>,
+) -> Result<Vec<f64>, Error> {
+    let cols = &plan.layout.cols;
+    let n = plan.layout.n();
+    let y = if cols.owner(n) == grid.col { a.col(cols.local(n)).to_vec() } else { vec![0.0; a.rows()] };
+    let mut trsv = Trsv { plan, first, grid, isa, a, y };
+    let mut x = vec![0.0; n];
+    let mut sends = Vec::new();
+    // b's process column comes before all others, as if it owned a block after the last.
+    sends.extend(trsv.pass_on(plan.steps(), cols.owner(n)));
+    for k in (first..plan.steps()).rev().filter(|&k| cols.block_owner(k) == grid.col) {
+        trsv.take_over(k)?;
+        let xk = trsv.block(k)?;
+        let urgent = trsv.rows_before(k, grid.col);
+        trsv.subtract(k, &xk, urgent.clone(), team)?;
+        sends.extend(trsv.pass_on(k, grid.col));
+        trsv.subtract(k, &xk, trsv.start()..urgent.start, team)?;
+        x[plan.layout.rows.block(k)].copy_from_slice(&xk);
+    }
+    sends.into_iter().try_for_each(Request::wait)?;
+    Ok(x)
+}
+
+impl<C: Comm> Trsv<'_, C> {
+    /// First local row.
+    fn start(&self) -> usize {
+        let rows = &self.plan.layout.rows;
+        rows.local_from(self.grid.row, self.first * rows.nb())
+    }
+
+    /// Local rows of the blocks before `k` and after the last one of process column `col` before it.
+    fn rows_before(&self, k: usize, col: usize) -> Range<usize> {
+        let rows = &self.plan.layout.rows;
+        let previous = self.plan.layout.cols.block_before(col, k).filter(|&block| block >= self.first);
+        let from = previous.map_or(self.first * rows.nb(), |block| rows.block(block).end);
+        let to = if k < rows.blocks() { rows.block(k).start } else { rows.len() };
+        rows.local_from(self.grid.row, from)..rows.local_from(self.grid.row, to)
+    }
+
+    /// Process column that works on block `k`; b's after the last.
+    fn column_of(&self, k: usize) -> usize {
+        let cols = &self.plan.layout.cols;
+        if k < self.plan.steps() { cols.block_owner(k) } else { cols.owner(self.plan.layout.n()) }
+    }
+
+    /// Sends the rows that process column `from`, done with block `k`, owes to that of block k − 1.
+    fn pass_on(&self, k: usize, from: usize) -> Option<C::Send> {
+        let to = self.column_of((k > self.first).then(|| k - 1)?);
+        let rows = self.rows_before(k, from);
+        (from == self.grid.col && to != from && !rows.is_empty()).then(|| {
+            let len = rows.len();
+            self.grid.row_comm.isend(to, tag::TRSV_Y, Arc::from(&self.y[rows]), 0..len)
+        })
+    }
+
+    /// Adds what the process column of block k + 1 has passed on.
+    fn take_over(&mut self, k: usize) -> Result<(), PeerGone> {
+        let from = self.column_of(k + 1);
+        let rows = self.rows_before(k + 1, from);
+        if from == self.grid.col || rows.is_empty() {
+            return Ok(());
+        }
+        let msg = self.grid.row_comm.irecv(from, tag::TRSV_Y, rows.len()).wait()?;
+        self.y[rows].iter_mut().zip(msg.iter()).for_each(|(y, sum)| *y += sum);
+        Ok(())
+    }
+
+    /// x(k) ← U(k, k)⁻¹ · y(k) on the owner of the diagonal block, then everywhere in the process column.
+    fn block(&self, k: usize) -> Result<Vec<f64>, PeerGone> {
+        let (shape, layout) = (self.plan.panel(k, self.grid.row), &self.plan.layout);
+        let mut x = vec![0.0; shape.jb];
+        if shape.top > 0 {
+            x.copy_from_slice(&self.y[shape.ii..shape.ii + shape.jb]);
+            let u = self.a.sub(shape.ii, layout.cols.local(shape.ia), shape.jb, shape.jb);
+            for j in (0..shape.jb).rev() {
+                x[j] /= u.at(j, j);
+                let (above, xj) = x.split_at_mut(j);
+                above.iter_mut().zip(u.col(j)).for_each(|(value, u)| *value -= u * xj[0]);
+            }
+        }
+        reduce::broadcast(&self.grid.col_comm, shape.row, &mut x, tag::TRSV_X)?;
+        Ok(x)
+    }
+
+    /// y(rows) ← y(rows) − U(rows, k) · x(k)
+    fn subtract(&mut self, k: usize, x: &[f64], rows: Range<usize>, team: &mut Team<'_>) -> Result<(), HelperPanicked> {
+        let jj = self.plan.layout.cols.local(self.plan.layout.rows.block(k).start);
+        let u = self.a.sub(rows.start, jj, rows.len(), x.len());
+        let (isa, y) = (self.isa, &mut self.y[rows]);
+        let share = team.share(y.len(), x.len());
+        let parts = y.chunks_mut(share).enumerate().collect();
+        let product =
+            |(part, y): (usize, &mut [f64])| vector::gemv(isa, u.sub(part * share, 0, y.len(), x.len()), x, y);
+        team.map(parts, product).map(drop)
+    }
+}

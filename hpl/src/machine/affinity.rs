@@ -1,0 +1,150 @@
+//! Which cores a rank's threads run on.
+
+use std::io;
+
+/// The cores of each rank: `threads` neighbours from `cores` for each of `ranks`, the ranks spread evenly
+/// over the list so that few of them share a cache. `None` when ranks × threads exceed the cores: then
+/// threads must share cores, and nobody is pinned.
+pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Vec<usize>>> {
+    if ranks.checked_mul(threads)? > cores.len() {
+        return None;
+    }
+    let set = |rank: usize| {
+        let first = rank * cores.len() / ranks;
+        cores[first..first + threads].to_vec()
+    };
+    Some((0..ranks).map(set).collect())
+}
+
+/// The cores of each rank, then those that it borrows while it factors a panel for which the other process columns wait:
+/// each rank keeps its first core, and all other cores of a process row serve whichever of its ranks factors. With P·Q
+/// ranks on C cores, C̄ = C − P·Q are shared so, and T = 1 + C̄/P factor a panel (core time sharing, \[rocHPL\] section
+/// III.A). `sets` and `places`, the process row and column, are those of the ranks that share a node.
+pub fn time_shared(sets: &[Vec<usize>], places: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let ranks = || sets.iter().zip(places);
+    let shared = |(own, place): (&Vec<usize>, &(usize, usize))| {
+        let lenders = ranks().filter(|(_, other)| other.0 == place.0 && other.1 != place.1);
+        own.iter().chain(lenders.flat_map(|(set, _)| set.iter().skip(1))).copied().collect()
+    };
+    ranks().map(shared).collect()
+}
+
+/// Binds the calling thread to one core (a logical CPU number).
+///
+/// # Errors
+/// The system's error when the core does not exist or is not allowed.
+pub fn pin_current_thread(core: usize) -> io::Result<()> {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(nix::unistd::Pid::from_raw(0), &set)?)
+}
+
+/// The first of `cores` that the system refuses to threads of this process, with its reason.
+pub fn refused(cores: &[usize]) -> Option<(usize, io::Error)> {
+    let ask = || cores.iter().find_map(|&core| pin_current_thread(core).err().map(|error| (core, error)));
+    // In a thread of its own, which may end up bound anywhere.
+    std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())
+}
+
+/// Where a thread may run.
+pub(crate) struct Mask(Option<nix::sched::CpuSet>);
+
+impl Mask {
+    /// The calling thread's.
+    pub(crate) fn of_this_thread() -> Self {
+        Self(nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok())
+    }
+
+    /// Makes it that of the calling thread again.
+    pub(crate) fn restore(&self) {
+        if let Some(set) = &self.0 {
+            // A refusal costs speed only.
+            let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), set);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn more_threads_than_cores_are_not_pinned() {
+        assert_eq!(core_sets(&[0, 1], 3, 1), None);
+        assert_eq!(core_sets(&[0, 1], 1, 3), None);
+        assert_eq!(core_sets(&[0, 1], usize::MAX, 2), None);
+    }
+
+    #[test]
+    fn ranks_spread_over_the_cores() {
+        assert_eq!(core_sets(&[4, 5, 6, 7], 2, 1).unwrap(), [[4], [6]]);
+        assert_eq!(core_sets(&[4, 5, 6, 7], 2, 2).unwrap(), [[4, 5], [6, 7]]);
+    }
+
+    /// 2×2 ranks on 12 cores: T = 1 + (12 − 4)/2.
+    #[test]
+    fn a_process_row_shares_all_cores_but_the_first_of_each_rank() {
+        let sets = core_sets(&Vec::from_iter(0..12), 4, 3).unwrap();
+        let shared = time_shared(&sets, &[(0, 0), (0, 1), (1, 0), (1, 1)]);
+        let expected = [[0, 1, 2, 4, 5], [3, 4, 5, 1, 2], [6, 7, 8, 10, 11], [9, 10, 11, 7, 8]];
+        assert_eq!(shared, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_cores_as_the_rule_says(p in 1_usize..5, q in 1_usize..5, threads in 1_usize..6) {
+            let cores: Vec<usize> = (0..p * q * threads).collect();
+            let places: Vec<_> = (0..p * q).map(|rank| (rank % p, rank / p)).collect();
+            let shared = time_shared(&core_sets(&cores, p * q, threads).unwrap(), &places);
+            let spare = cores.len() - p * q;
+            for (rank, set) in shared.iter().enumerate() {
+                prop_assert_eq!(set.len(), 1 + spare / p);
+                prop_assert!((0..p * q).all(|other| other == rank || !set.contains(&shared[other][0])));
+                prop_assert!((0..set.len()).all(|at| !set[..at].contains(&set[at])), "none twice");
+            }
+        }
+
+        #[test]
+        fn sets_are_contiguous_and_disjoint(cores in 1_usize..40, ranks in 1_usize..10, threads in 1_usize..10) {
+            let cores: Vec<usize> = (0..cores).map(|c| 100 + c).collect();
+            if let Some(sets) = core_sets(&cores, ranks, threads) {
+                prop_assert_eq!(sets.len(), ranks);
+                let all = sets.concat();
+                prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "disjoint, ascending");
+                prop_assert!(all.iter().all(|core| cores.contains(core)));
+                prop_assert!(sets.iter().all(|set| set.len() == threads && set[threads - 1] - set[0] == threads - 1));
+            } else {
+                prop_assert!(ranks * threads > cores.len());
+            }
+        }
+    }
+
+    #[test]
+    fn pinned_thread_is_alone_on_its_core() {
+        let core = crate::machine::host::facts().cores_allowed[0];
+        std::thread::spawn(move || {
+            pin_current_thread(core).unwrap();
+            assert_eq!(crate::machine::host::facts().cores_allowed, [core]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_refusal_is_told_and_changes_nothing_here() {
+        let before = crate::machine::host::facts().cores_allowed;
+        assert!(refused(&before).is_none());
+        assert_eq!(refused(&[before[0], 100_000]).unwrap().0, 100_000);
+        assert_eq!(crate::machine::host::facts().cores_allowed, before);
+    }
+
+    #[test]
+    fn missing_core_is_an_error() {
+        for core in [1000, 100_000] {
+            assert!(std::thread::spawn(move || pin_current_thread(core)).join().unwrap().is_err());
+        }
+    }
+}

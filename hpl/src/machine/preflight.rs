@@ -1,0 +1,102 @@
+//! A look at each core before a long session: does it compute as fast as the others, and can a thread be bound to it?
+//!
+//! All cores work at once, as in a run, each with its own small matrices: what differs is the core, its clock and what
+//! else runs there.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use space::stats::{Summary, summary};
+
+use crate::backend::host::kernels::Kernels;
+use crate::machine::affinity::pin_current_thread;
+use crate::machine::host;
+use crate::mat::{Mat, MatMut};
+
+/// Order of the product: three matrices of it fit a second-level cache nearly, so memory hardly matters.
+const ORDER: usize = 256;
+
+/// Words of the copy on each core; outside the caches that it does not share.
+const COPY_WORDS: usize = 1 << 21;
+
+/// Copies on each core, of which the fastest counts.
+const COPIES: usize = 3;
+
+/// What one core showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pulse {
+    /// The core, by the system's number.
+    pub core: usize,
+    /// Whether a thread bound to it was there and nowhere else.
+    pub bound: bool,
+    /// Median rate of DGEMM in GFLOP/s.
+    pub rate_gflops: f64,
+    /// Relative spread of its times: (third − first quartile) / median.
+    pub spread: f64,
+    /// Bytes read and written per second by a copy in memory.
+    pub copy_bytes_per_s: f64,
+}
+
+/// Lets every core multiply for `time`, then copy.
+pub fn preflight<K: Kernels>(kernels: &K, cores: &[usize], time: Duration) -> Vec<Pulse> {
+    let together = &Barrier::new(cores.len());
+    std::thread::scope(|scope| {
+        let start = |&core: &usize| scope.spawn(move || pulse(kernels, core, time, together));
+        let running: Vec<_> = cores.iter().map(start).collect();
+        running.into_iter().filter_map(|core| core.join().ok()).collect()
+    })
+}
+
+fn pulse<K: Kernels>(kernels: &K, core: usize, time: Duration, together: &Barrier) -> Pulse {
+    let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
+    let a = vec![0.5; ORDER * ORDER];
+    let b = vec![0.25; ORDER * ORDER];
+    let mut c = vec![1.0; ORDER * ORDER];
+    let mut product = || {
+        let begun = Instant::now();
+        let [a, b] = [&a, &b].map(|words| Mat::new(words, ORDER, ORDER, ORDER));
+        kernels.gemm(a, b, MatMut::new(&mut c, ORDER, ORDER, ORDER));
+        begun.elapsed().as_secs_f64()
+    };
+    product();
+    together.wait();
+    let begun = Instant::now();
+    let mut times = vec![product()];
+    while begun.elapsed() < time {
+        times.push(product());
+    }
+    let Summary { median, spread } = summary(&times);
+    let source = vec![1.0; COPY_WORDS];
+    let mut target = vec![0.0; COPY_WORDS];
+    together.wait();
+    let copies = (0..COPIES).map(|_| {
+        let begun = Instant::now();
+        target.copy_from_slice(std::hint::black_box(&source));
+        std::hint::black_box(&target);
+        begun.elapsed().as_secs_f64()
+    });
+    let copy_s = copies.fold(f64::INFINITY, f64::min);
+    Pulse {
+        core,
+        bound,
+        rate_gflops: 2e-9 * (ORDER as f64).powi(3) / median,
+        spread,
+        copy_bytes_per_s: 16.0 * COPY_WORDS as f64 / copy_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::host::kernels::load;
+    use space::KernelChoice;
+
+    #[test]
+    fn every_core_answers() {
+        let cores = host::facts().cores_allowed;
+        let kernels = load(&KernelChoice::Builtin).unwrap();
+        let pulses = preflight(&kernels, &cores, Duration::from_millis(5));
+        assert_eq!(pulses.iter().map(|pulse| pulse.core).collect::<Vec<_>>(), cores);
+        assert!(pulses.iter().all(|pulse| pulse.bound && pulse.rate_gflops > 0.0 && pulse.copy_bytes_per_s > 0.0));
+    }
+}

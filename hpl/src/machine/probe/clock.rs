@@ -1,0 +1,86 @@
+//! Timing work on all cores at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use nix::time::{ClockId, clock_gettime};
+
+use crate::backend::host::team::{HelperPanicked, Team};
+
+/// Share of a measurement that may be lost to others without it being called disturbed.
+const TOLERATED: f64 = 0.02;
+
+/// What reading the clocks costs, in seconds.
+const CLOCK_S: f64 = 2e-6;
+
+/// Time of a measurement, or of one core's part in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Time {
+    /// Wall clock, in seconds.
+    pub(super) wall_s: f64,
+    /// CPU time of the measuring thread: the wall clock less what others took of the core, and less waiting.
+    pub(super) cpu_s: f64,
+}
+
+/// One round of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    /// What the job measures, in seconds.
+    pub(super) time_s: f64,
+    /// Whether something else ran on the cores meanwhile.
+    pub(super) disturbed: bool,
+}
+
+impl Time {
+    /// The round of work that does not wait: its CPU time, which is the wall clock of an undisturbed core.
+    pub(super) fn of_work(self) -> Round {
+        let disturbed = self.wall_s - self.cpu_s > TOLERATED * self.wall_s + CLOCK_S;
+        Round { time_s: self.cpu_s, disturbed }
+    }
+}
+
+/// Lets all cores start together and takes their times.
+pub(super) struct Clock {
+    cores: usize,
+    ready: AtomicUsize,
+}
+
+/// CPU time of the calling thread in seconds; `None` where the system does not count it.
+fn cpu_s() -> Option<f64> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
+}
+
+impl Clock {
+    /// Time of `work` on this core, started when every core is ready.
+    pub(super) fn time(&self, work: impl FnOnce()) -> Time {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        let mut looks = 0_u32;
+        while self.ready.load(Ordering::Acquire) < self.cores {
+            std::hint::spin_loop();
+            looks += 1;
+            // The core that others wait for may be this one.
+            if looks.is_multiple_of(10_000) {
+                std::thread::yield_now();
+            }
+        }
+        let (start, cpu_start_s) = (Instant::now(), cpu_s());
+        work();
+        let (wall_s, cpu_end_s) = (start.elapsed().as_secs_f64(), cpu_s());
+        Time { wall_s, cpu_s: cpu_start_s.zip(cpu_end_s).map_or(wall_s, |(start, end)| end - start) }
+    }
+}
+
+/// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; the longest of their times.
+pub(super) fn timed(crew: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
+    let clock = Clock { cores: crew.threads(), ready: AtomicUsize::new(0) };
+    let longest = Mutex::new(Time::default());
+    let run = |core: usize| {
+        let time = part(core, &clock);
+        let mut longest = longest.lock().unwrap_or_else(PoisonError::into_inner);
+        *longest = Time { wall_s: longest.wall_s.max(time.wall_s), cpu_s: longest.cpu_s.max(time.cpu_s) };
+    };
+    crew.fork(&run, || run(0))?;
+    Ok(longest.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,127 @@
+//! What is measured: each kernel over the shapes that ranks of this machine meet.
+
+use space::machine::RateKernel;
+use space::stats::{Summary, summary};
+
+use super::clock::Round;
+use super::stage::{MAX_K, Stage, grid, thread_counts};
+use super::work::{self, panel_words};
+use super::{Quantity, Sample, messages};
+use crate::backend::host::kernels::Kernels;
+use crate::backend::host::team::{HelperPanicked, Team};
+
+/// Words of the copy on each core; with its target far outside the caches.
+const COPY_WORDS: usize = 1 << 21;
+
+/// Widths of panels at the largest local matrix.
+const K_ALL: [usize; 9] = [16, 32, 64, 96, 128, 192, 256, 384, 512];
+/// Widths at the other shapes.
+const K_FEW: [usize; 3] = [32, 64, 192];
+/// Widths of triangles, panels and swaps.
+const K_SIDE: [usize; 7] = [16, 32, 64, 128, 192, 256, 512];
+/// Widths of the panels whose pivot exchange is measured.
+const K_PIVOTS: [usize; 2] = [32, 128];
+
+/// One point to measure, with its times so far.
+pub(super) struct Job {
+    quantity: Quantity,
+    threads: usize,
+    sizes: Vec<usize>,
+    pub(super) rounds: Vec<Round>,
+}
+
+/// All jobs of a machine of `cores` cores.
+pub(super) fn plan(cores: usize, stage: &Stage) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for threads in thread_counts(cores) {
+        let (p, q) = grid(cores / threads);
+        let (m, n) = (stage.n / p, stage.n / q);
+        kernel_jobs(&mut jobs, stage, threads, (m, n));
+    }
+    add(&mut jobs, Quantity::Copy, 1, &[COPY_WORDS.min(stage.trailing / 2)]);
+    if cores > 1 {
+        for words in messages::SIZES.into_iter().filter(|&words| words <= stage.trailing) {
+            add(&mut jobs, Quantity::Message, 1, &[words]);
+        }
+        let m = stage.n / grid(cores).1;
+        for k in K_PIVOTS.into_iter().filter(|&k| k <= m && panel_words(m, k) <= stage.trailing) {
+            add(&mut jobs, Quantity::Pivot, 1, &[m, k]);
+        }
+    }
+    jobs
+}
+
+/// Adds a job, unless a small matrix has made its sizes vanish or coincide with another's.
+fn add(jobs: &mut Vec<Job>, quantity: Quantity, threads: usize, sizes: &[usize]) {
+    let known = |job: &Job| job.quantity == quantity && job.threads == threads && job.sizes == sizes;
+    if sizes.iter().all(|&size| size > 0) && !jobs.iter().any(known) {
+        jobs.push(Job { quantity, threads, sizes: sizes.to_vec(), rounds: Vec::new() });
+    }
+}
+
+/// Jobs for ranks of `threads` threads whose part of the largest matrix is m×n, m ≥ n.
+fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usize, usize)) {
+    let mut rate = |kernel, sizes: &[usize]| add(jobs, Quantity::Rate(kernel), threads, sizes);
+    let narrow = |k: &usize| (*k).min(MAX_K).min(n);
+    for k in K_ALL.iter().map(narrow) {
+        rate(RateKernel::Dgemm, &[m, n, k]);
+    }
+    for k in K_FEW.iter().map(narrow) {
+        // The transposed grid, later steps of the run, and the columns of the next panel.
+        for (m, n) in [(n, m), (m / 2, n / 2), (m / 4, n / 4), (m, k), (m / 4, k)] {
+            rate(RateKernel::Dgemm, &[m, n, k]);
+        }
+    }
+    for k in K_SIDE.iter().map(narrow) {
+        for n in [n, m, n / 4] {
+            rate(RateKernel::Dtrsm, &[k, n]);
+        }
+        // A quarter would stay in a cache, which a run's rows do only near its end.
+        for n in [n, m, n / 2] {
+            rate(RateKernel::Swap, &[k, n]);
+        }
+        for m in [m, n, m / 4, m / 10] {
+            if m >= k && panel_words(m, k) <= stage.trailing {
+                rate(RateKernel::Panel, &[m, k]);
+            }
+        }
+    }
+}
+
+impl Job {
+    /// Runs the job once on all cores.
+    pub(super) fn round<K: Kernels>(
+        &self,
+        kernels: &K,
+        stage: &Stage,
+        crew: &mut Team<'_>,
+    ) -> Result<Round, HelperPanicked> {
+        match (self.quantity, self.sizes.as_slice()) {
+            (Quantity::Rate(RateKernel::Dgemm), &[m, n, k]) => {
+                work::gemm(kernels, stage, crew, self.threads, (m, n, k))
+            }
+            (Quantity::Rate(RateKernel::Dtrsm), &[k, n]) => work::trsm(kernels, stage, crew, self.threads, (k, n)),
+            (Quantity::Rate(RateKernel::Panel), &[m, k]) => work::panel(kernels, stage, crew, self.threads, (m, k)),
+            (Quantity::Rate(RateKernel::Swap), &[k, n]) => work::swap(stage, crew, self.threads, (k, n)),
+            (Quantity::Copy, &[words]) => work::copy(stage, crew, words),
+            (Quantity::Pivot, &[m, k]) => work::pivots(kernels, stage, crew, (m, k)),
+            (Quantity::Message, &[words]) => messages::ping_pong(stage, crew, words),
+            _ => unreachable!("planned above with its sizes"),
+        }
+    }
+
+    /// The median of the rounds. `None` without a round, and for a difference of two times that is lost in noise.
+    pub(super) fn sample(&self) -> Option<Sample> {
+        let times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
+        let Summary { median, spread } = summary(&times_s);
+        (median > 0.0).then(|| Sample {
+            quantity: self.quantity,
+            threads: self.threads,
+            sizes: self.sizes.clone(),
+            time_s: median,
+            spread,
+            rounds: self.rounds.len(),
+            disturbed: self.rounds.iter().filter(|round| round.disturbed).count(),
+        })
+    }
+}

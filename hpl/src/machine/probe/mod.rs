@@ -1,0 +1,265 @@
+//! Timed samples of the real kernels and messages on this machine.
+//!
+//! Every measurement keeps all cores busy at once, as a run does: the cores are split into ranks of `threads`
+//! threads, and each rank works at a local shape that such a rank really has. Measurements alternate: each
+//! round takes every job once, so that a disturbance spreads over all of them, and a sample is the median of
+//! its rounds with its spread. Rounds go on until the budget is used. Kernels are timed by the CPU time of their
+//! threads: what other processes took of the cores is counted as a disturbance, not as time of the kernel.
+
+mod clock;
+mod jobs;
+mod messages;
+mod stage;
+mod work;
+
+use std::time::Instant;
+
+use space::machine::RateKernel;
+
+use crate::backend::host::kernels::Kernels;
+use crate::backend::host::team::{HelperPanicked, Team, TeamParams, with_team};
+use crate::mat::NoMemory;
+use jobs::Job;
+use stage::Stage;
+
+/// What to measure on, and for how long.
+#[derive(Debug, Clone)]
+pub struct ProbeOptions {
+    /// Logical CPUs to keep busy, each with one thread; at least one.
+    pub cores: Vec<usize>,
+    /// Wall-clock seconds of the whole probe.
+    pub budget_s: f64,
+    /// Order of the largest matrix that will be run: shapes do not exceed it.
+    pub max_n: usize,
+    /// Bytes that the probe may use.
+    pub memory_bytes: u64,
+}
+
+/// What a sample measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Quantity {
+    /// A kernel, at the sizes of its form.
+    Rate(RateKernel),
+    /// Copy of `words` by each core from one place to another in its memory.
+    Copy,
+    /// One pivot exchange between two ranks, inside the factorization of a panel of m local rows and k columns.
+    Pivot,
+    /// A message of `words` from one rank to another: packed, handed over, unpacked.
+    Message,
+}
+
+/// One measured point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// What was measured.
+    pub quantity: Quantity,
+    /// Threads of each rank; 1 for copies, pivots and messages.
+    pub threads: usize,
+    /// Sizes local to one rank, in the order of the kernel's form; m and k of a pivot's panel; the words of a copy or
+    /// message.
+    pub sizes: Vec<usize>,
+    /// Median over the rounds of the slowest core's time in seconds: CPU time of kernels, wall clock of messages.
+    pub time_s: f64,
+    /// (third − first quartile) / median over the rounds.
+    pub spread: f64,
+    /// Rounds.
+    pub rounds: usize,
+    /// Rounds in which something else ran on one of the cores.
+    pub disturbed: usize,
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The list of cores is empty.
+    #[error("no cores to measure on")]
+    NoCores,
+    /// The budget does not hold three rounds, however small the matrix.
+    #[error("{budget_s:.1} s are too short to calibrate this machine; give it at least {enough_s:.1} s")]
+    TooShort {
+        /// The budget in seconds.
+        budget_s: f64,
+        /// A budget that would be enough, in seconds.
+        enough_s: f64,
+    },
+    /// No memory for the operands.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
+    /// A thread could not be started.
+    #[error("thread {index} could not be started: {error}; lower the number of cores")]
+    NotStarted {
+        /// Index of the thread.
+        index: usize,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// A measuring thread panicked.
+    #[error("a measuring thread panicked; the kernels cannot be trusted")]
+    Panicked,
+}
+
+/// Rounds that a median needs.
+const MIN_ROUNDS: usize = 3;
+
+/// Matrices of a lower order are not worth a try when the budget is short.
+const MIN_N: usize = 64;
+
+/// Measures `kernels` on `options.cores`; `progress` hears the share of the budget used, from 0 to 1.
+///
+/// The calling thread keeps its affinity: the work is done by threads of its own.
+///
+/// # Errors
+/// [`ProbeError`] when there are no cores, memory or threads, or the budget is too short.
+pub fn measure<K: Kernels>(
+    kernels: &K,
+    options: &ProbeOptions,
+    progress: &mut (dyn FnMut(f64) + Send),
+) -> Result<Vec<Sample>, ProbeError> {
+    let start = Instant::now();
+    if options.cores.is_empty() {
+        return Err(ProbeError::NoCores);
+    }
+    let mut n = stage::order(options);
+    loop {
+        match attempt(kernels, options, n, start, progress) {
+            // Half the order is a quarter of the time; a small budget or a slow machine needs that.
+            Err(ProbeError::TooShort { .. }) if n > MIN_N && start.elapsed().as_secs_f64() < options.budget_s => n /= 2,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Measures with a matrix of order `n`.
+fn attempt<K: Kernels>(
+    kernels: &K,
+    options: &ProbeOptions,
+    n: usize,
+    start: Instant,
+    progress: &mut (dyn FnMut(f64) + Send),
+) -> Result<Vec<Sample>, ProbeError> {
+    let cores = options.cores.as_slice();
+    let stage = Stage::new(cores.len(), n)?;
+    let mut jobs = jobs::plan(cores.len(), &stage);
+    std::thread::scope(|scope| {
+        let work = || {
+            let params = TeamParams { threads: cores.len(), cores, spin: true };
+            with_team(params, |crew| rounds(kernels, &stage, crew, &mut jobs, start, options, progress))
+                .map_err(|refused| ProbeError::NotStarted { index: refused.index, error: refused.error })?
+        };
+        let thread = std::thread::Builder::new().name("hpl-probe".to_owned()).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| ProbeError::NotStarted { index: 0, error })?;
+        thread.join().unwrap_or(Err(ProbeError::Panicked))
+    })?;
+    Ok(jobs.iter().filter_map(Job::sample).collect())
+}
+
+/// Runs rounds of all jobs until the budget is used.
+fn rounds<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    jobs: &mut [Job],
+    start: Instant,
+    options: &ProbeOptions,
+    progress: &mut (dyn FnMut(f64) + Send),
+) -> Result<(), ProbeError> {
+    let fill = |core: usize| stage.fill(core);
+    crew.fork(&fill, || fill(0))?;
+    let elapsed_s = || start.elapsed().as_secs_f64();
+    let mut heard = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
+    // The first round warms up clocks, caches and pages, and says what each job costs.
+    let before_s = elapsed_s();
+    let affordable_s = (options.budget_s - before_s) / (MIN_ROUNDS as f64 + 1.5);
+    let mut costs_s = Vec::with_capacity(jobs.len());
+    for job in jobs.iter() {
+        let job_start = Instant::now();
+        job.round(kernels, stage, crew)?;
+        costs_s.push(job_start.elapsed().as_secs_f64());
+        heard(elapsed_s());
+        if elapsed_s() - before_s > affordable_s {
+            let enough_s = before_s + (MIN_ROUNDS as f64 + 1.5) * (elapsed_s() - before_s);
+            return Err(ProbeError::TooShort { budget_s: options.budget_s, enough_s });
+        }
+    }
+    // The last round may be incomplete, which the medians do not mind.
+    for at in (0..jobs.len()).cycle() {
+        if elapsed_s() + costs_s[at] > options.budget_s {
+            break;
+        }
+        let round = jobs[at].round(kernels, stage, crew)?;
+        jobs[at].rounds.push(round);
+        heard(elapsed_s());
+    }
+    Ok(())
+}
+
+impl From<HelperPanicked> for ProbeError {
+    fn from(_: HelperPanicked) -> Self {
+        Self::Panicked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::host::kernels::Builtin;
+
+    fn options(cores: usize, budget_s: f64, max_n: usize) -> ProbeOptions {
+        let allowed = crate::machine::host::facts().cores_allowed;
+        // More threads than cores share them, which only makes them slow.
+        ProbeOptions {
+            cores: allowed.into_iter().cycle().take(cores).collect(),
+            budget_s,
+            max_n,
+            memory_bytes: 1 << 28,
+        }
+    }
+
+    #[test]
+    fn every_kernel_is_measured_at_every_thread_count() {
+        let mut last = 0.0;
+        // A machine that others use may take the cores away for seconds.
+        let budgets_s = [2.5, 10.0, 40.0];
+        let mut measured =
+            budgets_s.into_iter().map(|s| measure(&Builtin, &options(2, s, 300), &mut |share| last = share));
+        let samples = measured.find_map(Result::ok).unwrap();
+        assert!(last > 0.9, "{last}");
+        for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
+            for threads in [1, 2] {
+                let wanted = |s: &&Sample| s.quantity == Quantity::Rate(kernel) && s.threads == threads;
+                assert!(samples.iter().filter(wanted).count() >= 4, "{kernel:?} {threads}");
+            }
+        }
+        assert!(samples.iter().any(|s| s.quantity == Quantity::Message));
+        assert!(samples.iter().any(|s| s.quantity == Quantity::Copy));
+        assert!(samples.iter().all(|s| s.time_s > 0.0 && s.spread >= 0.0 && s.rounds >= MIN_ROUNDS));
+    }
+
+    #[test]
+    fn any_size_and_number_of_cores_has_a_plan() {
+        for (cores, max_n) in [(1, 1), (1, 40), (3, 7), (4, 2), (6, 150)] {
+            // Others may take the cores away for longer than the first budgets.
+            let mut measured =
+                [0.5, 5.0, 40.0].into_iter().map(|s| measure(&Builtin, &options(cores, s, max_n), &mut |_| ()));
+            let enough = |samples: &Vec<Sample>| samples.iter().all(|s| s.rounds >= MIN_ROUNDS);
+            let samples = measured.find_map(|found| found.ok().filter(enough));
+            let samples = samples.expect("40 s are enough for matrices of this size");
+            let dgemm = |sample: &&Sample| sample.quantity == Quantity::Rate(RateKernel::Dgemm);
+            for threads in [1, cores] {
+                assert!(
+                    samples.iter().filter(dgemm).any(|s| s.threads == threads),
+                    "{threads} of {cores}, N = {max_n}"
+                );
+            }
+            assert!(samples.iter().all(|s| s.time_s > 0.0), "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_way_out() {
+        let of = |options: &ProbeOptions| measure(&Builtin, options, &mut |_| ()).unwrap_err();
+        assert!(matches!(of(&options(0, 1.0, 100)), ProbeError::NoCores));
+        let short = of(&options(1, 0.0, 2000));
+        assert!(matches!(short, ProbeError::TooShort { enough_s, .. } if enough_s > 0.0), "{short}");
+    }
+}

@@ -1,0 +1,228 @@
+//! The kernels as the engine calls them, on the shares that the threads of a rank get.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLockReadGuard};
+
+use space::HplParams;
+
+use super::clock::{Clock, Round, Time, timed};
+use super::stage::{Stage, grid, ld};
+use crate::backend::host::kernels::rows::interchange;
+use crate::backend::host::kernels::{Kernels, PackedL};
+use crate::backend::host::team::{HelperPanicked, Team};
+use crate::backend::host::update;
+use crate::comm::Comm;
+use crate::comm::threads::{ThreadComm, world};
+use crate::lu::fact::Fact;
+use crate::lu::panel;
+use crate::mat::{Buffer, Mat, MatMut};
+use crate::plan::PanelShape;
+use crate::plan::layout::Axis;
+use crate::plan::recursion::Recipe;
+
+/// Rows or columns of thread `index` of `threads` that share `n`.
+fn share(n: usize, threads: usize, index: usize) -> usize {
+    n / threads + usize::from(index < n % threads)
+}
+
+fn lock(mutex: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The panel that the rank of `core` has.
+fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, Buffer> {
+    stage.place(core - core % threads).panel.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// C −= A·B as the engine's update does it, C m×n and A m×k per rank: the threads pack A, each some rows, then take
+/// their slabs. The triangular solves that belong to an update are timed apart and subtracted.
+pub(super) fn gemm<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    threads: usize,
+    (m, n, k): (usize, usize, usize),
+) -> Result<Round, HelperPanicked> {
+    let panels: Vec<_> = (0..crew.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
+    let panel = |core: usize| Mat::new(&panels[core / threads], m, k, ld(m));
+    let (packed, packing) = pack(kernels, crew, threads, &panel)?;
+    let update = timed(crew, |core, clock| {
+        let place = stage.place(core);
+        let (mut upper, mut trailing) = (lock(&place.upper), lock(&place.trailing));
+        let cols = share(n, threads, core % threads);
+        let l2 = &packed[core - core % threads..][..threads];
+        clock.time(|| {
+            let l1 = Mat::new(&panels[core / threads], k, k, ld(k));
+            let mut u = MatMut::new(&mut upper, k, cols, ld(k));
+            let mut c = MatMut::new(&mut trailing, m, cols, ld(m));
+            for width in update::widths(cols, 1, kernels.widest_slab()) {
+                let (u_slab, u_right) = u.split_cols(width);
+                let (c_slab, c_right) = c.split_cols(width);
+                kernels.update_slab(l2, l1, u_slab, c_slab);
+                (u, c) = (u_right, c_right);
+            }
+        })
+    })?;
+    let update = update.of_work();
+    let solves = trsm(kernels, stage, crew, threads, (k, n))?;
+    Ok(Round {
+        time_s: packing.time_s + update.time_s - solves.time_s,
+        disturbed: packing.disturbed || update.disturbed || solves.disturbed,
+    })
+}
+
+/// Packs the panels of all ranks, each core its share of the rows; one block per core.
+fn pack<'a, K: Kernels>(
+    kernels: &K,
+    crew: &mut Team<'_>,
+    threads: usize,
+    panel: &(impl Fn(usize) -> Mat<'a> + Sync),
+) -> Result<(Vec<PackedL<'a>>, Round), HelperPanicked> {
+    let blocks: Vec<OnceLock<PackedL<'a>>> = (0..crew.threads()).map(|_| OnceLock::new()).collect();
+    let time = timed(crew, |core, clock| {
+        let (a, index) = (panel(core), core % threads);
+        let first = (0..index).map(|before| share(a.rows(), threads, before)).sum();
+        let rows = a.sub(first, 0, share(a.rows(), threads, index), a.cols());
+        clock.time(|| {
+            blocks[core].get_or_init(|| kernels.pack_l(rows, Vec::new()));
+        })
+    })?;
+    let blocks = blocks.into_iter().map(|block| block.into_inner().expect("each core has packed its block"));
+    Ok((blocks.collect(), time.of_work()))
+}
+
+/// L1⁻¹·U slab by slab, U k×n per rank.
+pub(super) fn trsm<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    threads: usize,
+    (k, n): (usize, usize),
+) -> Result<Round, HelperPanicked> {
+    let time = timed(crew, |core, clock| {
+        let (panel, mut upper) = (panel_of(stage, threads, core), lock(&stage.place(core).upper));
+        let cols = share(n, threads, core % threads);
+        clock.time(|| {
+            let l1 = Mat::new(&panel, k, k, ld(k));
+            let mut rest = MatMut::new(&mut upper, k, cols, ld(k));
+            for width in update::widths(cols, 1, kernels.widest_slab()) {
+                let (slab, right) = rest.split_cols(width);
+                kernels.trsm(l1, slab);
+                rest = right;
+            }
+        })
+    })?;
+    Ok(time.of_work())
+}
+
+/// The first panel of an m-row matrix on a rank that is its own process column.
+fn panel_shape(m: usize, k: usize) -> PanelShape {
+    PanelShape { k: 0, ia: 0, jb: k, row: 0, col: 0, ii: 0, mp: m, top: k }
+}
+
+/// Words of an m×k panel as a message.
+pub(super) fn panel_words(m: usize, k: usize) -> usize {
+    panel_shape(m, k).words()
+}
+
+/// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
+/// thread of each rank does it alone, and the others wait: the least crew that the engine factors with beside an update.
+/// What more threads reach is seen by the phases of the calibration's runs (`phase` of `machine.toml`), not here.
+pub(super) fn panel<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    threads: usize,
+    (m, k): (usize, usize),
+) -> Result<Round, HelperPanicked> {
+    let (shape, rows) = (panel_shape(m, k), Axis::block_cyclic(m, k, 1));
+    let time = timed(crew, |core, clock| {
+        if !core.is_multiple_of(threads) {
+            return clock.time(|| ());
+        }
+        let column = world(1, true).remove(0);
+        factor(kernels, stage, &column, &rows, shape, (core, clock))
+    })?;
+    Ok(time.of_work())
+}
+
+/// Factors a panel of core `core` as a rank of `column`.
+fn factor<C: Comm, K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    column: &C,
+    rows: &Axis,
+    shape: PanelShape,
+    (core, clock): (usize, &Clock),
+) -> Time {
+    let source = stage.place(core).panel.read().unwrap_or_else(PoisonError::into_inner);
+    let mut target = lock(&stage.place(core).trailing);
+    let params = HplParams::baseline(rows.len(), 1, 1);
+    let recipe = Recipe::new(&params);
+    clock.time(|| {
+        let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
+        let panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
+        let fact = Fact { recipe, kernels, column, rows, shape, from: source, panel };
+        fact.run().expect("peers stay until both are done");
+    })
+}
+
+/// Seconds per column that the pivot exchange adds to the factorization of a panel of k columns and `m` local rows
+/// by a process column of two ranks, core i of the first half with its partner in the second half.
+pub(super) fn pivots<K: Kernels>(
+    kernels: &K,
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    (m, k): (usize, usize),
+) -> Result<Round, HelperPanicked> {
+    let half = crew.threads() / 2;
+    let rows = Axis::block_cyclic(2 * m, m, 2);
+    let shape = |row: usize| PanelShape { top: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
+    let columns: Vec<Mutex<ThreadComm>> = (0..half).flat_map(|_| world(2, true)).map(Mutex::new).collect();
+    let together = timed(crew, |core, clock| {
+        let (pair, row) = (core % half, core / half);
+        if row > 1 {
+            return clock.time(|| ());
+        }
+        let column = columns[2 * pair + row].lock().unwrap_or_else(PoisonError::into_inner);
+        factor(kernels, stage, &*column, &rows, shape(row), (core, clock))
+    })?;
+    let alone = panel(kernels, stage, crew, 1, (m, k))?;
+    // Waiting for a partner is part of an exchange.
+    Ok(Round { time_s: (together.wall_s - alone.time_s) / k as f64, disturbed: alone.disturbed })
+}
+
+/// Interchange of k rows with rows anywhere below, over n columns per rank.
+pub(super) fn swap(
+    stage: &Stage,
+    crew: &mut Team<'_>,
+    threads: usize,
+    (k, n): (usize, usize),
+) -> Result<Round, HelperPanicked> {
+    // A rank with more columns has fewer rows, and over a run a rank has two thirds of its first rows on average.
+    let (p, q) = grid(crew.threads() / threads);
+    let rows = (stage.n / if n > stage.n / q { q } else { p } * 2 / 3).max(k);
+    // Multiples of the golden ratio spread the pivots evenly.
+    let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;
+    let pivots: Vec<usize> = (0..k).map(pivot).collect();
+    let time = timed(crew, |core, clock| {
+        let mut trailing = lock(&stage.place(core).trailing);
+        let cols = share(n, threads, core % threads);
+        clock.time(|| {
+            let (mut u, mut c) = MatMut::new(&mut trailing, rows, cols, ld(rows)).split_rows(k);
+            interchange(&mut u, &mut c, &pivots);
+        })
+    })?;
+    Ok(time.of_work())
+}
+
+/// Copy of `words` by each core in its own memory.
+pub(super) fn copy(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+    let time = timed(crew, |core, clock| {
+        let mut trailing = lock(&stage.place(core).trailing);
+        clock.time(|| {
+            let (from, to) = trailing.split_at_mut(words);
+            to[..words].copy_from_slice(from);
+        })
+    })?;
+    Ok(time.of_work())
+}

@@ -1,0 +1,282 @@
+//! What each rank reaches while all work, with the links to some others.
+//!
+//! All ranks do the same at the same time: products C ← C − A·B, then a short HPL run of their own; then they exchange
+//! messages in pairs, round after round at twice the distance, so that R ranks have at most (R/2)·log₂ R pairs. All pairs
+//! of a round exchange at once, as the ranks of a run do; then that of rank 0 alone. Called by all ranks of a group, on
+//! threads or on MPI.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use space::stats::summary;
+use space::{Candidate, EngineParams, HplParams, Weights, flops};
+
+use crate::Error;
+use crate::backend::host::kernels::Kernels;
+use crate::backend::host::team::{TeamParams, with_team};
+use crate::comm::{Comm, PeerGone, Request, Tag};
+use crate::lu::matgen;
+use crate::lu::solve;
+use crate::machine::host;
+use crate::mat::{Mat, MatMut};
+
+/// Tag of the messages that are timed.
+const TIMED: Tag = 1;
+/// Order of the matrix whose blocks the products take.
+const ORDER: usize = 1 << 20;
+/// Sizes of each thread's product.
+const PRODUCT: (usize, usize, usize) = (512, 256, 192);
+/// Products of one measurement.
+const PRODUCTS: usize = 40;
+/// Words of a timed message: one panel of a small run.
+const WORDS: usize = 1 << 17;
+/// Ways there and back of a short message, of which a latency is the mean.
+const TRIPS: usize = 20;
+
+/// What one rank found of the link to another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkSurvey {
+    /// The other rank.
+    pub other: usize,
+    /// Time of a message of one word, in seconds, median of the means of the repeats.
+    pub latency_s: f64,
+    /// Bandwidth in GB/s, packed, sent and unpacked, the median of both ways, while all pairs at this distance exchange.
+    pub gbytes_per_s: f64,
+    /// The same while the others wait, where that was measured.
+    pub alone_gbytes_per_s: Option<f64>,
+}
+
+/// What one rank found, in the order of the repeats.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RankSurvey {
+    /// The rank.
+    pub rank: usize,
+    /// Its host.
+    pub host: String,
+    /// Socket of its cores; `None` where they are of several, or it has none for itself.
+    pub socket: Option<usize>,
+    /// Memory of the host that can be filled without swapping, in bytes.
+    pub memory_bytes: u64,
+    /// Processor model of the host.
+    pub cpu: String,
+    /// Physical cores of the host that it may use.
+    pub cores: usize,
+    /// Its kernels.
+    pub kernels: String,
+    /// Runnable processes of the host before, mean of a minute.
+    pub load: Option<f64>,
+    /// Share of the host's CPU time that the hypervisor took meanwhile.
+    pub stolen: Option<f64>,
+    /// Clock of the first core at the end, in Hz.
+    pub clock_hz: Option<f64>,
+    /// Rates of its products in GFLOP/s.
+    pub dgemm_gflops: Vec<f64>,
+    /// Rates of its short HPL runs in GFLOP/s.
+    pub hpl_gflops: Vec<f64>,
+    /// Links to its [`partners`].
+    pub links: Vec<LinkSurvey>,
+}
+
+/// The ranks of `ranks` that `rank` exchanges messages with, in the order of the rounds: one at each distance of a power of two.
+pub fn partners(rank: usize, ranks: usize) -> impl Iterator<Item = usize> {
+    distances(ranks).filter_map(move |distance| partner(rank, distance, ranks))
+}
+
+fn distances(ranks: usize) -> impl Iterator<Item = usize> {
+    (0..usize::BITS).map(|round| 1 << round).take_while(move |distance| *distance < ranks)
+}
+
+/// The partner in the round of this distance: ranks that differ in one bit.
+fn partner(rank: usize, distance: usize, ranks: usize) -> Option<usize> {
+    Some(rank ^ distance).filter(|other| *other < ranks)
+}
+
+/// What a program prints that surveyed its ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Name of the kernels of all ranks that have none of their own.
+    pub kernels: String,
+    /// What each rank found, in order.
+    pub ranks: Vec<RankSurvey>,
+}
+
+/// Surveys the ranks of `comm`, each with the kernels, threads and NB of `candidate` and short runs of its order N.
+///
+/// # Errors
+/// A rank that fails poisons `comm`, so that all ranks return an error.
+pub(crate) fn survey<C: Comm, K: Kernels>(
+    candidate: &Candidate,
+    repeats: usize,
+    comm: &C,
+    cores: &[usize],
+    kernels: &K,
+) -> Result<RankSurvey, Error> {
+    let facts = host::facts();
+    // All ranks work at once: nothing to borrow.
+    let cores = &cores[..candidate.engine.threads.min(cores.len())];
+    let alone = comm.split(comm.rank(), 0)?;
+    let hpl = HplParams { p: 1, q: 1, ..candidate.hpl };
+    let engine = EngineParams { weights: Weights::default(), ..candidate.engine.clone() };
+    let short = Candidate { hpl, engine };
+    let (mut dgemm_gflops, mut hpl_gflops) = (Vec::new(), Vec::new());
+    // The first of each warms up.
+    for repeat in 0..=repeats {
+        comm.barrier()?;
+        let rate = products(short.engine.threads, cores, kernels)?;
+        comm.barrier()?;
+        let time_s = solve(&short, &alone, cores, kernels, &())?.time_s;
+        if repeat > 0 {
+            dgemm_gflops.push(rate);
+            hpl_gflops.push(flops::rate_gflops(short.hpl.n, time_s));
+        }
+    }
+    let links = links(comm, repeats)?;
+    let (rank, host, socket) = (comm.rank(), facts.hostname, host::socket(cores));
+    let later = host::facts();
+    Ok(RankSurvey {
+        rank,
+        host,
+        socket,
+        memory_bytes: facts.memory_available_bytes,
+        cpu: facts.cpu_model,
+        cores: facts.cores_allowed.len(),
+        kernels: kernels.name(),
+        load: facts.load,
+        stolen: facts.cpu_times.zip(later.cpu_times).and_then(|(before, after)| after.stolen_since(&before)),
+        clock_hz: later.clock_hz,
+        dgemm_gflops,
+        hpl_gflops,
+        links,
+    })
+}
+
+/// The links of this rank to its partners.
+fn links<C: Comm>(comm: &C, repeats: usize) -> Result<Vec<LinkSurvey>, PeerGone> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let mut links = Vec::new();
+    for distance in distances(ranks) {
+        let other = partner(rank, distance, ranks);
+        comm.barrier()?;
+        let mut link = None;
+        if let Some(other) = other {
+            let latency_s = latency(comm, other, rank < other, repeats)?;
+            let gbytes_per_s = exchange(comm, other, rank < other, repeats)?;
+            link = Some(LinkSurvey { other, latency_s, gbytes_per_s, alone_gbytes_per_s: None });
+        }
+        comm.barrier()?;
+        if let Some(link) = link.as_mut().filter(|link| rank.min(link.other) == 0) {
+            link.alone_gbytes_per_s = Some(exchange(comm, link.other, rank == 0, repeats)?);
+        }
+        links.extend(link);
+    }
+    comm.barrier()?;
+    Ok(links)
+}
+
+/// Rate of products on all threads of this rank at once, in GFLOP/s.
+fn products<K: Kernels>(threads: usize, cores: &[usize], kernels: &K) -> Result<f64, Error> {
+    let (m, n, k) = PRODUCT;
+    let random = |rows: usize, cols: usize, first: usize| {
+        let mut data = vec![0.0; rows * cols];
+        matgen::generate_block(ORDER, first, first, MatMut::new(&mut data, rows, cols, rows));
+        data
+    };
+    let (a, b) = (random(m, k, 0), random(k, n, m));
+    let params = TeamParams { threads, cores, spin: cores.len() >= threads };
+    let time_s = with_team(params, |team| {
+        // Ones: pages that are there, as those of a run are.
+        let parts: Vec<Vec<f64>> = (0..threads).map(|_| vec![1.0; m * n]).collect();
+        let start = Instant::now();
+        team.map(parts, |mut c| {
+            for _ in 0..PRODUCTS {
+                kernels.gemm(Mat::new(&a, m, k, m), Mat::new(&b, k, n, k), MatMut::new(&mut c, m, n, m));
+            }
+            std::hint::black_box(&c);
+        })?;
+        Ok::<_, Error>(start.elapsed().as_secs_f64())
+    })
+    .map_err(|refused| Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })??;
+    Ok((2 * m * n * k * PRODUCTS * threads) as f64 / time_s * 1e-9)
+}
+
+/// Time of a message of one word in seconds, median of the repeats.
+fn latency<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
+    let word: Arc<[f64]> = Arc::from([1.0]);
+    let send = || comm.isend(other, TIMED, Arc::clone(&word), 0..1).wait();
+    let mut times = Vec::new();
+    for repeat in 0..=repeats {
+        let start = Instant::now();
+        for _ in 0..TRIPS {
+            if first {
+                send()?;
+            }
+            comm.irecv(other, TIMED, 1).wait()?;
+            if !first {
+                send()?;
+            }
+        }
+        if repeat > 0 {
+            times.push(start.elapsed().as_secs_f64() / (2 * TRIPS) as f64);
+        }
+    }
+    Ok(summary(&times).median)
+}
+
+/// Bandwidth of messages there and back in GB/s, median.
+fn exchange<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
+    let (mut data, mut rates) = (vec![1.0; WORDS], Vec::new());
+    let send = |data: &[f64]| comm.isend(other, TIMED, Arc::from(data), 0..WORDS).wait();
+    // The first message pays for buffers.
+    for repeat in 0..=repeats {
+        let start = Instant::now();
+        if first {
+            send(&data)?;
+        }
+        data.copy_from_slice(&comm.irecv(other, TIMED, WORDS).wait()?);
+        if !first {
+            send(&data)?;
+        }
+        // There and back, whoever is first.
+        if repeat > 0 {
+            rates.push(2.0 * 8.0 * WORDS as f64 / start.elapsed().as_secs_f64() * 1e-9);
+        }
+    }
+    Ok(summary(&rates).median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::threads;
+
+    #[test]
+    fn pairs_grow_by_the_logarithm_and_reach_every_rank() {
+        for ranks in [1, 2, 3, 6, 8, 100, 2048] {
+            let of = |rank| partners(rank, ranks).collect::<Vec<_>>();
+            let pairs: usize = (0..ranks).map(|rank| of(rank).len()).sum::<usize>() / 2;
+            assert!(pairs <= ranks * (usize::BITS - ranks.leading_zeros()) as usize / 2, "{pairs}");
+            let both = (0..ranks).all(|rank| of(rank).iter().all(|&other| other != rank && of(other).contains(&rank)));
+            assert!(both, "who is a partner has one");
+            // From each rank a way of partners leads to rank 0.
+            assert!((1..ranks).all(|rank| of(rank).iter().any(|&other| other < rank)), "{ranks}");
+        }
+    }
+
+    #[test]
+    fn all_partners_find_the_same_links_and_rank_0_tries_alone() {
+        let world = threads::world(6, false);
+        let links: Vec<Vec<LinkSurvey>> = std::thread::scope(|scope| {
+            let run = |comm| scope.spawn(move || links(&comm, 1).unwrap());
+            let handles: Vec<_> = world.into_iter().map(run).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+        });
+        for (rank, links) in links.iter().enumerate() {
+            assert_eq!(links.iter().map(|link| link.other).collect::<Vec<_>>(), partners(rank, 6).collect::<Vec<_>>());
+            for link in links {
+                assert!(link.gbytes_per_s > 0.0 && link.latency_s > 0.0, "{link:?}");
+                assert_eq!(link.alone_gbytes_per_s.is_some(), rank.min(link.other) == 0, "{rank} {link:?}");
+            }
+        }
+    }
+}

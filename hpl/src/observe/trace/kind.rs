@@ -1,0 +1,89 @@
+//! What the timeline tells apart.
+
+use super::Span;
+use crate::observe::phases::Phase;
+use crate::plan::Part;
+
+/// A phase, the update by its section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Fact,
+    Lbcast,
+    Rs,
+    /// L2 packed for all sections.
+    Pack,
+    LookAhead,
+    Left,
+    Rest,
+    Trsv,
+}
+
+impl Kind {
+    /// In the order of the legend.
+    pub(super) const ALL: [Self; 8] =
+        [Self::Fact, Self::Lbcast, Self::Rs, Self::Pack, Self::LookAhead, Self::Left, Self::Rest, Self::Trsv];
+
+    pub(super) fn of(span: &Span) -> Self {
+        match (span.phase, span.part) {
+            (Phase::Fact, _) => Self::Fact,
+            (Phase::Lbcast, _) => Self::Lbcast,
+            (Phase::Rs, _) => Self::Rs,
+            (Phase::Update, None) => Self::Pack,
+            (Phase::Update, Some(Part::LookAhead)) => Self::LookAhead,
+            (Phase::Update, Some(Part::Left)) => Self::Left,
+            (Phase::Update, Some(Part::Rest)) => Self::Rest,
+            (Phase::Trsv, _) => Self::Trsv,
+        }
+    }
+
+    /// As the legend says it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Fact => "FACT (number: panel)",
+            Self::Lbcast => "LBCAST, with waiting",
+            Self::Rs => "row swap, with waiting",
+            Self::Pack => "packing of L",
+            Self::LookAhead => "UPDATE look-ahead",
+            Self::Left => "UPDATE left",
+            Self::Rest => "UPDATE rest",
+            Self::Trsv => "back substitution",
+        }
+    }
+
+    /// Class of the style sheet.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Lbcast => "lbcast",
+            Self::Rs => "rs",
+            Self::Pack => "pack",
+            Self::LookAhead => "ahead",
+            Self::Left => "left",
+            Self::Rest => "rest",
+            Self::Trsv => "trsv",
+        }
+    }
+
+    /// Class of a text inside.
+    pub(super) fn ink(self) -> &'static str {
+        match self {
+            Self::LookAhead | Self::Trsv => "on-dark",
+            _ => "on-light",
+        }
+    }
+
+    /// Whether the work makes or brings one panel, in which step ever.
+    pub(super) fn is_of_one_panel(self) -> bool {
+        matches!(self, Self::Fact | Self::Lbcast)
+    }
+
+    /// Whether the work applies a panel, so that it belongs to the panel's own step.
+    pub(super) fn applies_a_panel(self) -> bool {
+        !self.is_of_one_panel()
+    }
+
+    /// Whether the work is arithmetic of the solution.
+    pub(super) fn computes(self) -> bool {
+        matches!(self, Self::Fact | Self::LookAhead | Self::Left | Self::Rest | Self::Trsv)
+    }
+}

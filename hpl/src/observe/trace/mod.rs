@@ -1,0 +1,183 @@
+//! When each thread did what: time stamps recorded during a run, for the timeline picture.
+//!
+//! Each thread appends to a list of its own: a `Recorder` holds that of its thread for the length of one
+//! fork, so that the update loop takes no lock. Off, nothing is recorded and no clock is read.
+
+mod kind;
+mod steps;
+mod timeline;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::observe::phases::Phase;
+use crate::plan::Part;
+
+pub use self::steps::{NoSteps, NotInRun, StepRange};
+pub use self::timeline::Timeline;
+
+/// What one thread did from one moment to another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Rank.
+    pub rank: u32,
+    /// Thread of the rank; 0 is the one that exchanges messages.
+    pub thread: u32,
+    /// Index of the panel that the work belongs to, from 0; the number of panels for the back substitution.
+    pub step: u32,
+    /// What was done.
+    pub phase: Phase,
+    /// The columns it was done to; `None` where the panel is not applied to columns.
+    pub part: Option<Part>,
+    /// Begin in seconds since the start of the factorization.
+    pub start_s: f64,
+    /// End in seconds since the start of the factorization.
+    pub end_s: f64,
+}
+
+/// What one thread did, before the start of the factorization is subtracted.
+struct Stamp {
+    step: u32,
+    phase: Phase,
+    part: Option<Part>,
+    start: Instant,
+    end: Instant,
+}
+
+/// Collects the spans of one rank.
+pub(crate) struct Trace {
+    /// The stamps of each thread; no thread when nothing is recorded.
+    threads: Vec<Mutex<Vec<Stamp>>>,
+}
+
+/// What these locks guard is replaced as a whole or appended to: sound whoever panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Trace {
+    /// Records `threads` threads; nothing with `threads` = 0.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self { threads: (0..threads).map(|_| Mutex::default()).collect() }
+    }
+
+    /// Appends what `thread` did for panel `step` from `start` to `end`. Not for a thread that has a [`Recorder`].
+    pub(crate) fn span(
+        &self,
+        thread: usize,
+        step: usize,
+        phase: Phase,
+        part: Option<Part>,
+        (start, end): (Instant, Instant),
+    ) {
+        if let Some(slot) = self.threads.get(thread) {
+            lock(slot).push(Stamp { step: step as u32, phase, part, start, end });
+        }
+    }
+
+    /// For the length of one fork: what `thread` does for panel `step` to the columns `part`.
+    pub(crate) fn recorder(&self, thread: usize, step: usize, part: Part) -> Recorder<'_> {
+        let on = self.threads.get(thread).map(|slot| {
+            let stamps = std::mem::take(&mut *lock(slot));
+            On { step: step as u32, part, slot, stamps, clock: Instant::now() }
+        });
+        Recorder(on)
+    }
+
+    /// All spans of rank `rank`, those of each thread in order, with times since `origin`.
+    pub(crate) fn into_spans(self, rank: usize, origin: Instant) -> Vec<Span> {
+        let seconds = |at: Instant| at.saturating_duration_since(origin).as_secs_f64();
+        let mut spans = Vec::new();
+        for (thread, slot) in self.threads.into_iter().enumerate() {
+            let stamps = slot.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+            spans.extend(stamps.map(|Stamp { step, phase, part, start, end }| Span {
+                rank: rank as u32,
+                thread: thread as u32,
+                step,
+                phase,
+                part,
+                start_s: seconds(start),
+                end_s: seconds(end),
+            }));
+        }
+        spans
+    }
+}
+
+/// What one thread does between a fork and its join, piece after piece.
+pub(crate) struct Recorder<'a>(Option<On<'a>>);
+
+/// A recorder that records.
+struct On<'a> {
+    step: u32,
+    part: Part,
+    slot: &'a Mutex<Vec<Stamp>>,
+    /// All stamps of the thread until now.
+    stamps: Vec<Stamp>,
+    /// End of the last piece.
+    clock: Instant,
+}
+
+impl Recorder<'_> {
+    /// What was done since the last call, or since the beginning, was `phase`.
+    pub(crate) fn done(&mut self, phase: Phase) {
+        if let Some(on) = &mut self.0 {
+            let now = Instant::now();
+            on.stamps.push(Stamp { step: on.step, phase, part: Some(on.part), start: on.clock, end: now });
+            on.clock = now;
+        }
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        if let Some(on) = &mut self.0 {
+            *lock(on.slot) = std::mem::take(&mut on.stamps);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn each_thread_keeps_its_own_order() {
+        let (trace, origin) = (Trace::new(3), Instant::now());
+        let clock = Instant::now();
+        trace.span(0, 4, Phase::Fact, None, (clock, Instant::now()));
+        for step in [4, 5] {
+            thread::scope(|scope| {
+                for index in 1..3 {
+                    let trace = &trace;
+                    scope.spawn(move || {
+                        let mut recorder = trace.recorder(index, step, Part::Rest);
+                        recorder.done(Phase::Rs);
+                        recorder.done(Phase::Update);
+                    });
+                }
+            });
+        }
+        let spans = trace.into_spans(7, origin);
+        let what: Vec<_> = spans.iter().map(|span| (span.rank, span.thread, span.step, span.phase)).collect();
+        let helper = |thread| [4, 5].map(|step| [Phase::Rs, Phase::Update].map(|phase| (7, thread, step, phase)));
+        let expected: Vec<_> = helper(1).into_iter().chain(helper(2)).flatten().collect();
+        assert_eq!(what, [vec![(7, 0, 4, Phase::Fact)], expected].concat());
+        for thread in spans.chunk_by(|a, b| a.thread == b.thread) {
+            assert!(thread.iter().all(|span| span.start_s <= span.end_s));
+            assert!(thread.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s));
+        }
+    }
+
+    #[test]
+    fn off_it_records_nothing() {
+        let (trace, clock) = (Trace::new(0), Instant::now());
+        trace.span(0, 0, Phase::Fact, None, (clock, clock));
+        trace.recorder(1, 0, Part::Rest).done(Phase::Update);
+        assert!(trace.into_spans(0, clock).is_empty());
+    }
+}

@@ -1,0 +1,377 @@
+//! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks or the processes of an MPI job.
+
+mod engine;
+mod records;
+mod sample;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::machine::affinity;
+use crate::machine::host;
+use crate::machine::survey::Survey;
+use crate::plan::windows::{WindowError, Windows};
+use crate::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
+use crate::{Residual, Watch};
+use clap::Parser;
+use space::dat::{DatError, HplDat};
+use space::out::{self, Norms, Tally};
+use space::rules::RuleError;
+use space::{Candidate, HplParams, KernelChoice};
+
+use self::engine::{EngineArgs, EngineError};
+use self::records::{RecordArgs, RecordError, Records, Watching};
+
+/// No HPL.dat is longer than this many bytes.
+const MAX_DAT: u64 = 1 << 20;
+
+/// High Performance Linpack on this machine.
+///
+/// Reads HPL.dat in the current folder and runs all its combinations, the P×Q ranks of each as threads of this
+/// process; with MPI (built in, or the library of `hpl-tune mpi-setup` beside it) and started by mpirun, as the first P×Q processes of the job. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
+///
+/// Exit codes: 0 all runs made, passed or not; 1 a run broke off; 2 wrong usage or input; 5 output not written.
+#[derive(Parser)]
+#[command(name = "xhpl", version)]
+struct Args {
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Run even when memory seems too small
+    #[arg(long)]
+    force: bool,
+    /// Print a line on stdout as the columns are factored, as Netlib's program can; on stderr with --json
+    #[arg(long)]
+    progress: bool,
+    /// Print one JSON document per run on stdout, on a line each, in place of Netlib's text
+    ///
+    /// The documents are those of `hpl-tune run --result`, with the time per phase, step and rank; a run that was
+    /// skipped for lack of memory has a line with its candidate and the reason. Lines 3 and 4 of HPL.dat do not matter.
+    #[arg(long)]
+    json: bool,
+    /// Measure only these steps of each run and predict the time of the whole: FIRST:STEPS,... or auto
+    ///
+    /// Steps count from 0, one per panel. Each window starts on a fresh trailing matrix and what it leaves is checked.
+    /// The text is not Netlib's: nothing in it is a score. With --json, a line per run that `hpl-tune run --windows
+    /// --result` would write.
+    #[arg(long, value_name = "WINDOWS", conflicts_with_all = ["progress", "phases", "timeline"])]
+    windows: Option<Windows>,
+    /// Survey the ranks of the first run in place of running it, K times: what each reaches while all work, and the links
+    /// between them, as the JSON that `hpl-tune survey --program` reads
+    #[arg(long, value_name = "K", conflicts_with_all = ["windows", "progress", "phases", "timeline"])]
+    survey: Option<NonZeroUsize>,
+    /// Print as JSON on which host and cores each rank of the job runs, with --threads threads, and do nothing
+    #[arg(long, conflicts_with_all = ["windows", "survey", "result", "progress", "phases", "timeline"])]
+    report_bindings: bool,
+    /// Write the result of the last run as JSON to this file, as `hpl-tune run --result` does
+    #[arg(long, value_name = "FILE", conflicts_with = "survey")]
+    result: Option<PathBuf>,
+    #[command(flatten)]
+    records: RecordArgs,
+}
+
+/// Why the program ends early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    UnderMpi(#[from] UnderMpi),
+    #[error("HPL.dat has more than {MAX_DAT} bytes, its 31 lines need less than 10000; is it another file?")]
+    TooLong,
+    #[error("cannot read HPL.dat in {folder}: {source}; xhpl takes its parameters from there")]
+    Unreadable { folder: String, source: io::Error },
+    #[error(transparent)]
+    Dat(#[from] DatError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("HPL.dat line {line}: {source}")]
+    Refused { line: usize, source: RunError },
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(
+        "HPL.dat line 3: cannot open {name} for output: {source}; name another file, or set line 4 to 6 for stdout"
+    )]
+    Unopened { name: String, source: io::Error },
+    #[error("cannot write to {name}: {source}")]
+    Unwritten { name: String, source: io::Error },
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
+    Window(WindowError, HplParams),
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
+            Self::Unwritten { .. } | Self::Record(RecordError::Unwritten { .. }) => 5,
+            Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// The program; its exit code.
+pub fn main() -> ExitCode {
+    match program::enter(as_rank_0) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            note(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The program, with the ranks that it may use; its exit code.
+fn as_rank_0(ranks: &Ranks) -> u8 {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help or a complaint; nobody is left to be told that it could not be written.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let Err(failure) = xhpl(&args, ranks) else { return 0 };
+    let code = failure.exit_code();
+    if code != 0 {
+        note(&failure.to_string());
+    }
+    code
+}
+
+/// A line for the user, who may have closed stderr.
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "xhpl: {text}");
+}
+
+fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
+    if args.report_bindings {
+        return Out::stdout().write(&json(&ranks.bindings(args.engine.threads())));
+    }
+    ranks.refuse_strange_launcher(|name| std::env::var(name).ok())?;
+    let dat = HplDat::parse(&read_dat()?)?;
+    let engine = args.engine.read()?;
+    let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, ranks)).collect();
+    check(&candidates, ranks, args.force)?;
+    if let Some(windows) = &args.windows {
+        sample::check(windows, &candidates)?;
+    }
+    let runner = Runner::new(engine.kernels())?;
+    if let Some(repeats) = args.survey {
+        return survey(&candidates, repeats.get(), ranks, &runner, args.force);
+    }
+    let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
+    let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
+    describe(&runner, &candidates, ranks, engine.kernels());
+    if let Some(windows) = &args.windows {
+        return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
+    }
+    run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
+}
+
+/// What the ranks of the first run reach, on stdout.
+fn survey(
+    candidates: &[Candidate],
+    repeats: usize,
+    ranks: &Ranks,
+    runner: &Runner,
+    force: bool,
+) -> Result<(), Failure> {
+    let Some(first) = candidates.first() else { return Ok(()) };
+    let found = Survey { kernels: runner.kernels().0, ranks: runner.survey_on(ranks, first, repeats, force)? };
+    Out::stdout().write(&json(&found))
+}
+
+/// The text of HPL.dat in the current folder; its comments may be in any encoding.
+fn read_dat() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = File::open("HPL.dat").and_then(|file| file.take(MAX_DAT + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > MAX_DAT => Err(Failure::TooLong),
+        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(source) => {
+            let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
+            Err(Failure::Unreadable { folder, source })
+        }
+    }
+}
+
+/// Refuses, before the first run, what one of the runs would be refused for.
+fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Failure> {
+    for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
+        let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
+        for candidate in same_size {
+            let hpl = &candidate.hpl;
+            let memory = || if force { Ok(()) } else { program::check_memory(hpl, free_bytes) };
+            let rules = candidate.check().map_err(RunError::from);
+            rules.and_then(|()| ranks.check_grid(hpl)).and_then(|()| memory()).map_err(|source| {
+                match line_of(&source) {
+                    Some(line) => Failure::Refused { line, source },
+                    None => Failure::Run(source),
+                }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The line of HPL.dat that holds what is refused; `None` when it is no parameter of HPL's.
+fn line_of(error: &RunError) -> Option<usize> {
+    match error {
+        RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => Some(6),
+        RunError::Processes { .. } => Some(11),
+        RunError::Padded { .. } => Some(31),
+        _ => None,
+    }
+}
+
+/// Tells on stderr what the output does not say.
+fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, asked: &KernelChoice) {
+    let (name, why) = runner.kernels();
+    note(&format!("kernels: {name}"));
+    if *asked == KernelChoice::Auto {
+        note(why);
+    }
+    for candidate in candidates {
+        let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
+        if available.crowded(ranks, threads) {
+            note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a poor rate"));
+            break;
+        }
+    }
+    if let Some((core, error)) = affinity::refused(&host::facts().cores_allowed) {
+        note(&format!(
+            "the system does not bind threads to core {core} ({error}): they run anywhere, expect a poorer rate"
+        ));
+    }
+}
+
+fn run_all(
+    dat: &HplDat,
+    candidates: &[Candidate],
+    ranks: &Ranks,
+    runner: &Runner,
+    args: &Args,
+    out: &mut Out,
+    records: &mut Records,
+) -> Result<(), Failure> {
+    let lines = ProgressLines::new(if args.json { Out::stderr().sink } else { Out::stdout().sink });
+    let mut tally = Tally::default();
+    let text = !args.json;
+    if text {
+        out.write(&out::header(dat))?;
+    }
+    for (index, candidate) in candidates.iter().enumerate() {
+        if text && (index == 0 || dat.threshold > 0.0) {
+            out.write(&out::heading())?;
+        }
+        let is_last = index + 1 == candidates.len();
+        let progress = args.progress.then_some(&lines as &dyn Watch);
+        let watch = &Watching { progress, spans: is_last && records.wants_spans() };
+        let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
+        match runner.run_on(ranks, candidate, &options) {
+            Ok(run) => {
+                write_last(args, is_last, |path| program::write_result(path, &run.result))?;
+                out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
+                records.add(&run, is_last)?;
+            }
+            // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
+            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => {
+                tally.skipped += 1;
+                out.write(&if text { format!("{error}, skip\n") } else { skipped_json(candidate, &error) })?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
+}
+
+/// Writes the file of `--result`, if it is wanted and this was the last run.
+fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+    match &args.result {
+        Some(path) if is_last => {
+            write(path).map_err(|source| Failure::Unwritten { name: format!("--result {}", path.display()), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a finished test has left, as a line of JSON.
+fn json(result: &impl serde::Serialize) -> String {
+    serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
+}
+
+/// A test without a result as a line of JSON.
+fn skipped_json(candidate: &Candidate, reason: &RunError) -> String {
+    let schema_version = space::result::RESULT_SCHEMA;
+    let line =
+        serde_json::json!({ "schema_version": schema_version, "candidate": candidate, "skipped": reason.to_string() });
+    line.to_string() + "\n"
+}
+
+/// The text of one finished test, counted in `tally`.
+fn report(run: &Run, threshold: f64, tally: &mut Tally) -> String {
+    let result = &run.result;
+    let stamp = |after_s| out::ctime_utc(&result.started_utc, after_s).unwrap_or_else(|| result.started_utc.clone());
+    let (started, ended) = (stamp(result.generate_s), stamp(result.generate_s + result.time_s));
+    let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
+    if threshold <= 0.0 {
+        tally.passed += 1;
+        return line;
+    }
+    match &run.residual {
+        None => {
+            tally.skipped += 1;
+            line + &out::skipped(result.info)
+        }
+        Some(residual) => {
+            *(if result.passed { &mut tally.passed } else { &mut tally.failed }) += 1;
+            line + &out::residual(residual.scaled, threshold, Some(&norms(residual)))
+        }
+    }
+}
+
+fn norms(residual: &Residual) -> Norms {
+    let &Residual { r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf, .. } = residual;
+    Norms { r_inf: r_norminf, a_inf: a_norminf, a_1: a_norm1, x_inf: x_norminf, x_1: x_norm1, b_inf: b_norminf }
+}
+
+/// Where the output goes.
+struct Out {
+    name: String,
+    sink: Box<dyn Write + Send>,
+}
+
+impl Out {
+    fn stdout() -> Self {
+        Self { name: "stdout".to_owned(), sink: Box::new(io::stdout()) }
+    }
+
+    fn stderr() -> Self {
+        Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) }
+    }
+
+    /// What lines 3 and 4 of HPL.dat say.
+    fn open(dat: &HplDat) -> Result<Self, Failure> {
+        Ok(match dat.device {
+            6 => Self::stdout(),
+            7 => Self::stderr(),
+            _ => {
+                let name = dat.output_file.clone();
+                let file = File::create(&name).map_err(|source| Failure::Unopened { name: name.clone(), source })?;
+                Self { name, sink: Box::new(file) }
+            }
+        })
+    }
+
+    /// Writes through to the system, so that each test can be read when it has ended.
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
+        written.map_err(|source| Failure::Unwritten { name: self.name.clone(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests;

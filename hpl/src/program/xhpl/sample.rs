@@ -1,0 +1,42 @@
+//! `--windows`: some steps of each run in place of the whole.
+
+use crate::plan::windows::Windows;
+use crate::program::{self, Ranks, RunError, RunOptions, Runner};
+use space::dat::HplDat;
+use space::{Candidate, out};
+
+use super::{Args, Failure, Out, json, skipped_json, write_last};
+
+/// Refuses windows that one of the runs does not have.
+pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
+    let refused = candidates.iter().find_map(|Candidate { hpl, .. }| Some((windows.of(hpl).err()?, *hpl)));
+    refused.map_or(Ok(()), |(error, hpl)| Err(Failure::Window(error, hpl)))
+}
+
+/// Measures the windows of all runs.
+pub(super) fn run_all(
+    windows: &Windows,
+    dat: &HplDat,
+    candidates: &[Candidate],
+    ranks: &Ranks,
+    runner: &Runner,
+    args: &Args,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    for (index, candidate) in candidates.iter().enumerate() {
+        let is_last = index + 1 == candidates.len();
+        let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
+        let text = match runner.measure_windows_on(ranks, candidate, windows, &options) {
+            Ok(result) => {
+                write_last(args, is_last, |path| program::write_windows(path, &result))?;
+                if args.json { json(&result) } else { out::windows(&result) }
+            }
+            // It fitted at the start: others have taken the memory since.
+            Err(error @ RunError::TooLarge { .. }) if args.json => skipped_json(candidate, &error),
+            Err(error @ RunError::TooLarge { .. }) => format!("{error}, skip\n"),
+            Err(error) => return Err(error.into()),
+        };
+        out.write(&text)?;
+    }
+    Ok(())
+}
