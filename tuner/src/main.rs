@@ -6,8 +6,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
-use tuner::progress::say;
-use tuner::{commands, decode, environment, exit, simulated};
+use tuner::cluster::simulated;
+use tuner::record::decode;
+use tuner::session::environment;
+use tuner::session::progress::say;
+use tuner::{commands, exit};
 
 fn main() -> ExitCode {
     // The guard of a run blocks signals, so it comes before anything that could start a thread.

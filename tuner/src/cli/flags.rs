@@ -9,7 +9,7 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 
 use super::{Cli, Command, TuneArgs};
-use crate::engine::Engine;
+use crate::session::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
 const FLAGS: [(&str, &[&str], &str); 27] = [

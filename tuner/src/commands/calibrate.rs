@@ -8,8 +8,8 @@ use space::domain::largest_n;
 
 use crate::cli::CalibrateArgs;
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
-use crate::progress::Progress;
+use crate::record::folder::replace_file;
+use crate::session::progress::Progress;
 
 /// Shortest and longest calibration in seconds.
 const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=60.0;

@@ -16,7 +16,7 @@ use space::{Candidate, Share, Weights, WindowsResult};
 use crate::cli::weights::WeightsArgs;
 use crate::commands::run::{read_dat, read_params_of, single};
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
+use crate::record::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
 
 /// Most weights that are tried along one axis.

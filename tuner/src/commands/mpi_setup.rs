@@ -13,13 +13,13 @@ use objectives::real::last_lines;
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, HplParams, RunResult};
 
-use crate::allocation::Allocation;
 use crate::cli::mpi_setup::MpiSetupArgs;
-use crate::engine::found;
+use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::bindings::{bindings, sentence};
+use crate::cluster::launched::{MPI_FOLDER, nodes, said};
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
-use crate::launched::bindings::{bindings, sentence};
-use crate::launched::{MPI_FOLDER, nodes, said};
+use crate::record::folder::replace_file;
+use crate::session::engine::found;
 
 /// What this program is called where it is `xhpl`.
 const XHPL: &str = "xhpl";

@@ -6,14 +6,14 @@ use anyhow::Context;
 use objectives::launcher::MpiJob;
 use space::{Candidate, EngineParams, HplParams};
 
-use crate::acceptance::{self, Acceptance};
-use crate::allocation::Allocation;
 use crate::cli::nodes::NodesArgs;
+use crate::cluster::acceptance::{self, Acceptance};
+use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::nodes::{Reached, found, reached, xhpl_beside};
+use crate::cluster::launched::survey::{SURVEY_NB, order, surveyed};
 use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
-use crate::launched::nodes::{Reached, found, reached, xhpl_beside};
-use crate::launched::survey::{SURVEY_NB, order, surveyed};
+use crate::record::folder::replace_file;
 
 /// Order of the runs on a node of one core.
 const ORDER: f64 = 4000.0;

@@ -8,13 +8,13 @@ use anyhow::Context;
 use crate::cli::pack::PackArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
-use crate::folder::{RunFolder, replace_file};
 use crate::pack::archive::archive;
 use crate::pack::error::PackError;
 use crate::pack::facts::{Facts, System};
 use crate::pack::init::template;
 use crate::pack::manifest::Manifest;
 use crate::pack::write::{Request, make};
+use crate::record::folder::{RunFolder, replace_file};
 use crate::report::digits;
 
 /// Makes a pack, names what one lacks, or writes a site file.

@@ -4,12 +4,12 @@ use std::io::Write;
 
 use crate::cli::predict::PredictArgs;
 use crate::exit;
-use crate::folder::replace_file;
-use crate::machines;
 use crate::predict::compare::Comparison;
 use crate::predict::text::Prediction;
 use crate::predict::{Model, Question, plot};
-use crate::progress::say;
+use crate::record::folder::replace_file;
+use crate::session::machines;
+use crate::session::progress::say;
 
 /// Predicts one run, or all that were measured on the machine, and prints it.
 ///

@@ -13,20 +13,20 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
-use crate::allocation::Allocation;
-use crate::budget::Budget;
 use crate::cli::TuneArgs;
+use crate::cluster::allocation::Allocation;
+use crate::cluster::sbatch::{self, Request};
 use crate::commands::space::limits;
 use crate::commands::tune::{budget_s, placed};
-use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
-use crate::folder::RunFolder;
-use crate::machines::read_machine;
-use crate::prepare;
-use crate::room::{Here, Modelled, Room, Wanted};
-use crate::sbatch::{self, Request};
-use crate::unequal::Told;
+use crate::record::folder::RunFolder;
+use crate::search::budget::Budget;
+use crate::session::engine::Engine;
+use crate::session::machines::read_machine;
+use crate::session::prepare;
+use crate::session::room::{Here, Modelled, Room, Wanted};
+use crate::session::unequal::Told;
 
 /// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
 const EXAMPLE_N: usize = 10_000;

@@ -10,18 +10,18 @@ use objectives::real::{Job, RealRuns};
 use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
-use crate::decode::Decoder;
-use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
-use crate::folder::{RunFolder, replace_file};
-use crate::journal;
-use crate::now::Now;
-use crate::progress::say;
 use crate::record::Row;
+use crate::record::decode::Decoder;
+use crate::record::folder::{RunFolder, replace_file};
+use crate::record::journal;
+use crate::record::now::Now;
+use crate::record::session::Session;
 use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
-use crate::session::Session;
+use crate::session::engine::Engine;
+use crate::session::progress::say;
 
 /// Reads a run folder, rewrites its report and prints the summary.
 ///

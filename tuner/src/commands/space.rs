@@ -10,13 +10,13 @@ use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
 
 use crate::cli::space::SpaceArgs;
-use crate::engine::Engine;
 use crate::exit::{self, bad_input};
-use crate::machines::read_machine;
-use crate::prepare;
-use crate::progress::say;
-use crate::room::{Here, Room, Wanted};
-use crate::unequal::Told;
+use crate::session::engine::Engine;
+use crate::session::machines::read_machine;
+use crate::session::prepare;
+use crate::session::progress::say;
+use crate::session::room::{Here, Room, Wanted};
+use crate::session::unequal::Told;
 
 /// Version of the JSON that `--json` prints.
 const JSON_SCHEMA: u32 = 1;

@@ -13,11 +13,11 @@ use space::stats::{Summary, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
+use crate::cluster::launched::survey::below_here;
 use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
-use crate::launched::survey::below_here;
-use crate::machines;
+use crate::record::folder::replace_file;
+use crate::session::machines;
 
 /// Version of the JSON; version 2 has links to some ranks, with latencies, in place of a bandwidth to each.
 const SCHEMA: u32 = 2;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use crate::cli::pack::VerifyArgs;
-use crate::decode::Decoder;
 use crate::exit;
 use crate::pack::verify::verify as look;
+use crate::record::decode::Decoder;
 
 /// Verifies the folder and prints what does not hold, a line each.
 ///

@@ -15,9 +15,9 @@ use space::weights_file::{WeightedNode, WeightsFile};
 use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
 use crate::commands::measured::measured;
 use crate::exit::{self, bad_input};
-use crate::folder::replace_file;
-use crate::machines;
+use crate::record::folder::replace_file;
 use crate::report::weights::{Comparison, picture};
+use crate::session::machines;
 
 /// Computes the weights, prints them side by side and writes the files that are asked for.
 ///

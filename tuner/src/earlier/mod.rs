@@ -2,7 +2,7 @@
 //!
 //! They are prior information and nothing else: never a row of this session's record, never a score. [`read`] takes them
 //! from where they are, [`place`] finds the points of this space that they stand for; what is made of them is in
-//! [`crate::strategy::informed`].
+//! [`crate::search::strategy::informed`].
 
 pub mod place;
 pub mod read;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use crate::error::RecordError;
-use crate::folder::{RunFolder, replace_file};
+use crate::record::folder::{RunFolder, replace_file};
 use crate::record::{Fidelity, Version};
 
 /// Version of a line of `earlier.jsonl`.

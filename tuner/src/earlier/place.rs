@@ -12,7 +12,7 @@ use space::{Candidate, Candidates, HplParams};
 
 use super::Earlier;
 use crate::record::Fidelity;
-use crate::strategy::informed::Group;
+use crate::search::strategy::informed::Group;
 
 /// Distance, in ranges of ordered dimensions and categorical mismatches together, from which on a run is no neighbour.
 const FAR: f64 = 1.0;

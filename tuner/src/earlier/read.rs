@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use space::{Candidate, EngineParams, out};
 
 use super::{EARLIER_SCHEMA, Earlier};
-use crate::decode::Decoder;
-use crate::journal;
+use crate::record::decode::Decoder;
+use crate::record::journal;
 use crate::record::{Fidelity, Row};
 
 /// Earlier runs with what was wrong with their sources.
@@ -122,9 +122,9 @@ fn of_output(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Journal;
-    use crate::parquet;
     use crate::record::arbitrary::{row, windows};
+    use crate::record::journal::Journal;
+    use crate::record::parquet;
 
     const OUTPUT: &str = "\
 WR11C2R4        8000   128     1     2               3.50             9.7500e+01

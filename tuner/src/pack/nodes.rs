@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
-use crate::folder::RunFolder;
-use crate::session::Session;
+use crate::record::folder::RunFolder;
+use crate::record::session::Session;
 
 /// A node, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

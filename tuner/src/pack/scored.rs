@@ -10,14 +10,14 @@ use space::{Candidate, RunResult};
 use super::error::PackError;
 use super::sha256;
 use super::stamps::Stamps;
-use crate::engine::Engine;
 use crate::error::RecordError;
-use crate::folder::RunFolder;
-use crate::journal;
+use crate::record::folder::RunFolder;
+use crate::record::journal;
+use crate::record::session::Session;
 use crate::record::{Fidelity, Row};
 use crate::report::Summary;
-use crate::rounds;
-use crate::session::Session;
+use crate::search::rounds;
+use crate::session::engine::Engine;
 
 /// What a guard writes where it has left out the middle of a long output.
 const CUT: &str = " bytes left out here]";

@@ -8,10 +8,10 @@ use space::dims::{Point, Space};
 use super::landscape::Landscape;
 use super::trace::Trace;
 use super::world::{World, hash};
-use crate::history::{History, Outcome, Trial};
-use crate::strategy::left::{self, Next};
-use crate::strategy::prior::Flat;
-use crate::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
+use crate::search::history::{History, Outcome, Trial};
+use crate::search::strategy::left::{self, Next};
+use crate::search::strategy::prior::Flat;
+use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
 
 /// What a strategy is told before the first run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

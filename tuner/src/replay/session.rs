@@ -19,16 +19,16 @@ use space::{Candidate, Candidates, EngineParams, HplParams, KernelChoice, Unequa
 use super::landscape::Landscape;
 use super::play::{PriorChoice, prior_of};
 use super::world::{self, Scenario, World, hash};
-use crate::budget::CLOSING_S;
-use crate::cost::{self, CostEstimate};
-use crate::history::History;
+use crate::record::session::Session;
 use crate::record::{Circumstances, Identity, Row};
 use crate::report::stats::{Ratio, paired_ratio};
-use crate::room::equal_places;
-use crate::rounds;
-use crate::schedule::{Due, View};
-use crate::session::Session;
-use crate::strategy::Strategy;
+use crate::search::budget::CLOSING_S;
+use crate::search::cost::{self, CostEstimate};
+use crate::search::history::History;
+use crate::search::rounds;
+use crate::search::schedule::{Due, View};
+use crate::search::strategy::Strategy;
+use crate::session::room::equal_places;
 
 /// Wall-clock seconds of a run of the usual point.
 const RUN_S: f64 = 60.0;
@@ -318,7 +318,7 @@ fn measured(rate_gflops: f64, wall_s: f64) -> Measurement {
 mod tests {
     use super::super::landscape::tests::hill;
     use super::*;
-    use crate::strategy::bayes::Bayes;
+    use crate::search::strategy::bayes::Bayes;
 
     fn steady() -> Scenario {
         Scenario { cv: Some(0.002), evals: usize::MAX, ..Scenario::default() }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decode::Decoder;
 use crate::error::RecordError;
+use crate::record::decode::Decoder;
 
 /// Named columns of text cells.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::landscape::Landscape;
-use crate::strategy::left::Left;
+use crate::search::strategy::left::Left;
 
 /// One search of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

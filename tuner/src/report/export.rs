@@ -9,7 +9,7 @@ use space::dat::{DatError, HplDat};
 
 use super::digits;
 use crate::error::RecordError;
-use crate::folder::{RunFolder, replace_file};
+use crate::record::folder::{RunFolder, replace_file};
 
 /// The texts of the exported files.
 #[derive(Debug, Clone, PartialEq)]

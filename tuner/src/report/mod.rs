@@ -20,7 +20,7 @@ pub use export::Exports;
 pub use summary::{Comparison, Estimate, FinalByEstimate, Score, Summary};
 
 use crate::record::Fidelity;
-use crate::session::Session;
+use crate::record::session::Session;
 
 /// A candidate in words, as HPL names them, most important first.
 pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {

@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::{JSON_SCHEMA, print};
 use crate::cli::ReplayArgs;
 use crate::exit::bad_input;
-use crate::progress::Progress;
 use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;
 use crate::replay::session::{Played, draw, play, usual};
 use crate::replay::world::{Scenario, World};
-use crate::strategy;
+use crate::search::strategy;
+use crate::session::progress::Progress;
 
 /// What the sessions of one budget came to.
 #[derive(Debug, Serialize)]

@@ -10,22 +10,22 @@ use space::Unequal;
 use space::machine::{Machine, Node};
 
 use super::budget_s;
-use crate::allocation::Allocation;
 use crate::cli::TuneArgs;
+use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::bindings::bindings;
+use crate::cluster::launched::nodes::{self, Reached, xhpl_beside};
 use crate::commands::space::read_limits;
-use crate::decode::Decoder;
 use crate::earlier;
-use crate::engine::Engine;
 use crate::error::RecordError;
 use crate::exit::bad_input;
-use crate::folder::{Lock, RunFolder, replace_file};
-use crate::launched::bindings::bindings;
-use crate::launched::nodes::{self, Reached, xhpl_beside};
-use crate::machines::read_machine;
-use crate::progress::say;
-use crate::room::{Here, Room, Wanted};
-use crate::session::{SESSION_SCHEMA, Session};
-use crate::unequal::Told;
+use crate::record::decode::Decoder;
+use crate::record::folder::{Lock, RunFolder, replace_file};
+use crate::record::session::{SESSION_SCHEMA, Session};
+use crate::session::engine::Engine;
+use crate::session::machines::read_machine;
+use crate::session::progress::say;
+use crate::session::room::{Here, Room, Wanted};
+use crate::session::unequal::Told;
 
 /// A new session of `program` in a new folder.
 ///

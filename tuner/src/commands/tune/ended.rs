@@ -1,10 +1,10 @@
 //! How a session ended: what the user is told, and the exit code.
 
-use crate::drive::Ended;
 use crate::exit;
-use crate::progress::Progress;
+use crate::record::store::Store;
 use crate::record::{Identity, Outcome, Row};
-use crate::store::Store;
+use crate::search::drive::Ended;
+use crate::session::progress::Progress;
 
 /// Says how a session ended, where that is not what the user expects.
 pub(super) fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {

@@ -5,14 +5,14 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{Candidate, EngineParams, KernelChoice};
 
-use crate::budget::Budget;
-use crate::engine::Engine;
 use crate::exit::bad_input;
-use crate::prepare::{self, Target};
-use crate::progress::Progress;
-use crate::room::{Here, Room, Wanted};
-use crate::session::Session;
-use crate::store::Store;
+use crate::record::session::Session;
+use crate::record::store::Store;
+use crate::search::budget::Budget;
+use crate::session::engine::Engine;
+use crate::session::prepare::{self, Target};
+use crate::session::progress::Progress;
+use crate::session::room::{Here, Room, Wanted};
 
 /// What the runs of the session have.
 pub(super) fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {

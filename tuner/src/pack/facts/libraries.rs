@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use space::KernelChoice;
 
 use super::programs::{rust_compiler, version};
-use crate::engine::{Engine, found};
 use crate::pack::sha256;
 use crate::record::Row;
+use crate::session::engine::{Engine, found};
 
 /// A file that took part in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

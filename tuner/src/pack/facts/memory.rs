@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::field;
-use crate::engine::found;
+use crate::session::engine::found;
 
 /// Equal memory modules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

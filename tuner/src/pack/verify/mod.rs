@@ -12,9 +12,9 @@ use std::fmt;
 use std::path::Path;
 
 use super::manifest;
-use crate::decode::Decoder;
 use crate::error::RecordError;
-use crate::folder::RunFolder;
+use crate::record::decode::Decoder;
+use crate::record::folder::RunFolder;
 
 /// Something that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use super::output::{self, ORIGINAL, results};
 use super::{Checked, record};
-use crate::decode::Decoder;
 use crate::pack::folder::{SUMS, files_below, parse_sums};
 use crate::pack::manifest::{self, Manifest};
 use crate::pack::power::Power;
 use crate::pack::scored::RESULT;
 use crate::pack::stamps::Stamps;
 use crate::pack::{Purpose, sha256, sheet};
+use crate::record::decode::Decoder;
+use crate::record::session::Session;
 use crate::record::{Fidelity, Row};
-use crate::session::Session;
 
 /// What to do about a pack that was changed.
 const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";

@@ -5,10 +5,10 @@ use std::path::Path;
 use space::flops::rate_gflops;
 
 use super::Checked;
-use crate::decode::Decoder;
-use crate::journal;
+use crate::record::decode::Decoder;
+use crate::record::journal;
+use crate::record::session::Session;
 use crate::record::{Fidelity, Identity, Outcome, Row};
-use crate::session::Session;
 
 /// How far the rate of a row may be from its operations over its time, as a share: both come from one division.
 const EXACT: f64 = 1e-6;

@@ -8,13 +8,13 @@ use space::dat::HplDat;
 
 use super::output::{self, ORIGINAL};
 use super::{Checked, record};
-use crate::decode::Decoder;
-use crate::engine::Engine;
-use crate::folder::RunFolder;
 use crate::pack::sha256;
+use crate::record::decode::Decoder;
+use crate::record::folder::RunFolder;
+use crate::record::session::Session;
 use crate::record::{Fidelity, Row};
 use crate::report::Summary;
-use crate::session::Session;
+use crate::session::engine::Engine;
 
 /// What to do about a file of the report that was changed.
 const AGAIN: &str = "hpl-tune report of the run folder writes it anew";

@@ -132,7 +132,7 @@ fn the_trials_of_a_session_are_a_landscape_and_a_damaged_table_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("trials.parquet");
     let rows: Vec<_> = [0, 1, 1, 2].map(crate::record::arbitrary::row).into();
-    crate::parquet::write(&table, &rows).unwrap();
+    crate::record::parquet::write(&table, &rows).unwrap();
     let path = folder.path().join("mine.toml");
     let description = "schema_version = 1\nname = 'mine'\norigin = 'a session'\ntable = 'trials.parquet'\n\
         value = { column = 'rate_gflops', goal = 'maximize' }\ncost = { column = 'wall_s' }\n\

@@ -6,9 +6,9 @@ use space::Candidate;
 use super::super::stats::{Ratio, paired_ratio};
 use super::super::{digits, ratio_in_words, runs_in_words};
 use super::score::Score;
+use crate::record::session::{ExpertChoice, Session};
 use crate::record::{Identity, Row};
-use crate::rounds;
-use crate::session::{ExpertChoice, Session};
+use crate::search::rounds;
 
 /// The best beside another configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use space::Candidate;
 use space::stats::{median, sample_sd};
 
-use crate::history::{offset, offset_sd};
 use crate::record::{Fidelity, Row};
+use crate::search::history::{offset, offset_sd};
 
 /// What windows say of a whole run that nobody has made.
 #[derive(Debug, Clone, PartialEq, Serialize)]

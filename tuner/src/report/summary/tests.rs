@@ -6,7 +6,7 @@ use space::{HplParams, KernelChoice};
 use super::super::{html, table};
 use super::*;
 use crate::record::arbitrary::{row, row_of, windows};
-use crate::session::SESSION_SCHEMA;
+use crate::record::session::SESSION_SCHEMA;
 
 pub(crate) fn session() -> Session {
     Session {
@@ -99,7 +99,7 @@ fn the_ratio_is_that_of_the_best_at_the_target_n() {
 /// The baseline (NB 128), then what the search found (NB 192) with its final run, then rounds of baseline, expert (NB 240) and best.
 fn session_with_rounds(rounds: &[(f64, f64, f64)]) -> (Session, Vec<Row>) {
     let rule = space::domain::Expert { ranks: 2, threads: 1, nb: 240 };
-    let session = Session { expert: Some(crate::session::ExpertChoice::Rule(rule)), ..session() };
+    let session = Session { expert: Some(crate::record::session::ExpertChoice::Rule(rule)), ..session() };
     // The same run of our engine's usual parameters.
     let as_run = |source: Row, nb: usize| {
         let hpl = HplParams { nb, ..HplParams::baseline(source.n, 1, 2) };
@@ -137,7 +137,7 @@ fn pairs_after_the_choice_are_reported_not_runs_before_it() {
     let summary = Summary::new(&session, &rows[..5]);
     assert_eq!(summary.best_by_baseline.words(), "not measured: no time was left for pairs of the two");
     assert_eq!(summary.best_by_expert.words(), "not measured: no time was left after the final run");
-    let reason = crate::session::ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
+    let reason = crate::record::session::ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
     let unknown = Session { expert: Some(reason), ..session };
     let summary = Summary::new(&unknown, &rows);
     for text in [table::summary(&summary), html::page(&summary, &rows, None), summary.json().unwrap()] {

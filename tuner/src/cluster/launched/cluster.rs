@@ -1,0 +1,95 @@
+//! The description of the nodes of a session: this node's calibration, and a survey of all.
+
+use std::path::Path;
+use std::time::Duration;
+
+use objectives::launcher::MpiJob;
+use objectives::links::Links;
+use space::machine::{Layer, Machine};
+use space::{Candidate, EngineParams, HplParams, KernelChoice};
+
+use super::survey::{SURVEY_NB, order, surveyed};
+use crate::cluster::acceptance::{Acceptance, page};
+use crate::record::folder::replace_file;
+use crate::record::store::Store;
+use crate::search::budget::Budget;
+use crate::session::machines::read_machine;
+use crate::session::progress::Progress;
+
+/// Order of the short runs on a node of one core.
+const ORDER: f64 = 2000.0;
+/// Measurements of each kind, at least and at most; in between one for so many seconds of the budget, as they take some seconds: what
+/// the speeds of slow nodes are wrong by, the shares by weights are wrong by.
+const REPEATS: [u64; 2] = [3, 31];
+const BUDGET_OF_A_REPEAT_S: f64 = 240.0;
+/// Part of the budget that the survey may take.
+const SHARE: f64 = 0.05;
+/// Share by which a node may be below the typical one without being named.
+const TOLERANCE: f64 = 0.05;
+
+/// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
+/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, which is told.
+///
+/// # Errors
+/// A calibration that cannot be read, or a file that cannot be written.
+pub(crate) fn describe(
+    job: Option<&MpiJob>,
+    of_this_node: &Path,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    let (calibrated, _) = read_machine(of_this_node)?;
+    let nodes = store.session().nodes.clone();
+    let ranks = store.session().hosts.len();
+    let threads = nodes.iter().map(|node| node.cores).min().unwrap_or(1);
+    let mut layers = calibrated.layers.clone();
+    if let Some(job) = job.filter(|_| ranks > 1) {
+        let kernels = KernelChoice::from(calibrated.host.kernels.clone());
+        let n = order(&nodes, ORDER);
+        let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, ranks) };
+        let candidate = Candidate { hpl, engine: EngineParams { threads, kernels, ..EngineParams::default() } };
+        let limit = Duration::from_secs_f64(SHARE * budget.total_s());
+        let repeats = ((budget.total_s() / BUDGET_OF_A_REPEAT_S) as u64).clamp(REPEATS[0], REPEATS[1]);
+        match surveyed(job, &store.folder().calibration(), &candidate, repeats, limit) {
+            Ok(found) => {
+                let network = Links::new(&found.ranks, threads, |rank| rank.host.clone()).layers;
+                let acceptance = Acceptance::new(&found.ranks, n, threads, TOLERANCE);
+                say(&acceptance, &network, progress);
+                let json = serde_json::to_string_pretty(&acceptance)?;
+                replace_file(&store.folder().nodes("json"), json.as_bytes())?;
+                replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
+                layers.extend(network);
+                // What the user says of the ranks is believed.
+                if store.session().unequal.is_empty() && store.session().ranks.is_none_or(|of| of >= ranks) {
+                    store.update_session(|session| session.unequal = acceptance.unequal())?;
+                }
+            }
+            Err(error) => progress.warn(&format!("the nodes were not surveyed, so their network is unknown: {error}")),
+        }
+    }
+    let machine = Machine { nodes, layers, ..calibrated };
+    let path = store.folder().machine_toml();
+    Ok(replace_file(&path, machine.to_toml()?.as_bytes())?)
+}
+
+/// What the nodes reach, which have a fault, and what joins them.
+fn say(found: &Acceptance, network: &[Layer], progress: &Progress) {
+    let rates = || found.nodes.iter().map(|node| node.hpl_gflops);
+    let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    let links = network.iter().map(|layer| {
+        let gbytes_per_s = 8e-9 / layer.beta_s_per_word;
+        let latency = layer.alpha_s.map_or(String::new(), |alpha_s| format!(", {:.1} µs", 1e6 * alpha_s));
+        format!("; {} {gbytes_per_s:.2} GB/s{latency}", layer.name)
+    });
+    progress.line(&format!(
+        "survey: HPL of N={} on {} nodes at once, {low:.1} … {high:.1} GFLOP/s each{}",
+        found.n,
+        found.nodes.len(),
+        links.collect::<String>()
+    ));
+    for node in found.nodes.iter().filter(|node| !node.faults.is_empty()) {
+        let said: Vec<&str> = node.faults.iter().chain(&node.causes).map(String::as_str).collect();
+        progress.warn(&format!("{}: {}; equal shares wait for it", node.host, said.join("; ")));
+    }
+}

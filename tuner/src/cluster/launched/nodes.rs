@@ -1,0 +1,209 @@
+//! The nodes of a job that our engine's ranks can run on, and the launcher that starts them there.
+
+use std::path::{Path, PathBuf};
+
+use hpl::machine::bindings::Bindings;
+use hpl::machine::host::HostFacts;
+use objectives::launcher::MpiJob;
+use space::machine::Node;
+
+use super::MPI_FOLDER;
+use super::bindings::bindings;
+use crate::cluster::allocation::Allocation;
+use crate::exit::bad_input;
+use crate::session::engine;
+
+/// Nodes are described together while their memory differs by less than this part.
+const ALIKE: f64 = 0.1;
+/// Lines that are told of each launcher that does not start a program.
+const LINES: usize = 5;
+/// Part of a node's memory that is kept free of the matrix.
+const RESERVED: u64 = 20;
+
+/// How ranks are started on the nodes of an allocation, and what the nodes have.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reached {
+    /// What starts them.
+    pub(crate) job: MpiJob,
+    /// The nodes, equal ones together, in the order of the ranks.
+    pub(crate) nodes: Vec<Node>,
+    /// Names of the nodes, in that order.
+    pub(crate) hosts: Vec<String>,
+}
+
+/// The nodes of `allocation` as the processes of `job` find them; `here_cores`: cores of this node.
+///
+/// # Errors
+/// A job that is none, or does not reach all nodes, and the way out.
+pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
+    let (ranks, threads) = probe(job, allocation, here_cores);
+    let found = bindings(job, ranks, threads)?;
+    let hosts: Vec<String> = found.hosts().into_iter().map(|(host, _)| host.to_owned()).collect();
+    let wanted = allocation.nodes();
+    if hosts.len() < wanted {
+        return Err(bad_input(format!(
+            "--launcher {}: {ranks} ranks of {threads} threads run on {} of the {wanted} nodes of {allocation}: {}; give words that \
+             spread them, as in 'srun --ntasks={{np}} --cpus-per-task={{threads}}', or the nodes by --machine",
+            job.launcher,
+            hosts.len(),
+            hosts.join(", ")
+        )));
+    }
+    let nodes = nodes(&found, allocation);
+    let most_threads = nodes.iter().map(|node| node.cores).min();
+    Ok(Reached { job: MpiJob { most_threads, ..job.clone() }, nodes, hosts })
+}
+
+/// The first launcher that starts `program` as one job on all nodes of `allocation`.
+///
+/// # Errors
+/// What each of them said, and the way out.
+pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
+    if engine::found(&program).is_none() {
+        return Err(bad_input(format!(
+            "{allocation} has {} nodes, and there is no program {} to run on them: make one with the mpicc of this cluster by hpl-tune \
+             mpi-setup, give the path of another with --program, or use this node alone with --local",
+            allocation.nodes(),
+            program.display()
+        )));
+    }
+    let mut said = Vec::new();
+    for launcher in allocation.launchers() {
+        let job = MpiJob::new(&launcher, program.clone());
+        match reached(&job, allocation, here_cores) {
+            Ok(found) => return Ok(found),
+            Err(error) => said.extend(error.to_string().lines().take(LINES).map(str::to_owned)),
+        }
+    }
+    Err(bad_input(format!(
+        "{allocation} has {} nodes, and no launcher starts {} on them:\n{}\nmake an xhpl for the launcher's MPI library \
+         by hpl-tune mpi-setup, give --launcher and --program, or --local to use this node alone",
+        allocation.nodes(),
+        program.display(),
+        said.join("\n")
+    )))
+}
+
+/// Our `xhpl` that `mpi-setup` has put beside this program, or one that lies there, else the one on the search path.
+pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
+    let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
+    let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
+    known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
+}
+
+/// Ranks and threads of a job that shows all nodes and whether it is one job: a rank for each node with all its cores, two
+/// ranks on a single node.
+fn probe(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> (usize, usize) {
+    let granted = allocation.least_cpus().unwrap_or(here_cores);
+    // Slurm counts logical CPUs, Open MPI and others cores.
+    let threads = if job.launcher.starts_with("srun") { granted } else { granted.min(here_cores) };
+    match allocation.nodes() {
+        1 if threads > 1 => (2, threads / 2),
+        nodes => (nodes, threads.max(1)),
+    }
+}
+
+/// What the hosts of `found` have, as far as it is granted.
+fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<Node> {
+    let each = found.hosts().into_iter().enumerate().map(|(index, (host, ranks))| {
+        let mut cores: Vec<usize> = ranks.iter().flat_map(|rank| rank.cores_allowed.iter().copied()).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let cores = cores.len().min(allocation.cpus.get(index).copied().flatten().unwrap_or(usize::MAX));
+        let free_bytes = ranks.iter().map(|rank| rank.memory_bytes).min().unwrap_or(0);
+        (host.to_owned(), cores, free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX)))
+    });
+    grouped(each)
+}
+
+/// What the nodes of `allocation` have by what is granted, else as this one does: nobody has looked at them.
+pub(crate) fn granted(allocation: &Allocation, here: &HostFacts) -> Vec<Node> {
+    let cores_here = here.cores_allowed.len();
+    let each = allocation.cpus.iter().enumerate().map(|(index, cpus)| {
+        // Logical CPUs are granted, of which a core may have several.
+        let cores = cpus.map_or(cores_here, |cpus| cpus * cores_here / here.cpus_allowed.max(1));
+        let memory_bytes = allocation.memory_bytes.unwrap_or(here.memory_available_bytes);
+        (format!("node {}", index + 1), cores, memory_bytes)
+    });
+    grouped(each)
+}
+
+/// Names of nodes with their cores and memory in bytes as groups of equal ones that follow each other.
+fn grouped(each: impl Iterator<Item = (String, usize, u64)>) -> Vec<Node> {
+    let mut groups: Vec<(Node, String)> = Vec::new();
+    for (host, cores, memory_bytes) in each {
+        let cores = cores.max(1);
+        let alike = |group: &Node| {
+            let ratio = memory_bytes as f64 / group.memory_bytes.max(1) as f64;
+            group.cores == cores && (1.0 - ALIKE..1.0 + ALIKE).contains(&ratio)
+        };
+        match groups.last_mut().filter(|(group, _)| alike(group)) {
+            Some((group, first)) => {
+                group.count += 1;
+                group.memory_bytes = group.memory_bytes.min(memory_bytes);
+                group.name = format!("{first}…{host}");
+            }
+            None => groups.push((Node { name: host.clone(), count: 1, cores, memory_bytes, ..Node::default() }, host)),
+        }
+    }
+    let kept = |(node, _): (Node, String)| Node { reserved_bytes: node.memory_bytes / RESERVED, ..node };
+    groups.into_iter().map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hpl::machine::bindings::RankBinding;
+
+    use super::*;
+
+    fn rank(host: &str, cores: usize, gigabytes: u64) -> RankBinding {
+        let cores: Vec<usize> = (0..cores).collect();
+        RankBinding { host: host.into(), cores_allowed: cores.clone(), cores, memory_bytes: gigabytes * 1_000_000_000 }
+    }
+
+    fn allocation(cpus: &[usize], gigabytes: Option<u64>) -> Allocation {
+        let cpus = cpus.iter().map(|&cpus| Some(cpus)).collect();
+        Allocation { cpus, memory_bytes: gigabytes.map(|size| size * 1_000_000_000), ..Allocation::slurm("17") }
+    }
+
+    #[test]
+    fn nodes_have_what_is_there_and_granted() {
+        let ranks = vec![rank("n1", 4, 100), rank("n2", 4, 98), rank("n3", 4, 50), rank("n4", 4, 50)];
+        let found = Bindings { version: String::new(), mpi: None, threads: 4, ranks };
+        let of = |allocation: &Allocation| {
+            let of = |node: Node| (node.name, node.count, node.cores, node.memory_bytes / 1_000_000_000);
+            nodes(&found, allocation).into_iter().map(of).collect::<Vec<_>>()
+        };
+        let two = [("n1…n2".to_owned(), 2, 4, 98), ("n3…n4".to_owned(), 2, 4, 50)];
+        assert_eq!(of(&allocation(&[8, 8, 8, 8], None)), two);
+        // Less memory and fewer cores are granted than are there.
+        let granted = of(&allocation(&[4, 2, 2, 4], Some(40)));
+        let expected = [("n1", 1, 4), ("n2…n3", 2, 2), ("n4", 1, 4)];
+        assert_eq!(granted, expected.map(|(name, count, cores)| (name.to_owned(), count, cores, 40)));
+    }
+
+    #[test]
+    fn nodes_that_nobody_looked_at_have_what_is_granted() {
+        // This node has two logical CPUs on each core.
+        let here = HostFacts {
+            cores_allowed: (0..64).collect(),
+            cpus_allowed: 128,
+            memory_available_bytes: 500_000_000_000,
+            ..hpl::machine::host::facts()
+        };
+        let found = granted(&allocation(&[128, 128, 32], None), &here);
+        let of: Vec<_> = found.iter().map(|node| (node.name.as_str(), node.count, node.cores)).collect();
+        assert_eq!(of, [("node 1…node 2", 2, 64), ("node 3", 1, 16)]);
+        assert!(found.iter().all(|node| node.memory_bytes == 500_000_000_000));
+        assert_eq!(granted(&allocation(&[128], Some(100)), &here)[0].memory_bytes, 100_000_000_000);
+    }
+
+    #[test]
+    fn a_probe_has_a_rank_on_each_node_and_two_on_one() {
+        let job = |launcher: &str| MpiJob::new(launcher, "xhpl".into());
+        assert_eq!(probe(&job("srun"), &allocation(&[128, 128], None), 64), (2, 128));
+        assert_eq!(probe(&job("mpirun"), &allocation(&[128, 128], None), 64), (2, 64));
+        assert_eq!(probe(&job("mpirun"), &allocation(&[128], None), 64), (2, 32));
+        assert_eq!(probe(&job("srun"), &allocation(&[1], None), 1), (1, 1));
+    }
+}

@@ -1,0 +1,88 @@
+//! The survey of an MPI job's ranks.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use hpl::machine::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use objectives::launcher::MpiJob;
+use space::Candidate;
+use space::dat::HplDat;
+use space::domain::largest_n;
+use space::machine::Node;
+
+use super::said;
+use crate::cli::survey::SurveyArgs;
+use crate::exit::bad_input;
+use crate::record::folder::replace_file;
+
+/// NB of the HPL runs of a survey of nodes.
+pub(crate) const SURVEY_NB: usize = 128;
+/// Part of a node's memory that they may take.
+const SHARE: u64 = 2;
+
+/// An order whose runs take about as long on any of `nodes`, `of_one_core` on a node of one core, as far as all have memory for it.
+pub(crate) fn order(nodes: &[Node], of_one_core: f64) -> usize {
+    let least = |of: fn(&Node) -> u64| nodes.iter().map(of).min().unwrap_or(1);
+    let cores = least(|node| node.cores as u64);
+    let wanted = (of_one_core * (cores as f64).sqrt()) as usize / SURVEY_NB * SURVEY_NB;
+    wanted.min(largest_n(least(|node| node.memory_bytes) / SHARE, 1, 1, SURVEY_NB, 1)).max(SURVEY_NB)
+}
+
+/// What the processes of the job that `args` name find, in a folder of their own below the current one, which all nodes see where
+/// they see the program.
+///
+/// # Errors
+/// As of [`surveyed`].
+pub(crate) fn below_here(program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
+    let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
+    let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let job = MpiJob::new(&args.launcher, program);
+    let found = surveyed(&job, &folder, candidate, args.repeats, args.limit);
+    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    found
+}
+
+/// What the ranks of `candidate` find in `folder`, which all nodes see, each measurement made `repeats` times.
+///
+/// # Errors
+/// A job that cannot be started, fails, does not end within `limit`, or leaves out a rank.
+pub(crate) fn surveyed(
+    job: &MpiJob,
+    folder: &Path,
+    candidate: &Candidate,
+    repeats: u64,
+    limit: Duration,
+) -> anyhow::Result<Survey> {
+    replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
+    replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
+    let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
+    let way_out = "a node that answers no benchmark holds up all: survey fewer nodes to find it and leave it out, or raise --limit";
+    let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
+    let found: Survey = serde_json::from_slice(&said).map_err(|error| {
+        bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
+    })?;
+    let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
+    if answered != wanted {
+        return Err(bad_input(format!("{line}: {answered} of {wanted} ranks answered; start as many as --ranks says")));
+    }
+    if let Some(rank) = found.ranks.iter().find(|rank| !answers(rank, wanted)) {
+        return Err(bad_input(format!(
+            "{line}: rank {} on {} answered no benchmark; leave its node out of the job, or survey it alone to see why",
+            rank.rank, rank.host
+        )));
+    }
+    Ok(found)
+}
+
+/// Whether all rates of a rank are rates.
+fn answers(found: &RankSurvey, ranks: usize) -> bool {
+    let rates = |of: &[f64]| !of.is_empty() && of.iter().all(|rate| rate.is_finite() && *rate > 0.0);
+    let good = |link: &LinkSurvey| [link.gbytes_per_s, link.latency_s].iter().all(|of| of.is_finite() && *of > 0.0);
+    let others = found.links.iter().map(|link| link.other);
+    rates(&found.dgemm_gflops)
+        && rates(&found.hpl_gflops)
+        && others.eq(partners(found.rank, ranks))
+        && found.links.iter().all(good)
+}

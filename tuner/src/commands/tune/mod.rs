@@ -1,0 +1,335 @@
+//! `hpl-tune [tune]`: detect, calibrate, search, verify, report.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+use objectives::predict::Predictor;
+use objectives::real::Extent;
+use space::{Candidate, Candidates, KernelChoice};
+
+use crate::cli::TuneArgs;
+use crate::cluster::launched::bindings::{bindings, doubts as doubts_of, out_of_order, sentence};
+use crate::cluster::launched::cluster;
+use crate::commands::rehearse;
+use crate::commands::report::{Files, publish};
+use crate::commands::space::limits;
+use crate::earlier;
+use crate::exit::{self, bad_input};
+use crate::record::folder::RunFolder;
+use crate::record::session::Session;
+use crate::record::store::Store;
+use crate::search::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
+use crate::search::cost::CostEstimate;
+use crate::search::doubts;
+use crate::search::drive::{Drive, Ended};
+use crate::search::model::SessionModel;
+use crate::search::prior;
+use crate::search::schedule::{FINAL_SHARE, rounds_s};
+use crate::search::strategy;
+use crate::search::strategy::Prior;
+use crate::search::strategy::informed::Group;
+use crate::session::calibrate;
+use crate::session::engine::Engine;
+use crate::session::environment;
+use crate::session::forecast::Forecast;
+use crate::session::interrupt::Interrupt;
+use crate::session::machines::read_machine;
+use crate::session::preflight;
+use crate::session::prepare;
+use crate::session::progress::Progress;
+use crate::session::room::Modelled;
+
+mod begin;
+mod ended;
+mod settle;
+
+pub(crate) use begin::placed;
+use begin::{begin, resume, within_job};
+use ended::{exit_code, say_how_it_ended};
+use settle::{expert, resolved, room, same_machine, settle, spec};
+
+/// Starts or resumes a session and runs it to its end.
+///
+/// # Errors
+/// Bad input, or records that could not be written.
+pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
+    let started = Instant::now();
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+    if args.dry_run || args.sbatch.is_some() {
+        return rehearse::rehearse(args, &program);
+    }
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    RunFolder::let_others_write_nothing();
+    let (folder, _lock, session) = match &args.resume {
+        Some(path) => resume(path)?,
+        None => begin(args, &program)?,
+    };
+    let engine = Engine::of(&session, &folder)?;
+    let mut progress = Progress::new(session.budget_s, args.output.quiet);
+    let mut store = Store::open(folder, session, &engine.runs(&program), &progress)?;
+    let budget_s = store.session().budget_s;
+    let total_s = if args.resume.is_some() {
+        within_job(budget_s, store.spent_s(), store.session().is_simulated())?
+    } else {
+        budget_s
+    };
+    let mut budget = Budget::new(started, total_s, store.spent_s());
+
+    progress.line(&format!("results in {}", store.folder().root().display()));
+    if store.session().is_simulated() {
+        progress.line("simulated: no HPL runs, nothing is measured, and the clock is that of the simulated cluster");
+    }
+    match &engine {
+        Engine::Foreign(foreign) if args.resume.is_some() => {
+            let profile = foreign.profile();
+            progress.line(&format!("engine.toml runs {} by: {}", profile.program, profile.command.join(" ")));
+        }
+        Engine::Launched(job) if args.resume.is_some() => {
+            progress.line(&format!("session.toml runs {} by: {}", job.program.display(), job.launcher));
+        }
+        _ => {}
+    }
+    let ended = if store.has_final() || budget.left_s() <= 0.0 {
+        Ok(Ended::Done)
+    } else {
+        search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args.output.verbose)
+    };
+    let ended = match ended {
+        Err(error) if store.rows().is_empty() => {
+            progress.end();
+            if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
+                store.folder().discard();
+            }
+            return Err(error);
+        }
+        ended => ended,
+    };
+    say_how_it_ended(&ended, &store, &progress);
+    progress.end();
+    // The summary is shown whatever happened; the first error is the one to tell.
+    let closed = store.close(&budget);
+    let (runs, json) = (engine.runs(&program), args.output.json);
+    let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);
+    let ended = ended?;
+    closed?;
+    // Whoever closed the pipe has seen enough; how the session ended stays true.
+    published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
+    Ok(exit_code(ended, store.rows()))
+}
+
+/// Measures, chooses what is searched, and runs the session to its end.
+fn search(
+    store: &mut Store,
+    engine: &Engine,
+    budget: &mut Budget,
+    program: &Path,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+    verbose: bool,
+) -> anyhow::Result<Ended> {
+    same_machine(store.session(), progress)?;
+    let set = environment::warning(engine, store.session().kernels.as_ref(), program);
+    set.iter().for_each(|warning| progress.warn(warning));
+    let path = store.folder().machine_toml();
+    if engine.calibrates() && !path.exists() {
+        if !store.session().is_simulated() {
+            preflight::look(&store.session().cores, budget, progress);
+        }
+        if !calibrated(program, engine, store, budget, progress, interrupt)? {
+            return Ok(Ended::Interrupted);
+        }
+    }
+    let described = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine);
+    let room = room(store.session(), engine, described.as_ref());
+    let kernels = resolved(store.session(), described.as_ref())?;
+    let spec = spec(store.session(), &room, kernels)?;
+    let n = store.session().n;
+    let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
+    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone());
+    let spec = settle(store, engine, &room, spec, &predictor, budget)?;
+    let path = store.folder().limits_toml();
+    let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
+    let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
+    let domain = domain.as_ref();
+    let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
+    let doubts = doubts::of(&predictor, domain, &baseline);
+    let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
+    notes.iter().for_each(|note| progress.warn(note));
+    let notes = notes.into_iter().chain(set).collect();
+    store.update_session(|session| session.notes = notes)?;
+    let earlier = earlier(store, domain, progress)?;
+    let given = !earlier.is_empty();
+    let model = SessionModel::new(domain, &machine, predictor, earlier, engine.is_ours());
+    if given && !model.informed {
+        progress.warn("the earlier runs have no two to compare; they are not used");
+    }
+    store.write_space(domain)?;
+    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
+    say_binding(engine, &baseline, store.session(), progress)?;
+
+    let strategy = strategy::by_name(&store.session().strategy)
+        .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
+    let search_by = store.session().search_by;
+    let final_n = match (store.session().n_fixed, search_by) {
+        (true, Extent::Whole) => spec.n..=spec.n,
+        (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
+        (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
+    };
+    let mut drive = Drive {
+        domain,
+        model,
+        strategy: strategy.as_ref(),
+        baseline: &baseline,
+        expert: expert.as_ref(),
+        search_by,
+        budget,
+        final_n,
+        runs: &engine.runs(program),
+        store,
+        progress,
+        interrupt,
+        verbose,
+    };
+    Ok(drive.run()?)
+}
+
+/// Measures this machine, and the nodes where there are several; `false` when a signal asked to stop. Where the BLAS of another
+/// engine's program cannot be measured, the fastest kernels here stand for it.
+fn calibrated(
+    program: &Path,
+    engine: &Engine,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    if store.session().is_simulated() {
+        // The file of the cluster tells what a calibration would.
+        cluster::describe(engine.mpi_job(), &store.folder().calibrated_node(), store, budget, progress)?;
+        return Ok(true);
+    }
+    let named = store.session().kernels.clone();
+    let kernels = named.unwrap_or_else(|| engine.calibrated_kernels());
+    let described = store.folder().machine_toml();
+    let of_this_node = if store.session().nodes.is_empty() { described } else { store.folder().calibrated_node() };
+    let measure = |kernels: &KernelChoice, store: &mut Store, progress: &mut Progress| {
+        calibrate::in_child(program, kernels, &of_this_node, store, budget, progress, interrupt)
+    };
+    let done = if let (Engine::Foreign(_), KernelChoice::Blas(path)) = (engine, &kernels) {
+        progress.line(&format!("{} loads {}: the calibration measures that", engine.name(), path.display()));
+        match measure(&kernels, store, progress) {
+            Err(error) => {
+                progress.warn(&format!("{error}; the fastest kernels here are measured instead"));
+                measure(&KernelChoice::Auto, store, progress)?
+            }
+            done => done?,
+        }
+    } else {
+        measure(&kernels, store, progress)?
+    };
+    if done && !store.session().nodes.is_empty() {
+        cluster::describe(engine.mpi_job(), &of_this_node, store, budget, progress)?;
+    }
+    Ok(done)
+}
+
+/// The runs of earlier sessions at their points, where there are such.
+fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<Group>> {
+    let mut earlier = earlier::load(store.folder())?;
+    let elsewhere = store.elsewhere();
+    earlier.extend(elsewhere.iter().filter_map(|row| earlier::read::of_row(row, store.folder().root())));
+    if earlier.is_empty() {
+        return Ok(Vec::new());
+    }
+    let session = store.session();
+    let here = session.node_names();
+    let groups = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
+    let placed = |here: bool| -> usize {
+        groups.iter().filter(|group| group.of_this_machine == here).map(|group| group.runs.len()).sum()
+    };
+    let (here, elsewhere) = (placed(true), placed(false));
+    let of = earlier.len();
+    progress.line(&format!(
+        "{} of {of} earlier runs are used: {here} of this machine, {elsewhere} of others by their order",
+        here + elsewhere
+    ));
+    Ok(groups)
+}
+
+/// Seconds of the budget, enough for a session.
+///
+/// # Errors
+/// A budget that is too short, with the shortest.
+pub(crate) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
+    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
+    if budget_s < SMALLEST_BUDGET_S {
+        return Err(bad_input(format!(
+            "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
+        )));
+    }
+    Ok(budget_s)
+}
+
+/// Says what will be done before it is done.
+fn plan(
+    store: &Store,
+    (domain, baseline, expert): (&dyn Candidates, &Candidate, Option<&Candidate>),
+    prior: &dyn Prior,
+    predictor: &Predictor,
+    budget: &Budget,
+    progress: &Progress,
+) {
+    let session = store.session();
+    let n = domain.spec().n;
+    let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
+    let by = match session.search_by {
+        Extent::Whole => "by whole runs",
+        Extent::Windows => "by windows of the run; the final run is whole, at the largest N that fits",
+    };
+    let kernels = session.kernels.as_ref().map(|kernels| format!("kernels {kernels}"));
+    let kernels = kernels.unwrap_or_else(|| session.engine.clone());
+    progress.line(&format!("N = {n} ({limit}), {kernels}, {by}"));
+    progress.line(&format!(
+        "{} candidates, {} distinct predictions",
+        domain.points().len(),
+        prior::distinct(domain, prior)
+    ));
+    if session.unequal.differs() {
+        progress.line(&format!("{}: weights are searched around these", session.speeds()));
+    }
+    let cost = CostEstimate::new(store.rows(), predictor);
+    let whole_s = cost.at_most(baseline, Extent::Whole);
+    let kept_s = match session.search_by {
+        Extent::Whole => whole_s,
+        Extent::Windows => whole_s.min(FINAL_SHARE * budget.total_s()),
+    };
+    let forecast = Forecast {
+        total_s: budget.total_s(),
+        spent_s: budget.spent_s(),
+        reserve_s: kept_s + CLOSING_S,
+        rounds_s: rounds_s(&cost, (baseline, expert), session.search_by, budget.total_s()),
+        trial_s: cost.of(baseline, session.search_by),
+    };
+    progress.line(&forecast.sentence());
+}
+
+/// Says where the ranks of the default run, and what is wrong with that.
+///
+/// # Errors
+/// An MPI job that does not say it.
+fn say_binding(engine: &Engine, baseline: &Candidate, session: &Session, progress: &Progress) -> anyhow::Result<()> {
+    let of_default = match engine {
+        Engine::Foreign(_) => return Ok(()),
+        Engine::Ours => preflight::binding(baseline, &session.cores),
+        Engine::Launched(job) => {
+            let found = bindings(job, baseline.hpl.ranks(), baseline.engine.threads)?;
+            let cores = session.unequal.node_cores;
+            let order = cores.and_then(|cores| out_of_order(&found, &session.hosts, cores));
+            doubts_of(&found).iter().chain(&order).for_each(|doubt| progress.warn(doubt));
+            sentence(&found)
+        }
+    };
+    progress.line(&format!("binding of the default: {of_default}"));
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! What is kept of a session, in its run folder.
+//!
+//! A trial that has ended goes through the [`store`]: one line in the [`journal`], which is the truth, and now and then all
+//! rows as [`parquet`]. [`row`] is the trial as a flat row, [`session`] what the session was asked to do,
+//! [`now`] what runs at this moment, [`vitals`] what the machine did meanwhile. [`folder`] says where each file lies;
+//! [`decode`] reads Parquet files of others.
+
+pub mod decode;
+pub mod folder;
+pub mod journal;
+pub mod now;
+pub mod parquet;
+pub mod row;
+pub mod session;
+pub mod store;
+pub mod vitals;
+
+pub(crate) use self::row::Version;
+#[cfg(test)]
+pub(crate) use self::row::arbitrary;
+pub use self::row::{Circumstances, Fidelity, Identity, Outcome, ROW_SCHEMA, Row, SwapName};

@@ -1,0 +1,158 @@
+//! `now.json`: what runs at this moment, for whoever watches; there only while something does.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use space::{Candidate, Share};
+
+use crate::record::folder::{RunFolder, replace_file};
+use crate::record::{Fidelity, Identity};
+use crate::search::schedule::Plan;
+use crate::session::progress::human;
+
+const NOW_SCHEMA: u32 = 1;
+
+/// A trial under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Now {
+    schema_version: u32,
+    /// Its number.
+    trial: u64,
+    /// What chose it.
+    strategy: String,
+    /// Why, in one clause.
+    why: String,
+    /// A whole run or windows of one.
+    fidelity: Fidelity,
+    /// What runs.
+    candidate: Candidate,
+    /// On which nodes; `None` on this one alone.
+    nodes: Option<String>,
+    /// The command that runs it.
+    command: String,
+    started_utc: String,
+    /// Seconds that it is expected to take.
+    expected_s: f64,
+    /// Seconds after which it is ended.
+    limit_s: f64,
+    /// Seconds of the budget that were left when it started.
+    left_s: f64,
+}
+
+impl Now {
+    /// A trial that starts with `left_s` seconds of the budget left.
+    pub fn running(identity: &Identity, plan: &Plan, limit_s: f64, left_s: f64) -> Self {
+        Self {
+            schema_version: NOW_SCHEMA,
+            trial: identity.trial,
+            strategy: identity.strategy.clone(),
+            why: identity.why.clone(),
+            fidelity: plan.extent.into(),
+            candidate: plan.candidate.clone(),
+            nodes: identity.nodes.clone(),
+            command: identity.command.clone(),
+            started_utc: identity.started_utc.clone(),
+            expected_s: plan.expected_s,
+            limit_s,
+            left_s,
+        }
+    }
+
+    /// Shows it. A disk too full for that is told by the trial itself.
+    pub fn write(&self, folder: &RunFolder) {
+        let json = serde_json::to_vec_pretty(self).expect("has no keys but names");
+        let _ = replace_file(&folder.now(), &json);
+    }
+
+    /// Nothing runs.
+    pub fn ended(folder: &RunFolder) {
+        let _ = std::fs::remove_file(folder.now());
+    }
+
+    /// What runs in a folder whose session works; `None` between trials, and where the file is damaged.
+    pub fn read(folder: &RunFolder) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(folder.now()).ok()?).ok()
+    }
+
+    /// On one line, at the time `now`.
+    pub fn line(&self, now: Timestamp) -> String {
+        let since =
+            self.started_utc.parse().map_or(0.0, |started: Timestamp| now.duration_since(started).as_secs_f64());
+        let what = match self.fidelity {
+            Fidelity::Window => "windows",
+            _ => "run",
+        };
+        format!(
+            "trial {} ({}: {}), {what} of {} for {} of about {}",
+            self.trial,
+            self.strategy,
+            self.why,
+            on_one_line(&self.candidate),
+            human(since),
+            human(self.expected_s)
+        )
+    }
+}
+
+/// A candidate on one line, as a user reads it.
+pub fn on_one_line(candidate: &Candidate) -> String {
+    use space::params::Coded;
+    let (h, e) = (&candidate.hpl, &candidate.engine);
+    let mut extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
+    if e.split != Share::ZERO {
+        extra += &format!(" split {}", e.split);
+    }
+    if !e.weights.is_empty() {
+        extra += &format!(" weights {}", e.weights);
+    }
+    format!(
+        "N {} NB {} {}×{}×{}t DEPTH {} {} PFACT {} RFACT {} NBMIN {} NDIV {}{extra}",
+        h.n,
+        h.nb,
+        h.p,
+        h.q,
+        e.threads,
+        h.depth,
+        h.bcast.name(),
+        h.pfact.name(),
+        h.rfact.name(),
+        h.nbmin,
+        h.ndiv
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::*;
+
+    #[test]
+    fn what_runs_is_there_while_it_runs() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        assert_eq!(Now::read(&folder), None);
+        let now = Now {
+            schema_version: NOW_SCHEMA,
+            trial: 7,
+            strategy: "bayes".to_owned(),
+            why: "expected to be best".to_owned(),
+            fidelity: Fidelity::Window,
+            candidate: Candidate { hpl: HplParams::baseline(3000, 1, 2), engine: EngineParams::default() },
+            nodes: None,
+            command: "xhpl".to_owned(),
+            started_utc: "2026-11-23T08:00:00Z".to_owned(),
+            expected_s: 90.0,
+            limit_s: 300.0,
+            left_s: 3600.0,
+        };
+        now.write(&folder);
+        assert_eq!(Now::read(&folder).as_ref(), Some(&now));
+        let line = now.line("2026-11-23T08:00:12Z".parse().unwrap());
+        assert!(line.starts_with("trial 7 (bayes: expected to be best), windows of N 3000 NB "), "{line}");
+        assert!(line.ends_with("for 12 s of about 1 min 30 s"), "{line}");
+        std::fs::write(folder.now(), "{").unwrap();
+        assert_eq!(Now::read(&folder), None);
+        Now::ended(&folder);
+        assert!(!folder.now().exists());
+    }
+}

@@ -1,0 +1,352 @@
+//! The record of one trial: a flat row, the same in the journal and in Parquet.
+//!
+//! Column names are HPL's words in lower case, units are in the names, and what was measured never shares a
+//! column with what was predicted. An absent value is null, never a number that stands for "none".
+
+use std::collections::BTreeMap;
+
+use objectives::real::{Extent, Job};
+use objectives::{Failure, Observation, Sample};
+use serde::{Deserialize, Serialize};
+use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
+
+use crate::record::session::Session;
+use crate::search::strategy::Prediction;
+
+#[cfg(test)]
+pub(crate) mod arbitrary;
+mod identity;
+mod outcome;
+mod version;
+mod words;
+
+pub use identity::{Circumstances, Identity};
+pub use outcome::Outcome;
+pub(crate) use version::Version;
+pub use words::{Fidelity, SwapName};
+
+/// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
+///
+/// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
+/// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
+/// where another engine ran: before, they held what our engine would have been told. Since version 6 there are runs of the
+/// strategy `expert`, and `paired_with` may name the first trial of a round of three. Version 7 added `nodes`, version 8
+/// `output_sha256`.
+pub const ROW_SCHEMA: u32 = 8;
+
+/// One finished trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// [`ROW_SCHEMA`] of the writer.
+    pub schema_version: u32,
+    /// Name of the session.
+    pub session: String,
+    /// Number of the trial in its session, from 0.
+    pub trial: u64,
+    /// The trial whose candidate is measured again here.
+    pub repeat_of: Option<u64>,
+    /// The trial measured just before, or first in the same round, to compare this one with under the same conditions.
+    pub paired_with: Option<u64>,
+    /// What chose the candidate: a strategy's name, [`Identity::BASELINE`] or [`Identity::FINAL`].
+    pub strategy: String,
+    /// Why, in one clause.
+    pub why: String,
+    /// How much of the run was done.
+    pub fidelity: Fidelity,
+    /// Name of the engine that ran, or [`Row::SIMULATED`].
+    pub engine: String,
+
+    /// Order N.
+    pub n: usize,
+    /// Blocking factor NB.
+    pub nb: usize,
+    /// Process rows P.
+    pub p: usize,
+    /// Process columns Q.
+    pub q: usize,
+    /// NBMIN.
+    pub nbmin: usize,
+    /// NDIV.
+    pub ndiv: usize,
+    /// DEPTH.
+    pub depth: usize,
+    /// ALIGN, in doubles.
+    pub align: usize,
+    /// PMAP.
+    pub pmap: Pmap,
+    /// PFACT.
+    pub pfact: Looking,
+    /// RFACT.
+    pub rfact: Looking,
+    /// BCAST.
+    pub bcast: Bcast,
+    /// SWAP.
+    pub swap: SwapName,
+    /// The swapping threshold as HPL.dat has it; it acts when SWAP is mix.
+    pub swap_threshold: usize,
+    /// L1.
+    pub l1: Form,
+    /// U.
+    pub u: Form,
+    /// EQUIL.
+    pub equil: bool,
+    /// Threads of each rank.
+    pub threads: usize,
+    /// Whether huge pages were asked for; null for another engine, which is not told.
+    pub huge_pages: Option<bool>,
+    /// Kernels: `builtin` or the path of a BLAS; null for another engine, which has its own.
+    pub kernels: Option<KernelChoice>,
+    /// Kernels of each rank as JSON text where they differ; null where all have the above.
+    #[serde(default, with = "text")]
+    pub rank_kernels: Vec<KernelChoice>,
+    /// Part of the local columns in the right section of the split update; 0 is no split, null another engine.
+    #[serde(default = "no_split")]
+    pub split: Option<Share>,
+    /// Relative speeds of process rows and columns as JSON text; null when they are equal.
+    #[serde(default, with = "text")]
+    pub weights: Weights,
+    /// Dimensions that only this engine has, as a JSON object.
+    pub extra: Option<String>,
+
+    /// GFLOP/s that was expected before the run.
+    pub predicted_rate_gflops: Option<f64>,
+    /// Standard deviation of the logarithm of that rate.
+    pub predicted_sd: Option<f64>,
+
+    /// GFLOP/s of the whole run as estimated from the part of it that was measured: from windows, or from the progress of
+    /// a run that was ended early. Null for whole runs.
+    pub estimated_rate_gflops: Option<f64>,
+    /// Standard deviation of the logarithm of that estimate, by what the windows leave open.
+    pub estimated_sd: Option<f64>,
+
+    /// What came of the run.
+    pub outcome: Outcome,
+    /// The failure in words.
+    pub failure_detail: Option<String>,
+    /// Time of factorization and back substitution, in seconds.
+    pub time_s: Option<f64>,
+    /// GFLOP/s that HPL credits for it.
+    pub rate_gflops: Option<f64>,
+    /// Scaled residual.
+    pub residual: Option<f64>,
+    /// Whether the residual is below the threshold. Only such rows have a score.
+    pub passed: bool,
+
+    /// Wall-clock seconds that the trial took, start and end of the process included.
+    pub wall_s: f64,
+    /// Share of a full run's work that was done; 1 for a full run.
+    pub cost_fraction: f64,
+    /// Wall-clock seconds of the budget left after the trial.
+    pub budget_left_s: f64,
+    /// Share of the processor time that the hypervisor gave to others meanwhile; null where the system does not say.
+    pub steal_share: Option<f64>,
+    /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
+    pub clock_hz: Option<f64>,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+
+    /// Seed of the session.
+    pub seed: u64,
+    /// The command that ran, quoted for a shell.
+    pub command: String,
+    /// Host name, of rank 0 where a job has several.
+    pub host: String,
+    /// Names of the nodes of its job in alphabetical order, with spaces between them; null where they were not looked for.
+    #[serde(default)]
+    pub nodes: Option<String>,
+    /// Kernels with their version, as the run reported them.
+    pub kernel: Option<String>,
+    /// Programs and their versions.
+    pub versions: String,
+    /// SHA-256 of the file with the results as the engine wrote them, taken when the run had ended; null where there was none.
+    #[serde(default)]
+    pub output_sha256: Option<String>,
+}
+
+/// Rows of version 1.
+fn no_split() -> Option<Share> {
+    Some(Share::ZERO)
+}
+
+impl Row {
+    /// [`Row::engine`] of our engine's simulated runs: nothing in their rows is measured.
+    pub const SIMULATED: &str = "hpl, simulated";
+
+    /// The row of `job`.
+    pub fn new(
+        identity: Identity,
+        job: &Job,
+        predicted: Option<Prediction>,
+        result: &Result<Observation, Failure>,
+        around: Circumstances,
+        session: &Session,
+    ) -> Self {
+        let (hpl, engine) = (&job.candidate.hpl, &job.candidate.engine);
+        let (measured, sample, failure) = match result {
+            Ok(Observation::Whole(measured)) => (Some(measured), None, None),
+            Ok(Observation::Windows(sample)) => (None, Some(sample), None),
+            Err(failure) => (None, None, Some(failure)),
+        };
+        let version = measured.and_then(|m| m.result.as_ref()).map(|run| &run.version);
+        let engine_version = version.or(sample.map(|s| &s.result.version)).map(|version| format!(", engine {version}"));
+        let (done, estimated) = match failure {
+            Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
+                (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
+            }
+            _ => (sample.map(Sample::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
+        };
+        let ours = session.engine == Session::OURS;
+        // JSON knows no NaN, and a rate without a number is none.
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            schema_version: ROW_SCHEMA,
+            session: session.name.clone(),
+            trial: identity.trial,
+            repeat_of: identity.repeat_of,
+            paired_with: identity.paired_with,
+            strategy: identity.strategy,
+            why: identity.why,
+            fidelity: job.extent.into(),
+            engine: identity.engine,
+            n: hpl.n,
+            nb: hpl.nb,
+            p: hpl.p,
+            q: hpl.q,
+            nbmin: hpl.nbmin,
+            ndiv: hpl.ndiv,
+            depth: hpl.depth,
+            align: hpl.align,
+            pmap: hpl.pmap,
+            pfact: hpl.pfact,
+            rfact: hpl.rfact,
+            bcast: hpl.bcast,
+            swap: hpl.swap.into(),
+            swap_threshold: hpl.swap.threshold(),
+            l1: hpl.l1,
+            u: hpl.u,
+            equil: hpl.equil,
+            threads: engine.threads,
+            huge_pages: ours.then_some(engine.huge_pages),
+            kernels: ours.then(|| engine.kernels.clone()),
+            rank_kernels: engine.rank_kernels.clone(),
+            split: ours.then_some(engine.split),
+            weights: engine.weights.clone(),
+            // A map of texts to texts always has a JSON text.
+            extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
+            predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
+            predicted_sd: predicted.and_then(|p| finite(p.sd)),
+            estimated_rate_gflops: estimated.and_then(finite),
+            estimated_sd: sample.and_then(|s| finite(s.estimated_sd())),
+            outcome: failure.map_or(Outcome::Passed, Outcome::from),
+            failure_detail: failure.map(Failure::to_string),
+            time_s: measured.and_then(|m| finite(m.time_s)),
+            rate_gflops: measured.and_then(|m| finite(m.rate_gflops)),
+            residual: match result {
+                Ok(Observation::Whole(measured)) => finite(measured.residual),
+                Ok(Observation::Windows(sample)) => sample.residual().and_then(finite),
+                Err(Failure::Residual { value, .. }) => value.and_then(finite),
+                Err(_) => None,
+            },
+            passed: result.is_ok(),
+            wall_s: around.wall_s,
+            cost_fraction: done.unwrap_or(if job.extent == Extent::Whole { 1.0 } else { 0.0 }),
+            budget_left_s: around.left_s,
+            steal_share: around.steal_share,
+            clock_hz: around.clock_hz,
+            started_utc: identity.started_utc,
+            seed: session.seed,
+            command: identity.command,
+            host: measured.map(|m| &m.host).or(sample.map(|s| &s.result.host)).unwrap_or(&session.host).clone(),
+            nodes: identity.nodes,
+            kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
+            versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
+            output_sha256: None,
+        }
+    }
+
+    /// The candidate that was run.
+    pub fn candidate(&self) -> Candidate {
+        // What another engine is not told has one value for all of its candidates.
+        let untold = EngineParams::default();
+        Candidate {
+            hpl: HplParams {
+                n: self.n,
+                nb: self.nb,
+                p: self.p,
+                q: self.q,
+                nbmin: self.nbmin,
+                ndiv: self.ndiv,
+                depth: self.depth,
+                align: self.align,
+                pmap: self.pmap,
+                pfact: self.pfact,
+                rfact: self.rfact,
+                bcast: self.bcast,
+                swap: match self.swap {
+                    SwapName::BinExch => Swap::BinExch,
+                    SwapName::Long => Swap::Long,
+                    SwapName::Mix => Swap::Mix { threshold: self.swap_threshold },
+                },
+                l1: self.l1,
+                u: self.u,
+                equil: self.equil,
+            },
+            engine: EngineParams {
+                threads: self.threads,
+                huge_pages: self.huge_pages.unwrap_or(untold.huge_pages),
+                kernels: self.kernels.clone().unwrap_or(untold.kernels),
+                rank_kernels: self.rank_kernels.clone(),
+                split: self.split.unwrap_or(untold.split),
+                weights: self.weights.clone(),
+                extra: self.extra(),
+            },
+        }
+    }
+
+    /// The measured score: GFLOP/s of a full run whose residual passed.
+    pub fn score_gflops(&self) -> Option<f64> {
+        self.rate_gflops.filter(|_| self.passed && self.fidelity == Fidelity::Full)
+    }
+
+    /// What compares with other rows of the same fidelity: the score of a full run, the estimate of windows whose checks
+    /// passed.
+    pub fn figure_gflops(&self) -> Option<f64> {
+        match self.fidelity {
+            Fidelity::Full => self.score_gflops(),
+            Fidelity::Window => self.estimated_rate_gflops.filter(|_| self.passed),
+        }
+    }
+
+    /// The dimensions that only the engine of this row has; none where the column is damaged.
+    fn extra(&self) -> BTreeMap<String, String> {
+        self.extra.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+}
+
+/// A value as JSON text in one cell of a flat row, null for the usual one.
+mod text {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+    pub(super) fn serialize<T, S>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: Serialize + Default + PartialEq,
+        S: Serializer,
+    {
+        let text = (*value != T::default()).then(|| serde_json::to_string(value)).transpose();
+        text.map_err(ser::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: DeserializeOwned + Default,
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map_or(Ok(T::default()), |text| serde_json::from_str(&text).map_err(de::Error::custom))
+    }
+}
+
+#[cfg(test)]
+mod tests;

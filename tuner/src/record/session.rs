@@ -1,0 +1,311 @@
+//! `session.toml`: what a session was asked to do, and how far it got.
+//!
+//! With the journal this is all that a resume needs. Time while no tuner runs does not count against the
+//! budget: the clock is what the last row and the last save of this file say was used.
+
+use std::path::Path;
+
+use objectives::launcher::MpiJob;
+use objectives::real::Extent;
+use serde::{Deserialize, Serialize};
+use space::candidate::EngineProfile;
+use space::domain::Expert;
+use space::machine::Node;
+use space::{Candidate, KernelChoice, Unequal};
+
+use crate::error::RecordError;
+use crate::record::folder::replace_file;
+use crate::record::{Row, Version};
+use crate::search::strategy::left::Left;
+
+/// Version of the `session.toml` schema.
+///
+/// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
+/// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
+/// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
+/// and `nodes`, version 8 `simulated` of `mpi_job`, version 9 `node_cores` of `unequal`, version 10 `until_gain` and `left`.
+pub const SESSION_SCHEMA: u32 = 10;
+
+/// What the expert's rule of thumb says of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ExpertChoice {
+    /// Its configuration.
+    Rule(Expert),
+    /// It says nothing.
+    None {
+        /// Why, as a clause.
+        reason: String,
+    },
+}
+
+impl ExpertChoice {
+    /// The configuration, where there is one: that of `rule` in the place of the `default`'s.
+    pub fn candidate(&self, default: &Candidate, profile: EngineProfile) -> Option<Candidate> {
+        match self {
+            Self::Rule(rule) => Some(rule.candidate(default, profile)),
+            Self::None { .. } => None,
+        }
+    }
+}
+
+impl From<Result<Expert, String>> for ExpertChoice {
+    fn from(found: Result<Expert, String>) -> Self {
+        found.map_or_else(|reason| Self::None { reason }, Self::Rule)
+    }
+}
+
+/// A session, as stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// [`SESSION_SCHEMA`] of the writer.
+    pub schema_version: u32,
+    /// Name of the session, as in [`Row::session`].
+    pub name: String,
+    /// Version of hpl-tune that started it.
+    pub version: String,
+    /// Host name.
+    pub host: String,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
+    /// The command that started it, quoted for a shell.
+    pub command: String,
+    /// Wall-clock budget in seconds, everything included.
+    pub budget_s: f64,
+    /// Wall-clock seconds used when this file was last saved.
+    pub elapsed_s: f64,
+    /// Seed of every random choice.
+    #[serde(with = "as_text")]
+    pub seed: u64,
+    /// Name of the engine that runs, [`Session::OURS`] or that of the profile in `engine.toml`.
+    #[serde(default = "ours")]
+    pub engine: String,
+    /// Whether the search goes by whole runs or by windows.
+    #[serde(default)]
+    pub search_by: Extent,
+    /// Search strategy.
+    pub strategy: String,
+    /// The relative gain at which the search ends, where the user gave one: no more is expected to be left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_gain: Option<f64>,
+    /// What the runs of the search let expect that better points gain, once it has ended; nothing of it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
+    /// Cores that runs may use, by number.
+    pub cores: Vec<usize>,
+    /// Memory that a run may use, in bytes; 0 where nothing says.
+    pub memory_bytes: u64,
+    /// Kernels that runs use, never `auto` once they are chosen; `None` for another engine, which has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<KernelChoice>,
+    /// Ranks that every candidate has; `None` when they are searched.
+    pub ranks: Option<usize>,
+    /// Threads that each rank of every candidate has; `None` when they are searched.
+    pub threads: Option<usize>,
+    /// Target N of the search, once it is chosen.
+    pub n: Option<usize>,
+    /// Whether the user chose N: then the final run has it too.
+    pub n_fixed: bool,
+    /// The largest N that memory allows, once it is known.
+    pub n_memory: Option<usize>,
+    /// Whether the budget, rather than memory or the user, limits N.
+    pub n_limited_by_budget: bool,
+    /// What the search had to assume, and where its model says less than it seems to, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Names of the nodes that the processes of our engine were found on, in the order of the ranks; none where they were not
+    /// looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// What the expert's rule of thumb says, once it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expert: Option<ExpertChoice>,
+    /// How our engine is started on processes; `None` for ranks that are threads of one process, and for another engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi_job: Option<MpiJob>,
+    /// What these nodes have, equal ones together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+    /// What distinguishes the ranks.
+    #[serde(default, skip_serializing_if = "Unequal::is_empty")]
+    pub unequal: Unequal,
+}
+
+fn ours() -> String {
+    Session::OURS.to_owned()
+}
+
+impl Session {
+    /// [`Session::engine`] of our engine.
+    pub const OURS: &str = "hpl";
+
+    /// Whose rules say what cannot matter in its runs.
+    pub fn profile(&self) -> EngineProfile {
+        if self.engine == Self::OURS { EngineProfile::Ours } else { EngineProfile::Netlib }
+    }
+
+    /// Whether its runs are simulated: nothing of it is measured.
+    pub fn is_simulated(&self) -> bool {
+        self.mpi_job.as_ref().is_some_and(|job| job.simulated.is_some())
+    }
+
+    /// What its rates are.
+    pub fn how(&self) -> &'static str {
+        if self.is_simulated() { "simulated" } else { "measured" }
+    }
+
+    /// Its engine as [`Row::engine`] has it.
+    pub fn recorded_engine(&self) -> String {
+        if self.is_simulated() { Row::SIMULATED.to_owned() } else { self.engine.clone() }
+    }
+
+    /// The speeds of its ranks, or of the nodes that are slower than the others, as a clause.
+    pub fn speeds(&self) -> String {
+        let relative = self.unequal.relative();
+        if self.unequal.node_cores.is_none() {
+            let speeds: Vec<String> = relative.iter().map(|speed| format!("{speed:.3}")).collect();
+            return format!("speeds of the ranks {}", speeds.join(" : "));
+        }
+        let slower = self.hosts.iter().zip(relative).filter(|(_, speed)| *speed < 1.0);
+        let named: Vec<String> = slower.map(|(host, speed)| format!("{host} {speed:.3}")).collect();
+        format!("speeds of the slower nodes {}", named.join(", "))
+    }
+
+    /// Names of its nodes as [`Row::nodes`] has them.
+    pub fn node_names(&self) -> Option<String> {
+        let mut names = self.hosts.clone();
+        names.sort();
+        (!names.is_empty()).then(|| names.join(" "))
+    }
+
+    /// The rows of runs on its nodes, and those of others: a session that was resumed on other nodes has both.
+    pub fn split(&self, rows: Vec<Row>) -> (Vec<Row>, Vec<Row>) {
+        let names = self.node_names();
+        rows.into_iter().partition(|row| row.nodes == names)
+    }
+
+    /// Write to `path`, replacing what is there in one step.
+    pub fn save(&self, path: &Path) -> Result<(), RecordError> {
+        let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;
+        replace_file(path, text.as_bytes())
+    }
+
+    /// Read from `path`.
+    ///
+    /// # Errors
+    /// [`RecordError::Newer`] for a schema that this program does not know, [`RecordError::Damaged`] with the
+    /// offending line or key otherwise.
+    pub fn load(path: &Path) -> Result<Self, RecordError> {
+        let text = std::fs::read_to_string(path).map_err(RecordError::read(path))?;
+        let damaged = |e: toml::de::Error| RecordError::damaged(path, e);
+        let found = toml::from_str::<Version>(&text).map_err(damaged)?.schema_version;
+        if found > u64::from(SESSION_SCHEMA) {
+            return Err(RecordError::Newer { path: path.to_path_buf(), found, known: SESSION_SCHEMA });
+        }
+        toml::from_str(&text).map_err(damaged)
+    }
+
+    /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.
+    pub fn used_s(&self, rows: &[Row]) -> f64 {
+        rows.iter().map(|row| self.budget_s - row.budget_left_s).fold(self.elapsed_s, f64::max)
+    }
+}
+
+/// TOML's integers have a sign, seeds do not.
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(seed)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::Share;
+
+    use super::*;
+    use crate::record::arbitrary::row;
+
+    fn session() -> Session {
+        let kernels = Some(KernelChoice::Blas("/usr/lib/libopenblas.so.0".into()));
+        Session { seed: u64::MAX, kernels, ..crate::report::summary::tests::session() }
+    }
+
+    #[test]
+    fn a_session_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        let unequal = Unequal {
+            speeds: vec![Share::new(0.3).unwrap(); 2],
+            kernels: vec![KernelChoice::Builtin; 2],
+            ..Unequal::default()
+        };
+        let rule = ExpertChoice::Rule(Expert { ranks: 2, threads: 8, nb: 240 });
+        let none = ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
+        let expert = [None, Some(rule), Some(none)];
+        for (unequal, expert) in [Unequal::default(), unequal.clone(), unequal].into_iter().zip(expert) {
+            let n = expert.as_ref().map(|_| 8000);
+            let saved = Session { n, unequal, expert, ..session() };
+            saved.save(&path).unwrap();
+            assert_eq!(Session::load(&path).unwrap(), saved);
+        }
+    }
+
+    fn version(version: u32) -> String {
+        format!("schema_version = {version}")
+    }
+
+    #[test]
+    fn wrong_files_are_named_with_what_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        session().save(&path).unwrap();
+        let good = std::fs::read_to_string(&path).unwrap();
+        for (bad, expected) in [
+            (good.replace("budget_s", "budgie_s"), "budgie_s"),
+            (good.replace(&version(SESSION_SCHEMA), &version(SESSION_SCHEMA + 1)), "newer"),
+            (good.replace("18446744073709551615", "-1"), "invalid digit"),
+            (String::new(), "schema_version"),
+        ] {
+            std::fs::write(&path, bad).unwrap();
+            let message = Session::load(&path).unwrap_err().to_string();
+            assert!(message.contains(expected) && message.contains("session.toml"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_session_of_version_1_is_one_of_our_engine_by_whole_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        session().save(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
+        let old = lines.collect::<Vec<_>>().join("\n").replace(&version(SESSION_SCHEMA), &version(1));
+        std::fs::write(&path, old).unwrap();
+        assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
+    }
+
+    #[test]
+    fn a_session_of_another_engine_names_no_kernels() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.toml");
+        let notes = vec!["the memory of the accelerators is unknown".to_owned()];
+        let foreign = Session { engine: "netlib".into(), kernels: None, notes, ..session() };
+        foreign.save(&path).unwrap();
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("kernels"));
+        assert_eq!(Session::load(&path).unwrap(), foreign);
+    }
+
+    #[test]
+    fn the_clock_is_the_later_of_file_and_journal() {
+        let session = session();
+        assert_eq!(session.used_s(&[]), 12.5);
+        assert_eq!(session.used_s(&[row(0), row(5)]), 120.0 - 95.0);
+    }
+}

@@ -1,0 +1,313 @@
+//! The record of a session on disk: one place that every finished trial goes through.
+//!
+//! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
+//! no tuner was there is taken into the record on resume.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use objectives::real::{Extent, GuardRecord, Job, RealRuns};
+use objectives::{Failure, Measurement, Observation};
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+use space::dims::{Dim, Space};
+
+use crate::error::RecordError;
+use crate::pack::sha256;
+use crate::record::folder::{RunFolder, replace_file};
+use crate::record::journal::Journal;
+use crate::record::parquet;
+use crate::record::session::Session;
+use crate::record::{Circumstances, Identity, Row};
+use crate::search::budget::Budget;
+use crate::search::schedule::Plan;
+use crate::search::strategy::Prediction;
+use crate::session::progress::Progress;
+
+/// How often `trials.parquet` and the session's clock are brought up to date.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// How often the session's clock is saved while a run is under way.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What a trial's folder says of it before it runs.
+const TRIAL: &str = "trial.json";
+
+/// `trials/<number>/trial.json`: who a trial is, written before it runs.
+#[derive(Debug, Serialize, Deserialize)]
+struct Begun {
+    identity: Identity,
+    candidate: Candidate,
+    #[serde(default)]
+    extent: Extent,
+    predicted: Option<Prediction>,
+}
+
+impl Begun {
+    fn job(&self) -> Job {
+        Job { candidate: self.candidate.clone(), extent: self.extent }
+    }
+}
+
+/// A trial that was begun: where its run works.
+#[derive(Debug)]
+pub struct Trial {
+    folder: PathBuf,
+    begun: Begun,
+    /// Where its run writes its results.
+    results: PathBuf,
+}
+
+impl Trial {
+    /// Who it is, and what chose it.
+    pub fn identity(&self) -> &Identity {
+        &self.begun.identity
+    }
+
+    /// The trial's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// `space.toml`: the dimensions that are searched.
+#[derive(Serialize)]
+struct Searched<'a> {
+    points: usize,
+    dim: &'a [Dim],
+}
+
+/// The open record of a session.
+pub struct Store {
+    folder: RunFolder,
+    session: Session,
+    journal: Journal,
+    /// Rows of runs on the nodes of the session.
+    rows: Vec<Row>,
+    /// Rows of runs on the nodes that it had before.
+    elsewhere: Vec<Row>,
+    refreshed: Instant,
+    saved: Instant,
+}
+
+impl Store {
+    /// Opens the record of a session, and takes in the runs that finished while no tuner was there.
+    ///
+    /// # Errors
+    /// [`RecordError`] when the journal cannot be read or written.
+    pub fn open(
+        folder: RunFolder,
+        session: Session,
+        runs: &RealRuns,
+        progress: &Progress,
+    ) -> Result<Self, RecordError> {
+        let (journal, contents) = Journal::open(&folder.journal())?;
+        for line in &contents.bad_lines {
+            progress.warn(&line.to_string());
+        }
+        let now = Instant::now();
+        folder.lay_ballast();
+        let mut store =
+            Self { folder, session, journal, rows: contents.rows, elsewhere: Vec::new(), refreshed: now, saved: now };
+        store.adopt(runs, progress)?;
+        (store.rows, store.elsewhere) = store.session.split(std::mem::take(&mut store.rows));
+        Ok(store)
+    }
+
+    /// Where the session lives.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// The session as stored.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// All finished trials on the nodes of the session, in the order in which they finished.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Finished trials on the nodes that the session had before: they say something of another machine.
+    pub fn elsewhere(&self) -> &[Row] {
+        &self.elsewhere
+    }
+
+    /// Wall-clock seconds of the budget used in earlier sittings.
+    pub fn spent_s(&self) -> f64 {
+        self.session.used_s(&self.rows)
+    }
+
+    /// Whether the final run has been tried.
+    pub fn has_final(&self) -> bool {
+        self.rows.iter().any(|row| row.strategy == Identity::FINAL)
+    }
+
+    /// Whether a final run has passed.
+    pub fn final_passed(&self) -> bool {
+        self.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed)
+    }
+
+    fn next_trial(&self) -> u64 {
+        self.elsewhere.iter().chain(&self.rows).map(|row| row.trial + 1).max().unwrap_or(0)
+    }
+
+    /// Changes the session and saves it.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn update_session(&mut self, change: impl FnOnce(&mut Session)) -> Result<(), RecordError> {
+        change(&mut self.session);
+        self.session.save(&self.folder.session_toml())
+    }
+
+    /// Makes the folder of the next trial and notes there what is about to run, and by which command.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
+    pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<Trial, RecordError> {
+        self.folder.check_space().inspect_err(|_| {
+            // What is written now are the last records.
+            self.folder.drop_ballast();
+        })?;
+        let number = self.next_trial();
+        let folder = self.folder.trial(number);
+        // What an interrupted run left there is no part of this one.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(RecordError::write(&folder))?;
+        }
+        std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
+        let identity = Identity {
+            trial: number,
+            repeat_of: plan.repeat_of,
+            paired_with: plan.paired_with,
+            strategy: plan.strategy.clone(),
+            why: plan.why.clone(),
+            engine: self.session.recorded_engine(),
+            started_utc: jiff::Timestamp::now().to_string(),
+            command: String::new(),
+            nodes: self.session.node_names(),
+        };
+        let mut begun =
+            Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
+        begun.identity.command = runs.command(&begun.job(), &folder).join(" ");
+        let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
+        replace_file(&folder.join(TRIAL), &json)?;
+        let results = folder.join(runs.results_file());
+        Ok(Trial { folder, begun, results })
+    }
+
+    /// Records a finished trial; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`RecordError`] when the journal cannot be written; the trial stays in its folder and is taken in on resume.
+    /// One that failed while the disk was full says nothing of its candidate: it is forgotten.
+    pub fn finish(
+        &mut self,
+        trial: Trial,
+        outcome: &Result<Observation, Failure>,
+        around: Circumstances,
+    ) -> Result<(), RecordError> {
+        if outcome.is_err()
+            && let Err(full) = self.folder.check_space()
+        {
+            // A folder that cannot be removed is seen again on resume, as a failure.
+            let _ = std::fs::remove_dir_all(&trial.folder);
+            self.folder.drop_ballast();
+            return Err(full);
+        }
+        self.append(trial.begun, outcome, around, &trial.results)?;
+        if self.refreshed.elapsed() >= REFRESH {
+            self.refresh()?;
+        }
+        Ok(())
+    }
+
+    /// Saves the clock now and then while a run is under way.
+    pub fn heartbeat(&mut self, budget: &Budget) {
+        if self.saved.elapsed() >= HEARTBEAT {
+            self.saved = Instant::now();
+            self.session.elapsed_s = budget.spent_s();
+            // A missed beat costs a few seconds of budget after a kill; the next trial reports a full disk.
+            let _ = self.session.save(&self.folder.session_toml());
+        }
+    }
+
+    /// Brings everything up to date at the end of a sitting.
+    ///
+    /// # Errors
+    /// [`RecordError`] when a file cannot be written.
+    pub fn close(&mut self, budget: &Budget) -> Result<(), RecordError> {
+        self.refresh()?;
+        self.update_session(|session| session.elapsed_s = budget.spent_s())
+    }
+
+    /// Stores what is searched, as `space.toml`.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn write_space(&self, space: &dyn Space) -> Result<(), RecordError> {
+        let path = self.folder.space_toml();
+        let searched = Searched { points: space.points().len(), dim: space.dims() };
+        let text = toml::to_string(&searched).map_err(|error| RecordError::damaged(&path, error))?;
+        replace_file(&path, text.as_bytes())
+    }
+
+    fn refresh(&mut self) -> Result<(), RecordError> {
+        self.refreshed = Instant::now();
+        if self.elsewhere.is_empty() {
+            return parquet::write(&self.folder.trials(), &self.rows);
+        }
+        let mut all = [&self.elsewhere[..], &self.rows].concat();
+        all.sort_by_key(|row| row.trial);
+        parquet::write(&self.folder.trials(), &all)
+    }
+
+    fn append(
+        &mut self,
+        begun: Begun,
+        outcome: &Result<Observation, Failure>,
+        around: Circumstances,
+        results: &Path,
+    ) -> Result<(), RecordError> {
+        let number = begun.identity.trial;
+        let job = begun.job();
+        // A run that printed nothing has no file to tell of.
+        let output_sha256 = sha256::of_file(results).ok();
+        let row = Row::new(begun.identity, &job, begun.predicted, outcome, around, &self.session);
+        let row = Row { output_sha256, ..row };
+        let first = self.journal.append(&row);
+        match first {
+            // A finished trial is worth the room that was kept for it.
+            Err(error) if error.is_full() && self.folder.drop_ballast() => self.journal.append(&row)?,
+            written => written?,
+        }
+        self.rows.push(row);
+        let phases = match outcome {
+            Ok(Observation::Whole(Measurement { result: Some(result), .. })) => &result.phases,
+            Ok(Observation::Windows(sample)) => &sample.result.phases,
+            _ => return Ok(()),
+        };
+        parquet::write(&self.folder.phases(number), phases)
+    }
+
+    /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
+    fn adopt(&mut self, runs: &RealRuns, progress: &Progress) -> Result<(), RecordError> {
+        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
+            let folder = self.folder.trial(number);
+            let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
+            // What has no word of who it is was never started.
+            let Some(begun): Option<Begun> = begun else { continue };
+            let Some(outcome) = runs.adopt(&begun.job(), &folder) else { continue };
+            let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
+            let left_s = self.session.budget_s - self.spent_s() - wall_s;
+            let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
+            self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
+            progress.line(&format!("trial {number} had finished, but was not in the journal: recorded now"));
+        }
+        Ok(())
+    }
+}

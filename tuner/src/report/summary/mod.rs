@@ -1,0 +1,226 @@
+//! What a session found, computed once from its record; every report prints this.
+
+use std::collections::BTreeMap;
+
+use objectives::real::Extent;
+use serde::Serialize;
+use serde_json::Value;
+use space::Candidate;
+
+use super::importance::{Importance, importance};
+use super::stats::{Ratio, paired_ratio};
+use crate::record::session::Session;
+use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::search::rounds;
+
+mod claims;
+mod drift;
+mod final_run;
+mod phases;
+mod score;
+
+pub use claims::{Comparison, Higher, TakenBack};
+pub use final_run::FinalByEstimate;
+pub use phases::PhaseTotals;
+pub use score::{Estimate, Score};
+use score::{by_candidate, estimate, scores};
+
+/// Version of the JSON report's schema.
+///
+/// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
+/// that only ours has. Since version 4 the interval of a ratio is exact, and its `level` is beside it; comparisons say
+/// when nothing was measured and why, `best_by_expert`, `higher`, `taken_back` and the uncertainty of `importance` are there,
+/// and `drift` is of pairs that share no run. Version 5 added `final_by_estimate`. Since version 6 all comparisons are of runs after
+/// the choice: `also_chose` is gone, and `by_baseline` of `higher`.
+pub const REPORT_SCHEMA: u32 = 6;
+
+/// Candidates in the list of the best.
+const TOP: usize = 5;
+
+/// What a session found. Numbers come from finished trials only; what was predicted says so in its name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// [`REPORT_SCHEMA`].
+    pub schema_version: u32,
+    /// What was asked.
+    pub session: Session,
+    /// Wall-clock seconds used of the budget.
+    pub used_s: f64,
+    /// Finished trials, failures and repeats included.
+    pub trials: usize,
+    /// Different candidates that really ran.
+    pub distinct_candidates: usize,
+    /// Failed trials by kind.
+    pub failures: BTreeMap<Outcome, usize>,
+    /// The candidate of the final run at the target N, else at that of the final run; the baseline where the pairs after that run
+    /// have taken the choice back; without a passed one, the candidate with the highest median.
+    /// Always whole runs.
+    pub best: Option<Score>,
+    /// What windows say of the best at the target N; `None` where the search goes by whole runs.
+    pub estimate: Option<Estimate>,
+    /// The final run of the best where one passed, else the last one, whatever came of it. It may have a larger N than the search.
+    pub final_run: Option<Row>,
+    /// That run by what the windows before it let expect; `None` where none were of its candidate and N.
+    pub final_by_estimate: Option<FinalByEstimate>,
+    /// The baseline configuration.
+    pub baseline: Option<Score>,
+    /// Best by baseline.
+    pub best_by_baseline: Comparison,
+    /// The expert's configuration.
+    pub expert: Option<Score>,
+    /// Best by the expert's configuration.
+    pub best_by_expert: Comparison,
+    /// Who has a higher median of its own runs than the best.
+    pub higher: Option<Higher>,
+    /// The choice that the final run verified, where the pairs after it have taken it back.
+    pub taken_back: Option<TakenBack>,
+    /// How far the machine drifted: later by earlier runs of the same candidate, no run in two pairs.
+    pub drift: Option<Ratio>,
+    /// Largest share of a trial's processor time that the hypervisor gave to others.
+    pub most_stolen: Option<f64>,
+    /// Lowest and highest clock seen during trials, in Hz.
+    pub clock_hz: Option<[f64; 2]>,
+    /// What made the difference between the trials of the search.
+    pub importance: Vec<Importance>,
+    /// Why that is not judged, as a clause.
+    pub importance_not_judged: Option<&'static str>,
+    /// Where the time of the final run, else of the best one, went; `None` where its engine does not tell.
+    pub phases: Option<PhaseTotals>,
+    /// The candidates with the highest medians at the target N, by whole runs or by windows as the search goes.
+    pub top: Vec<Score>,
+}
+
+impl Summary {
+    /// The findings of `session` with the finished trials `rows`.
+    pub fn new(session: &Session, rows: &[Row]) -> Self {
+        let scores = scores(rows, Fidelity::Full);
+        let searched = match session.search_by {
+            Extent::Whole => scores.clone(),
+            Extent::Windows => self::scores(rows, Fidelity::Window),
+        };
+        let baseline = rounds::baseline(rows);
+        let best = best(session, rows, &scores, baseline.as_ref());
+        let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
+        let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());
+        let choice = session.expert.as_ref();
+        let expert = choice.zip(usual).and_then(|(choice, usual)| choice.candidate(usual, session.profile()));
+        let finals = || rows.iter().filter(|row| row.strategy == Identity::FINAL);
+        let of_best = |row: &&Row| row.passed && Some(&at_target_n(&row.candidate(), session)) == found;
+        let final_run = finals().rfind(of_best).or_else(|| finals().next_back());
+        let drift = drift::drift(rows);
+        let is_drift = drift::is_shown(drift.as_ref());
+        let searched_score =
+            |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
+        let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
+        let mut failures = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row.passed) {
+            *failures.entry(row.outcome).or_default() += 1;
+        }
+        Self {
+            schema_version: REPORT_SCHEMA,
+            session: session.clone(),
+            used_s: session.used_s(rows),
+            trials: rows.len(),
+            distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
+            failures,
+            best_by_baseline: claims::by_baseline(rows, found, usual),
+            best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
+            higher: found.and_then(|found| Higher::find(&searched, found, usual)),
+            taken_back: usual.and_then(|usual| taken_back(rows, usual, found)),
+            final_run: final_run.cloned(),
+            final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
+            drift,
+            most_stolen: rows.iter().filter_map(|row| row.steal_share).reduce(f64::max),
+            clock_hz: clock_hz(rows),
+            importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
+            importance_not_judged: is_drift.then_some("the machine's speed changed"),
+            phases: None,
+            estimate: found.and_then(|candidate| estimate(candidate, rows)),
+            baseline: usual.and_then(searched_score),
+            expert: expert.as_ref().and_then(searched_score),
+            top: searched.into_iter().filter(|score| Some(score.candidate.hpl.n) == n).take(TOP).collect(),
+            best,
+        }
+    }
+
+    /// The report for programs: this value as JSON, one line feed at its end.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        if self.session.engine == Session::OURS {
+            return serde_json::to_string_pretty(self).map(|text| text + "\n");
+        }
+        let mut report = serde_json::to_value(self)?;
+        without_ours(&mut report);
+        serde_json::to_string_pretty(&report).map(|text| text + "\n")
+    }
+}
+
+impl Summary {
+    /// The passed final run of the best; `None` where that has none.
+    pub fn verified_run(&self) -> Option<&Row> {
+        let best = at_target_n(&self.best.as_ref()?.candidate, &self.session);
+        self.final_run.as_ref().filter(|row| row.passed && at_target_n(&row.candidate(), &self.session) == best)
+    }
+
+    /// Its passed final run, else the last trial of the best.
+    pub fn shown_trial(&self) -> Option<u64> {
+        let last = self.verified_run().map(|row| row.trial);
+        last.or_else(|| self.best.as_ref()?.trials.last().copied())
+    }
+}
+
+/// Whole runs of the best; see [`Summary::best`].
+fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Candidate>) -> Option<Score> {
+    let score_of = |candidate: &Candidate| scores.iter().find(|score| score.candidate == *candidate).cloned();
+    // At the target N, else at that of its final run.
+    let whole = |candidate: Candidate| {
+        let passed = rows.iter().rfind(|row| {
+            row.strategy == Identity::FINAL && row.passed && at_target_n(&row.candidate(), session) == candidate
+        });
+        score_of(&candidate).or_else(|| score_of(&passed?.candidate()))
+    };
+    let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
+    let chosen = || whole(at_target_n(&first?.candidate(), session));
+    let baseline_instead = baseline.filter(|baseline| rounds::taken_back(rows, baseline)).cloned().and_then(whole);
+    let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
+    baseline_instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
+}
+
+/// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
+fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>) -> Option<TakenBack> {
+    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline))?;
+    let pairs = rounds::in_turn(rounds::at_choice(rows).1, &candidate, baseline);
+    Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
+}
+
+/// Takes the parameters that only our engine has out of every candidate of a report.
+fn without_ours(report: &mut Value) {
+    match report {
+        Value::Array(values) => values.iter_mut().for_each(without_ours),
+        Value::Object(fields) => {
+            if let Some(Value::Object(engine)) = fields.get_mut("engine") {
+                ["huge_pages", "kernels", "split"].iter().for_each(|name| drop(engine.remove(*name)));
+            }
+            fields.values_mut().for_each(without_ours);
+        }
+        _ => {}
+    }
+}
+
+fn clock_hz(rows: &[Row]) -> Option<[f64; 2]> {
+    let clocks = || rows.iter().filter_map(|row| row.clock_hz);
+    Some([clocks().reduce(f64::min)?, clocks().reduce(f64::max)?])
+}
+
+/// The trials that the search compares: its N, its fidelity.
+pub(super) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> {
+    let fidelity = Fidelity::from(session.search_by);
+    rows.iter().filter(|row| row.fidelity == fidelity && session.n.is_none_or(|n| n == row.n)).collect()
+}
+
+/// The candidate at the N that is searched.
+fn at_target_n(candidate: &Candidate, session: &Session) -> Candidate {
+    candidate.at_n(session.n.unwrap_or(candidate.hpl.n))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

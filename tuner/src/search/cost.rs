@@ -1,0 +1,255 @@
+//! What a run will cost in wall-clock time: the model's word, scaled by what runs really took.
+
+use std::collections::HashMap;
+
+use hpl::plan::windows::Windows;
+use objectives::predict::Predictor;
+use objectives::real::Extent;
+use space::Candidate;
+use space::flops::rate_gflops;
+use space::stats::{median, sample_sd, squared_deviations};
+
+use crate::record::{Fidelity, Row};
+
+/// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
+const START_S: f64 = 0.1;
+
+/// Share that generation and check add to the solve time, until runs have told better.
+const CHECK_SHARE: f64 = 0.1;
+
+/// Standard deviation of the log cost of a run about the model's word, before any run.
+const MODEL_SPREAD: f64 = 0.15;
+
+/// Standard deviation of the log cost between runs of one candidate, as believed before there are repeats.
+const RUN_SPREAD: f64 = 0.03;
+
+/// Repeats that this belief is worth.
+const BELIEF: f64 = 3.0;
+
+/// How much less sure the cost is at another N, per unit of ln N.
+const SPREAD_BY_N: f64 = 0.1;
+
+/// Standard deviations between the expected cost and one that is hardly exceeded: one run in forty takes longer.
+const HARDLY: f64 = 2.0;
+
+/// Share that the panels before the windows and their checks add to the steps of the windows.
+const WINDOWS_SHARE: f64 = 0.2;
+
+/// Bytes per second at which a core fills the memory of windows, until windows have told better: pages of a fresh process
+/// come slowly on a virtual machine.
+const FILL_BYTES_PER_S: f64 = 0.75e9;
+
+/// Wall-clock seconds of a job by the model alone.
+pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> f64 {
+    let solve_s = predictor.time_s(candidate);
+    match extent {
+        Extent::Whole => whole_s(solve_s),
+        Extent::Windows => {
+            let part = windows_part(candidate);
+            let cores = candidate.hpl.ranks() * candidate.engine.threads.max(1);
+            let bytes = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2);
+            let fill_s = bytes / (FILL_BYTES_PER_S * cores as f64);
+            START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
+        }
+    }
+}
+
+/// Wall-clock seconds of a whole run whose factorization and back substitution take `solve_s`.
+pub fn whole_s(solve_s: f64) -> f64 {
+    START_S + solve_s * (1.0 + CHECK_SHARE)
+}
+
+/// Seconds of solving in a whole run of `wall_s`: what [`model_s`] takes for it.
+pub fn solve_s(wall_s: f64) -> f64 {
+    (wall_s - START_S).max(START_S) / (1.0 + CHECK_SHARE)
+}
+
+/// What the engine's own choice of windows measures of a run.
+struct WindowsPart {
+    /// Part of the flops.
+    work: f64,
+    /// The largest trailing matrix, as part of N.
+    largest: f64,
+}
+
+fn windows_part(candidate: &Candidate) -> WindowsPart {
+    let hpl = &candidate.hpl;
+    let steps = hpl.n.div_ceil(hpl.nb) as f64;
+    // Its own choice is never beyond the run.
+    let windows = Windows::Auto.of(hpl).unwrap_or_default();
+    let trailing = |step: usize| 1.0 - step as f64 / steps;
+    let measured = windows.iter().flat_map(|window| window.first..window.first + window.steps);
+    WindowsPart {
+        work: measured.map(|step| 3.0 / steps * trailing(step).powi(2)).sum::<f64>().min(1.0),
+        largest: windows.iter().map(|window| trailing(window.first)).fold(0.0, f64::max),
+    }
+}
+
+/// The model corrected by the finished runs of a session.
+pub struct CostEstimate<'a> {
+    predictor: &'a Predictor,
+    measured: Vec<Measured>,
+    /// Standard deviation of the log cost between runs of one candidate.
+    run_spread: f64,
+}
+
+/// A finished trial.
+struct Measured {
+    candidate: Candidate,
+    extent: Extent,
+    /// Measured over modelled cost.
+    ratio: f64,
+}
+
+impl<'a> CostEstimate<'a> {
+    /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
+    /// there is no whole run.
+    pub fn new(rows: &[Row], predictor: &'a Predictor) -> Self {
+        let passed = |fidelity| rows.iter().filter(move |row| row.passed && row.fidelity == fidelity);
+        let of = |row: &Row, extent, wall_s: f64| {
+            let candidate = row.candidate();
+            Measured { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
+        };
+        let whole = passed(Fidelity::Full).map(|row| of(row, Extent::Whole, row.wall_s));
+        let windows = passed(Fidelity::Window).map(|row| of(row, Extent::Windows, row.wall_s));
+        let mut measured: Vec<Measured> = whole.chain(windows).collect();
+        if passed(Fidelity::Full).next().is_none() {
+            let estimated = passed(Fidelity::Window).filter_map(|row| {
+                let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
+                Some(of(row, Extent::Whole, whole_s(solve_s)))
+            });
+            measured.extend(estimated);
+        }
+        Self { predictor, run_spread: run_spread(&measured), measured }
+    }
+
+    /// Expected wall-clock seconds of a job: by earlier ones of its candidate at any N, else by those of all candidates.
+    pub fn of(&self, candidate: &Candidate, extent: Extent) -> f64 {
+        median(&self.ratios(candidate, extent).1).unwrap_or(1.0) * model_s(self.predictor, candidate, extent)
+    }
+
+    /// Wall-clock seconds that a job hardly exceeds, by the spread of those that [`of`](Self::of) goes by: the fewer
+    /// they are and the farther their N, the more.
+    pub fn at_most(&self, candidate: &Candidate, extent: Extent) -> f64 {
+        let (own, ratios) = self.ratios(candidate, extent);
+        let spread = if own { self.run_spread } else { spread(&ratios).max(self.run_spread) };
+        let count = ratios.len() as f64;
+        let sd = match self.nearest(candidate, extent) {
+            Some(distance) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(SPREAD_BY_N * distance),
+            None => MODEL_SPREAD,
+        };
+        // A machine that slows down does so for the next run too.
+        let lately = ratios.last().copied().filter(|_| own).unwrap_or(0.0);
+        let centre = median(&ratios).unwrap_or(1.0).max(lately);
+        centre * (HARDLY * sd).exp() * model_s(self.predictor, candidate, extent)
+    }
+
+    /// Measured over modelled cost of the candidate's own jobs of this extent at any N, and whether there are such; else
+    /// those of all.
+    fn ratios(&self, candidate: &Candidate, extent: Extent) -> (bool, Vec<f64>) {
+        let all = || self.measured.iter().filter(|run| run.extent == extent);
+        let own: Vec<f64> = all().filter(|run| same(&run.candidate, candidate)).map(|run| run.ratio).collect();
+        if own.is_empty() { (false, all().map(|run| run.ratio).collect()) } else { (true, own) }
+    }
+
+    /// Distance in ln N to the nearest job of this extent.
+    fn nearest(&self, candidate: &Candidate, extent: Extent) -> Option<f64> {
+        let distance = |run: &Measured| (run.candidate.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
+        self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
+    }
+}
+
+/// Whether two candidates differ in nothing but N.
+fn same(a: &Candidate, b: &Candidate) -> bool {
+    a.engine == b.engine && space::HplParams { n: b.hpl.n, ..a.hpl } == b.hpl
+}
+
+/// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
+/// repeated and over [`BELIEF`].
+fn run_spread(measured: &[Measured]) -> f64 {
+    let mut places = HashMap::new();
+    let mut groups: Vec<Vec<f64>> = Vec::new();
+    for run in measured {
+        let place = *places.entry((run.extent, &run.candidate)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(run.ratio.ln()),
+            None => groups.push(vec![run.ratio.ln()]),
+        }
+    }
+    let (mut squares, mut free) = (BELIEF * RUN_SPREAD * RUN_SPREAD, BELIEF);
+    for logs in groups {
+        squares += squared_deviations(&logs);
+        free += logs.len() as f64 - 1.0;
+    }
+    (squares / free).sqrt()
+}
+
+/// Standard deviation of the logarithms of positive values; 0 for fewer than two.
+fn spread(values: &[f64]) -> f64 {
+    sample_sd(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::search::schedule::tests::predictor;
+
+    /// Runs of NB 64 + 8·`number` that took these multiples of the model's time.
+    fn rows(runs: &[(u64, f64)]) -> Vec<Row> {
+        let predictor = predictor();
+        let row = |&(number, ratio): &(u64, f64)| {
+            let row = row(number);
+            Row { wall_s: ratio * model_s(&predictor, &row.candidate(), Extent::Whole), ..row }
+        };
+        runs.iter().map(row).collect()
+    }
+
+    /// Bound over expectation for NB 64 after these runs.
+    fn margin(runs: &[(u64, f64)], n: usize) -> f64 {
+        let predictor = predictor();
+        let rows = rows(runs);
+        let cost = CostEstimate::new(&rows, &predictor);
+        let candidate = row(0).candidate().at_n(n);
+        cost.at_most(&candidate, Extent::Whole) / cost.of(&candidate, Extent::Whole)
+    }
+
+    #[test]
+    fn the_bound_follows_the_spread_of_the_runs() {
+        let steady = margin(&[(0, 1.0), (0, 1.0), (0, 1.0), (0, 1.0), (0, 1.0)], 1000);
+        let noisy = margin(&[(0, 1.0), (0, 1.2), (0, 0.8), (0, 1.1), (0, 0.9)], 1000);
+        assert!(1.0 < steady && steady < 1.06 && noisy > 1.2, "{steady} {noisy}");
+        // Without a run of its own, without any run, and far away it is less sure.
+        assert!(margin(&[(1, 1.0), (2, 1.3)], 1000) > noisy.min(1.3));
+        assert!(margin(&[], 1000) > 1.3);
+        assert!(margin(&[(0, 1.0), (0, 1.0)], 4000) > margin(&[(0, 1.0), (0, 1.0)], 1000) + 0.1);
+    }
+
+    #[test]
+    fn windows_cost_a_part_of_a_run_and_tell_what_a_run_costs() {
+        let predictor = predictor();
+        let candidate = row(0).candidate().at_n(20_000);
+        let part = windows_part(&candidate);
+        assert!((0.04..0.08).contains(&part.work) && part.largest <= 1.0, "{} {}", part.work, part.largest);
+        let [whole, windows] = [Extent::Whole, Extent::Windows].map(|extent| model_s(&predictor, &candidate, extent));
+        assert!(windows < 0.2 * whole, "{windows} {whole}");
+        // Windows that estimate half the model's rate: a whole run takes about twice the model's time.
+        let rate = predictor.rate_gflops(&candidate) / 2.0;
+        let seen =
+            Row { n: 20_000, estimated_rate_gflops: Some(rate), ..crate::record::arbitrary::windows(0, 64, rate) };
+        let rows = [seen];
+        let cost = CostEstimate::new(&rows, &predictor);
+        let ratio = cost.of(&candidate, Extent::Whole) / whole;
+        assert!((1.9..2.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_slow_last_run_raises_the_bound_and_not_the_expectation() {
+        let predictor = predictor();
+        let of = |runs| CostEstimate::new(&rows(runs), &predictor).of(&row(0).candidate(), Extent::Whole);
+        let at_most = |runs| CostEstimate::new(&rows(runs), &predictor).at_most(&row(0).candidate(), Extent::Whole);
+        let (early, late) = (&[(0, 1.2), (0, 1.0), (0, 1.0)], &[(0, 1.0), (0, 1.0), (0, 1.2)]);
+        assert_eq!(of(early), of(late));
+        assert!(at_most(late) > 1.15 * at_most(early));
+    }
+}

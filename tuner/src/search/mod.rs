@@ -1,0 +1,16 @@
+//! Which trial is next, and the loop that runs it.
+//!
+//! [`drive`] is the loop. It asks [`schedule`] what is due, a pure function of the record and the [`budget`]: the baseline,
+//! what a [`strategy`] proposes, the final run, and the [`rounds`] after it. A strategy sees the trials as a [`history`] and
+//! the predictions of the session's [`model`] as a [`prior`]. [`cost`] says how long a trial will take.
+
+pub mod budget;
+pub mod cost;
+pub mod doubts;
+pub mod drive;
+pub mod history;
+pub mod model;
+pub mod prior;
+pub mod rounds;
+pub mod schedule;
+pub mod strategy;

@@ -1,0 +1,271 @@
+//! The model of a session: as calibrated, then corrected by the phases of the session's runs; its word on the candidates, by
+//! what earlier sessions saw of them.
+//!
+//! Where phases are calibrated there are two models, the timeline and the plain sum of the kernels' times. Neither is chosen
+//! beforehand: their words are weighed by how well they predict the runs of the session.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use objectives::predict::Predictor;
+use objectives::timeline::own::{Observed, refined};
+use space::Candidates;
+use space::dims::Point;
+use space::machine::Machine;
+use space::result::PhaseTime;
+
+use crate::record::Row;
+use crate::search::history::{History, Outcome};
+use crate::search::prior;
+use crate::search::strategy::Prior;
+use crate::search::strategy::informed::{Group, Informed};
+use crate::search::strategy::prior::PriorTable;
+
+/// Part of the time left that making the prior anew may take.
+const WORTH: f64 = 0.01;
+
+/// Runs that the model learns from, at most: after so many its phases have settled.
+const LEARNED: usize = 64;
+
+/// Standard deviation of a log rate about a model's word before any run, and the runs that this belief is worth.
+const ERROR: f64 = 0.03;
+const BELIEF: f64 = 2.0;
+
+/// Log odds for the timeline of an engine that it was made for.
+const MADE_FOR: f64 = 2.0;
+
+/// What the search expects of candidates.
+///
+/// It follows from the calibration and the record: the first 1, 2, 4, … and at most 64 runs are looked at, however often it was asked in
+/// between. Where making the prior anew takes more than a hundredth of the time that is left, it stays as it is.
+pub struct SessionModel<'a> {
+    domain: &'a dyn Candidates,
+    calibrated: &'a Machine,
+    /// Runs of earlier sessions.
+    earlier: Vec<Group>,
+    /// Runs of this one that it has learned from.
+    learned: usize,
+    /// Seconds that making the prior took.
+    made_s: f64,
+    /// The words of the timeline and of the plain sum; one of them where there is no more to know.
+    words: Vec<PriorTable<'a>>,
+    /// Log odds of each before any run.
+    odds: Vec<f64>,
+    /// Predicts any candidate.
+    pub predictor: Predictor,
+    /// Its word on the domain.
+    pub prior: Box<dyn Prior + 'a>,
+    /// Whether earlier sessions had a say in it.
+    pub informed: bool,
+}
+
+impl<'a> SessionModel<'a> {
+    /// The model as calibrated; `ours`: it was made for the engine of the session.
+    pub fn new(
+        domain: &'a dyn Candidates,
+        calibrated: &'a Machine,
+        predictor: Predictor,
+        earlier: Vec<Group>,
+        ours: bool,
+    ) -> Self {
+        let clock = Instant::now();
+        let plain = Machine { phases: Vec::new(), ..calibrated.clone() };
+        let plain = Predictor::new(&plain).ok().filter(|_| !calibrated.phases.is_empty());
+        let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()));
+        let timeline = prior::table(domain, &predictor);
+        let plain = plain.map(|plain| prior::other_word(&timeline, domain, &plain));
+        let words: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
+        let odds = if ours { vec![MADE_FOR, 0.0] } else { vec![0.0; 2] };
+        let weights = weights(&words, &odds, &History::default());
+        let (prior, informed) = word(domain, weighed(&words, &weights), &earlier);
+        let made_s = clock.elapsed().as_secs_f64();
+        Self { domain, calibrated, earlier, learned: 0, made_s, words, odds, predictor, prior, informed }
+    }
+
+    /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
+    pub fn learn(&mut self, rows: &[Row], left_s: f64, phases: impl Fn(u64) -> Option<Vec<PhaseTime>>) {
+        if self.calibrated.phases.is_empty() || self.made_s > WORTH * left_s {
+            return;
+        }
+        let usable: Vec<&Row> = rows.iter().filter(|row| row.passed).collect();
+        let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2).min(LEARNED);
+        if count <= self.learned {
+            return;
+        }
+        self.learned = count;
+        // Another engine tells no phases.
+        let observed = |row: &&Row| Some(Observed { candidate: row.candidate(), phases: phases(row.trial)? });
+        let observed: Vec<Observed> = usable[..count].iter().filter_map(observed).collect();
+        let unequal = &self.domain.spec().unequal;
+        if !observed.is_empty()
+            && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, unequal))
+        {
+            self.predictor = predictor.slowed(unequal.clone());
+            self.words[0] = prior::table(self.domain, &self.predictor);
+        }
+        let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
+        let weights = weights(&self.words, &self.odds, &History::from_rows(&seen, self.domain));
+        (self.prior, self.informed) = word(self.domain, weighed(&self.words, &weights), &self.earlier);
+    }
+}
+
+/// The weight of each model's word, all together 1: the likelihood of the runs, each point once by the mean of its log rates,
+/// under a normal error of unknown size about the word and an unknown factor.
+fn weights(words: &[PriorTable<'_>], odds: &[f64], seen: &History) -> Vec<f64> {
+    let mut runs: BTreeMap<&Point, Vec<f64>> = BTreeMap::new();
+    for trial in &seen.trials {
+        if let Outcome::Rate(rate) = trial.outcome {
+            runs.entry(&trial.point).or_default().push(rate.ln());
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let likelihood = |word: &PriorTable<'_>| {
+        let errors: Vec<f64> = runs.iter().map(|(point, logs)| mean(logs) - word.log_rate(point)).collect();
+        let centre = mean(&errors);
+        let squares: f64 = errors.iter().map(|error| (error - centre).powi(2)).sum();
+        let free = (errors.len() as f64 - 1.0).max(0.0);
+        -0.5 * free * ((BELIEF * ERROR * ERROR + squares) / (BELIEF + free)).ln()
+    };
+    let logs: Vec<f64> = words.iter().zip(odds).map(|(word, odds)| likelihood(word) + odds).collect();
+    let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let shares: Vec<f64> = logs.iter().map(|log| (log - best).exp()).collect();
+    let sum: f64 = shares.iter().sum();
+    shares.into_iter().map(|share| share / sum).collect()
+}
+
+/// The weighted mean of the words' log rates, and the first one's costs.
+fn weighed<'a>(words: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'a> {
+    let mut mean = vec![0.0; words[0].log_rates_of_all().len()];
+    for (word, weight) in words.iter().zip(weights) {
+        mean.iter_mut().zip(word.log_rates_of_all()).for_each(|(mean, log)| *mean += weight * log);
+    }
+    words[0].with_log_rates(mean)
+}
+
+/// The model's word on all points of `domain`, corrected by earlier runs where two of them can be compared.
+fn word<'a>(domain: &'a dyn Candidates, model: PriorTable<'a>, earlier: &[Group]) -> (Box<dyn Prior + 'a>, bool) {
+    if earlier.is_empty() {
+        return (Box::new(model), false);
+    }
+    match Informed::new(domain, model.clone(), earlier) {
+        Some(informed) => (Box::new(informed), true),
+        None => (Box::new(model), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use objectives::timeline::Step;
+    use objectives::timeline::own::OwnModel;
+    use space::dims::Space;
+    use space::domain::{DomainSpec, HplDomain, default_candidate};
+    use space::flops::rate_gflops;
+    use space::listed::Listed;
+    use space::machine::{EnginePhase, Node, PhaseRate, Rate, RateKernel};
+    use space::{KernelChoice, Unequal};
+
+    use super::*;
+    use crate::record::arbitrary::row_of;
+    use crate::search::history::Trial;
+    use crate::search::strategy::testing::ordered;
+
+    /// Two cores with rates of kernels and phases.
+    fn machine() -> Machine {
+        let (date, origin) = ("2026-11-20".to_owned(), "made up".to_owned());
+        let rate = |kernel: RateKernel| Rate {
+            kernel,
+            threads: 1,
+            coefficients: vec![1e-10; kernel.coefficient_count()],
+            valid: vec![[1.0, 1e5]; kernel.size_count()],
+            spread: 0.0,
+            fit_error: 0.0,
+            date: date.clone(),
+            origin: origin.clone(),
+        };
+        let phase = |phase: EnginePhase, threads| PhaseRate {
+            phase,
+            threads,
+            coefficients: vec![1e-10; phase.coefficient_count()],
+            n: [100, 1000],
+            nb: [16, 512],
+            runs: 9,
+            spread: 0.0,
+            fit_error: 0.0,
+            date: date.clone(),
+            origin: origin.clone(),
+        };
+        Machine {
+            nodes: vec![Node { name: "host".into(), count: 1, cores: 2, memory_bytes: 8 << 30, ..Node::default() }],
+            rates: [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap].map(rate).to_vec(),
+            phases: [1, 2].into_iter().flat_map(|threads| EnginePhase::ALL.map(|of| phase(of, threads))).collect(),
+            ..Machine::default()
+        }
+    }
+
+    #[test]
+    fn slow_runs_make_the_model_slower_at_powers_of_two() {
+        let kernels = KernelChoice::Builtin;
+        let spec = DomainSpec {
+            n: 500,
+            cores: 2,
+            memory_bytes: 8 << 30,
+            kernels,
+            ranks: Some(1),
+            threads: None,
+            most_threads: None,
+            unequal: Unequal::default(),
+        };
+        let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());
+        let mut model = SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Vec::new(), true);
+        let candidate = default_candidate(&spec);
+        let timeline = OwnModel::new(&machine).unwrap().timeline(&candidate);
+        let slow = |_| {
+            let time = |(k, step): (usize, &Step)| PhaseTime {
+                step: k as u32,
+                fact_s: 1.3 * step.fact_s,
+                rs_s: 1.3 * step.rs_s,
+                update_s: 1.3 * step.update_s,
+                ..PhaseTime::default()
+            };
+            Some(timeline.steps.iter().enumerate().map(time).collect())
+        };
+        let rows: Vec<Row> = (0..4).map(|trial| row_of(trial, &candidate)).collect();
+        let mut times = vec![model.predictor.time_s(&candidate)];
+        for count in 1..=4 {
+            model.learn(&rows[..count], 1e6, slow);
+            times.push(model.predictor.time_s(&candidate));
+            let point = domain.point(&candidate).unwrap();
+            let rate = rate_gflops(500, times[count]).ln();
+            assert!((model.words[0].log_rate(&point) - rate).abs() < 1e-9, "the table follows");
+        }
+        assert!(times[0] < times[1] && times[1] < times[2] && times[2] == times[3] && times[3] < times[4], "{times:?}");
+        assert!(times[4] < 1.3 * times[0], "{times:?}");
+        let mut short = SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Vec::new(), true);
+        short.learn(&rows, 0.0, slow);
+        assert_eq!(short.predictor.time_s(&candidate), times[0], "no time is left for a new prior");
+    }
+
+    #[test]
+    fn the_word_that_predicts_the_runs_gets_the_weight() {
+        let dims = vec![ordered("nb", &[5.0, 6.0, 7.0, 8.0, 9.0])];
+        let space = Listed::product(dims, |_| true);
+        let of = |slope: f64| {
+            let logs = space.points().iter().map(|point| slope * f64::from(point.0[0])).collect();
+            PriorTable::of(&space, logs, vec![1.0; 5])
+        };
+        let words = [of(0.0), of(0.05)];
+        let run = |level: u16| Trial {
+            number: u64::from(level),
+            point: Point(vec![level]),
+            outcome: Outcome::Rate((2.0 + 0.05 * f64::from(level)).exp()),
+            wall_s: 1.0,
+        };
+        let seen = |count: u16| History { trials: (0..count).map(run).collect() };
+        let shares = [0, 1, 3, 5].map(|count| weights(&words, &[2.0, 0.0], &seen(count))[0]);
+        // Before two points are known the odds stand.
+        assert!(shares[0] == shares[1] && (shares[0] - 0.88).abs() < 0.01, "{shares:?}");
+        assert!(shares[1] > shares[2] && shares[2] > shares[3] && shares[3] < 0.4, "{shares:?}");
+        let both = weighed(&words, &[0.25, 0.75]);
+        assert!((both.log_rate(&Point(vec![4])) - 0.15).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,49 @@
+//! The calibrated model as the prior of a search.
+
+use std::num::NonZero;
+
+use objectives::predict::Predictor;
+use space::flops::rate_gflops;
+use space::{Candidate, Candidates};
+
+use crate::search::cost;
+use crate::search::strategy::Prior;
+use crate::search::strategy::prior::PriorTable;
+
+/// The model's word on all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
+pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
+    let times = times(domain, predictor);
+    let costs_s = times.iter().copied().map(cost::whole_s).collect();
+    PriorTable::of(domain, log_rates(domain, &times), costs_s)
+}
+
+/// The same log rates alone as another word on the points of `table`.
+pub fn other_word<'a>(table: &PriorTable<'a>, domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
+    table.with_log_rates(log_rates(domain, &times(domain, predictor)))
+}
+
+/// Seconds of solving for each point of `domain`.
+fn times(domain: &dyn Candidates, predictor: &Predictor) -> Vec<f64> {
+    let points = domain.points();
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    predictor.screen(points.len(), |i| domain.candidate(&points[i]), threads)
+}
+
+fn log_rates(domain: &dyn Candidates, times: &[f64]) -> Vec<f64> {
+    times.iter().map(|&solve_s| rate_gflops(domain.spec().n, solve_s).ln()).collect()
+}
+
+/// How many different rates the model predicts: it is blind to several dimensions.
+pub fn distinct(domain: &dyn Candidates, prior: &dyn Prior) -> usize {
+    let mut rates: Vec<u64> = prior.log_rates(domain.points()).into_iter().map(f64::to_bits).collect();
+    rates.sort_unstable();
+    rates.dedup();
+    rates.len()
+}
+
+/// The candidate that the model expects most of.
+pub fn fastest(domain: &dyn Candidates, prior: &dyn Prior) -> Candidate {
+    let rates = prior.log_rates(domain.points());
+    let best = domain.points().iter().zip(rates).max_by(|a, b| a.1.total_cmp(&b.1));
+    domain.candidate(best.expect("a domain has a point").0)
+}

@@ -1,0 +1,206 @@
+//! The final run and what follows the choice: rounds of baseline, expert and best, each one right after the other.
+//!
+//! The runs of the search choose, so their luck is the best's; the rounds after the final run are the ones that are reported.
+
+use std::ops::RangeInclusive;
+
+use objectives::real::Extent;
+use space::Candidate;
+
+use super::{Plan, View};
+use crate::record::{Identity, Row};
+use crate::search::cost::CostEstimate;
+use crate::search::prior;
+use crate::search::rounds::{self, PAIRS_TO_JUDGE};
+
+/// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit.
+const ROUNDS_SHARE: f64 = 0.25;
+
+/// Trials after the final run, at most: more than these tell nothing new.
+const SPARE: usize = 24;
+
+/// Failures after the final run, the expert's apart, with which the trials after it end.
+const FAILURES: usize = 3;
+
+impl View<'_> {
+    /// The final run: of the best by posterior mean. `None`
+    /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
+    /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
+    /// seen the baseline, it gets a final run, too.
+    pub fn final_plan(&self) -> Option<Plan> {
+        let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
+        if finals.clone().any(|row| row.passed) {
+            let n = self.domain.spec().n;
+            let tried = finals.any(|row| row.candidate().at_n(n) == *self.baseline);
+            let due = self.search_by == Extent::Windows && !tried && rounds::taken_back(self.rows, self.baseline);
+            return due
+                .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
+        }
+        if finals.nth(1).is_some() {
+            return None;
+        }
+        let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
+        Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
+    }
+
+    /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks, whose run hardly
+    /// exceeds its share, and the smallest where it is expected to fit. The rounds after it are kept time for, but not
+    /// where that leaves none for the run.
+    pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
+        let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
+        let fitting = |share_s: f64| {
+            let whole_blocks = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb);
+            let hardly_s = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole);
+            let larger = whole_blocks.take_while(|n| hardly_s(n) <= share_s).last();
+            larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
+        };
+        let runs = f64::from(self.final_runs());
+        fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
+    }
+
+    fn whole(&self, candidate: Candidate, why: &str) -> Plan {
+        Plan { extent: Extent::Whole, ..self.plan(candidate, Identity::FINAL, why) }
+    }
+
+    /// Seconds to keep for the rounds after the final run; 0 once the choice is made.
+    pub fn rounds_reserve_s(&self) -> f64 {
+        match rounds::verified(self.rows, self.domain.spec().n) {
+            _ if self.baseline_never_passes() => 0.0,
+            Some(_) => 0.0,
+            None => rounds_s(self.cost, (self.baseline, self.expert), self.search_by, self.total_s),
+        }
+    }
+
+    /// What the time after the final run is used for: rounds of baseline, expert and what was verified, and where no round
+    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
+    /// have taken the choice back, or too many of them failed.
+    pub fn after_final(&self) -> Option<Plan> {
+        let verified = rounds::verified(self.rows, self.domain.spec().n)?;
+        let after = rounds::at_choice(self.rows).1;
+        let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
+        let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
+        if enough || rounds::taken_back(self.rows, self.baseline) {
+            return None;
+        }
+        let round = Round::new(self, &verified, after);
+        let next = if self.baseline_never_passes() { None } else { round.next() };
+        next.or_else(|| {
+            let why = "time is left: the verified one again";
+            self.fits(round.verified_s).then(|| self.again(&verified, Identity::RACE, why))
+        })
+    }
+
+    /// Whether the baseline was tried in vain: nothing can be compared with it.
+    fn baseline_never_passes(&self) -> bool {
+        let mut tries = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE).peekable();
+        tries.peek().is_some() && tries.all(|row| !row.passed)
+    }
+
+    /// Whether a session that ends as soon as it can has the rounds that an interval needs.
+    fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
+        let other = if verified == self.baseline { self.expert } else { Some(self.baseline) };
+        let rounds = other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other).len());
+        self.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
+    }
+
+    pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
+        let mut plan = self.plan(candidate.clone(), strategy, why);
+        plan.repeat_of = self.first_trial_of(candidate);
+        plan
+    }
+}
+
+/// What as many rounds as an interval needs hardly exceed, in seconds: with the expert or without, as far as that is a small
+/// share of the budget, else fewer pairs.
+pub fn rounds_s(
+    cost: &CostEstimate<'_>,
+    (baseline, expert): (&Candidate, Option<&Candidate>),
+    search_by: Extent,
+    total_s: f64,
+) -> f64 {
+    // The best takes about as long as the baseline.
+    let pair_s = 2.0 * cost.at_most(baseline, search_by);
+    let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, search_by));
+    let most_s = ROUNDS_SHARE * total_s;
+    let rounds = [pair_s + expert_s, pair_s].map(|round_s| PAIRS_TO_JUDGE as f64 * round_s);
+    rounds.into_iter().find(|&rounds_s| rounds_s <= most_s).unwrap_or_else(|| (most_s / pair_s).floor() * pair_s)
+}
+
+/// The rounds of a session, and how far the last one is.
+struct Round<'a> {
+    view: &'a View<'a>,
+    after: &'a [Row],
+    verified: &'a Candidate,
+    /// What is neither baseline nor verified, and has not failed.
+    expert: Option<&'a Candidate>,
+    is_other: bool,
+    baseline_s: f64,
+    expert_s: f64,
+    verified_s: f64,
+}
+
+impl<'a> Round<'a> {
+    fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
+        let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
+        let expert = view.expert.filter(|&expert| expert != verified && expert != view.baseline && !failed);
+        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.search_by);
+        Self {
+            view,
+            after,
+            verified,
+            expert,
+            is_other: verified != view.baseline,
+            baseline_s: hardly_s(view.baseline),
+            expert_s: expert.map_or(0.0, hardly_s),
+            verified_s: hardly_s(verified),
+        }
+    }
+
+    /// The next run of the round under way, or the first of another one.
+    fn next(&self) -> Option<Plan> {
+        let begun = self.begun();
+        let rest_s = if self.is_other { self.verified_s } else { 0.0 };
+        if let Some((first, last)) = begun {
+            let goes_on = |candidate, strategy, why| {
+                let mut plan = self.view.again(candidate, strategy, why);
+                plan.paired_with = Some(first);
+                plan
+            };
+            let expert = self.expert.filter(|_| last.strategy == Identity::CONFIRM && self.takes_expert(rest_s));
+            if let Some(expert) = expert {
+                return Some(goes_on(expert, Identity::EXPERT, "the expert's configuration, right after the baseline"));
+            }
+            if self.is_other && self.view.fits(self.verified_s) {
+                return Some(goes_on(self.verified, Identity::CONFIRM, "the verified one, right after the baseline"));
+            }
+        }
+        let rest_s = self.baseline_s + rest_s;
+        let worth =
+            if self.is_other { self.view.fits(rest_s) } else { self.expert.is_some() && self.takes_expert(rest_s) };
+        let why = "time is left: the baseline, right before the others";
+        worth.then(|| self.view.again(self.view.baseline, Identity::CONFIRM, why))
+    }
+
+    /// The first trial of the round under way, and its last row; `None` when none is.
+    fn begun(&self) -> Option<(u64, &Row)> {
+        let last = self.after.last()?;
+        match last.strategy.as_str() {
+            Identity::CONFIRM if last.passed && last.paired_with.is_none() => Some((last.trial, last)),
+            Identity::EXPERT => Some((last.paired_with?, last)),
+            _ => None,
+        }
+    }
+
+    /// Whether the expert takes part in a round of which `rest_s` is left without it: not where it takes the time of pairs
+    /// that an interval of best by baseline needs.
+    fn takes_expert(&self, rest_s: f64) -> bool {
+        let done = rounds::in_turn(self.after, self.verified, self.view.baseline).len();
+        let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
+        let more_s = missing as f64 * (self.baseline_s + self.verified_s);
+        let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };
+        self.view.fits(rest_s + self.expert_s + kept_s)
+    }
+}
+
+#[cfg(test)]
+mod tests;

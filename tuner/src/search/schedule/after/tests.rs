@@ -1,0 +1,217 @@
+//! What follows the final run, on the made-up machine of the schedule's tests.
+
+use std::sync::LazyLock;
+
+use space::HplParams;
+use space::dims::Point;
+use space::domain::{DomainSpec, HplDomain, default_candidate};
+
+use super::super::tests::{TOTAL_S, predictor, session_by, spec};
+use super::*;
+use crate::record::arbitrary::row_of;
+use crate::search::cost::model_s;
+use crate::search::history::History;
+use crate::search::strategy::Prior;
+use crate::search::strategy::bayes::Bayes;
+
+const N: usize = 3000;
+
+/// The default, the expert's configuration and what a search might find, at [`N`].
+fn three() -> [Candidate; 3] {
+    let default = default_candidate(&DomainSpec { n: N, ..spec() });
+    let with = |nb| Candidate { hpl: HplParams { nb, ..default.hpl }, ..default.clone() };
+    let [expert, best] = [384, 192].map(with);
+    [default, expert, best]
+}
+
+/// A baseline and the final run of `best`.
+fn begun(best: &Candidate) -> Vec<Row> {
+    let [default, ..] = three();
+    let predictor = predictor();
+    let of = |trial, candidate, strategy: &str| Row {
+        strategy: strategy.into(),
+        wall_s: model_s(&predictor, candidate, Extent::Whole),
+        ..row_of(trial, candidate)
+    };
+    vec![of(0, &default, Identity::BASELINE), of(1, best, Identity::FINAL)]
+}
+
+/// Nothing that follows the final run asks it.
+struct NoPrior;
+
+impl Prior for NoPrior {
+    fn log_rate(&self, _: &Point) -> f64 {
+        0.0
+    }
+
+    fn cost_s(&self, _: &Point) -> f64 {
+        1.0
+    }
+}
+
+/// Asks `what` of the session with these rows and this much time.
+fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
+    static DOMAIN: LazyLock<HplDomain> = LazyLock::new(|| HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap());
+    let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
+    what(&View {
+        domain,
+        prior: &NoPrior,
+        strategy: &Bayes,
+        designed: false,
+        rows,
+        history: &History::from_rows(rows, domain),
+        baseline: &default,
+        expert: Some(&expert),
+        search_by,
+        cost: &CostEstimate::new(rows, &predictor),
+        left_s,
+        total_s: TOTAL_S,
+        seed: 1,
+        until_gain: None,
+    })
+}
+
+/// Rows of what is run in `left_s` seconds after the final run of `best`, where a candidate reaches `rate`.
+fn after(best: &Candidate, mut left_s: f64, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<Row> {
+    let (predictor, mut rows) = (predictor(), begun(best));
+    while let Some(plan) = ask(&rows, Extent::Whole, left_s, |view| view.after_final()) {
+        let wall_s = model_s(&predictor, &plan.candidate, plan.extent);
+        left_s -= wall_s;
+        assert!(left_s >= 0.0, "overrun by {plan:?}");
+        let rate_gflops = rate(&plan.candidate);
+        let row = Row { paired_with: plan.paired_with, wall_s, ..row_of(rows.len() as u64, &plan.candidate) };
+        rows.push(Row { strategy: plan.strategy, rate_gflops, passed: rate_gflops.is_some(), ..row });
+    }
+    rows.split_off(2)
+}
+
+fn steady(_: &Candidate) -> Option<f64> {
+    Some(20.0)
+}
+
+/// Seconds of one run, more by what is kept for its spread.
+fn run_s() -> f64 {
+    ask(&begun(&three()[2]), Extent::Whole, 0.0, |view| view.cost.at_most(view.baseline, Extent::Whole))
+}
+
+fn pairs(rows: &[Row], [a, b]: [&Candidate; 2]) -> usize {
+    rounds::in_turn(rows, a, b).len()
+}
+
+#[test]
+fn rounds_are_default_expert_and_best_in_turn() {
+    let [default, expert, best] = three();
+    let rows = after(&best, 100.0, steady);
+    assert!(rows.len() >= 20, "{}", rows.len());
+    for round in rows.chunks_exact(3) {
+        assert_eq!(
+            round.iter().map(Row::candidate).collect::<Vec<_>>(),
+            [default.clone(), expert.clone(), best.clone()]
+        );
+        let first = Some(round[0].trial);
+        assert_eq!(round.iter().map(|row| row.paired_with).collect::<Vec<_>>(), [None, first, first]);
+    }
+    assert_eq!(pairs(&rows, [&best, &default]), pairs(&rows, [&best, &expert]));
+    // What was verified may be the default, or the expert's.
+    let rows = after(&default, 100.0, steady);
+    assert!(pairs(&rows, [&default, &expert]) >= 6 && rows.iter().all(|row| row.candidate() != best));
+    let rows = after(&expert, 100.0, steady);
+    assert!(pairs(&rows, [&expert, &default]) >= 6 && rows.iter().all(|row| row.strategy != Identity::EXPERT));
+}
+
+#[test]
+fn the_expert_takes_no_time_that_six_pairs_need() {
+    let [default, expert, best] = three();
+    let rows = after(&best, 14.0 * run_s(), steady);
+    assert!(pairs(&rows, [&best, &default]) >= 6, "{rows:?}");
+    assert!((1..6).contains(&pairs(&rows, [&best, &expert])), "{rows:?}");
+    // Where there is no time for six pairs anyway, it takes part.
+    let rows = after(&best, 7.0 * run_s(), steady);
+    assert!((2..6).contains(&pairs(&rows, [&best, &default])) && pairs(&rows, [&best, &expert]) >= 1, "{rows:?}");
+}
+
+#[test]
+fn rounds_go_on_without_an_expert_that_fails() {
+    let [default, expert, best] = three();
+    let rows = after(&best, 20.0 * run_s(), |candidate| (*candidate != expert).then_some(20.0));
+    assert_eq!(rows.iter().filter(|row| row.candidate() == expert).count(), 1);
+    assert!(pairs(&rows, [&best, &default]) >= 6, "{rows:?}");
+}
+
+#[test]
+fn rounds_go_on_after_a_failure_and_end_with_the_third() {
+    let [default, _, best] = three();
+    // Every `nth` run of the default or the best fails.
+    let failing = |nth: usize| {
+        let runs = std::cell::Cell::new(0);
+        after(&best, 100.0, |candidate| {
+            runs.set(runs.get() + usize::from(*candidate == default || *candidate == best));
+            (!runs.get().is_multiple_of(nth)).then_some(20.0)
+        })
+    };
+    let rows = failing(5);
+    assert_eq!(rows.iter().filter(|row| !row.passed).count(), 3, "{rows:?}");
+    assert!(!rows.last().unwrap().passed);
+    assert_eq!(pairs(&rows, [&best, &default]), 6, "{rows:?}");
+    // Where each one fails, three are enough.
+    assert_eq!(failing(1).len(), 3);
+}
+
+#[test]
+fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
+    let [default, _, best] = three();
+    let worse = |candidate: &Candidate| Some(if *candidate == best { 19.0 } else { 20.0 });
+    let rounds = after(&best, 100.0, worse);
+    assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (9, 3));
+    let mut rows: Vec<Row> = begun(&best).into_iter().chain(rounds).collect();
+    // By whole runs it has passed at this N already.
+    assert_eq!(ask(&rows, Extent::Whole, 100.0, |view| view.final_plan()), None);
+    let plan = ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()).unwrap();
+    assert_eq!(
+        (plan.candidate, plan.extent, plan.strategy.as_str()),
+        (default.clone(), Extent::Whole, Identity::FINAL)
+    );
+    let mut smaller = default;
+    smaller.hpl.n = 2000;
+    rows.push(Row { strategy: Identity::FINAL.into(), passed: false, ..row_of(20, &smaller) });
+    assert_eq!(ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()), None, "tried once");
+}
+
+#[test]
+fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
+    let [_, _, best] = three();
+    let kept = |rows: &[Row], total_s: f64| {
+        ask(rows, Extent::Whole, 50.0, |view| View { total_s, ..*view }.rounds_reserve_s()) / run_s()
+    };
+    let before = &begun(&best)[..1];
+    assert!((17.0..20.0).contains(&kept(before, 1000.0)), "with the expert: {}", kept(before, 1000.0));
+    let pairs = kept(before, 13.0 * run_s() / ROUNDS_SHARE);
+    assert!((11.5..13.0).contains(&pairs), "without: {pairs}");
+    assert!((kept(before, 9.0 * run_s() / ROUNDS_SHARE) - 8.0).abs() < 1e-9, "as many pairs as fit");
+    assert_eq!(kept(&begun(&best), 1000.0), 0.0, "the choice is made");
+}
+
+/// Runs that have become slower make the rounds dearer than what was kept for them.
+#[test]
+fn the_final_run_is_made_though_no_time_is_left_for_the_rounds() {
+    let [_, _, best] = three();
+    let before = &begun(&best)[..1];
+    let order = |left_s: f64| {
+        ask(before, Extent::Whole, 0.0, |view| View { total_s: 1000.0, ..*view }.final_order(&best, N..=N, left_s))
+    };
+    assert_eq!(order(30.0 * run_s()), Some(N));
+    assert_eq!(order(5.0 * run_s()), Some(N), "six rounds do not fit");
+    assert_eq!(order(0.5 * run_s()), None);
+    let smaller = ask(before, Extent::Whole, 0.0, |view| view.final_order(&best, 500..=N, 0.5 * run_s()));
+    assert!(smaller.is_some_and(|n| (1000..N).contains(&n) && n % best.hpl.nb == 0), "{smaller:?}");
+}
+
+/// A session of cheap runs leaves the time of six pairs after its final run.
+#[test]
+fn a_session_leaves_time_for_six_pairs() {
+    let done = session_by(Extent::Whole, N, |c| Some(if c.hpl.nb == 128 { 20.0 } else { 21.0 }));
+    let left_s = TOTAL_S - done.iter().map(|(_, row)| row.wall_s).sum::<f64>();
+    let (best, [default, ..]) = (done.last().unwrap().0.candidate.clone(), three());
+    let rows = after(&best, left_s, steady);
+    assert!(pairs(&rows, [&best, &default]) >= 6, "{left_s} s left, {} s a run", run_s());
+}

@@ -1,0 +1,235 @@
+//! What a session does next, as a pure function of its record and the time left.
+//!
+//! The baseline; for an engine that no model was made for a design; then the strategy has the time: it proposes a new point or runs
+//! one again, whichever is expected to raise the rate of the final answer more per second. Last come the final verified run and
+//! rounds of baseline, expert and best (`schedule/after.rs`), which say what the choice gains and can take it back. Where whole
+//! runs at the target N are dear, all but the last are windows, and the leaders get a whole run each before it, if that fits.
+//! Nothing but the record and the clock decide, so a resumed session goes on where it stopped.
+
+mod after;
+mod due;
+mod limits;
+
+use std::collections::HashSet;
+
+pub use after::rounds_s;
+pub use due::Due;
+use objectives::real::Extent;
+use space::dims::Point;
+use space::{Candidate, Candidates};
+
+use crate::record::{Identity, Row};
+use crate::search::budget::CLOSING_S;
+use crate::search::cost::CostEstimate;
+use crate::search::history::{History, Outcome, Trial};
+use crate::search::strategy::left::{self, Left, Next};
+use crate::search::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
+
+/// Times that a baseline which does not pass is tried.
+const BASELINE_TRIES: usize = 2;
+
+/// Leaders that get a whole run where the search goes by windows, and the share of the budget that each may take.
+const PROMOTED: usize = 2;
+const PROMOTION_SHARE: f64 = 0.1;
+
+/// Share of the budget that is kept for the final run where the search goes by windows.
+pub const FINAL_SHARE: f64 = 0.15;
+
+/// What to run next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The run.
+    pub candidate: Candidate,
+    /// How much of it.
+    pub extent: Extent,
+    /// What chose it, as stored.
+    pub strategy: String,
+    /// Why, in one clause.
+    pub why: String,
+    /// The trial that it measures again.
+    pub repeat_of: Option<u64>,
+    /// The trial measured just before, to compare with.
+    pub paired_with: Option<u64>,
+    /// What is expected of it.
+    pub predicted: Option<Prediction>,
+    /// Expected wall-clock cost in seconds.
+    pub expected_s: f64,
+}
+
+/// What the next step depends on.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The searched domain at the target N.
+    pub domain: &'a dyn Candidates,
+    /// The model's word on its points.
+    pub prior: &'a dyn Prior,
+    /// The strategy that explores.
+    pub strategy: &'a dyn Strategy,
+    /// Whether a design comes before it: the model was made for another engine.
+    pub designed: bool,
+    /// The record.
+    pub rows: &'a [Row],
+    /// The same as strategies see it.
+    pub history: &'a History,
+    /// The configuration that users start from.
+    pub baseline: &'a Candidate,
+    /// The expert's configuration, where it is another one.
+    pub expert: Option<&'a Candidate>,
+    /// Whether the search goes by whole runs or by windows.
+    pub search_by: Extent,
+    /// What runs cost, by what they really took.
+    pub cost: &'a CostEstimate<'a>,
+    /// Seconds of the budget left for trials, the final run's reserve excluded.
+    pub left_s: f64,
+    /// Seconds of the whole budget.
+    pub total_s: f64,
+    /// Seed of the session.
+    pub seed: u64,
+    /// The relative gain at which the search ends, where one was given: no more is expected to be left.
+    pub until_gain: Option<f64>,
+}
+
+impl View<'_> {
+    /// The next trial, `None` when nothing more fits before the final run.
+    pub fn next(&self) -> Option<Plan> {
+        let baselines = || self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
+        if !baselines().any(|row| row.passed) && baselines().count() < BASELINE_TRIES {
+            let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
+            return self.fits(plan.expected_s).then_some(plan);
+        }
+        let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
+        let new = match self.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
+            Next::Search => self.explore(),
+            Next::Again(leader) => {
+                let leader = self.domain.candidate(&leader);
+                Some(self.again(&leader, Identity::RACE, "the leader, which may be lucky"))
+            }
+            Next::End => None,
+        };
+        new.filter(|plan| self.fits(plan.expected_s + kept_s))
+            .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
+    }
+
+    /// Seconds kept for the whole runs of leaders that windows have found.
+    fn promotions_reserve_s(&self) -> f64 {
+        let whole_s = self.cost.at_most(self.baseline, Extent::Whole);
+        let promotes = self.search_by == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
+        if promotes { PROMOTED as f64 * whole_s } else { 0.0 }
+    }
+
+    /// What the runs so far let expect that better points gain.
+    pub fn left(&self) -> Option<Left> {
+        left::left(&self.ctx())
+    }
+
+    /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
+    /// them has.
+    pub fn final_runs(&self) -> u32 {
+        let passed = |trial: &&Trial| matches!(trial.outcome, Outcome::Rate(_));
+        let trials = &self.history.trials;
+        let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
+        let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
+        let tried = self.rows.iter().any(|row| row.strategy == Identity::FINAL);
+        if comes_and_goes && !tried { 2 } else { 1 }
+    }
+
+    /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
+    /// where the search goes by windows at most a share of the budget.
+    pub fn final_reserve_s(&self) -> f64 {
+        let rate = |row: &&Row| row.figure_gflops().unwrap_or(0.0);
+        let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
+        let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
+        let whole_s = self.cost.at_most(&candidate, Extent::Whole);
+        let kept_s = match self.search_by {
+            Extent::Whole => whole_s,
+            Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
+        };
+        f64::from(self.final_runs()) * kept_s + CLOSING_S
+    }
+
+    /// The best candidate by posterior mean.
+    pub(crate) fn chosen(&self) -> Option<Candidate> {
+        let leader = self.leaders(1).into_iter().next().map(|(candidate, _)| candidate);
+        leader.or_else(|| self.rows.iter().find(|row| row.passed).map(Row::candidate))
+    }
+
+    /// The best tried candidates by posterior mean, best first.
+    fn leaders(&self, count: usize) -> Vec<(Candidate, Prediction)> {
+        let leaders = bayes::leaders(&self.ctx(), count).into_iter();
+        leaders.map(|(point, predicted)| (self.domain.candidate(&point), predicted)).collect()
+    }
+
+    fn fits(&self, cost_s: f64) -> bool {
+        cost_s <= self.left_s
+    }
+
+    fn ctx(&self) -> Ctx<'_> {
+        Ctx {
+            space: self.domain,
+            history: self.history,
+            prior: self.prior,
+            budget_left_s: self.left_s,
+            budget_total_s: self.total_s,
+            trial: self.rows.len() as u64,
+            seed: self.seed,
+        }
+    }
+
+    fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
+        let expected_s = self.cost.of(&candidate, self.search_by);
+        let (strategy, why) = (strategy.to_owned(), why.to_owned());
+        Plan {
+            candidate,
+            extent: self.search_by,
+            strategy,
+            why,
+            repeat_of: None,
+            paired_with: None,
+            predicted: None,
+            expected_s,
+        }
+    }
+
+    /// What the design or the strategy proposes: a new point, or one again.
+    fn explore(&self) -> Option<Plan> {
+        let ctx = self.ctx();
+        if self.designed
+            && let Some(point) = self.domain.point(self.baseline).and_then(|usual| design::next(&ctx, &usual))
+        {
+            let why = "the usual one with one thing changed, whatever the model says";
+            return Some(self.plan(self.domain.candidate(&point), Identity::DESIGN, why));
+        }
+        let proposal = self.strategy.ask(&ctx)?;
+        let mut plan = self.plan(self.domain.candidate(&proposal.point), self.strategy.name(), &proposal.why);
+        plan.repeat_of = proposal.repeat_of;
+        plan.predicted = proposal.predicted;
+        Some(plan)
+    }
+
+    /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.
+    fn promote(&self) -> Option<Plan> {
+        if self.search_by == Extent::Whole {
+            return None;
+        }
+        let whole = |candidate: &Candidate| {
+            let tried = |row: &&Row| row.strategy == Identity::PROMOTE && row.candidate() == *candidate;
+            self.rows.iter().any(|row| tried(&row))
+        };
+        let mut leaders = self.leaders(PROMOTED).into_iter();
+        let (candidate, predicted) = leaders.find(|(candidate, _)| !whole(candidate))?;
+        let whole_s = self.cost.at_most(&candidate, Extent::Whole);
+        let mut plan = self.plan(candidate, Identity::PROMOTE, "a whole run of a leader");
+        plan.extent = Extent::Whole;
+        plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
+        plan.repeat_of = self.first_trial_of(&plan.candidate);
+        plan.predicted = Some(predicted);
+        (whole_s <= PROMOTION_SHARE * self.total_s && self.fits(whole_s)).then_some(plan)
+    }
+
+    fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {
+        self.rows.iter().find(|row| row.passed && row.candidate() == *candidate).map(|row| row.trial)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

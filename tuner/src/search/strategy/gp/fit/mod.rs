@@ -1,0 +1,360 @@
+//! The hyperparameters that explain the observations best.
+//!
+//! Maximum of the log marginal likelihood (\[Rasmussen\], equation 5.8) plus weak log-normal priors, by L-BFGS from
+//! a few starts with the analytic gradient (equation 5.9). All hyperparameters are positive: the search runs over their
+//! logarithms. With no data the priors' medians are the answer, so that few observations change little.
+
+use std::cell::{Ref, RefCell};
+use std::f64::consts::TAU;
+
+use argmin::core::{CostFunction, Executor, Gradient};
+use argmin::solver::linesearch::MoreThuenteLineSearch;
+use argmin::solver::quasinewton::LBFGS;
+use faer::Mat;
+use space::dims::{Point, Space};
+
+use super::data::Data;
+use super::kernel::{Axes, Axis, Kernel};
+use super::linalg::Factor;
+use crate::search::strategy::acquisition::normal_cdf;
+
+/// Log-normal prior of one hyperparameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogNormal {
+    pub(crate) median: f64,
+    /// Standard deviation of the logarithm.
+    pub(crate) spread: f64,
+}
+
+/// What is believed before any run.
+#[derive(Debug, Clone)]
+pub(crate) struct Beliefs {
+    /// Standard deviation of what dimensions do together.
+    pub(crate) signal: LogNormal,
+    /// Standard deviation of what each dimension does by itself.
+    pub(crate) effects: Vec<LogNormal>,
+    /// Standard deviation of one run.
+    pub(crate) noise: LogNormal,
+    /// Rate of a categorical dimension, divided by the number of dimensions.
+    pub(crate) categorical: LogNormal,
+    /// Rate (1 / length scale) of an ordered dimension.
+    pub(crate) ordered: LogNormal,
+    /// Standard deviation of the offset, about 0.
+    pub(crate) offset_sd: f64,
+    /// Mean of the slope.
+    pub(crate) slope_mean: f64,
+    /// Standard deviation of the slope.
+    pub(crate) slope_sd: f64,
+    /// Standard deviation of what each change of the machine's speed adds to the offset.
+    pub(crate) change_sd: f64,
+}
+
+/// The hyperparameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hyper {
+    pub(crate) signal: f64,
+    pub(crate) noise: f64,
+    /// One rate per dimension.
+    pub(crate) rates: Vec<f64>,
+    /// One standard deviation per dimension.
+    pub(crate) effects: Vec<f64>,
+}
+
+impl Hyper {
+    /// `u`: distances from the medians in spreads; in the order signal, noise, rates, effects.
+    fn at(priors: &[LogNormal], u: &[f64]) -> Self {
+        let values: Vec<f64> = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp()).collect();
+        let (rates, effects) = values[2..].split_at((values.len() - 2) / 2);
+        Self { signal: values[0], noise: values[1], rates: rates.to_vec(), effects: effects.to_vec() }
+    }
+
+    /// u of [`at`](Self::at); 0 where a prior leaves no choice.
+    fn place(&self, priors: &[LogNormal]) -> Vec<f64> {
+        let values = [self.signal, self.noise].into_iter().chain(self.rates.iter().chain(&self.effects).copied());
+        let place = |(value, prior): (f64, &LogNormal)| (value / prior.median).ln() / prior.spread;
+        values.zip(priors).map(place).map(|u| if u.is_finite() { u } else { 0.0 }).collect()
+    }
+
+    pub(crate) fn kernel(&self, axes: &Axes) -> Kernel {
+        Kernel::new(axes, self.signal, &self.rates, &self.effects)
+    }
+}
+
+impl Beliefs {
+    /// Of logarithms of rates over `space`, whose dimensions do by themselves what it says; no offset, slope or change.
+    pub(crate) fn of_rates(space: &dyn Space, signal: LogNormal, noise: LogNormal) -> Self {
+        Self {
+            signal,
+            effects: space.effects().into_iter().map(|median| LogNormal { median, spread: 1.0 }).collect(),
+            noise,
+            categorical: LogNormal { median: 2.0, spread: 0.7 },
+            ordered: LogNormal { median: 1.0, spread: 1.0 },
+            offset_sd: 0.0,
+            slope_mean: 0.0,
+            slope_sd: 0.0,
+            change_sd: 0.0,
+        }
+    }
+
+    /// Standard deviation of g before anything is seen.
+    pub(crate) fn prior_sd(&self) -> f64 {
+        self.effects.iter().map(|effect| effect.median).fold(self.signal.median, f64::hypot)
+    }
+
+    /// Priors in the order of the search: signal, noise, rates, effects.
+    fn priors(&self, axes: &Axes) -> Vec<LogNormal> {
+        let share = 1.0 / axes.0.len().max(1) as f64;
+        let rates = axes.0.iter().map(|axis| match axis {
+            Axis::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
+            Axis::Ordered(_) => self.ordered,
+        });
+        let effects = self.effects.iter().copied();
+        [self.signal, self.noise].into_iter().chain(rates).chain(effects).collect()
+    }
+}
+
+/// Spreads of its prior beyond which no hyperparameter is looked for: keeps exp() finite.
+const REACH: f64 = 8.0;
+const ITERATIONS: u64 = 25;
+
+/// The most probable hyperparameters. Deterministic.
+pub(crate) fn fit(axes: &Axes, beliefs: &Beliefs, data: &Data) -> Hyper {
+    let priors = beliefs.priors(axes);
+    let origin = vec![0.0; priors.len()];
+    if data.len() < 2 {
+        return Hyper::at(&priors, &origin);
+    }
+    // From the medians, and from where dimensions matter little and noise explains more.
+    let of_dims = std::iter::repeat_n(-1.0, axes.0.len()).chain(std::iter::repeat_n(0.0, axes.0.len()));
+    let smooth = [0.0, 1.0].into_iter().chain(of_dims).collect();
+    let problem = Climb { axes, beliefs, data, priors: &priors };
+    let best = [origin.clone(), smooth]
+        .into_iter()
+        .map(|start| problem.run(start))
+        .min_by(|a, b| a.value.total_cmp(&b.value))
+        .filter(|best| best.value.is_finite());
+    Hyper::at(&priors, &best.map_or(origin, |best| best.at))
+}
+
+/// One evaluation of the negative log posterior.
+#[derive(Debug, Clone)]
+struct Evaluation {
+    at: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+/// A search over u = (ln θ − ln median) / spread, in which the priors are standard normal.
+#[derive(Clone, Copy)]
+struct Climb<'a> {
+    axes: &'a Axes,
+    beliefs: &'a Beliefs,
+    data: &'a Data,
+    priors: &'a [LogNormal],
+}
+
+impl Climb<'_> {
+    fn run(self, start: Vec<f64>) -> Evaluation {
+        let first = evaluate(self, &start);
+        // L-BFGS takes its first step along the plain gradient: let that be at most 1 long.
+        let steepness = first.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let problem = Problem {
+            climb: self,
+            scale: 1.0 / steepness.max(1.0),
+            last: RefCell::new(first.clone()),
+            best: RefCell::new(first),
+        };
+        // The best point seen is kept by the problem: a line search that fails ends the climb, it does not spoil it.
+        if let Ok(solver) = LBFGS::new(MoreThuenteLineSearch::new(), 7).with_tolerance_cost(1e-2 * problem.scale) {
+            let executor = Executor::new(&problem, solver);
+            let _stopped = executor.configure(|state| state.param(start).max_iters(ITERATIONS)).ctrlc(false).run();
+        }
+        problem.best.into_inner()
+    }
+}
+
+struct Problem<'a> {
+    climb: Climb<'a>,
+    scale: f64,
+    /// Value and gradient come from one factorization, argmin asks for them one after the other.
+    last: RefCell<Evaluation>,
+    best: RefCell<Evaluation>,
+}
+
+impl Problem<'_> {
+    fn at(&self, u: &[f64]) -> Ref<'_, Evaluation> {
+        if self.last.borrow().at != u {
+            let new = evaluate(self.climb, u);
+            if new.value < self.best.borrow().value {
+                *self.best.borrow_mut() = new.clone();
+            }
+            *self.last.borrow_mut() = new;
+        }
+        self.last.borrow()
+    }
+}
+
+impl CostFunction for &Problem<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, u: &Self::Param) -> Result<f64, argmin::core::Error> {
+        Ok(self.scale * self.at(u).value)
+    }
+}
+
+impl Gradient for &Problem<'_> {
+    type Param = Vec<f64>;
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, u: &Self::Param) -> Result<Vec<f64>, argmin::core::Error> {
+        Ok(self.at(u).gradient.iter().map(|g| self.scale * g).collect())
+    }
+}
+
+/// What the observations say of hyperparameters.
+struct Explained {
+    hyper: Hyper,
+    kernel: Kernel,
+    /// Covariance of what the dimensions do together; the lower triangle.
+    joint: Mat<f64>,
+    factor: Factor,
+    alpha: Vec<f64>,
+    /// Negative log marginal likelihood, up to a constant.
+    value: f64,
+}
+
+fn explained(climb: Climb<'_>, u: &[f64]) -> Option<Explained> {
+    let Climb { axes, beliefs, data, priors } = climb;
+    if !u.iter().all(|u| u.abs() <= REACH) {
+        return None;
+    }
+    let hyper = Hyper::at(priors, u);
+    let kernel = hyper.kernel(axes);
+    let joint = matrix(data, |a, b| kernel.joint(a, b));
+    let signal = &joint + matrix(data, |a, b| kernel.alone(a, b));
+    let factor = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref())?;
+    let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
+    let alpha = factor.solve(&residual);
+    // Repeats within points see the noise alone.
+    let within = data.repeats() * hyper.noise.ln() + 0.5 * data.within / (hyper.noise * hyper.noise);
+    let between = 0.5 * residual.iter().zip(&alpha).map(|(r, a)| r * a).sum::<f64>() + 0.5 * factor.log_det();
+    let value = within + between;
+    value.is_finite().then_some(Explained { hyper, kernel, joint, factor, alpha, value })
+}
+
+/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), ln(effects), each in units of its prior.
+fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
+    let Climb { axes, data, priors, .. } = climb;
+    let Some(Explained { hyper, kernel, joint, factor, alpha, mut value }) = explained(climb, u) else {
+        return Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
+    };
+    let (n, dims) = (data.len(), axes.0.len());
+    let mut gradient = vec![0.0; u.len()];
+    gradient[1] += data.repeats() - data.within / (hyper.noise * hyper.noise);
+
+    // ∂/∂θ = ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), the off-diagonal pairs counted once.
+    let inverse = factor.inverse();
+    for i in 0..n {
+        let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
+        gradient[0] += diagonal * joint[(i, i)];
+        gradient[1] += diagonal * hyper.noise * hyper.noise / data.count[i];
+        let (of_rates, of_effects) = gradient[2..].split_at_mut(dims);
+        of_effects.iter_mut().zip(&kernel.effects).for_each(|(slope, effect)| *slope += diagonal * effect);
+        let mut of_signal = 0.0;
+        for j in 0..i {
+            let weight = inverse[(i, j)] - alpha[i] * alpha[j];
+            let shared = weight * joint[(i, j)];
+            of_signal += 2.0 * shared;
+            for (dim, (&a, &b)) in data.points[i].0.iter().zip(&data.points[j].0).enumerate() {
+                of_rates[dim] += shared * kernel.tables[dim].slope(a, b);
+                of_effects[dim] += 2.0 * weight * kernel.effect(dim, a, b);
+            }
+        }
+        gradient[0] += of_signal;
+    }
+    for ((slope, &u), prior) in gradient.iter_mut().zip(u).zip(priors) {
+        value += 0.5 * u * u;
+        *slope = *slope * prior.spread + u;
+    }
+    Evaluation { at: u.to_vec(), value, gradient }
+}
+
+/// Evaluations of the likelihood between two draws, and before the first one, at most.
+const BETWEEN: usize = 12;
+const BEFORE: usize = 40;
+
+/// Hyperparameters drawn from their posterior, by elliptical slice sampling (Murray, Adams & MacKay, 2010), from the most probable
+/// ones, `start`; `normal` gives standard normal numbers.
+pub(crate) fn draws(
+    axes: &Axes,
+    beliefs: &Beliefs,
+    data: &Data,
+    start: &Hyper,
+    count: usize,
+    normal: &mut dyn FnMut() -> f64,
+) -> Vec<Hyper> {
+    let priors = beliefs.priors(axes);
+    let climb = Climb { axes, beliefs, data, priors: &priors };
+    let mut u = start.place(&priors);
+    let Some(first) = explained(climb, &u) else { return vec![start.clone(); count] };
+    let mut value = first.value;
+    let mut draws = Vec::with_capacity(count);
+    for step in 0.. {
+        if step >= BEFORE && (step - BEFORE).is_multiple_of(BETWEEN) {
+            draws.push(Hyper::at(&priors, &u));
+            if draws.len() == count {
+                break;
+            }
+        }
+        let across: Vec<f64> = u.iter().map(|_| normal()).collect();
+        let level = value - normal_cdf(normal()).ln();
+        let mut angle = TAU * normal_cdf(normal());
+        let mut bracket = (angle - TAU, angle);
+        // It closes in on u itself, which is above the level.
+        for _ in 0..100 {
+            let moved: Vec<f64> = u.iter().zip(&across).map(|(u, v)| u * angle.cos() + v * angle.sin()).collect();
+            if let Some(new) = explained(climb, &moved).filter(|new| new.value < level) {
+                (u, value) = (moved, new.value);
+                break;
+            }
+            if angle < 0.0 {
+                bracket.0 = angle
+            } else {
+                bracket.1 = angle
+            }
+            angle = bracket.0 + (bracket.1 - bracket.0) * normal_cdf(normal());
+        }
+    }
+    draws
+}
+
+/// A covariance between the observed points; the lower triangle.
+pub(crate) fn matrix(data: &Data, of: impl Fn(&Point, &Point) -> f64) -> Mat<f64> {
+    let mut matrix = Mat::zeros(data.len(), data.len());
+    for i in 0..data.len() {
+        for j in 0..=i {
+            matrix[(i, j)] = of(&data.points[i], &data.points[j]);
+        }
+    }
+    matrix
+}
+
+/// Covariance of the observations: `signal` of their points, offset, slope, changes and noise; the lower triangle.
+pub(crate) fn covariance(signal: Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
+    let (offset, slope) = (beliefs.offset_sd.powi(2), beliefs.slope_sd.powi(2));
+    let change = beliefs.change_sd.powi(2);
+    let mut covariance = signal;
+    for i in 0..data.len() {
+        for j in 0..=i {
+            // Offsets after the i-th and the j-th change have the earlier changes in common.
+            let changes = data.changes[i].min(data.changes[j]) as f64;
+            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes;
+        }
+        covariance[(i, i)] += hyper.noise * hyper.noise / data.count[i];
+    }
+    covariance
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The calibration of a session: `hpl-tune calibrate` as a guarded child, so that a BLAS library that crashes
+//! on loading, or hangs, is a message and not the end of the night.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use objectives::Exit;
+use objectives::real::{GuardRecord, guard};
+use space::KernelChoice;
+
+use crate::error::RecordError;
+use crate::exit::{self, bad_input};
+use crate::record::store::Store;
+use crate::search::budget::Budget;
+use crate::session::interrupt::Interrupt;
+use crate::session::progress::Progress;
+
+/// How often the child is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Seconds that a calibration may take beyond its own budget before it is ended.
+const PATIENCE_S: f64 = 10.0;
+
+/// Measures this machine with `kernels` into the file `out`; `false` when a signal asked to stop.
+///
+/// # Errors
+/// When the child fails, with the last lines that it printed.
+pub fn in_child(
+    program: &Path,
+    kernels: &KernelChoice,
+    out: &Path,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    progress.phase("calibrating");
+    let folder = store.folder().calibration();
+    std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
+    let mut seconds = budget.calibration_s();
+    loop {
+        let mut child = start(program, kernels, out, &folder, seconds)?;
+        if !wait(&mut child, store, budget, progress, interrupt)? {
+            return Ok(false);
+        }
+        let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
+        if out.exists() {
+            said.lines().for_each(|line| progress.line(line));
+            return Ok(true);
+        }
+        let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
+        // A busy or large machine may need more than its share of a small budget; that is worth two more tries.
+        if exit == Some(Exit::Code(i32::from(exit::BAD_INPUT))) && seconds < 3.0 * budget.calibration_s() {
+            seconds *= 2.0;
+            continue;
+        }
+        let advice = "raise --budget, name the kernels with --blas builtin, or give rates with --machine";
+        // What the calibration refused is as its user asked; it says so itself.
+        let said = said.trim().trim_start_matches("hpl-tune: ");
+        return Err(match exit {
+            Some(Exit::Code(code)) if code == i32::from(exit::BAD_INPUT) => bad_input(format!("{said}; {advice}")),
+            Some(exit) => anyhow!("the calibration {exit}: {said}; {advice}"),
+            None => anyhow!("the calibration left no record: {said}; {advice}"),
+        });
+    }
+}
+
+fn start(program: &Path, kernels: &KernelChoice, out: &Path, folder: &Path, seconds: f64) -> anyhow::Result<Child> {
+    Command::new(program)
+        .args([guard::VERB, "--parent", &std::process::id().to_string()])
+        .args(["--deadline-s", &(seconds + PATIENCE_S).to_string(), "--folder"])
+        .arg(folder)
+        .arg("--")
+        .arg(program)
+        .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
+        .args(["--blas", &kernels.to_string(), "--out"])
+        .arg(out)
+        // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))
+}
+
+fn wait(
+    child: &mut Child,
+    store: &mut Store,
+    budget: &Budget,
+    progress: &Progress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    while child.try_wait().context("cannot wait for the calibration")?.is_none() {
+        if interrupt.asked() {
+            // The guard ends what it started; it was not waited for, so its id is its own.
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            child.wait().context("cannot wait for the calibration")?;
+            return Ok(false);
+        }
+        progress.tick(budget.left_s());
+        store.heartbeat(budget);
+        std::thread::sleep(POLL);
+    }
+    Ok(true)
+}

@@ -1,0 +1,159 @@
+//! Variables that hold a BLAS or its threads back: named before a session begins.
+//!
+//! Children keep them, as launchers, batch systems and libraries are told much by variables, and `run.sh` is run with them,
+//! too. So a user is told what is set, and where one library can be asked, what that costs.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use hpl::backend::host::kernels;
+use space::{Candidate, EngineParams, HplParams, KernelChoice};
+
+use crate::session::engine::Engine;
+
+/// The hidden verb that measures a library, as the program must dispatch it to [`main`].
+pub const VERB: &str = "__dgemm";
+
+/// Variables that a BLAS or its threads obey begin with these.
+const PREFIXES: [&str; 5] = ["OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_"];
+
+/// Our engine tells a library that it is to have one thread, whatever these say.
+const THREADS: &str = "_NUM_THREADS";
+
+/// Longest time of one measurement, in case that a library hangs.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Rates that differ by less are alike.
+const ALIKE: f64 = 0.05;
+
+/// A variable with its value.
+type Setting = (String, String);
+
+/// What is to be said of the variables that the runs of `engine` would obey: with `kernels` where it is ours. `program` is the
+/// path of `hpl-tune`, whose children measure.
+pub fn warning(engine: &Engine, kernels: Option<&KernelChoice>, program: &Path) -> Option<String> {
+    let settings = obeyed(engine, kernels, std::env::vars_os());
+    if settings.is_empty() {
+        return None;
+    }
+    let library = match kernels {
+        Some(named) => named.clone(),
+        None => engine.calibrated_kernels(),
+    };
+    let rates = match &library {
+        KernelChoice::Blas(path) => rate_gflops(program, path, &[]).zip(rate_gflops(program, path, &settings)),
+        _ => None,
+    };
+    Some(sentence(&settings, rates))
+}
+
+/// Those of `variables` that a BLAS of these runs obeys. What a profile sets itself counts in place of what is set here.
+fn obeyed(
+    engine: &Engine,
+    kernels: Option<&KernelChoice>,
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<Setting> {
+    let foreign = match (engine, kernels) {
+        (Engine::Foreign(foreign), _) => Some(foreign),
+        (_, Some(KernelChoice::Builtin | KernelChoice::Limited(_))) => return Vec::new(),
+        _ => None,
+    };
+    let any = Candidate { hpl: HplParams::baseline(1, 1, 1), engine: EngineParams::default() };
+    let set: Vec<Setting> = foreign.map_or_else(Vec::new, |foreign| foreign.environment(&any, Path::new("/")));
+    let matters = |name: &str| {
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            && !set.iter().any(|(known, _)| known == name)
+            && (foreign.is_some() || !name.ends_with(THREADS))
+    };
+    let text = |word: OsString| word.to_string_lossy().into_owned();
+    let mut found: Vec<Setting> =
+        variables.map(|(name, value)| (text(name), text(value))).filter(|(name, _)| matters(name)).collect();
+    found.sort_unstable();
+    found
+}
+
+/// The variables, what they cost where that is known, and how to be rid of them. `rates`: with and without them.
+fn sentence(settings: &[Setting], rates: Option<(f64, f64)>) -> String {
+    let named: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let unset: Vec<String> = settings.iter().map(|(name, _)| format!("-u {name}")).collect();
+    let cost = match rates {
+        Some((with, without)) if (with / without - 1.0).abs() > ALIKE => {
+            format!("DGEMM on one core reaches {with:.1} GFLOP/s with, {without:.1} without")
+        }
+        Some(_) => "DGEMM on one core is as fast without; threads were not tried".to_owned(),
+        None => "what that costs was not measured".to_owned(),
+    };
+    format!("the environment tells the BLAS {}: {cost}; without: env {} hpl-tune …", named.join(" "), unset.join(" "))
+}
+
+/// Rate of the library at `path` on one core in GFLOP/s, measured in a child without these variables; `None` where that gives
+/// none.
+fn rate_gflops(program: &Path, path: &Path, without: &[Setting]) -> Option<f64> {
+    let mut command = Command::new(program);
+    command.arg(VERB).arg(path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    without.iter().for_each(|(name, _)| {
+        command.env_remove(name);
+    });
+    let mut child = command.spawn().ok()?;
+    let begun = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if begun.elapsed() > LONGEST {
+            // It was not waited for, so its id is its own.
+            let _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// Runs the verb: prints the rate of the BLAS whose path is the only argument.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let [path] = &arguments[..] else { return ExitCode::FAILURE };
+    match kernels::rate_gflops(&KernelChoice::Blas(path.into())) {
+        Ok(rate) => {
+            println!("{rate}");
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(engine: &Engine, kernels: Option<&KernelChoice>, variables: &[&str]) -> Vec<String> {
+        let variables = variables.iter().map(|name| (OsString::from(name), OsString::from("1")));
+        obeyed(engine, kernels, variables).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn variables_are_named_where_the_runs_obey_them() {
+        let all = ["PATH", "OMP_NUM_THREADS", "MKLROOT", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "BLIS_ARCH_TYPE"];
+        let foreign = Engine::chosen(Some("hpcc"), None, None).unwrap();
+        // Its profile sets OMP_NUM_THREADS itself.
+        assert_eq!(names(&foreign, None, &all), ["BLIS_ARCH_TYPE", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE"]);
+        let blas = KernelChoice::Blas("/lib/libblas.so.3".into());
+        for kernels in [blas, KernelChoice::Auto] {
+            assert_eq!(names(&Engine::Ours, Some(&kernels), &all), ["BLIS_ARCH_TYPE", "OPENBLAS_CORETYPE"]);
+        }
+        assert!(names(&Engine::Ours, Some(&KernelChoice::Builtin), &all).is_empty());
+    }
+
+    #[test]
+    fn the_sentence_says_value_cost_and_way_out() {
+        let settings = [("OPENBLAS_CORETYPE".to_owned(), "Haswell".to_owned())];
+        let text = sentence(&settings, Some((30.0, 45.0)));
+        for words in
+            ["OPENBLAS_CORETYPE=Haswell", "30.0 GFLOP/s with, 45.0 without", "env -u OPENBLAS_CORETYPE hpl-tune"]
+        {
+            assert!(text.contains(words), "{text}");
+        }
+        assert!(sentence(&settings, Some((44.0, 45.0))).contains("as fast"));
+        assert!(sentence(&settings, None).contains("not measured"));
+    }
+}

@@ -1,0 +1,120 @@
+//! What is said of the cores before a session begins.
+
+use std::time::Duration;
+
+use hpl::backend::host::kernels;
+use hpl::machine::affinity::core_sets;
+use hpl::machine::preflight::{Pulse, preflight};
+use objectives::outliers::outliers;
+use space::stats::Summary;
+use space::{Candidate, KernelChoice};
+
+use crate::search::budget::Budget;
+use crate::session::progress::Progress;
+
+/// Share of the budget that the look at the cores takes, and its longest time in seconds.
+const SHARE: f64 = 0.005;
+const LONGEST_S: f64 = 2.0;
+
+/// Looks at the cores, says how fast they are and which stand out, and whether threads can be bound to them.
+pub fn look(cores: &[usize], budget: &Budget, progress: &Progress) {
+    // The built-in kernels never fail to load, and no library can crash here.
+    let Ok(kernels) = kernels::load(&KernelChoice::Builtin) else { return };
+    let time = Duration::from_secs_f64((budget.total_s() * SHARE).min(LONGEST_S));
+    let pulses = preflight(&kernels, cores, time);
+    progress.line(&sentence(&pulses));
+    warnings(&pulses).iter().for_each(|warning| progress.warn(warning));
+}
+
+/// The cores in one sentence.
+fn sentence(pulses: &[Pulse]) -> String {
+    let range = |of: fn(&Pulse) -> f64| {
+        let values = || pulses.iter().map(of);
+        (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
+    };
+    let (slow, fast) = range(|pulse| pulse.rate_gflops);
+    let (low, high) = range(|pulse| pulse.copy_bytes_per_s / 1e9);
+    if let [_] = pulses {
+        return format!("pre-flight: a single core, DGEMM {slow:.1} GFLOP/s, copy {low:.1} GB/s");
+    }
+    format!(
+        "pre-flight: {} cores at once, DGEMM {slow:.1} … {fast:.1} GFLOP/s each, copy {low:.1} … {high:.1} GB/s each",
+        pulses.len()
+    )
+}
+
+/// What is wrong with a core.
+fn warnings(pulses: &[Pulse]) -> Vec<String> {
+    let rate = |pulse: &Pulse| Summary { median: pulse.rate_gflops, spread: pulse.spread };
+    let rates: Vec<Summary> = pulses.iter().map(rate).collect();
+    let standing_out = outliers(&rates).into_iter().map(|outlier| {
+        let (pulse, ratio) = (&pulses[outlier.index], outlier.ratio);
+        let percent = 100.0 * (ratio - 1.0).abs();
+        let what =
+            if ratio < 1.0 { "slower than the median: equal shares wait for it" } else { "faster than the median" };
+        format!("core {}: {:.1} GFLOP/s, {percent:.0} % {what}", pulse.core, pulse.rate_gflops)
+    });
+    let loose = pulses.iter().filter(|pulse| !pulse.bound);
+    let loose = loose.map(|pulse| format!("core {}: threads cannot be bound to it; runs will wander", pulse.core));
+    standing_out.chain(loose).collect()
+}
+
+/// Where the threads of a candidate's ranks are bound, `rank 0: core 0-1, rank 1: core 2-3`; a long list is cut.
+pub fn binding(candidate: &Candidate, cores: &[usize]) -> String {
+    let Some(sets) = core_sets(cores, candidate.hpl.ranks(), candidate.engine.threads) else {
+        return "more threads than cores: none is bound".to_owned();
+    };
+    listed(sets.iter().enumerate().map(|(rank, cores)| format!("rank {rank}: core {}", ranges(cores))))
+}
+
+/// The first few of what is said of ranks, and how many more there are.
+pub(crate) fn listed(of_ranks: impl ExactSizeIterator<Item = String>) -> String {
+    /// Ranks that are listed.
+    const MOST: usize = 4;
+    let ranks = of_ranks.len();
+    let rest = if ranks > MOST { format!(", … {} more", ranks - MOST) } else { String::new() };
+    of_ranks.take(MOST).collect::<Vec<_>>().join(", ") + &rest
+}
+
+/// Numbers in ascending order, `0-3,8`.
+pub(crate) fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let run = |run: &[usize]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::*;
+
+    fn pulse(core: usize, rate_gflops: f64, bound: bool) -> Pulse {
+        Pulse { core, bound, rate_gflops, spread: 0.005, copy_bytes_per_s: 8e9 }
+    }
+
+    #[test]
+    fn cores_that_stand_out_or_cannot_be_bound_are_named() {
+        let pulses = [pulse(0, 50.0, true), pulse(2, 40.0, true), pulse(4, 50.0, false)];
+        assert!(sentence(&pulses).contains("3 cores at once, DGEMM 40.0 … 50.0"), "{}", sentence(&pulses));
+        let warnings = warnings(&pulses);
+        assert_eq!(warnings.len(), 2);
+        assert!(warnings[0].starts_with("core 2: 40.0 GFLOP/s, 20 % slower"), "{warnings:?}");
+        assert!(warnings[1].starts_with("core 4: threads cannot be bound"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_binding_is_that_of_the_engine() {
+        let candidate = |p, q, threads| Candidate {
+            hpl: HplParams::baseline(1000, p, q),
+            engine: EngineParams { threads, ..EngineParams::default() },
+        };
+        assert_eq!(binding(&candidate(1, 2, 2), &[4, 5, 6, 7]), "rank 0: core 4-5, rank 1: core 6-7");
+        assert_eq!(binding(&candidate(1, 2, 2), &[0]), "more threads than cores: none is bound");
+        let many: Vec<usize> = (0..12).collect();
+        assert!(binding(&candidate(3, 4, 1), &many).ends_with("rank 3: core 3, … 8 more"));
+    }
+}
