@@ -12,9 +12,9 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::domain::DomainSpec;
 use space::machine::Machine;
-use tuner::engine::Engine;
-use tuner::prepare;
-use tuner::session::Session;
+use tuner::record::session::Session;
+use tuner::session::engine::Engine;
+use tuner::session::prepare;
 
 use crate::kill::{nothing_is_left, trials};
 use crate::program::{err, hpl_tune, machine_toml, out};

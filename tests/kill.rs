@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tuner::journal;
+use tuner::record::journal;
 
 use crate::engine::{Fake, GOOD};
 use crate::hostile::until;

@@ -9,8 +9,8 @@ use objectives::predict::Predictor;
 use objectives::simulated::Cluster;
 use space::domain::{DomainSpec, HplDomain, Limits, WeightedDomain};
 use space::{Candidate, Candidates, KernelChoice, Unequal};
-use tuner::prior;
 use tuner::record::{Identity, Outcome, Row};
+use tuner::search::prior;
 
 use crate::program::{err, out, tune};
 use crate::tune::rows;

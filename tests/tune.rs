@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use tuner::journal;
+use tuner::record::journal;
 
 use crate::program::{err, out, tune};
 
@@ -84,11 +84,11 @@ fn the_run_folder_is_complete_and_agrees_with_itself() {
         assert!(done.folder.join(name).is_file(), "{name} is missing");
     }
     let rows = rows(&done.folder);
-    assert_eq!(tuner::parquet::read::<tuner::record::Row>(&done.folder.join("trials.parquet")).unwrap(), rows);
+    assert_eq!(tuner::record::parquet::read::<tuner::record::Row>(&done.folder.join("trials.parquet")).unwrap(), rows);
     let text = std::fs::read_to_string(done.folder.join("HPL.dat")).unwrap();
     let runs = space::dat::HplDat::parse(&text).unwrap().runs();
     // That is the final run, unless the pairs after it speak for the default.
-    let session = tuner::session::Session::load(&done.folder.join("session.toml")).unwrap();
+    let session = tuner::record::session::Session::load(&done.folder.join("session.toml")).unwrap();
     let shown = tuner::report::Summary::new(&session, &rows).shown_trial().unwrap();
     assert_eq!(runs, [rows[shown as usize].candidate().hpl]);
     assert!(session.expert.is_some(), "the rule of thumb was asked");

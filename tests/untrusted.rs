@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use space::result::PhaseTime;
-use tuner::decode::{Decoder, MEMORY_BYTES};
-use tuner::folder::RunFolder;
-use tuner::parquet;
-use tuner::session::Session;
+use tuner::record::decode::{Decoder, MEMORY_BYTES};
+use tuner::record::folder::RunFolder;
+use tuner::record::parquet;
+use tuner::record::session::Session;
 
 use crate::program::{err, hpl_tune, machine_toml, out, tune};
 

@@ -237,7 +237,7 @@ fn a_run_folder_is_verified_too() {
     let output = format!("trials/{}/stdout.txt", super::packed_trial());
     let faster = |folder: &Path| edit(folder, &output, |text| with_word(text, 6, doubled));
     changed("the output of a trial", &faster, &[&format!("{output}: its SHA-256 is"), "GFLOP/s, but N ="]);
-    let session = tuner::session::Session::load(&run().join("session.toml")).unwrap();
+    let session = tuner::record::session::Session::load(&run().join("session.toml")).unwrap();
     let shown = tuner::report::Summary::new(&session, &rows).shown_trial().unwrap();
     let printed = |folder: &Path| edit(folder, "HPL.out", |text| text.replacen("HPL", "HPl", 1));
     changed("HPL.out", &printed, &[&format!("HPL.out: it is not what trial {shown} printed")]);

@@ -142,7 +142,7 @@ fn resumed(folder: &Path) -> String {
 fn recorded(folder: &Path) -> Vec<Row> {
     let there = folder.join("journal.jsonl").exists();
     if there {
-        tuner::journal::read(&folder.join("journal.jsonl")).map_or(Vec::new(), |read| read.rows)
+        tuner::record::journal::read(&folder.join("journal.jsonl")).map_or(Vec::new(), |read| read.rows)
     } else {
         Vec::new()
     }
@@ -262,7 +262,7 @@ fn trials_on_other_nodes_are_kept_and_are_no_part_of_the_result() {
     assert!(here[0].strategy == "baseline" && here.iter().any(|row| row.strategy == "final"), "{said}");
     assert!(said.contains(&format!("Trials        {}, of", here.len())), "{said}");
     // The record has all of them, with numbers of their own.
-    let trials = tuner::parquet::read::<Row>(&folder.join("trials.parquet")).unwrap();
+    let trials = tuner::record::parquet::read::<Row>(&folder.join("trials.parquet")).unwrap();
     assert_eq!(trials, rows);
     let report = tune(["report", folder.to_str().unwrap()]);
     assert!(err(&report).contains("trials on other nodes are in the record"), "{}", err(&report));
