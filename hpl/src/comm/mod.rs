@@ -85,7 +85,7 @@ pub trait Comm: Sized + Send {
 
     /// Whether messages move on while their ranks make no call. Where they do not, a rank with messages under way had
     /// better look often.
-    const MOVES_ALONE: bool;
+    const ASYNC_PROGRESS: bool;
 
     /// This rank, 0 ≤ rank < size.
     fn rank(&self) -> usize;

@@ -40,7 +40,7 @@ impl<C: Comm> Recording<C> {
 impl<C: Comm> Comm for Recording<C> {
     type Send = C::Send;
     type Recv = C::Recv;
-    const MOVES_ALONE: bool = C::MOVES_ALONE;
+    const ASYNC_PROGRESS: bool = C::ASYNC_PROGRESS;
 
     fn rank(&self) -> usize {
         self.inner.rank()

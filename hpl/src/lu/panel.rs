@@ -1,7 +1,7 @@
 //! The panel as a message: L, then L1 (as it is or transposed), the pivots and info, contiguous.
 //!
 //! L has the local rows of one process row from the diagonal block on. In the process row that owns the
-//! diagonal block its first `top` rows are that block, whose place L1 takes: they are not read.
+//! diagonal block its first `diag_rows` rows are that block, whose place L1 takes: they are not read.
 
 use std::sync::Arc;
 
@@ -66,10 +66,10 @@ impl Panel {
         &self.shape
     }
 
-    /// L2: the rows below the diagonal block, (mp − top)×jb.
+    /// L2: the rows below the diagonal block, (mp − diag_rows)×jb.
     pub(crate) fn l2(&self) -> Mat<'_> {
-        let PanelShape { mp, jb, top, .. } = self.shape;
-        Mat::new(&self.msg()[..mp * jb], mp, jb, mp.max(1)).sub(top, 0, mp - top, jb)
+        let PanelShape { mp, jb, diag_rows, .. } = self.shape;
+        Mat::new(&self.msg()[..mp * jb], mp, jb, mp.max(1)).sub(diag_rows, 0, mp - diag_rows, jb)
     }
 
     /// L1 where it lies in the message: unit lower triangular below its diagonal, U on and above it, jb×jb.
@@ -89,7 +89,7 @@ impl Panel {
     }
 
     /// Lets go of L, which has been copied; shape, pivots and info stay.
-    pub(crate) fn forget_l(&mut self) {
+    pub(crate) fn release_l(&mut self) {
         self.msg = None;
     }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn parts_lie_where_they_are_read() {
-        let shape = PanelShape { k: 0, ia: 0, jb: 2, row: 0, col: 0, ii: 0, mp: 5, top: 2 };
+        let shape = PanelShape { k: 0, ia: 0, jb: 2, row: 0, col: 0, ii: 0, mp: 5, diag_rows: 2 };
         for (form, place) in [(Form::NotTransposed, 11), (Form::Transposed, 12)] {
             let mut data = vec![0.0; shape.words()];
             let mut parts = parts_mut(&shape, form, &mut data);
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(data[place], 0.5);
             let mut panel = Panel::new(shape, form, Msg::new(data.into(), 0..shape.words()));
             assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
-            panel.forget_l();
+            panel.release_l();
             assert_eq!((panel.pivots(), panel.info()), (&[4, 1][..], 2));
         }
     }

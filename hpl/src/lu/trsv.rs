@@ -115,7 +115,7 @@ impl<C: Comm> Trsv<'_, C> {
     fn block(&self, k: usize) -> Result<Vec<f64>, PeerGone> {
         let (shape, layout) = (self.plan.panel(k, self.grid.row), &self.plan.layout);
         let mut x = vec![0.0; shape.jb];
-        if shape.top > 0 {
+        if shape.diag_rows > 0 {
             x.copy_from_slice(&self.y[shape.ii..shape.ii + shape.jb]);
             let u = self.a.sub(shape.ii, layout.cols.local(shape.ia), shape.jb, shape.jb);
             for j in (0..shape.jb).rev() {

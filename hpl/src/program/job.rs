@@ -16,7 +16,7 @@ use crate::{Error, Report, Watch, measure_windows};
 
 /// What a rank has to report beside what all know.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Own {
+pub(super) struct RankReport {
     pub(super) phases: Vec<PhaseTime>,
     /// With times since `started`.
     pub(super) spans: Vec<Span>,
@@ -47,7 +47,7 @@ pub(super) trait Job: Sync {
         comm: &C,
         cores: &[usize],
         kernels: &K,
-    ) -> Result<(Self::Outcome, Own), Error>;
+    ) -> Result<(Self::Outcome, RankReport), Error>;
 
     /// How another process is told of it.
     fn order(&self) -> Order;
@@ -65,11 +65,11 @@ impl Job for WholeRun<'_> {
         comm: &C,
         cores: &[usize],
         kernels: &K,
-    ) -> Result<(Report, Own), Error> {
+    ) -> Result<(Report, RankReport), Error> {
         let mut report = solve(candidate, comm, cores, kernels, self.0)?;
         let (phases, spans) = (std::mem::take(&mut report.phases), std::mem::take(&mut report.spans));
         let started = report.started;
-        Ok((report, Own { phases, spans, survey: None, started }))
+        Ok((report, RankReport { phases, spans, survey: None, started }))
     }
 
     fn order(&self) -> Order {
@@ -89,11 +89,11 @@ impl Job for SomeWindows<'_> {
         comm: &C,
         cores: &[usize],
         kernels: &K,
-    ) -> Result<(WindowsReport, Own), Error> {
+    ) -> Result<(WindowsReport, RankReport), Error> {
         let started = Instant::now();
         let mut report = measure_windows(candidate, self.0, comm, cores, kernels)?;
         let phases = std::mem::take(&mut report.phases);
-        Ok((report, Own { phases, spans: Vec::new(), survey: None, started }))
+        Ok((report, RankReport { phases, spans: Vec::new(), survey: None, started }))
     }
 
     fn order(&self) -> Order {
@@ -102,17 +102,17 @@ impl Job for SomeWindows<'_> {
 }
 
 /// The phases of all ranks, step by step.
-pub(super) fn phases(ranks: &[Own]) -> Vec<PhaseTime> {
+pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
     let mut phases: Vec<_> = ranks.iter().flat_map(|own| own.phases.iter().copied()).collect();
     phases.sort_by_key(|phase| (phase.step, phase.rank));
     phases
 }
 
 /// The spans of all ranks, with times since the first rank began.
-pub(super) fn spans(ranks: &[Own]) -> Vec<Span> {
+pub(super) fn spans(ranks: &[RankReport]) -> Vec<Span> {
     let zero = ranks.iter().map(|own| own.started).min();
     let since = |started: Instant| zero.map_or(0.0, |zero| (started - zero).as_secs_f64());
-    let shifted = |own: &Own| {
+    let shifted = |own: &RankReport| {
         let shift_s = since(own.started);
         let shift = move |span: &Span| Span { start_s: span.start_s + shift_s, end_s: span.end_s + shift_s, ..*span };
         own.spans.iter().map(shift).collect::<Vec<_>>()

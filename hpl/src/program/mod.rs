@@ -274,7 +274,7 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let (report, of_ranks) = ranks.together(&candidate, &WholeRun(options.watch), &kernels)?;
+        let (report, of_ranks) = ranks.run_on_all(&candidate, &WholeRun(options.watch), &kernels)?;
 
         let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);

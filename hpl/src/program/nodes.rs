@@ -11,7 +11,7 @@ use crate::machine::affinity;
 
 /// Where one rank runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Home {
+pub(super) struct Placement {
     /// Number of the node, the same for all its ranks.
     pub(super) node: usize,
     /// Its host name.
@@ -22,36 +22,36 @@ pub(super) struct Home {
 
 /// The homes of all ranks of the job, in order. A run takes the first P·Q of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nodes(pub(super) Vec<Home>);
+pub(super) struct Nodes(pub(super) Vec<Placement>);
 
 impl Nodes {
     /// Threads of each rank when `ranks` of them share their cores evenly; at least 1.
     pub(super) fn threads_each(&self, ranks: usize) -> usize {
-        let share = |(rank, home): (usize, &Home)| home.cores.len() / self.mates(rank, ranks).len().max(1);
+        let share = |(rank, home): (usize, &Placement)| home.cores.len() / self.colocated(rank, ranks).len().max(1);
         self.0.iter().enumerate().take(ranks).map(share).min().unwrap_or(1).max(1)
     }
 
     /// The cores of rank `rank` of a run, and those it borrows for panels; none when threads would have to share a core.
     pub(super) fn cores_in(&self, candidate: &Candidate, rank: usize) -> Vec<usize> {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
-        let mates = self.mates(rank, hpl.ranks());
-        let sets = mates.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
-        let shared = shared_in_panels(hpl, sets, mates.iter().copied());
-        mates.into_iter().zip(shared).find(|(mate, _)| *mate == rank).map(|(_, cores)| cores).unwrap_or_default()
+        let colocated = self.colocated(rank, hpl.ranks());
+        let sets = colocated.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
+        let shared = shared_in_panels(hpl, sets, colocated.iter().copied());
+        colocated.into_iter().zip(shared).find(|(mate, _)| *mate == rank).map(|(_, cores)| cores).unwrap_or_default()
     }
 
     /// The cores of rank `rank`'s threads, of `threads` in each of `ranks` ranks; none when some would have to
     /// share a core.
     pub(super) fn cores_of(&self, rank: usize, ranks: usize, threads: usize) -> Vec<usize> {
-        let mates = self.mates(rank, ranks);
+        let colocated = self.colocated(rank, ranks);
         let home = &self.0[rank];
-        let stranger = |other: &Home| other.node == home.node && other.cores != home.cores;
+        let stranger = |other: &Placement| other.node == home.node && other.cores != home.cores;
         let taken = |core: &usize| self.0[..ranks].iter().any(|other| stranger(other) && other.cores.contains(core));
-        let place = mates.iter().position(|&mate| mate == rank);
+        let place = colocated.iter().position(|&mate| mate == rank);
         if home.cores.iter().any(taken) {
             return Vec::new();
         }
-        let sets = affinity::core_sets(&home.cores, mates.len(), threads);
+        let sets = affinity::core_sets(&home.cores, colocated.len(), threads);
         sets.zip(place).map(|(mut sets, place)| sets.swap_remove(place)).unwrap_or_default()
     }
 
@@ -61,7 +61,7 @@ impl Nodes {
     }
 
     /// Those of the first `ranks` ranks that have the cores of `rank`, which is one of them.
-    fn mates(&self, rank: usize, ranks: usize) -> Vec<usize> {
+    fn colocated(&self, rank: usize, ranks: usize) -> Vec<usize> {
         (0..ranks).filter(|&other| self.0[other] == self.0[rank]).collect()
     }
 }
@@ -74,7 +74,10 @@ mod tests {
 
     fn nodes(homes: &[(usize, &[usize])]) -> Nodes {
         Nodes(
-            homes.iter().map(|&(node, cores)| Home { node, host: format!("n{node}"), cores: cores.to_vec() }).collect(),
+            homes
+                .iter()
+                .map(|&(node, cores)| Placement { node, host: format!("n{node}"), cores: cores.to_vec() })
+                .collect(),
         )
     }
 

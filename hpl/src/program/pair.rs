@@ -6,7 +6,7 @@ use std::path::Path;
 use space::windows::{PAIR_SCHEMA, PairResult};
 use space::{Candidate, HplParams};
 
-use super::job::{Own, SomeWindows};
+use super::job::{RankReport, SomeWindows};
 use super::windows::Begun;
 use super::{Ranks, RunError, RunOptions, Runner, matrix_lens};
 use crate::backend::host::kernels::RankKernels;
@@ -37,7 +37,7 @@ pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
 struct Side<'a> {
     candidate: Candidate,
     kernels: RankKernels<'a>,
-    measured: Option<(WindowsReport, Vec<Own>)>,
+    measured: Option<(WindowsReport, Vec<RankReport>)>,
 }
 
 impl Runner {
@@ -103,7 +103,7 @@ impl Runner {
 impl Side<'_> {
     /// One more window; its times.
     fn measure(&mut self, ranks: &Ranks, window: Window) -> Result<WindowTimes, RunError> {
-        let (report, of_ranks) = ranks.together(&self.candidate, &SomeWindows(&[window]), &self.kernels)?;
+        let (report, of_ranks) = ranks.run_on_all(&self.candidate, &SomeWindows(&[window]), &self.kernels)?;
         let times = report.windows[0].clone();
         match &mut self.measured {
             None => self.measured = Some((report, of_ranks)),

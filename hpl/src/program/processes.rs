@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use space::{Candidate, HplParams, KernelChoice};
 
 use super::RunError;
-use super::job::{self, Job, Own, SomeWindows, WholeRun};
-use super::nodes::{Home, Nodes};
+use super::job::{self, Job, RankReport, SomeWindows, WholeRun};
+use super::nodes::{Nodes, Placement};
 use super::survey::Survey;
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
@@ -85,12 +85,12 @@ pub(super) fn start(calls: &'static Calls) -> Role {
         return Role::Alone;
     }
     let facts = host::facts();
-    let home = Home { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
+    let home = Placement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
     if world.rank() > 0 {
-        tell(&world, 0, &home);
+        send_json(&world, 0, &home);
         return Role::Other(serve(&world));
     }
-    let homes = (1..world.size()).map(|rank| hear(&world, rank));
+    let homes = (1..world.size()).map(|rank| recv_json(&world, rank));
     let nodes = Nodes(std::iter::once(home).chain(homes).collect());
     Role::First(Processes { world, nodes })
 }
@@ -117,9 +117,9 @@ impl Processes {
     /// Where each rank's `threads` threads are bound, in order.
     pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
         let ranks = self.world.size();
-        (1..ranks).for_each(|rank| tell(&self.world, rank, &Order::FreeBytes));
-        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { hear(&self.world, rank) };
-        let binding = |(rank, home): (usize, &Home)| RankBinding {
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Order::FreeBytes));
+        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { recv_json(&self.world, rank) };
+        let binding = |(rank, home): (usize, &Placement)| RankBinding {
             host: home.host.clone(),
             cores_allowed: home.cores.clone(),
             cores: self.nodes.cores_of(rank, ranks, threads),
@@ -135,8 +135,8 @@ impl Processes {
 
     pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
         let ranks = ranks.min(self.world.size());
-        (1..ranks).for_each(|rank| tell(&self.world, rank, &Order::FreeBytes));
-        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { hear(&self.world, rank) };
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Order::FreeBytes));
+        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { recv_json(&self.world, rank) };
         let scaled = |rank| {
             let Memory { free_bytes, kept_bytes } = memory(rank);
             (free_bytes as f64 / self.nodes.neighbours(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
@@ -146,12 +146,12 @@ impl Processes {
     }
 
     /// Does a job on the ranks of the grid; what has come of it, and what each rank has to report, in order.
-    pub(super) fn together<J: Job, K: Kernels>(
+    pub(super) fn run_on_all<J: Job, K: Kernels>(
         &self,
         candidate: &Candidate,
         job: &J,
         kernels: &K,
-    ) -> Result<(J::Outcome, Vec<Own>), RunError> {
+    ) -> Result<(J::Outcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
             candidate: candidate.with_kernels_of(rank),
@@ -159,10 +159,10 @@ impl Processes {
             job: job.order(),
         };
         let others = 1..world.size();
-        others.clone().for_each(|rank| tell(world, rank, &Order::Run(Box::new(part(rank)))));
-        let answers: Vec<Result<(), String>> = others.clone().map(|rank| hear(world, rank)).collect();
+        others.clone().for_each(|rank| send_json(world, rank, &Order::Run(Box::new(part(rank)))));
+        let answers: Vec<Result<(), String>> = others.clone().map(|rank| recv_json(world, rank)).collect();
         let refused = answers.into_iter().enumerate().find_map(|(at, answer)| Some((at + 1, answer.err()?)));
-        others.for_each(|rank| tell(world, rank, &refused.is_none()));
+        others.for_each(|rank| send_json(world, rank, &refused.is_none()));
         if let Some((rank, message)) = refused {
             return Err(RunError::Unready { rank, message });
         }
@@ -170,13 +170,13 @@ impl Processes {
         let (outcome, own) = take_part(world, &part(0), work).expect("rank 0 is in every grid");
         // All began at one barrier: with rank 0, to a few message times.
         let started = own.started;
-        let others = (1..ranks).map(|rank| Own { started, ..hear(world, rank) });
+        let others = (1..ranks).map(|rank| RankReport { started, ..recv_json(world, rank) });
         Ok((outcome, std::iter::once(own).chain(others).collect()))
     }
 
     /// Tells the others that the program ends with exit code `code`.
     pub(super) fn end(self, code: u8) {
-        (1..self.world.size()).for_each(|rank| tell(&self.world, rank, &Order::End(code)));
+        (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &Order::End(code)));
     }
 }
 
@@ -184,8 +184,8 @@ impl Processes {
 fn serve(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
-        match hear(world, 0) {
-            Order::FreeBytes => tell(world, 0, &Memory::here(world)),
+        match recv_json(world, 0) {
+            Order::FreeBytes => send_json(world, 0, &Memory::here(world)),
             Order::Run(part) => {
                 let choice = &part.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
@@ -195,12 +195,12 @@ fn serve(world: &MpiComm) -> u8 {
                     Some(_) => Ok(()),
                     None => kernels::load(choice).map(|kernels| loaded = Some((choice.clone(), kernels))),
                 };
-                tell(world, 0, &ready.map_err(|error| error.to_string()));
-                let go: bool = hear(world, 0);
+                send_json(world, 0, &ready.map_err(|error| error.to_string()));
+                let go: bool = recv_json(world, 0);
                 if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
                     && let Some(own) = take_part(world, &part, |comm, cores| work(&part, comm, cores, kernels))
                 {
-                    tell(world, 0, &own);
+                    send_json(world, 0, &own);
                 }
             }
             Order::End(code) => return code,
@@ -209,7 +209,7 @@ fn serve(world: &MpiComm) -> u8 {
 }
 
 /// What a rank other than 0 does, and has to report.
-fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -> Result<Own, Error> {
+fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -> Result<RankReport, Error> {
     let candidate = &part.candidate;
     match &part.job {
         job::Order::Run { wants_spans } => {
@@ -253,7 +253,7 @@ impl Watch for Wants {
 }
 
 /// Sends a value to another rank.
-fn tell(world: &MpiComm, to: usize, value: &impl Serialize) {
+fn send_json(world: &MpiComm, to: usize, value: &impl Serialize) {
     let bytes = serde_json::to_vec(value).expect("plain data");
     let word = |chunk: &[u8]| {
         let mut word = [0; 8];
@@ -272,9 +272,9 @@ fn tell(world: &MpiComm, to: usize, value: &impl Serialize) {
 }
 
 /// Receives a value from another rank.
-fn hear<T: DeserializeOwned>(world: &MpiComm, from: usize) -> T {
+fn recv_json<T: DeserializeOwned>(world: &MpiComm, from: usize) -> T {
     let head = world.irecv(from, TEXT[0], 2).wait().expect(TOGETHER);
     let words = world.irecv(from, TEXT[1], head[0] as usize).wait().expect(TOGETHER);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_bits().to_le_bytes()).take(head[1] as usize).collect();
-    serde_json::from_slice(&bytes).expect("what tell has sent")
+    serde_json::from_slice(&bytes).expect("what send_json has sent")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use space::{Candidate, HplParams};
 
-use super::job::{Job, Own};
+use super::job::{Job, RankReport};
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
 use crate::backend::host::kernels::RankKernels;
@@ -128,12 +128,12 @@ impl Ranks {
     }
 
     /// Does a job that has been checked; what has come of it, and what each rank has to report, in order.
-    pub(super) fn together<J: Job>(
+    pub(super) fn run_on_all<J: Job>(
         &self,
         candidate: &Candidate,
         job: &J,
         kernels: &RankKernels<'_>,
-    ) -> Result<(J::Outcome, Vec<Own>), RunError> {
+    ) -> Result<(J::Outcome, Vec<RankReport>), RunError> {
         match &self.0 {
             Kind::Threads(buffers) => {
                 let work =
@@ -142,7 +142,7 @@ impl Ranks {
                 let (mut outcomes, of_ranks): (Vec<_>, _) = ends.into_iter().unzip();
                 Ok((outcomes.swap_remove(0), of_ranks))
             }
-            Kind::Processes(processes) => processes.together(candidate, job, kernels.of(0)),
+            Kind::Processes(processes) => processes.run_on_all(candidate, job, kernels.of(0)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use space::{Candidate, HplParams, order};
 
-use super::job::{Job, Own};
+use super::job::{Job, RankReport};
 use super::{Ranks, RunError, Runner};
 use crate::Error;
 use crate::backend::host::kernels::{Kernels, RankKernels};
@@ -36,10 +36,10 @@ impl Job for Survey {
         comm: &C,
         cores: &[usize],
         kernels: &K,
-    ) -> Result<((), Own), Error> {
+    ) -> Result<((), RankReport), Error> {
         let started = Instant::now();
         let survey = Some(survey(candidate, self.0, comm, cores, kernels)?);
-        Ok(((), Own { phases: Vec::new(), spans: Vec::new(), survey, started }))
+        Ok(((), RankReport { phases: Vec::new(), spans: Vec::new(), survey, started }))
     }
 
     fn order(&self) -> super::job::Order {
@@ -65,7 +65,7 @@ impl Runner {
             check_memory_each(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
         }
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let ((), of_ranks) = ranks.together(&candidate, &Survey(repeats), &kernels)?;
+        let ((), of_ranks) = ranks.run_on_all(&candidate, &Survey(repeats), &kernels)?;
         Ok(of_ranks.into_iter().filter_map(|own| own.survey).collect())
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
 use space::{Candidate, flops};
 
-use super::job::{self, Own, SomeWindows};
+use super::job::{self, RankReport, SomeWindows};
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::machine::host;
@@ -50,7 +50,7 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let measured = ranks.together(&candidate, &SomeWindows(&windows), &kernels)?;
+        let measured = ranks.run_on_all(&candidate, &SomeWindows(&windows), &kernels)?;
         Ok(begun.result(candidate, measured, options.threshold, kernels.names()))
     }
 }
@@ -70,7 +70,7 @@ impl Begun {
     pub(super) fn result(
         &self,
         candidate: Candidate,
-        (report, of_ranks): (WindowsReport, Vec<Own>),
+        (report, of_ranks): (WindowsReport, Vec<RankReport>),
         threshold: f64,
         kernel: String,
     ) -> WindowsResult {

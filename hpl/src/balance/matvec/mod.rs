@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub use csr::Csr;
 pub use dense::Dense;
 
-use crate::backend::host::team::{HelperPanicked, NotStarted, Over, Team, TeamParams, with_team};
+use crate::backend::host::team::{BarrierBroken, HelperPanicked, NotStarted, Team, TeamParams, with_team};
 use crate::balance::{Balance, Times};
 
 /// A matrix whose rows can be multiplied apart.
@@ -263,22 +263,22 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
     /// to wake one would take as long as a tenth of a product of a millisecond.
     fn products(&mut self, share: f64, count: u32) -> Result<Times, HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
-        let meeting = self.team.meeting(parts.len());
+        let barrier = self.team.barrier(parts.len());
         let parts = with_rows_of(&mut self.y, parts);
         let x = &self.x;
         let times = self.team.map(parts, |(rows, path, y)| {
             let (mut busy, mut whole) = (Duration::ZERO, Duration::ZERO);
-            let met = meeting.attend(|| {
-                meeting.wait()?;
+            let met = barrier.guard(|| {
+                barrier.wait()?;
                 let start = Instant::now();
                 for _ in 0..count {
                     let begun = Instant::now();
                     matrix.multiply(rows.clone(), x, y, path);
                     busy += begun.elapsed();
-                    meeting.wait()?;
+                    barrier.wait()?;
                 }
                 whole = start.elapsed();
-                Ok::<_, Over>(())
+                Ok::<_, BarrierBroken>(())
             });
             // Who panicked elsewhere is reported by the team.
             met.map_or([0.0; 2], |()| [busy, whole].map(|time| time.as_secs_f64() / f64::from(count)))

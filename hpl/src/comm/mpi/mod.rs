@@ -163,7 +163,7 @@ impl MpiComm {
 impl Comm for MpiComm {
     type Send = MpiSend;
     type Recv = MpiRecv;
-    const MOVES_ALONE: bool = false;
+    const ASYNC_PROGRESS: bool = false;
 
     fn rank(&self) -> usize {
         self.group.rank

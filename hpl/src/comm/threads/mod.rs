@@ -239,7 +239,7 @@ impl ThreadComm {
 impl Comm for ThreadComm {
     type Send = ThreadSend;
     type Recv = ThreadRecv;
-    const MOVES_ALONE: bool = true;
+    const ASYNC_PROGRESS: bool = true;
 
     fn rank(&self) -> usize {
         self.place.rank

@@ -15,7 +15,7 @@ struct Remote(ThreadComm);
 impl Comm for Remote {
     type Send = <ThreadComm as Comm>::Send;
     type Recv = <ThreadComm as Comm>::Recv;
-    const MOVES_ALONE: bool = true;
+    const ASYNC_PROGRESS: bool = true;
 
     fn rank(&self) -> usize {
         self.0.rank()

@@ -6,18 +6,18 @@
 //! L1 is held by every process row and every thread, so that the triangular solves need nobody. It lies in the panel as
 //! L1 of HPL.dat says, as it is or transposed; the recursion does not see which.
 
-mod board;
-mod part;
+mod panel_thread;
 mod pivot;
+mod slots;
 
 use std::sync::{Mutex, PoisonError};
 
-use self::board::Board;
-use self::part::{Ended, First, Part, Shared};
+use self::panel_thread::{Ended, MainThread, PanelThread, Shared};
 use self::pivot::Candidate;
+use self::slots::PivotSlots;
 use crate::Error;
 use crate::backend::host::kernels::Kernels;
-use crate::backend::host::team::{HelperPanicked, Meeting, Team};
+use crate::backend::host::team::{Barrier, HelperPanicked, Team};
 use crate::backend::host::update::Scratch;
 use crate::comm::{Comm, PeerGone};
 use crate::lu::panel::PanelMut;
@@ -56,14 +56,15 @@ impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
     /// # Errors
     /// [`PeerGone`] when the process column breaks.
     pub(crate) fn run(self) -> Result<(), PeerGone> {
-        let shared = self.share(Meeting::new(1, false));
+        let shared = self.share(Barrier::new(1, false));
         let Self { column, shape, from, panel: PanelMut { a: tile, l1, pivots, info }, .. } = self;
         *info = 0.0;
-        let first = Some(First { column, pivots, info });
-        let part = Part { shared: &shared, thread: 0, first, above: 0, tile, l1, best: Candidate::none(shape.jb) };
+        let main = Some(MainThread { column, pivots, info });
+        let part =
+            PanelThread { shared: &shared, thread: 0, main, above: 0, tile, l1, best: Candidate::none(shape.jb) };
         match part.run(from) {
             Err(Ended::Peer(error)) => Err(error),
-            Ok(()) | Err(Ended::Over) => Ok(()),
+            Ok(()) | Err(Ended::BarrierBroken) => Ok(()),
         }
     }
 
@@ -78,13 +79,13 @@ impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
 
     /// The same by at most `threads` of them, whose L1 are in `scratch`.
     fn run_by_some(self, team: &mut Team<'_>, threads: usize, scratch: &Scratch) -> Result<usize, Error> {
-        let lengths = lengths(self.shape.mp, self.shape.top, threads);
+        let lengths = lengths(self.shape.mp, self.shape.diag_rows, threads);
         let threads = lengths.len();
         if threads <= 1 {
             self.run()?;
             return Ok(1);
         }
-        let shared = &self.share(team.meeting(threads));
+        let shared = &self.share(team.barrier(threads));
         let Self { column, shape: PanelShape { jb, .. }, from, panel, .. } = self;
         let PanelMut { mut a, l1, pivots, info } = panel;
         *info = 0.0;
@@ -100,26 +101,26 @@ impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
             if let Some((above, tile)) = take(thread) {
                 let mut own = scratch.lend(jb, jb);
                 let (l1, best) = (StoredMut::new(own.mat(), form), Candidate::none(jb));
-                let part = Part { shared, thread, first: None::<First<'_, C>>, above, tile, l1, best };
+                let part = PanelThread { shared, thread, main: None::<MainThread<'_, C>>, above, tile, l1, best };
                 // The first thread hears of a failure at its next meeting.
-                let _ = shared.meeting.attend(|| part.run(from));
+                let _ = shared.barrier.guard(|| part.run(from));
             }
         };
         let first_thread = || {
             let (above, tile) = take(0).expect("nobody else takes it");
-            let (first, best) = (Some(First { column, pivots, info }), Candidate::none(jb));
-            let part = Part { shared, thread: 0, first, above, tile, l1, best };
-            shared.meeting.attend(|| part.run(from))
+            let (main, best) = (Some(MainThread { column, pivots, info }), Candidate::none(jb));
+            let part = PanelThread { shared, thread: 0, main, above, tile, l1, best };
+            shared.barrier.guard(|| part.run(from))
         };
         match team.fork(&helper, first_thread)? {
             Ok(()) => Ok(threads),
             Err(Ended::Peer(error)) => Err(error.into()),
-            Err(Ended::Over) => Err(HelperPanicked.into()),
+            Err(Ended::BarrierBroken) => Err(HelperPanicked.into()),
         }
     }
 
     /// What all threads see.
-    fn share(&self, meeting: Meeting) -> Shared<'a, K> {
+    fn share(&self, barrier: Barrier) -> Shared<'a, K> {
         Shared {
             recipe: self.recipe,
             kernels: self.kernels,
@@ -127,8 +128,8 @@ impl<'a, C: Comm, K: Kernels> Fact<'a, C, K> {
             shape: self.shape,
             row: self.column.rank(),
             procs: self.column.size(),
-            board: Board::new(meeting.threads() + 1, Candidate::none(self.shape.jb).len(true)),
-            meeting,
+            slots: PivotSlots::new(barrier.threads() + 1, Candidate::none(self.shape.jb).len(true)),
+            barrier,
         }
     }
 }

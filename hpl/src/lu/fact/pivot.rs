@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::part::{Ended, First, Part, Shared};
+use super::panel_thread::{Ended, MainThread, PanelThread, Shared};
 use crate::backend::host::kernels::{Kernels, vector};
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::reduce::power_of_two;
@@ -64,12 +64,12 @@ fn copy_row(a: Mat<'_>, i: usize, out: &mut [f64]) {
     }
 }
 
-impl<C: Comm, K: Kernels> Part<'_, C, K> {
+impl<C: Comm, K: Kernels> PanelThread<'_, C, K> {
     /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
     pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
         let start = self.active(j);
         let place = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
-        if self.shared.procs == 1 && self.shared.meeting.threads() == 1 {
+        if self.shared.procs == 1 && self.shared.barrier.threads() == 1 {
             self.interchange(j, place);
         } else {
             self.propose(j, place);
@@ -110,7 +110,7 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
 
     /// Row j was interchanged with global row `pivot`, which is now in L1.
     fn note(&mut self, j: usize, pivot: f64) {
-        if let Some(First { pivots, info, .. }) = &mut self.first {
+        if let Some(MainThread { pivots, info, .. }) = &mut self.main {
             pivots[j] = pivot;
             if **info == 0.0 && self.l1.at(j, j) == 0.0 {
                 **info = (self.shared.shape.ia + j + 1) as f64;
@@ -137,15 +137,15 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
     /// The best candidate of all threads and process rows. All threads of one process row choose alike; of more than
     /// one, the first thread tells the others.
     fn decide(&mut self, j: usize) -> Result<(), Ended> {
-        let Shared { board, meeting, procs, shape, .. } = self.shared;
-        let (threads, with_current) = (meeting.threads(), self.best.len(true));
+        let Shared { slots, barrier, procs, shape, .. } = self.shared;
+        let (threads, with_current) = (barrier.threads(), self.best.len(true));
         let mine = self.best.len(self.thread == 0);
-        board.post((self.thread, j), 0, &self.best.words[..mine]);
-        meeting.wait()?;
-        if *procs == 1 || self.first.is_some() {
+        slots.post((self.thread, j), 0, &self.best.words[..mine]);
+        barrier.wait()?;
+        if *procs == 1 || self.main.is_some() {
             let head = |thread: usize| {
                 let mut value = [0.0];
-                board.read((thread, j), 0, &mut value);
+                slots.read((thread, j), 0, &mut value);
                 value[0]
             };
             // The first of equals, whose rows are above.
@@ -157,21 +157,21 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
             );
             let (candidate, current) = self.best.words.split_at_mut(HEAD + shape.jb);
             if best != self.thread {
-                board.read((best, j), 0, candidate);
+                slots.read((best, j), 0, candidate);
             }
             // Who has the pivot's place puts the current row there; messages may have to carry it.
             if self.thread != 0 && best == self.thread {
-                board.read((0, j), HEAD + shape.jb, current);
+                slots.read((0, j), HEAD + shape.jb, current);
             }
         }
         if *procs > 1 {
-            if let Some(First { column, .. }) = &self.first {
+            if let Some(MainThread { column, .. }) = &self.main {
                 agree(*column, shape.row, &mut self.best)?;
-                board.post((threads, j), 0, &self.best.words[..with_current]);
+                slots.post((threads, j), 0, &self.best.words[..with_current]);
             }
-            meeting.wait()?;
-            if self.first.is_none() {
-                board.read((threads, j), 0, &mut self.best.words);
+            barrier.wait()?;
+            if self.main.is_none() {
+                slots.read((threads, j), 0, &mut self.best.words);
             }
         }
         Ok(())

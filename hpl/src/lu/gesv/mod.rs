@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use space::HplParams;
 
-use self::travel::{Travel, take_rows};
+use self::row_swaps::{RowSwap, take_swap};
 use crate::Error;
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team};
-use crate::backend::host::update::{BETWEEN_LOOKS, Memory, Queue, Scratch, Slab, Update};
+use crate::backend::host::update::{Memory, POLL_COLS, Queue, Scratch, Slab, Update};
 use crate::comm::grid::Grid;
 use crate::comm::{Comm, Msg, PeerGone, Request};
 use crate::lu::bcast::Broadcast;
 use crate::lu::fact::Fact;
-use crate::lu::laswp::{Exchanged, Exchanging, Hands, Moves};
+use crate::lu::laswp::{Hands, LaswpOp, LaswpResult, RowPermutation};
 use crate::lu::panel::{self, Panel};
 use crate::mat::{Mat, MatMut};
 use crate::observe::phases::{Phase, Phases};
@@ -37,7 +37,7 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     /// Panels that have arrived and whose update is not complete, oldest first.
     panels: VecDeque<Panel>,
     /// The panels on their way, oldest first.
-    coming: VecDeque<(PanelShape, Broadcast<C>)>,
+    bcasts_in_flight: VecDeque<(PanelShape, Broadcast<C>)>,
     /// The panel that this rank has factored and not yet sent.
     factored: Option<Msg>,
     /// Sends under way.
@@ -45,11 +45,11 @@ pub(crate) struct Lu<'a, C: Comm, K> {
     /// Column + 1 of the first zero pivot, else 0.
     info: usize,
     /// Which rows the last panel moves that any has set out for.
-    moves: Option<(usize, Arc<Moves>)>,
+    permutation: Option<(usize, Arc<RowPermutation>)>,
     /// Rows of sections on their way.
-    moving: Vec<Travel<Exchanging<'a, C>>>,
+    swaps_in_flight: Vec<RowSwap<LaswpOp<'a, C>>>,
     /// Rows that have come and are not all at their places.
-    moved: Vec<Travel<Exchanged>>,
+    swaps_done: Vec<RowSwap<LaswpResult>>,
     scratch: Arc<Scratch>,
     memory: Memory,
     pub(crate) phases: Phases,
@@ -78,13 +78,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             kernels,
             params,
             panels: VecDeque::new(),
-            coming: VecDeque::new(),
+            bcasts_in_flight: VecDeque::new(),
             factored: None,
             sends: Vec::new(),
             info: 0,
-            moves: None,
-            moving: Vec::new(),
-            moved: Vec::new(),
+            permutation: None,
+            swaps_in_flight: Vec::new(),
+            swaps_done: Vec::new(),
             scratch: Arc::default(),
             memory: Memory::default(),
             phases: Phases::new(rank, plan.steps() + 1),
@@ -149,20 +149,20 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     ///
     /// # Errors
     /// When a rank or thread fails.
-    pub(crate) fn settle(&mut self, end: usize, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
+    pub(crate) fn quiesce(&mut self, end: usize, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
         self.step = end;
         self.run(&self.plan.drain(end, self.grid.col), team, a)?;
-        while !self.coming.is_empty() {
+        while !self.bcasts_in_flight.is_empty() {
             self.arrived()?;
         }
         // Rows that set out for a step that is not made.
-        for travel in std::mem::take(&mut self.moving) {
-            let (_, sends) = travel.rows.finish(Hands::All(team))?;
+        for swap in std::mem::take(&mut self.swaps_in_flight) {
+            let (_, sends) = swap.rows.finish(Hands::All(team))?;
             self.sends.extend(sends);
         }
         self.panels.clear();
-        self.moved.clear();
-        self.moves = None;
+        self.swaps_done.clear();
+        self.permutation = None;
         self.sends.drain(..).try_for_each(Request::wait)?;
         Ok(())
     }
@@ -175,15 +175,15 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 // Panel ← L\U
                 Task::Fact(shape) => self.fact(shape, a.reborrow(), team.wide())?,
                 // Everybody will get L, L1 and the pivots
-                Task::Lbcast(shape) => self.set_out(shape),
+                Task::Lbcast(shape) => self.start_bcast(shape),
                 // [U; C] ← P·[U; C]
                 Task::RsStart { panel, section, u_cols } => {
-                    self.start_rows(*panel, section, *u_cols, Hands::All(team), a.as_ref())?;
+                    self.start_laswp(*panel, section, *u_cols, Hands::All(team), a.as_ref())?;
                 }
-                Task::RsWait { panel, part } => self.wait_rows(*panel, *part, team)?,
+                Task::RsWait { panel, part } => self.finish_laswp(*panel, *part, team)?,
                 // U ← L1⁻¹ U, C ← C − L2 U, with the next panel beside
                 Task::Update { panel: k, section, rows, packs: false, .. } => {
-                    self.update_few(*k, section, *rows, team, a.reborrow())?;
+                    self.update_lookahead(*k, section, *rows, team, a.reborrow())?;
                 }
                 Task::Update { panel: k, section, rows, beside, .. } => {
                     let update = match current.take() {
@@ -228,7 +228,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
             Ok(())
         })?;
         // Only U is read again, by the back substitution.
-        if shape.top > 0 {
+        if shape.diag_rows > 0 {
             Panel::new(*shape, self.params.l1, msg.clone()).l1().copy_to(cols.sub(0, 0, shape.jb, shape.jb));
         }
         self.factored = Some(msg);
@@ -239,13 +239,13 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     }
 
     /// Starts the broadcast of a panel, as its root or as one who expects it.
-    fn set_out(&mut self, shape: &PanelShape) {
+    fn start_bcast(&mut self, shape: &PanelShape) {
         let (start, row, bcast) = (Instant::now(), &self.grid.row_comm, self.params.bcast);
         let broadcast = match self.factored.take() {
             Some(msg) => Broadcast::send(row, bcast, shape.k, msg),
             None => Broadcast::receive(row, bcast, shape.k, shape.col, shape.words()),
         };
-        self.coming.push_back((*shape, broadcast));
+        self.bcasts_in_flight.push_back((*shape, broadcast));
         self.record(shape.k, Phase::Lbcast, None, start);
     }
 
@@ -262,7 +262,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
 
     /// Waits for the oldest panel on its way.
     fn arrived(&mut self) -> Result<(), PeerGone> {
-        let (shape, broadcast) = self.coming.pop_front().expect("the plan sends a panel before what needs it");
+        let (shape, broadcast) =
+            self.bcasts_in_flight.pop_front().expect("the plan sends a panel before what needs it");
         let (msg, sends) = broadcast.finish(&self.grid.row_comm)?;
         self.sends.extend(sends);
         let panel = Panel::new(shape, self.params.l1, msg);
@@ -275,20 +276,20 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
 
     /// Passes on what has arrived: panels along the process row, rows along the process column.
     fn poll(&mut self) -> Result<(), Error> {
-        for (shape, broadcast) in std::mem::take(&mut self.coming) {
-            self.coming.push_back((shape, broadcast.poll(&self.grid.row_comm)?));
+        for (shape, broadcast) in std::mem::take(&mut self.bcasts_in_flight) {
+            self.bcasts_in_flight.push_back((shape, broadcast.poll(&self.grid.row_comm)?));
         }
-        while self.coming.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
+        while self.bcasts_in_flight.front_mut().is_some_and(|(_, broadcast)| broadcast.ready()) {
             self.arrived()?;
         }
-        self.moving.iter_mut().try_for_each(|rows| rows.rows.poll())?;
+        self.swaps_in_flight.iter_mut().try_for_each(|rows| rows.rows.poll())?;
         self.sends.retain_mut(|send| !send.ready());
         Ok(())
     }
 
     /// Whether there are messages that this rank waits for or sends.
-    fn under_way(&self) -> bool {
-        !(self.sends.is_empty() && self.coming.is_empty() && self.moving.is_empty())
+    fn messages_in_flight(&self) -> bool {
+        !(self.sends.is_empty() && self.bcasts_in_flight.is_empty() && self.swaps_in_flight.is_empty())
     }
 
     /// What all sections of panel `k` share, in the memory of the panel before: L2 is packed once.
@@ -320,10 +321,10 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     ) -> Result<(), Error> {
         let (mut before, from) = a.split_cols(section.cols.start);
         let (panel, shape) = (update.panel(), update.panel().shape());
-        let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.top);
-        let moved = take_rows(&mut self.moved, shape.k, rows_of);
-        let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
-        let rows = self.rows(panel, moved.as_ref());
+        let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.diag_rows);
+        let swap = take_swap(&mut self.swaps_done, shape.k, rows_of);
+        let first = swap.as_ref().map_or(0, |swap| section.cols.start - swap.section.cols.start);
+        let rows = self.rows(panel, swap.as_ref());
         let queue = Queue::new(Slab { first, top, c }, team.threads(), self.kernels.widest_slab());
         let (k, part, trace) = (shape.k, section.part, self.trace);
         let (next, beside) = match beside.split_first() {
@@ -356,8 +357,8 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
                 let Some(slab) = queue.next() else { break };
                 let mut left = Some(slab);
                 while let Some(slab) = left {
-                    let looks = !C::MOVES_ALONE && self.under_way();
-                    let (piece, rest) = slab.cut(if looks { BETWEEN_LOOKS } else { usize::MAX });
+                    let looks = !C::ASYNC_PROGRESS && self.messages_in_flight();
+                    let (piece, rest) = slab.cut(if looks { POLL_COLS } else { usize::MAX });
                     left = rest;
                     let clock = Instant::now();
                     let ready = update.place_rows(piece, &rows);
@@ -373,7 +374,7 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
         let clock = team.fork(&helper, first_thread)??;
         // Counted, but not recorded as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, clock);
-        self.keep_rows(moved, section);
+        self.keep_swap(swap, section);
         Ok(())
     }
 
@@ -388,9 +389,9 @@ impl<'a, C: Comm, K: Kernels> Lu<'a, C, K> {
     /// A task of the first thread while the others update.
     fn beside(&mut self, task: &Task, before: Mat<'_>) -> Result<(), Error> {
         match task {
-            Task::Lbcast(shape) => self.set_out(shape),
+            Task::Lbcast(shape) => self.start_bcast(shape),
             Task::RsStart { panel, section, u_cols } => {
-                self.start_rows(*panel, section, *u_cols, Hands::Alone, before)?;
+                self.start_laswp(*panel, section, *u_cols, Hands::Alone, before)?;
             }
             Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
                 unreachable!("the plan puts nothing else beside an update, and a factorization first")
@@ -406,8 +407,8 @@ fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
     2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
 }
 
-mod few;
-mod travel;
+mod lookahead;
+mod row_swaps;
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::long::Order;
-use super::piece::{Blank, Piece, Source};
-use super::{Hands, Patience, Task};
+use super::long::ProcessOrder;
+use super::row_buffer::{RowBuffer, RowBufferMut, Source};
+use super::{Completion, Hands, LaswpState};
 use crate::Error;
 use crate::comm::Comm;
 use crate::mat::Mat;
@@ -39,10 +39,10 @@ fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
 }
 
 /// Rows of U that become one message: this rank's piece, or rows for a neighbour.
-struct Parcel {
+struct Outgoing {
     /// Rows in the order of the pieces.
     rows: Range<usize>,
-    blank: Blank,
+    buffer: RowBufferMut,
     /// Rows not yet written.
     missing: usize,
     /// Rank that gets it; `None` for this rank's piece.
@@ -53,7 +53,7 @@ struct Parcel {
 pub(super) struct Equil<C: Comm> {
     /// Bounds of the pieces as they roll.
     pub(super) pieces: Vec<usize>,
-    parcels: Vec<Parcel>,
+    outgoing: Vec<Outgoing>,
     /// Rows from neighbours.
     awaited: Vec<(Range<usize>, Option<C::Recv>)>,
 }
@@ -62,63 +62,63 @@ impl<C: Comm> Equil<C> {
     /// Copies this rank's rows into its piece and into what goes to the neighbours; `equil` says whether anything
     /// does.
     pub(super) fn start(
-        task: &Task<'_, C>,
-        order: &Order,
+        state: &LaswpState<'_, C>,
+        order: &ProcessOrder,
         equil: bool,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
     ) -> Result<Self, Error> {
-        let (at, gathered) = (order.at, &task.moves.gathered);
+        let (at, gathered) = (order.at, &state.permutation.gathered);
         let found = bounds((0..order.size()).map(|at| gathered[order.rank(at)].len()));
         let pieces = if equil { balanced(&found) } else { found.clone() };
-        let (mut parcels, mut awaited) = (vec![(pieces[at]..pieces[at + 1], None)], Vec::new());
+        let (mut outgoing, mut awaited) = (vec![(pieces[at]..pieces[at + 1], None)], Vec::new());
         // Rows cross a boundary upwards when too many are found below it.
         if at > 0 {
             let neighbour = order.rank(at - 1);
-            parcels.push((found[at]..pieces[at], Some(neighbour)));
+            outgoing.push((found[at]..pieces[at], Some(neighbour)));
             awaited.push((pieces[at]..found[at], neighbour));
         }
         if at + 1 < order.size() {
             let neighbour = order.rank(at + 1);
-            parcels.push((pieces[at + 1]..found[at + 1], Some(neighbour)));
+            outgoing.push((pieces[at + 1]..found[at + 1], Some(neighbour)));
             awaited.push((found[at + 1]..pieces[at + 1], neighbour));
         }
         let awaited = awaited.into_iter().filter(|(rows, _)| !rows.is_empty());
-        let awaited = awaited.map(|(rows, from)| (rows.clone(), task.expect(from, task.tags.equil, rows.len())));
+        let awaited = awaited.map(|(rows, from)| (rows.clone(), state.expect(from, state.tags.equil, rows.len())));
         let awaited = awaited.collect();
-        let own: Vec<usize> = gathered[task.me()].iter().map(|&i| task.source(i)).collect();
+        let own: Vec<usize> = gathered[state.me()].iter().map(|&i| state.source(i)).collect();
         let mut written = Vec::new();
-        for (rows, to) in parcels.into_iter().filter(|(rows, _)| !rows.is_empty() && task.cols > 0) {
+        for (rows, to) in outgoing.into_iter().filter(|(rows, _)| !rows.is_empty() && state.cols > 0) {
             let here = common(&rows, &(found[at]..found[at + 1]));
             let pairs: Vec<(usize, usize)> = here.clone().map(|row| (own[row - found[at]], row - rows.start)).collect();
-            let mut blank = task.blank(rows.len());
-            blank.write(Source::Local(a), &pairs, hands)?;
-            written.push(Parcel { missing: rows.len() - here.len(), rows, blank, to });
+            let mut buffer = state.buffer(rows.len());
+            buffer.write(Source::Local(a), &pairs, hands)?;
+            written.push(Outgoing { missing: rows.len() - here.len(), rows, buffer, to });
         }
-        Ok(Self { pieces, parcels: written, awaited })
+        Ok(Self { pieces, outgoing: written, awaited })
     }
 
     /// Writes the rows that have arrived, sends what is complete, and returns this rank's piece when it is.
     pub(super) fn advance(
         &mut self,
-        task: &mut Task<'_, C>,
-        patience: Patience,
+        state: &mut LaswpState<'_, C>,
+        completion: Completion,
         hands: &mut Hands<'_, '_>,
-    ) -> Result<Option<Piece>, Error> {
+    ) -> Result<Option<RowBuffer>, Error> {
         for (rows, recv) in &mut self.awaited {
-            let Some(piece) = task.take(recv, rows.len(), patience)? else { continue };
-            for parcel in &mut self.parcels {
-                let here = common(&parcel.rows, rows);
-                parcel.missing -= here.len();
-                let pairs: Vec<(usize, usize)> = here.map(|row| (row - rows.start, row - parcel.rows.start)).collect();
-                parcel.blank.write(Source::Piece(&piece), &pairs, hands)?;
+            let Some(piece) = state.take(recv, rows.len(), completion)? else { continue };
+            for message in &mut self.outgoing {
+                let here = common(&message.rows, rows);
+                message.missing -= here.len();
+                let pairs: Vec<(usize, usize)> = here.map(|row| (row - rows.start, row - message.rows.start)).collect();
+                message.buffer.write(Source::RowBuffer(&piece), &pairs, hands)?;
             }
         }
         let mut own = None;
-        for parcel in self.parcels.extract_if(.., |parcel| parcel.missing == 0) {
-            let piece = parcel.blank.done(task.pool());
-            match parcel.to {
-                Some(to) => task.send(to, task.tags.equil, &piece),
+        for message in self.outgoing.extract_if(.., |message| message.missing == 0) {
+            let piece = message.buffer.done(state.pool());
+            match message.to {
+                Some(to) => state.send(to, state.tags.equil, &piece),
                 None => own = Some(piece),
             }
         }

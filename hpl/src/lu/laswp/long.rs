@@ -6,33 +6,33 @@
 use std::ops::Range;
 
 use super::equil::Equil;
-use super::exchanged::Exchanged;
+use super::result::LaswpResult;
 use super::roll::Roll;
 use super::spread::Spread;
-use super::{Hands, Moves, Patience, Task};
+use super::{Completion, Hands, LaswpState, RowPermutation};
 use crate::Error;
 use crate::comm::Comm;
 use crate::comm::grid::rank_at;
 use crate::mat::Mat;
 
 /// The process rows in the order of an exchange, as one of them sees it.
-pub(super) struct Order {
+pub(super) struct ProcessOrder {
     /// Process row at each position.
     ranks: Vec<usize>,
     /// Position of this rank.
     pub(super) at: usize,
 }
 
-impl Order {
+impl ProcessOrder {
     /// First the owner of the diagonal block; the others so that those with most displaced rows get them over the
     /// fewest hops, which are as many as their position has bits [HPL, `src/pgesv/HPL_logsort.c`].
-    pub(super) fn new(moves: &Moves, me: usize) -> Self {
-        let size = moves.scattered.len();
-        let mut rows: Vec<usize> = (1..size).map(|at| rank_at(at, moves.owner, size)).collect();
-        rows.sort_by_key(|&row| std::cmp::Reverse(moves.scattered[row].len()));
+    pub(super) fn new(permutation: &RowPermutation, me: usize) -> Self {
+        let size = permutation.scattered.len();
+        let mut rows: Vec<usize> = (1..size).map(|at| rank_at(at, permutation.owner, size)).collect();
+        rows.sort_by_key(|&row| std::cmp::Reverse(permutation.scattered[row].len()));
         let mut slots: Vec<usize> = (1..size).collect();
         slots.sort_by_key(|at| at.count_ones());
-        let mut ranks = vec![moves.owner; size];
+        let mut ranks = vec![permutation.owner; size];
         slots.into_iter().zip(rows).for_each(|(at, row)| ranks[at] = row);
         let at = ranks.iter().position(|&rank| rank == me).expect("every process row has a position");
         Self { ranks, at }
@@ -60,7 +60,7 @@ impl Order {
 
 /// One exchange on one rank.
 pub(super) struct Long<C: Comm> {
-    order: Order,
+    order: ProcessOrder,
     spread: Spread<C>,
     equil: Equil<C>,
     roll: Roll<C>,
@@ -70,19 +70,19 @@ impl<C: Comm> Long<C> {
     /// Copies what leaves this rank and sends what needs no message of others; pieces of U first, whose way is the
     /// longer one.
     pub(super) fn start(
-        task: &mut Task<'_, C>,
+        state: &mut LaswpState<'_, C>,
         equil: bool,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
     ) -> Result<Self, Error> {
-        let order = Order::new(&task.moves, task.me());
-        let mut equil = Equil::start(task, &order, equil, a, hands)?;
-        let mut roll = Roll::expect(task, &order, &equil.pieces);
-        if let Some(own) = equil.advance(task, Patience::None, hands)? {
+        let order = ProcessOrder::new(&state.permutation, state.me());
+        let mut equil = Equil::start(state, &order, equil, a, hands)?;
+        let mut roll = Roll::expect(state, &order, &equil.pieces);
+        if let Some(own) = equil.advance(state, Completion::Test, hands)? {
             roll.own(own);
         }
-        roll.advance(task)?;
-        let spread = Spread::start(task, &order, a, hands)?;
+        roll.advance(state)?;
+        let spread = Spread::start(state, &order, a, hands)?;
         Ok(Self { order, spread, equil, roll })
     }
 
@@ -91,29 +91,29 @@ impl<C: Comm> Long<C> {
     /// that no ranks wait for each other.
     pub(super) fn advance(
         &mut self,
-        task: &mut Task<'_, C>,
-        patience: Patience,
+        state: &mut LaswpState<'_, C>,
+        completion: Completion,
         hands: &mut Hands<'_, '_>,
     ) -> Result<(), Error> {
-        self.spread.advance(task, &self.order, Patience::None, hands)?;
-        if let Some(own) = self.equil.advance(task, patience, hands)? {
+        self.spread.advance(state, &self.order, Completion::Test, hands)?;
+        if let Some(own) = self.equil.advance(state, completion, hands)? {
             self.roll.own(own);
         }
-        self.roll.advance(task)?;
-        while patience == Patience::Endless && self.roll.wait(task)? {
-            self.roll.advance(task)?;
-            self.spread.advance(task, &self.order, Patience::None, hands)?;
+        self.roll.advance(state)?;
+        while completion == Completion::Wait && self.roll.wait(state)? {
+            self.roll.advance(state)?;
+            self.spread.advance(state, &self.order, Completion::Test, hands)?;
         }
-        self.spread.advance(task, &self.order, patience, hands)
+        self.spread.advance(state, &self.order, completion, hands)
     }
 
     /// The rows that stay on this rank.
-    pub(super) fn into_exchanged(self, task: &Task<'_, C>) -> Exchanged {
-        let (moves, pieces) = (&task.moves, &self.equil.pieces);
-        let rows: Vec<usize> = self.order.join(&moves.gathered, 0..self.order.size()).collect();
+    pub(super) fn into_result(self, state: &LaswpState<'_, C>) -> LaswpResult {
+        let (permutation, pieces) = (&state.permutation, &self.equil.pieces);
+        let rows: Vec<usize> = self.order.join(&permutation.gathered, 0..self.order.size()).collect();
         let place = |(at, piece)| (piece, (0..).zip(rows[pieces[at]..pieces[at + 1]].iter().copied()).collect());
         let upper = self.roll.into_pieces().map(place).collect();
-        Exchanged { upper, displaced: self.spread.into_placed(task), staying: task.staying() }
+        LaswpResult { upper, displaced: self.spread.into_placed(state), staying: state.staying() }
     }
 
     /// Whether no message is missing.
@@ -133,13 +133,13 @@ mod tests {
         for p in 1..=9 {
             let rows = Axis::block_cyclic(300, 10, p);
             let pivots: Vec<usize> = (0..10).map(|j| 40 + j + j * j * 2).collect();
-            let moves = Moves::new(&rows, 40, &pivots);
-            let order = Order::new(&moves, p / 2);
-            assert_eq!((order.rank(0), order.rank(order.at)), (moves.owner, p / 2));
+            let permutation = RowPermutation::new(&rows, 40, &pivots);
+            let order = ProcessOrder::new(&permutation, p / 2);
+            assert_eq!((order.rank(0), order.rank(order.at)), (permutation.owner, p / 2));
             let mut ranks = order.ranks.clone();
             ranks.sort_unstable();
             assert!(ranks.into_iter().eq(0..p));
-            let (len, hops) = (|at: usize| moves.scattered[order.rank(at)].len(), |at: usize| at.count_ones());
+            let (len, hops) = (|at: usize| permutation.scattered[order.rank(at)].len(), |at: usize| at.count_ones());
             for (a, b) in (1..p).flat_map(|a| (1..p).map(move |b| (a, b))) {
                 assert!(len(a) <= len(b) || hops(a) <= hops(b));
             }

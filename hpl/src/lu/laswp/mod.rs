@@ -2,31 +2,31 @@
 //!
 //! With one process row this is a local interchange, which the update does. Otherwise the rows travel along
 //! the process column by one of two patterns of messages that end alike: every process row has all rows of U
-//! and the displaced rows whose places it owns, as [`Piece`]s, which are the messages themselves. They are
+//! and the displaced rows whose places it owns, as [`RowBuffer`]s, which are the messages themselves. They are
 //! never put together to one U of a whole section: each slab of the update takes its columns from them
-//! ([`Exchanged::fill`]).
+//! ([`LaswpResult::fill`]).
 //!
 //! An exchange is started, polled beside other work as often as one likes, and finished.
 
 mod bin_exch;
 mod equil;
-mod exchanged;
 mod long;
-mod moves;
-mod piece;
+mod permutation;
+mod result;
 mod roll;
+mod row_buffer;
 mod spread;
 
 use std::sync::Arc;
 
 use space::{Form, Swap};
 
-pub(crate) use exchanged::Exchanged;
-pub(crate) use moves::Moves;
+pub(crate) use permutation::RowPermutation;
+pub(crate) use result::LaswpResult;
 
 use self::bin_exch::BinExch;
 use self::long::Long;
-use self::piece::{Blank, Piece, Source};
+use self::row_buffer::{RowBuffer, RowBufferMut, Source};
 use crate::Error;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::buffers::Pool;
@@ -37,7 +37,7 @@ use crate::plan::Part;
 use crate::plan::layout::Axis;
 
 /// What all row exchanges of a run share.
-pub(crate) struct Exchange<'a, C> {
+pub(crate) struct Laswp<'a, C> {
     /// The process column, of at least two ranks.
     pub(crate) column: &'a C,
     /// Owner table of the rows.
@@ -91,16 +91,16 @@ impl RowTags {
 }
 
 /// An exchange under way. Until it is finished nothing may change its columns.
-pub(crate) struct Exchanging<'a, C: Comm> {
-    task: Task<'a, C>,
+pub(crate) struct LaswpOp<'a, C: Comm> {
+    state: LaswpState<'a, C>,
     pattern: Pattern<C>,
 }
 
 /// What the two patterns have in common.
-struct Task<'a, C: Comm> {
+struct LaswpState<'a, C: Comm> {
     column: &'a C,
     rows: &'a Axis,
-    moves: Arc<Moves>,
+    permutation: Arc<RowPermutation>,
     /// Columns of the section.
     cols: usize,
     form: Form,
@@ -119,12 +119,12 @@ enum Pattern<C: Comm> {
 
 /// Whether to wait for messages that have not arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    None,
-    Endless,
+enum Completion {
+    Test,
+    Wait,
 }
 
-impl<'a, C: Comm> Exchange<'a, C> {
+impl<'a, C: Comm> Laswp<'a, C> {
     /// Copies the rows of this rank into messages and starts their sends, without waiting for anything: `a` has
     /// all local rows of the section's columns, of the `u_cols` columns that U has.
     ///
@@ -132,12 +132,12 @@ impl<'a, C: Comm> Exchange<'a, C> {
     /// When a rank of the process column or a thread fails.
     pub(crate) fn start(
         &self,
-        moves: Arc<Moves>,
+        permutation: Arc<RowPermutation>,
         a: Mat<'_>,
         u_cols: usize,
         tags: RowTags,
         mut hands: Hands<'_, '_>,
-    ) -> Result<Exchanging<'a, C>, Error> {
+    ) -> Result<LaswpOp<'a, C>, Error> {
         let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
         let long = match self.swap {
             Swap::BinExch => false,
@@ -145,47 +145,47 @@ impl<'a, C: Comm> Exchange<'a, C> {
             // As in `HPL_pdupdate`, whose n is the columns of U.
             Swap::Mix { threshold } => u_cols > threshold,
         };
-        let mut task = Task { column, rows, moves, cols, form, long, tags, sends: Vec::new() };
+        let mut state = LaswpState { column, rows, permutation, cols, form, long, tags, sends: Vec::new() };
         let pattern = if long {
-            Pattern::Long(Box::new(Long::start(&mut task, self.equil, a, &mut hands)?))
+            Pattern::Long(Box::new(Long::start(&mut state, self.equil, a, &mut hands)?))
         } else {
-            Pattern::BinExch(BinExch::start(&mut task, a, &mut hands)?)
+            Pattern::BinExch(BinExch::start(&mut state, a, &mut hands)?)
         };
-        Ok(Exchanging { task, pattern })
+        Ok(LaswpOp { state, pattern })
     }
 }
 
-impl<C: Comm> Exchanging<'_, C> {
+impl<C: Comm> LaswpOp<'_, C> {
     /// Takes the messages that have arrived and sends what they make possible; never waits for one.
     ///
     /// # Errors
     /// When a rank of the process column fails.
     pub(crate) fn poll(&mut self) -> Result<(), Error> {
-        self.advance(Patience::None, &mut Hands::Alone)
+        self.advance(Completion::Test, &mut Hands::Alone)
     }
 
     /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
-    pub(crate) fn finish(mut self, mut hands: Hands<'_, '_>) -> Result<(Exchanged, Vec<C::Send>), Error> {
-        self.advance(Patience::Endless, &mut hands)?;
+    pub(crate) fn finish(mut self, mut hands: Hands<'_, '_>) -> Result<(LaswpResult, Vec<C::Send>), Error> {
+        self.advance(Completion::Wait, &mut hands)?;
         let exchanged = match self.pattern {
-            Pattern::BinExch(pattern) => pattern.into_exchanged(&self.task),
-            Pattern::Long(pattern) => pattern.into_exchanged(&self.task),
+            Pattern::BinExch(pattern) => pattern.into_result(&self.state),
+            Pattern::Long(pattern) => pattern.into_result(&self.state),
         };
-        Ok((exchanged, self.task.sends))
+        Ok((exchanged, self.state.sends))
     }
 
-    fn advance(&mut self, patience: Patience, hands: &mut Hands<'_, '_>) -> Result<(), Error> {
+    fn advance(&mut self, completion: Completion, hands: &mut Hands<'_, '_>) -> Result<(), Error> {
         match &mut self.pattern {
-            Pattern::BinExch(pattern) => pattern.advance(&mut self.task, patience, hands),
-            Pattern::Long(pattern) => pattern.advance(&mut self.task, patience, hands),
+            Pattern::BinExch(pattern) => pattern.advance(&mut self.state, completion, hands),
+            Pattern::Long(pattern) => pattern.advance(&mut self.state, completion, hands),
         }
     }
 }
 
-impl<'a, C: Comm> Task<'a, C> {
+impl<'a, C: Comm> LaswpState<'a, C> {
     fn me(&self) -> usize {
         self.column.rank()
     }
@@ -196,11 +196,11 @@ impl<'a, C: Comm> Task<'a, C> {
     }
 
     fn owns_diagonal(&self) -> bool {
-        self.me() == self.moves.owner
+        self.me() == self.permutation.owner
     }
 
     /// Starts sending a piece.
-    fn send(&mut self, to: usize, tag: Tag, piece: &Piece) {
+    fn send(&mut self, to: usize, tag: Tag, piece: &RowBuffer) {
         let (buf, range) = piece.msg().parts();
         self.sends.push(self.column.isend(to, tag, buf, range));
     }
@@ -211,20 +211,25 @@ impl<'a, C: Comm> Task<'a, C> {
     }
 
     /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
-    fn take(&self, recv: &mut Option<C::Recv>, rows: usize, patience: Patience) -> Result<Option<Piece>, Error> {
-        let arrived = |recv: &mut C::Recv| patience == Patience::Endless || recv.ready();
+    fn take(
+        &self,
+        recv: &mut Option<C::Recv>,
+        rows: usize,
+        completion: Completion,
+    ) -> Result<Option<RowBuffer>, Error> {
+        let arrived = |recv: &mut C::Recv| completion == Completion::Wait || recv.ready();
         match recv.take_if(arrived) {
-            Some(recv) => Ok(Some(Piece::new(recv.wait()?, rows, self.cols, self.form))),
+            Some(recv) => Ok(Some(RowBuffer::new(recv.wait()?, rows, self.cols, self.form))),
             None => Ok(None),
         }
     }
 
     /// A piece of `rows` rows to be written.
-    fn blank(&self, rows: usize) -> Blank {
+    fn buffer(&self, rows: usize) -> RowBufferMut {
         let len = rows * self.cols;
         // In bin-exch messages double from round to round.
         let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
-        Blank::new(data, rows, self.cols, self.form)
+        RowBufferMut::new(data, rows, self.cols, self.form)
     }
 
     /// The piece of some local rows; `None` when it is empty.
@@ -233,35 +238,35 @@ impl<'a, C: Comm> Task<'a, C> {
         locals: impl Iterator<Item = usize>,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
-    ) -> Result<Option<Piece>, HelperPanicked> {
+    ) -> Result<Option<RowBuffer>, HelperPanicked> {
         let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
         if pairs.len() * self.cols == 0 {
             return Ok(None);
         }
-        let mut blank = self.blank(pairs.len());
-        blank.write(Source::Local(a), &pairs, hands)?;
-        Ok(Some(blank.done(self.pool())))
+        let mut buffer = self.buffer(pairs.len());
+        buffer.write(Source::Local(a), &pairs, hands)?;
+        Ok(Some(buffer.done(self.pool())))
     }
 
     /// Local row of the source of row `i` of U, which is here.
     fn source(&self, i: usize) -> usize {
-        self.rows.local(self.moves.sources[i])
+        self.rows.local(self.permutation.sources[i])
     }
 
     /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
     fn leaving(&self, i: usize) -> usize {
-        self.rows.local(self.moves.displaced[i].1)
+        self.rows.local(self.permutation.displaced[i].1)
     }
 
     /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
     fn place(&self, i: usize) -> usize {
-        self.rows.local(self.moves.displaced[i].0) - self.rows.local_from(self.me(), self.moves.end)
+        self.rows.local(self.permutation.displaced[i].0) - self.rows.local_from(self.me(), self.permutation.end)
     }
 
     /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
     fn staying(&self) -> Vec<(usize, usize)> {
-        let mine = self.moves.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
-        mine.map(|&i| (self.moves.displaced[i].1 - self.moves.start, self.place(i))).collect()
+        let mine = self.permutation.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
+        mine.map(|&i| (self.permutation.displaced[i].1 - self.permutation.start, self.place(i))).collect()
     }
 }
 

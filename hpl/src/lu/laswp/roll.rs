@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::long::Order;
-use super::piece::Piece;
-use super::{Patience, Task};
+use super::long::ProcessOrder;
+use super::row_buffer::RowBuffer;
+use super::{Completion, LaswpState};
 use crate::Error;
 use crate::comm::Comm;
 use crate::comm::grid::rank_at;
@@ -52,14 +52,14 @@ pub(super) struct Roll<C: Comm> {
     /// Length of each piece.
     rows: Vec<usize>,
     /// The pieces by position, as they come.
-    pieces: Vec<Option<Piece>>,
+    pieces: Vec<Option<RowBuffer>>,
     /// The position before and the next one.
     neighbours: [Neighbour<C>; 2],
 }
 
 impl<C: Comm> Roll<C> {
     /// Expects the pieces of the others; `bounds` says how long each is.
-    pub(super) fn expect(task: &Task<'_, C>, order: &Order, bounds: &[usize]) -> Self {
+    pub(super) fn expect(state: &LaswpState<'_, C>, order: &ProcessOrder, bounds: &[usize]) -> Self {
         let (at, size) = (order.at, order.size());
         let rows: Vec<usize> = bounds.windows(2).map(|ends| ends[1] - ends[0]).collect();
         let neighbour = |distance| Neighbour {
@@ -70,10 +70,10 @@ impl<C: Comm> Roll<C> {
         let mut neighbours = [neighbour(size - 1), neighbour(1)];
         for (k, step) in steps(at, size).enumerate() {
             let neighbour = &mut neighbours[usize::from(step.with_next)];
-            if rows[step.sends] * task.cols > 0 {
+            if rows[step.sends] * state.cols > 0 {
                 neighbour.sends.push_back(step.sends);
             }
-            if let Some(recv) = task.expect(neighbour.rank, task.tags.rows, rows[step.receives]) {
+            if let Some(recv) = state.expect(neighbour.rank, state.tags.rows, rows[step.receives]) {
                 neighbour.awaited.push_back((k, step.receives, Some(recv)));
             }
         }
@@ -81,18 +81,18 @@ impl<C: Comm> Roll<C> {
     }
 
     /// This rank's piece is complete.
-    pub(super) fn own(&mut self, piece: Piece) {
+    pub(super) fn own(&mut self, piece: RowBuffer) {
         self.pieces[self.at] = Some(piece);
     }
 
     /// Takes the pieces that have arrived and passes them on.
-    pub(super) fn advance(&mut self, task: &mut Task<'_, C>) -> Result<(), Error> {
+    pub(super) fn advance(&mut self, state: &mut LaswpState<'_, C>) -> Result<(), Error> {
         for side in 0..2 {
-            while self.receive(task, side, Patience::None)? {}
+            while self.receive(state, side, Completion::Test)? {}
         }
         for Neighbour { rank, sends, .. } in &mut self.neighbours {
             while let Some(piece) = sends.front().and_then(|&at| self.pieces[at].as_ref()) {
-                task.send(*rank, task.tags.rows, piece);
+                state.send(*rank, state.tags.rows, piece);
                 sends.pop_front();
             }
         }
@@ -100,16 +100,16 @@ impl<C: Comm> Roll<C> {
     }
 
     /// Waits for the piece of the next step; `false` when there is none.
-    pub(super) fn wait(&mut self, task: &Task<'_, C>) -> Result<bool, Error> {
+    pub(super) fn wait(&mut self, state: &LaswpState<'_, C>) -> Result<bool, Error> {
         let step = |side: usize| self.neighbours[side].awaited.front().map_or(usize::MAX, |awaited| awaited.0);
         let side = usize::from(step(1) < step(0));
-        self.receive(task, side, Patience::Endless)
+        self.receive(state, side, Completion::Wait)
     }
 
     /// Takes the next piece from one side; `false` when there is none.
-    fn receive(&mut self, task: &Task<'_, C>, side: usize, patience: Patience) -> Result<bool, Error> {
+    fn receive(&mut self, state: &LaswpState<'_, C>, side: usize, completion: Completion) -> Result<bool, Error> {
         let Some((_, at, recv)) = self.neighbours[side].awaited.front_mut() else { return Ok(false) };
-        let (at, piece) = (*at, task.take(recv, self.rows[*at], patience)?);
+        let (at, piece) = (*at, state.take(recv, self.rows[*at], completion)?);
         if piece.is_none() {
             return Ok(false);
         }
@@ -119,7 +119,7 @@ impl<C: Comm> Roll<C> {
     }
 
     /// All pieces that are not empty, by position.
-    pub(super) fn into_pieces(self) -> impl Iterator<Item = (usize, Piece)> {
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = (usize, RowBuffer)> {
         self.pieces.into_iter().enumerate().filter_map(|(at, piece)| piece.map(|piece| (at, piece)))
     }
 

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::exchanged::Placed;
-use super::long::Order;
-use super::piece::Piece;
-use super::{Hands, Patience, Task};
+use super::long::ProcessOrder;
+use super::result::Placed;
+use super::row_buffer::RowBuffer;
+use super::{Completion, Hands, LaswpState};
 use crate::Error;
 use crate::comm::Comm;
 use crate::mat::Mat;
@@ -28,26 +28,26 @@ fn children(at: usize, size: usize) -> impl Iterator<Item = usize> {
 /// One rank's part.
 pub(super) struct Spread<C: Comm> {
     awaited: Option<C::Recv>,
-    held: Option<Piece>,
+    held: Option<RowBuffer>,
 }
 
 impl<C: Comm> Spread<C> {
     /// The owner of the diagonal block sends its rows; the others expect theirs.
     pub(super) fn start(
-        task: &mut Task<'_, C>,
-        order: &Order,
+        state: &mut LaswpState<'_, C>,
+        order: &ProcessOrder,
         a: Mat<'_>,
         hands: &mut Hands<'_, '_>,
     ) -> Result<Self, Error> {
         let (at, size) = (order.at, order.size());
         if at > 0 {
-            let (parent, rows) = (order.rank(at & (at - 1)), Self::rows(task, order, served(at, size)));
-            return Ok(Self { awaited: task.expect(parent, task.tags.spread, rows), held: None });
+            let (parent, rows) = (order.rank(at & (at - 1)), Self::rows(state, order, served(at, size)));
+            return Ok(Self { awaited: state.expect(parent, state.tags.spread, rows), held: None });
         }
         for child in children(at, size) {
-            let leaving = order.join(&task.moves.scattered, served(child, size)).map(|i| task.leaving(i));
-            if let Some(piece) = task.gather(leaving, a, hands)? {
-                task.send(order.rank(child), task.tags.spread, &piece);
+            let leaving = order.join(&state.permutation.scattered, served(child, size)).map(|i| state.leaving(i));
+            if let Some(piece) = state.gather(leaving, a, hands)? {
+                state.send(order.rank(child), state.tags.spread, &piece);
             }
         }
         Ok(Self { awaited: None, held: None })
@@ -56,22 +56,22 @@ impl<C: Comm> Spread<C> {
     /// Passes on the rows of others once they have arrived.
     pub(super) fn advance(
         &mut self,
-        task: &mut Task<'_, C>,
-        order: &Order,
-        patience: Patience,
+        state: &mut LaswpState<'_, C>,
+        order: &ProcessOrder,
+        completion: Completion,
         hands: &mut Hands<'_, '_>,
     ) -> Result<(), Error> {
         let (at, size) = (order.at, order.size());
         if self.awaited.is_none() {
             return Ok(());
         }
-        let all = Self::rows(task, order, served(at, size));
-        let Some(held) = task.take(&mut self.awaited, all, patience)? else { return Ok(()) };
+        let all = Self::rows(state, order, served(at, size));
+        let Some(held) = state.take(&mut self.awaited, all, completion)? else { return Ok(()) };
         for child in children(at, size) {
-            let (before, rows) = (Self::rows(task, order, at..child), Self::rows(task, order, served(child, size)));
+            let (before, rows) = (Self::rows(state, order, at..child), Self::rows(state, order, served(child, size)));
             if rows > 0 {
-                let part = held.part(before..before + rows, hands, task.pool())?;
-                task.send(order.rank(child), task.tags.spread, &part);
+                let part = held.part(before..before + rows, hands, state.pool())?;
+                state.send(order.rank(child), state.tags.spread, &part);
             }
         }
         self.held = Some(held);
@@ -79,14 +79,14 @@ impl<C: Comm> Spread<C> {
     }
 
     /// Displaced rows of some positions.
-    fn rows(task: &Task<'_, C>, order: &Order, positions: Range<usize>) -> usize {
-        order.join(&task.moves.scattered, positions).count()
+    fn rows(state: &LaswpState<'_, C>, order: &ProcessOrder, positions: Range<usize>) -> usize {
+        order.join(&state.permutation.scattered, positions).count()
     }
 
     /// The displaced rows whose places are here, which come first in what this rank got.
-    pub(super) fn into_placed(self, task: &Task<'_, C>) -> Vec<Placed> {
-        let mine = task.moves.scattered[task.me()].iter();
-        let places: Vec<(usize, usize)> = (0..).zip(mine.map(|&i| task.place(i))).collect();
+    pub(super) fn into_placed(self, state: &LaswpState<'_, C>) -> Vec<Placed> {
+        let mine = state.permutation.scattered[state.me()].iter();
+        let places: Vec<(usize, usize)> = (0..).zip(mine.map(|&i| state.place(i))).collect();
         self.held.map(|held| (held, places)).into_iter().collect()
     }
 

@@ -96,7 +96,7 @@ fn as_rank<C: Comm, K: Kernels, R>(
     let layout = Layout::of(hpl, &candidate.engine.weights);
     let depth = hpl.depth.min(layout.rows.blocks());
     // More threads would have too little to share in a strip, and messages of other processes come in their own time.
-    let strip = (C::MOVES_ALONE && threads == 1).then(|| kernels.widest_slab());
+    let strip = (C::ASYNC_PROGRESS && threads == 1).then(|| kernels.widest_slab());
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = Run { candidate, comm, grid, kernels, watch, plan };

@@ -116,7 +116,7 @@ pub(super) fn trsm<K: Kernels>(
 
 /// The first panel of an m-row matrix on a rank that is its own process column.
 fn panel_shape(m: usize, k: usize) -> PanelShape {
-    PanelShape { k: 0, ia: 0, jb: k, row: 0, col: 0, ii: 0, mp: m, top: k }
+    PanelShape { k: 0, ia: 0, jb: k, row: 0, col: 0, ii: 0, mp: m, diag_rows: k }
 }
 
 /// Words of an m×k panel as a message.
@@ -176,7 +176,7 @@ pub(super) fn pivots<K: Kernels>(
 ) -> Result<Round, HelperPanicked> {
     let half = crew.threads() / 2;
     let rows = Axis::block_cyclic(2 * m, m, 2);
-    let shape = |row: usize| PanelShape { top: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
+    let shape = |row: usize| PanelShape { diag_rows: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
     let columns: Vec<Mutex<ThreadComm>> = (0..half).flat_map(|_| world(2, true)).map(Mutex::new).collect();
     let together = timed(crew, |core, clock| {
         let (pair, row) = (core % half, core / half);

@@ -53,7 +53,7 @@ pub struct PanelShape {
     /// Local rows from `ii` on.
     pub mp: usize,
     /// Local rows of the diagonal block: `jb` in the process row that owns it, else 0.
-    pub top: usize,
+    pub diag_rows: usize,
 }
 
 impl PanelShape {
@@ -143,7 +143,7 @@ const PANEL_FLOP: f64 = 4.0;
 /// join them: as few as end no later than the update does when all are busy all the time.
 pub fn crew(threads: usize, next: &PanelShape, panel: &PanelShape, cols: usize) -> usize {
     let fact = PANEL_FLOP * (next.mp * next.jb * next.jb) as f64;
-    let update = 2.0 * (panel.mp - panel.top) as f64 * (panel.jb * cols) as f64;
+    let update = 2.0 * (panel.mp - panel.diag_rows) as f64 * (panel.jb * cols) as f64;
     let share = fact / (fact + update).max(1.0);
     ((threads as f64 * share).ceil() as usize).clamp(1, threads.max(1))
 }
@@ -167,7 +167,7 @@ impl Plan {
             col: cols.block_owner(k),
             ii,
             mp: rows.local_len(row) - ii,
-            top: if row == owner { end - ia } else { 0 },
+            diag_rows: if row == owner { end - ia } else { 0 },
         }
     }
 
@@ -175,9 +175,10 @@ impl Plan {
     /// moment are factored one after the other. Nothing without look-ahead.
     pub fn prologue(&self, first: usize, row: usize, col: usize) -> Vec<Task> {
         let ahead = first..self.steps().min(first + self.depth);
-        let mut tasks: Vec<Task> =
-            ahead.flat_map(|t| self.catch_up(first..t, t, col).chain(self.arrival(t, row, col))).collect();
-        tasks.extend(self.early_rows(first, col));
+        let mut tasks: Vec<Task> = ahead
+            .flat_map(|t| self.missing_updates(first..t, t, col).chain(self.fact_and_bcast(t, row, col)))
+            .collect();
+        tasks.extend(self.start_left_laswp(first, col));
         tasks
     }
 
@@ -185,20 +186,20 @@ impl Plan {
     pub fn step(&self, k: usize, row: usize, col: usize) -> Step {
         let mut tasks = Vec::new();
         if self.depth == 0 {
-            tasks.extend(self.arrival(k, row, col));
+            tasks.extend(self.fact_and_bcast(k, row, col));
         }
         let next = k + self.depth.max(1);
-        let arrival = (self.depth > 0 && next < self.steps()).then(|| self.arrival(next, row, col));
-        let arrival = arrival.into_iter().flatten();
+        let fact_and_bcast = (self.depth > 0 && next < self.steps()).then(|| self.fact_and_bcast(next, row, col));
+        let fact_and_bcast = fact_and_bcast.into_iter().flatten();
         let left = self.left(k, col);
         let ahead = self.ahead(k, col);
-        let late = ahead.end.max(left.end)..self.layout.cols.local_len(col);
+        let right_section = ahead.end.max(left.end)..self.layout.cols.local_len(col);
         let split = !left.is_empty();
         if split {
             // At DEPTH 0 the panel has just come: nothing could set out earlier.
             if self.depth == 0 {
                 tasks.extend(self.rows(k, Part::Left, ahead.start..left.end));
-                tasks.extend(self.rows(k, Part::Rest, late.clone()));
+                tasks.extend(self.rows(k, Part::Rest, right_section.clone()));
             }
             tasks.push(Task::RsWait { panel: k, part: Part::Left });
         } else if !ahead.is_empty() {
@@ -206,25 +207,25 @@ impl Plan {
         }
         if !ahead.is_empty() {
             let rows = if split { Part::Left } else { Part::LookAhead };
-            let packs = split || !late.is_empty();
+            let packs = split || !right_section.is_empty();
             tasks.push(update(k, Part::LookAhead, ahead, rows, packs, Vec::new()));
-            tasks.extend(self.catch_up(k + 1..next, next, col));
+            tasks.extend(self.missing_updates(k + 1..next, next, col));
         }
         if split {
             if self.depth > 0 {
-                tasks.extend(self.rows(k, Part::Rest, late.clone()));
+                tasks.extend(self.rows(k, Part::Rest, right_section.clone()));
             }
             tasks.push(update(k, Part::Left, left, Part::Left, true, Vec::new()));
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
             // The factorization has the link to itself: its small messages would queue up behind rows.
-            let early = if self.depth > 0 { self.early_rows(k + 1, col) } else { None };
-            let beside = arrival.chain(early).collect();
-            tasks.push(update(k, Part::Rest, late, Part::Rest, true, beside));
-        } else if late.is_empty() {
-            tasks.extend(arrival);
+            let early = if self.depth > 0 { self.start_left_laswp(k + 1, col) } else { None };
+            let beside = fact_and_bcast.chain(early).collect();
+            tasks.push(update(k, Part::Rest, right_section, Part::Rest, true, beside));
+        } else if right_section.is_empty() {
+            tasks.extend(fact_and_bcast);
         } else {
-            let (u_cols, strips) = (late.len(), self.strips(late));
-            let beside = std::iter::once(arrival.collect()).chain(std::iter::repeat_with(Vec::new));
+            let (u_cols, strips) = (right_section.len(), self.strips(right_section));
+            let beside = std::iter::once(fact_and_bcast.collect()).chain(std::iter::repeat_with(Vec::new));
             for (strip, beside) in strips.zip(beside) {
                 tasks.extend(self.exchange(k, Part::Rest, strip.clone(), u_cols));
                 tasks.push(update(k, Part::Rest, strip, Part::Rest, true, beside));
@@ -236,7 +237,7 @@ impl Plan {
     /// What makes one matrix of what is left before step `end`: all panels in flight but the last update the columns
     /// that none of them has looked ahead to.
     pub fn drain(&self, end: usize, col: usize) -> Vec<Task> {
-        let cols = self.fresh(end, col)..self.layout.cols.local_len(col);
+        let cols = self.first_pending_col(end, col)..self.layout.cols.local_len(col);
         let panels = end..self.steps().min((end + self.depth).saturating_sub(1));
         let one = |k: usize| {
             // Those of the first panel may be under way already.
@@ -257,7 +258,7 @@ impl Plan {
     }
 
     /// First local column that panel `k` has not updated when its step begins: those before it were looked ahead to.
-    fn fresh(&self, k: usize, col: usize) -> usize {
+    fn first_pending_col(&self, k: usize, col: usize) -> usize {
         let cols = &self.layout.cols;
         // Column N is b, which is nobody's panel.
         cols.local_from(col, self.layout.n().min((k + self.depth.max(1)) * cols.nb()))
@@ -272,8 +273,12 @@ impl Plan {
 
     /// Local columns that are updated first in step `k`: those of the panel that is factored in it.
     fn ahead(&self, k: usize, col: usize) -> Range<usize> {
-        let (next, fresh) = (k + self.depth, self.fresh(k, col));
-        if self.depth > 0 && next < self.steps() { self.columns(next, col) } else { fresh..fresh }
+        let (next, first_pending_col) = (k + self.depth, self.first_pending_col(k, col));
+        if self.depth > 0 && next < self.steps() {
+            self.columns(next, col)
+        } else {
+            first_pending_col..first_pending_col
+        }
     }
 
     /// Local columns of the left section in step `k`; empty where there is none, or no rows travel.
@@ -294,17 +299,17 @@ impl Plan {
     }
 
     /// The rows of the left section, look-ahead columns included, set out for panel `k` before its step.
-    fn early_rows(&self, k: usize, col: usize) -> Option<Task> {
+    fn start_left_laswp(&self, k: usize, col: usize) -> Option<Task> {
         if self.depth == 0 || k >= self.steps() {
             return None;
         }
         let left = self.left(k, col);
-        let cols = self.fresh(k, col)..left.end;
+        let cols = self.first_pending_col(k, col)..left.end;
         (!left.is_empty()).then(|| rs_start(k, Part::Left, cols.clone(), cols.len()))
     }
 
     /// The columns of panel `t` get the updates by `panels`, one after the other.
-    fn catch_up(&self, panels: Range<usize>, t: usize, col: usize) -> impl Iterator<Item = Task> {
+    fn missing_updates(&self, panels: Range<usize>, t: usize, col: usize) -> impl Iterator<Item = Task> {
         let cols = if t < self.steps() { self.columns(t, col) } else { 0..0 };
         let panels = if cols.is_empty() { 0..0 } else { panels };
         panels.flat_map(move |j| {
@@ -314,7 +319,7 @@ impl Plan {
     }
 
     /// How panel `k` comes to a rank.
-    fn arrival(&self, k: usize, row: usize, col: usize) -> impl Iterator<Item = Task> + use<> {
+    fn fact_and_bcast(&self, k: usize, row: usize, col: usize) -> impl Iterator<Item = Task> + use<> {
         let panel = self.panel(k, row);
         let fact = (panel.col == col).then_some(Task::Fact(panel));
         fact.into_iter().chain([Task::Lbcast(panel)])

@@ -143,7 +143,7 @@ fn rows_of_a_panel_sum_to_what_is_left() {
     for k in 0..plan.steps() {
         let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
         assert_eq!(panels.iter().map(|panel| panel.mp).sum::<usize>(), 29 - 4 * k);
-        assert_eq!(panels.iter().map(|panel| panel.top).sum::<usize>(), panels[0].jb);
+        assert_eq!(panels.iter().map(|panel| panel.diag_rows).sum::<usize>(), panels[0].jb);
     }
 }
 

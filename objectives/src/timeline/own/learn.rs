@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
             let time_s = (0..hpl.p).filter_map(|row| Some(self.time(k, row, col)?.fact_s)).reduce(f64::min)?;
             let last = (longest.jb != hpl.nb).then(|| PanelWork::new(&recipe, longest.jb));
             let work = last.as_ref().unwrap_or(&whole);
-            Some((work.terms(longest.mp, longest.top > 0, hpl.p).to_vec(), time_s))
+            Some((work.terms(longest.mp, longest.diag_rows > 0, hpl.p).to_vec(), time_s))
         };
         mine.filter_map(one).collect()
     }
@@ -252,11 +252,11 @@ impl<'a> Reader<'a> {
             let end = panel.ia + panel.jb;
             let cols = &self.plan.layout.cols;
             let n = cols.local_len(col) - cols.local_from(col, end);
-            let m = (panel.mp - panel.top) as f64;
+            let m = (panel.mp - panel.diag_rows) as f64;
             let below = (self.plan.layout.n() - end) as f64;
             let shape = Shape { m, n, k: panel.jb as f64, threads: engine.threads.max(1) };
             let share = if below > 0.0 { m / below } else { 1.0 / hpl.p as f64 };
-            let owns_diagonal = panel.top > 0;
+            let owns_diagonal = panel.diag_rows > 0;
             let exchange = Exchange { shape, p: hpl.p, share, owns_diagonal, swap: hpl.swap };
             self.time(k, row, col).filter(|_| n > 0).map(|time| (exchange, time))
         })

@@ -156,7 +156,7 @@ impl Maker<'_> {
 
     /// Local sizes of a section of `n` columns when `panel` updates it.
     fn shape(&self, panel: &PanelShape, n: usize) -> Shape {
-        Shape { m: (panel.mp - panel.top) as f64, n, k: panel.jb as f64, threads: self.threads() }
+        Shape { m: (panel.mp - panel.diag_rows) as f64, n, k: panel.jb as f64, threads: self.threads() }
     }
 
     /// How `panel` moves the rows of `n` columns.
@@ -164,7 +164,7 @@ impl Maker<'_> {
         let (shape, p) = (self.shape(panel, n), self.candidate.hpl.p);
         let below = (self.sampling.plan.layout.n() - panel.ia - panel.jb) as f64;
         let share = if below > 0.0 { shape.m / below } else { 1.0 / p as f64 };
-        Exchange { shape, p, share, owns_diagonal: panel.top > 0, swap: self.candidate.hpl.swap }
+        Exchange { shape, p, share, owns_diagonal: panel.diag_rows > 0, swap: self.candidate.hpl.swap }
     }
 
     /// Seconds of rows that go to their places in `n` columns, and of the update, by all threads.
@@ -266,7 +266,7 @@ impl Column<'_> {
         for walked in 0..sampling.rows {
             let slowness = self.maker.slowness(walked, self.col);
             for (row, seen) in sampling.rows_of(shape.k, walked).into_iter().zip(*self.shape(shape.k, walked)) {
-                let (mp, owns_diagonal, threads) = (seen.mp, seen.top > 0, threads(row, &seen));
+                let (mp, owns_diagonal, threads) = (seen.mp, seen.diag_rows > 0, threads(row, &seen));
                 let part = FactRows { mp, owns_diagonal, threads, slowness };
                 if !self.facts[start..].contains(&part) {
                     self.facts.push(part);

@@ -2,8 +2,8 @@
 //!
 //! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
 
-mod crew;
-mod meeting;
+mod barrier;
+mod sub_team;
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, Thread};
 use std::time::{Duration, Instant};
 
-pub(crate) use self::meeting::{Meeting, Over};
+pub(crate) use self::barrier::{Barrier, BarrierBroken};
 use crate::machine::affinity;
 use crate::mat::MatMut;
 
@@ -225,9 +225,9 @@ impl<'scope> Team<'scope> {
     }
 
     /// A meeting of the first `threads` threads.
-    pub(crate) fn meeting(&self, threads: usize) -> Meeting {
+    pub(crate) fn barrier(&self, threads: usize) -> Barrier {
         assert!(threads <= self.threads(), "one place per thread");
-        Meeting::new(threads, self.shared.spin)
+        Barrier::new(threads, self.shared.spin)
     }
 
     /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a

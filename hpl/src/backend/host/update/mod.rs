@@ -11,13 +11,13 @@ pub(crate) use self::scratch::{Lent, Scratch};
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL};
 use crate::backend::host::team::{HelperPanicked, Team};
-use crate::lu::laswp::Exchanged;
+use crate::lu::laswp::LaswpResult;
 use crate::lu::panel::Panel;
 use crate::mat::{Mat, MatMut};
 
 /// Columns that are updated between two looks at messages that do not move on alone: a fraction of a millisecond up to
 /// thousands of rows, in which a fast link moves no more than it buffers.
-pub(crate) const BETWEEN_LOOKS: usize = 32;
+pub(crate) const POLL_COLS: usize = 32;
 
 /// Slabs are multiples of this many columns, which suits the register tiles of the kernels.
 const TILE: usize = 16;
@@ -82,7 +82,7 @@ pub(crate) enum Rows<'a> {
     /// By interchanges with these rows, counted from the first row of the diagonal block: one process row.
     Here(Vec<usize>),
     /// From what the process column has exchanged.
-    Exchanged(&'a Exchanged),
+    LaswpResult(&'a LaswpResult),
 }
 
 impl<'a, K: Kernels> Update<'a, K> {
@@ -99,7 +99,7 @@ impl<'a, K: Kernels> Update<'a, K> {
         let blocks = pack(kernels, team, panel.l2(), memory.packed)?;
         let packed: Option<Vec<_>> = blocks.into_iter().map(PackedL::detach).collect();
         if packed.is_some() {
-            panel.forget_l();
+            panel.release_l();
         }
         Ok(Self { kernels, panel: panel.clone(), l1, packed, scratch })
     }
@@ -126,7 +126,7 @@ impl<'a, K: Kernels> Update<'a, K> {
                 team.columns([top.reborrow(), c.reborrow()], |_, [mut u, mut c]| interchange(&mut u, &mut c, pivots))?;
                 top.reborrow()
             }
-            Rows::Exchanged(exchanged) => {
+            Rows::LaswpResult(exchanged) => {
                 let mut u = gathered.insert(self.scratch.lend(jb, c.cols())).mat();
                 team.columns([u.reborrow(), c.reborrow()], |at, [mut u, mut c]| {
                     exchanged.fill(first + at, &mut u, top.as_ref().sub(0, at, top.rows(), c.cols()), &mut c);
@@ -170,7 +170,7 @@ impl<'a, K: Kernels> Update<'a, K> {
                 interchange(&mut slab.top, &mut slab.c, pivots);
                 None
             }
-            Rows::Exchanged(exchanged) => {
+            Rows::LaswpResult(exchanged) => {
                 let mut u = self.scratch.lend(self.panel.shape().jb, slab.c.cols());
                 exchanged.fill(slab.first, &mut u.mat(), slab.top.as_ref(), &mut slab.c);
                 Some(u)

@@ -61,7 +61,7 @@ fn factor_by(
     let one_rank = |comm: ThreadComm| {
         let row = comm.rank();
         let mp = rows.local_len(row);
-        let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp, top: if row == 0 { jb } else { 0 } };
+        let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp, diag_rows: if row == 0 { jb } else { 0 } };
         let (rows_here, mut data) = (&rows, vec![0.0; shape.words()]);
         let mine = move |j| (0..mp).map(move |i| a[rows_here.global(row, i) + j * m]);
         let local: Vec<f64> = (0..jb).flat_map(mine).collect();
@@ -96,7 +96,7 @@ fn check(a: &[f64], m: usize, jb: usize, nb: usize, factored: &mut [Factored]) -
         }
     }
     for (row, part) in factored.iter_mut().enumerate() {
-        let (mp, top) = (part.shape.mp, part.shape.top);
+        let (mp, top) = (part.shape.mp, part.shape.diag_rows);
         let panel = part.parts();
         assert_eq!(panel.pivots, pivots, "the same pivots in all process rows");
         for (i, j) in (0..jb).flat_map(|j| (top..mp).map(move |i| (i, j))) {
@@ -136,7 +136,7 @@ fn a_team_factors_as_one_thread_does() {
             let same = factor(&a, m, jb, nb, p, recipe, form);
             for (part, one) in team.into_iter().zip(same) {
                 // Rows of the diagonal block are not read again.
-                let (mp, top) = (part.shape.mp, part.shape.top);
+                let (mp, top) = (part.shape.mp, part.shape.diag_rows);
                 let read = |&at: &usize| at >= mp * jb || at % mp >= top;
                 let mut places = (0..part.data.len()).filter(read);
                 assert!(
@@ -175,7 +175,7 @@ fn the_message_holds_l1_in_its_form() {
                     l.iter()
                         .zip(l_t)
                         .enumerate()
-                        .all(|(at, pair)| at % plain.shape.mp < plain.shape.top || close(pair))
+                        .all(|(at, pair)| at % plain.shape.mp < plain.shape.diag_rows || close(pair))
                 );
                 let ((l1_t, rest_t), (l1, rest)) = (rest_t.split_at(jb * jb), rest.split_at(jb * jb));
                 for (i, j) in (0..jb).flat_map(|j| (0..jb).map(move |i| (i, j))) {
@@ -254,7 +254,7 @@ impl Kernels for Failing {
 fn a_thread_that_fails_ends_the_others() {
     let (a, recipe) = (random(90, 12), recipes().next().unwrap());
     let recipe = Recipe { nbmin: 3, ..recipe };
-    let shape = PanelShape { k: 0, ia: 0, jb: 12, row: 0, col: 0, ii: 0, mp: 90, top: 12 };
+    let shape = PanelShape { k: 0, ia: 0, jb: 12, row: 0, col: 0, ii: 0, mp: 90, diag_rows: 12 };
     let (rows, comm) = (Axis::block_cyclic(90, 12, 1), threads::world(1, false).pop().unwrap());
     let mut data = vec![0.0; shape.words()];
     let (from, panel) = (Mat::new(&a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));

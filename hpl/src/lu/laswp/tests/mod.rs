@@ -56,12 +56,12 @@ fn uneven(m: usize, nb: usize, p: usize, seed: usize) -> Axis {
 }
 
 impl Case {
-    fn exchange<'a, C: Comm>(&'a self, column: &'a C) -> Exchange<'a, C> {
-        Exchange { column, rows: &self.rows, swap: self.swap, equil: self.equil, u: self.u }
+    fn exchange<'a, C: Comm>(&'a self, column: &'a C) -> Laswp<'a, C> {
+        Laswp { column, rows: &self.rows, swap: self.swap, equil: self.equil, u: self.u }
     }
 
-    fn moves(&self) -> Arc<Moves> {
-        Arc::new(Moves::new(&self.rows, self.ia, &self.pivots))
+    fn permutation(&self) -> Arc<RowPermutation> {
+        Arc::new(RowPermutation::new(&self.rows, self.ia, &self.pivots))
     }
 
     /// The local matrix of a rank; `first` is the number of its first column.
@@ -72,7 +72,7 @@ impl Case {
     }
 
     /// Fills slab by slab and compares with the interchanges.
-    fn check(&self, me: usize, first: usize, mut data: Vec<f64>, exchanged: &Exchanged) {
+    fn check(&self, me: usize, first: usize, mut data: Vec<f64>, exchanged: &LaswpResult) {
         let (jb, mp, n) = (self.pivots.len(), self.rows.local_len(me), self.cols);
         let expected = interchanged(self.rows.len(), self.ia, &self.pivots);
         let ii = self.rows.local_from(me, self.ia);
@@ -110,7 +110,7 @@ impl Case {
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
         let exchanged = with_team(team, |team| {
             let exchange = self.exchange(column);
-            let start = exchange.start(self.moves(), a, self.cols, RowTags::of(Part::Rest), Hands::All(team));
+            let start = exchange.start(self.permutation(), a, self.cols, RowTags::of(Part::Rest), Hands::All(team));
             let mut exchanging = start.unwrap();
             while self.drive == Drive::Poll && !exchanging.complete() {
                 exchanging.poll().unwrap();
@@ -138,7 +138,7 @@ impl std::fmt::Debug for Case {
     }
 }
 
-impl<C: Comm> Exchanging<'_, C> {
+impl<C: Comm> LaswpOp<'_, C> {
     /// Whether finishing would wait for nothing.
     fn complete(&self) -> bool {
         match &self.pattern {
@@ -221,8 +221,8 @@ fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
     let mp = left.rows.local_len(me);
     let (exchange, second) = (left.exchange(column), right.exchange(column));
     let (a, b) = (Mat::new(&mine, mp, left.cols, mp.max(1)), Mat::new(&other, mp, right.cols, mp.max(1)));
-    let mut first = exchange.start(left.moves(), a, left.cols, RowTags::of(Part::Left), Hands::Alone).unwrap();
-    let mut second = second.start(right.moves(), b, right.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+    let mut first = exchange.start(left.permutation(), a, left.cols, RowTags::of(Part::Left), Hands::Alone).unwrap();
+    let mut second = second.start(right.permutation(), b, right.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
     for _ in 0..me {
         second.poll().unwrap();
         first.poll().unwrap();
@@ -245,7 +245,8 @@ fn pieces_are_shared() {
                 let data = case.local(column.rank(), 0);
                 let a = Mat::new(&data, 30, case.cols, 30);
                 let exchange = case.exchange(&column);
-                let start = exchange.start(case.moves(), a, case.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+                let start =
+                    exchange.start(case.permutation(), a, case.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
                 let exchanged = start.finish(Hands::Alone).unwrap().0;
                 exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
             };

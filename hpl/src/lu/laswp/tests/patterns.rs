@@ -17,7 +17,7 @@ fn sent_of(case: &Case, u_cols: usize) -> Vec<Sent> {
         let (data, mp) = (case.local(me, 0), case.rows.local_len(me));
         let a = Mat::new(&data, mp, case.cols, mp.max(1));
         let exchange = case.exchange(&column);
-        let start = exchange.start(case.moves(), a, u_cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
+        let start = exchange.start(case.permutation(), a, u_cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
         start.finish(Hands::Alone).unwrap();
         column.sent()
     };
@@ -45,7 +45,7 @@ fn case(p: usize, swap: Swap, equil: bool) -> Case {
         drive: Drive::Finish,
         threads: 1,
     };
-    assert!(case.moves().gathered.iter().all(|found| !found.is_empty()), "{:?}", case.moves().gathered);
+    assert!(case.permutation().gathered.iter().all(|found| !found.is_empty()), "{:?}", case.permutation().gathered);
     case
 }
 
@@ -72,13 +72,13 @@ fn mix_compares_its_threshold_with_the_columns_of_u() {
 fn bin_exch_has_log_p_rounds() {
     for p in 2..=9 {
         let case = case(p, Swap::BinExch, true);
-        let (moves, all) = (case.moves(), sent(&case));
+        let (permutation, all) = (case.permutation(), sent(&case));
         let half = crate::comm::reduce::power_of_two(p);
         assert_eq!(all.len(), half * half.ilog2() as usize + 2 * (p - half));
         assert!(all.iter().all(|sent| sent.tag == TAGS.rows));
-        let at = |rank| position(rank, moves.owner, p);
-        let found = |at: usize| moves.gathered[rank_at(at, moves.owner, p)].len();
-        let displaced = |at: usize| moves.scattered[rank_at(at, moves.owner, p)].len();
+        let at = |rank| position(rank, permutation.owner, p);
+        let found = |at: usize| permutation.gathered[rank_at(at, permutation.owner, p)].len();
+        let displaced = |at: usize| permutation.scattered[rank_at(at, permutation.owner, p)].len();
         for me in 0..p {
             let mine: Vec<Sent> = all.iter().copied().filter(|sent| at(sent.from) == me).collect();
             let to: Vec<usize> = mine.iter().map(|sent| at(sent.to)).collect();
@@ -112,7 +112,7 @@ fn bin_exch_has_log_p_rounds() {
 fn long_spreads_and_rolls() {
     for (p, equil) in (2..=9).flat_map(|p| [false, true].map(|equil| (p, equil))) {
         let case = case(p, Swap::Long, equil);
-        let (moves, all, jb) = (case.moves(), sent(&case), case.pivots.len());
+        let (permutation, all, jb) = (case.permutation(), sent(&case), case.pivots.len());
         let (rolled, spread, moved) = (tagged(&all, TAGS.rows), tagged(&all, TAGS.spread), tagged(&all, TAGS.equil));
         assert_eq!(rolled.len() + spread.len() + moved.len(), all.len());
 
@@ -125,18 +125,19 @@ fn long_spreads_and_rolls() {
             if equil && p > 2 {
                 assert!((jb / p..=jb.div_ceil(p)).contains(&own), "{own} of {jb} rows, P={p}");
             } else {
-                assert_eq!(own, moves.gathered[rank].len());
+                assert_eq!(own, permutation.gathered[rank].len());
             }
         }
-        let unequal = moves.gathered.iter().any(|found| !(jb / p..=jb.div_ceil(p)).contains(&found.len()));
-        assert_eq!(!moved.is_empty(), equil && p > 2 && unequal, "P={p}: {:?}", moves.gathered);
+        let unequal = permutation.gathered.iter().any(|found| !(jb / p..=jb.div_ceil(p)).contains(&found.len()));
+        assert_eq!(!moved.is_empty(), equil && p > 2 && unequal, "P={p}: {:?}", permutation.gathered);
         assert!(moved.len() < p, "each boundary is crossed once");
 
-        let getting: Vec<usize> = (0..p).filter(|&r| r != moves.owner && !moves.scattered[r].is_empty()).collect();
+        let getting: Vec<usize> =
+            (0..p).filter(|&r| r != permutation.owner && !permutation.scattered[r].is_empty()).collect();
         assert_eq!(spread.len(), getting.len());
         for &rank in &getting {
             let (mut hops, mut at) = (0, rank);
-            while at != moves.owner {
+            while at != permutation.owner {
                 at = spread.iter().find(|sent| sent.to == at).unwrap().from;
                 hops += 1;
             }
@@ -144,7 +145,7 @@ fn long_spreads_and_rolls() {
             // What a rank gets and does not pass on is its own.
             let sum = |of: &dyn Fn(&&Sent) -> bool| spread.iter().filter(of).map(|sent| sent.len).sum::<usize>();
             let kept = sum(&|sent| sent.to == rank) - sum(&|sent| sent.from == rank);
-            assert_eq!(kept, moves.scattered[rank].len() * case.cols);
+            assert_eq!(kept, permutation.scattered[rank].len() * case.cols);
         }
     }
 }

@@ -32,7 +32,7 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
             self.start()?;
             lu.factor(window.first..end, team, local.view(), None)?;
             let mut ends = lu.phases.ends(window.first..end);
-            lu.settle(end, team, local.view())?;
+            lu.quiesce(end, team, local.view())?;
             reduce::all(self.comm, &mut ends, reduce::max)?;
 
             let start = self.start()?;

@@ -5,21 +5,21 @@ use std::thread::Thread;
 use super::{Shared, Team};
 
 /// The first threads of a team during one fork.
-pub(crate) struct Crew {
+pub(crate) struct SubTeam {
     shared: Shared,
     helpers: Vec<Thread>,
 }
 
 impl Team<'_> {
     /// A crew of the first `threads` threads, for the next fork of this team: its first thread
-    /// [leads](Crew::lead), its helpers [serve](Crew::serve).
-    pub(crate) fn crew(&self, threads: usize) -> Crew {
+    /// [leads](SubTeam::lead), its helpers [serve](SubTeam::serve).
+    pub(crate) fn crew(&self, threads: usize) -> SubTeam {
         let helpers = self.helpers.iter().take(threads.saturating_sub(1)).cloned().collect();
-        Crew { shared: Shared::new(self.shared.spin), helpers }
+        SubTeam { shared: Shared::new(self.shared.spin), helpers }
     }
 }
 
-impl Crew {
+impl SubTeam {
     /// The crew as a team, which the thread that made it leads; once. The helpers go on when it is dropped.
     pub(crate) fn lead(&self) -> Team<'_> {
         Team { shared: &self.shared, helpers: self.helpers.clone(), wide: None }

@@ -1,14 +1,14 @@
 //! The rows after an exchange: U and the displaced rows, in the messages that brought them.
 
-use super::piece::Piece;
+use super::row_buffer::RowBuffer;
 use crate::backend::host::kernels::rows;
 use crate::mat::{Mat, MatMut};
 
 /// A piece with the pairs (row of it, row where that goes).
-pub(super) type Placed = (Piece, Vec<(usize, usize)>);
+pub(super) type Placed = (RowBuffer, Vec<(usize, usize)>);
 
 /// What an exchange has brought to this rank. Its pieces are shared with the ranks that sent them or got them.
-pub(crate) struct Exchanged {
+pub(crate) struct LaswpResult {
     /// To rows of U.
     pub(super) upper: Vec<Placed>,
     /// To rows below the diagonal block.
@@ -17,7 +17,7 @@ pub(crate) struct Exchanged {
     pub(super) staying: Vec<(usize, usize)>,
 }
 
-impl Exchanged {
+impl LaswpResult {
     /// For the columns of the section from `first` on, as many as `u` has: `u` (jb rows) becomes U before the
     /// triangular solve, and the displaced rows go to their places in `below`, the local rows below the
     /// diagonal block. `top` are the local rows of that block, as they were before the exchange.

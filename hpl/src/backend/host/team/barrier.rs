@@ -8,7 +8,7 @@ use super::SPIN;
 
 /// A barrier for a fixed number of threads that ends for all when one of them leaves with an error or a panic.
 #[derive(Debug)]
-pub(crate) struct Meeting {
+pub(crate) struct Barrier {
     threads: usize,
     spin: bool,
     arrived: AtomicUsize,
@@ -19,9 +19,9 @@ pub(crate) struct Meeting {
 
 /// Somebody has left for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Over;
+pub(crate) struct BarrierBroken;
 
-impl Meeting {
+impl Barrier {
     /// For `threads` ≥ 1 threads, which may spin while they wait if each has a core of its own.
     pub(crate) fn new(threads: usize, spin: bool) -> Self {
         Self { threads, spin, arrived: AtomicUsize::new(0), rounds: AtomicUsize::new(0), over: AtomicBool::new(false) }
@@ -36,7 +36,7 @@ impl Meeting {
     ///
     /// # Errors
     /// [`Over`].
-    pub(crate) fn wait(&self) -> Result<(), Over> {
+    pub(crate) fn wait(&self) -> Result<(), BarrierBroken> {
         if self.threads == 1 {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl Meeting {
                 return Ok(());
             }
             if over {
-                return Err(Over);
+                return Err(BarrierBroken);
             }
             looks = looks.wrapping_add(1);
             if spins {
@@ -69,12 +69,12 @@ impl Meeting {
     }
 
     /// One thread's part: unless `work` ends well, it is over for the others, too.
-    pub(crate) fn attend<E>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        struct Leave<'a>(Option<&'a Meeting>);
+    pub(crate) fn guard<E>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        struct Leave<'a>(Option<&'a Barrier>);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                if let Some(meeting) = self.0 {
-                    meeting.over.store(true, Ordering::Release);
+                if let Some(barrier) = self.0 {
+                    barrier.over.store(true, Ordering::Release);
                 }
             }
         }
@@ -94,15 +94,15 @@ mod tests {
     #[test]
     fn nobody_is_a_round_ahead() {
         for (threads, spin) in [(1, true), (2, true), (3, false)] {
-            let (meeting, sum) = (Meeting::new(threads, spin), AtomicUsize::new(0));
+            let (barrier, sum) = (Barrier::new(threads, spin), AtomicUsize::new(0));
             thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| {
                         for round in 1..=200 {
                             sum.fetch_add(1, Ordering::Relaxed);
-                            meeting.wait().unwrap();
+                            barrier.wait().unwrap();
                             assert_eq!(sum.load(Ordering::Relaxed), round * threads);
-                            meeting.wait().unwrap();
+                            barrier.wait().unwrap();
                         }
                     });
                 }
@@ -113,15 +113,15 @@ mod tests {
     #[test]
     fn who_leaves_with_an_error_or_a_panic_ends_it_for_all() {
         for panics in [false, true] {
-            let meeting = Meeting::new(2, false);
+            let barrier = Barrier::new(2, false);
             thread::scope(|scope| {
                 let other = scope.spawn(|| {
-                    meeting.attend(|| {
+                    barrier.guard(|| {
                         assert!(!panics, "on purpose");
                         Err(())
                     })
                 });
-                assert_eq!(meeting.attend(|| meeting.wait()), Err(Over));
+                assert_eq!(barrier.guard(|| barrier.wait()), Err(BarrierBroken));
                 assert_eq!(other.join().is_err(), panics);
             });
         }

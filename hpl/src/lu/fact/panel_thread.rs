@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::board::Board;
 use super::pivot::Candidate;
+use super::slots::PivotSlots;
 use crate::backend::host::kernels::{Kernels, stored};
-use crate::backend::host::team::{Meeting, Over};
+use crate::backend::host::team::{Barrier, BarrierBroken};
 use crate::comm::{Comm, PeerGone};
 use crate::mat::{Mat, MatMut, StoredMut};
 use crate::plan::PanelShape;
@@ -17,7 +17,7 @@ pub(super) enum Ended {
     /// The process column has broken.
     Peer(PeerGone),
     /// Another thread has left.
-    Over,
+    BarrierBroken,
 }
 
 impl From<PeerGone> for Ended {
@@ -26,9 +26,9 @@ impl From<PeerGone> for Ended {
     }
 }
 
-impl From<Over> for Ended {
-    fn from(_: Over) -> Self {
-        Self::Over
+impl From<BarrierBroken> for Ended {
+    fn from(_: BarrierBroken) -> Self {
+        Self::BarrierBroken
     }
 }
 
@@ -43,12 +43,12 @@ pub(super) struct Shared<'a, K> {
     /// Process rows.
     pub(super) procs: usize,
     /// A place for each thread, and one for what the process column has agreed on.
-    pub(super) board: Board,
-    pub(super) meeting: Meeting,
+    pub(super) slots: PivotSlots,
+    pub(super) barrier: Barrier,
 }
 
 /// What only the first thread does.
-pub(super) struct First<'p, C> {
+pub(super) struct MainThread<'p, C> {
     /// Exchanges messages.
     pub(super) column: &'p C,
     /// Says which rows were interchanged.
@@ -58,11 +58,11 @@ pub(super) struct First<'p, C> {
 }
 
 /// One thread with its rows of A.
-pub(super) struct Part<'p, C, K> {
+pub(super) struct PanelThread<'p, C, K> {
     pub(super) shared: &'p Shared<'p, K>,
     pub(super) thread: usize,
     /// Of the first thread.
-    pub(super) first: Option<First<'p, C>>,
+    pub(super) main: Option<MainThread<'p, C>>,
     /// Index of its first row in the panel.
     pub(super) above: usize,
     pub(super) tile: MatMut<'p>,
@@ -72,7 +72,7 @@ pub(super) struct Part<'p, C, K> {
     pub(super) best: Candidate,
 }
 
-impl<C: Comm, K: Kernels> Part<'_, C, K> {
+impl<C: Comm, K: Kernels> PanelThread<'_, C, K> {
     /// All operations in order, on a copy of rows of `from`.
     pub(super) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
         for j in 0..self.tile.cols() {
@@ -95,7 +95,7 @@ impl<C: Comm, K: Kernels> Part<'_, C, K> {
 
     /// First of this thread's rows that columns up to `col` have left in play; as many as it has if none.
     pub(super) fn active(&self, col: usize) -> usize {
-        let done = if self.shared.shape.top > 0 { col } else { 0 };
+        let done = if self.shared.shape.diag_rows > 0 { col } else { 0 };
         done.saturating_sub(self.above).min(self.tile.rows())
     }
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Places of two rows each, which take turns: a row stays until the next but one is posted in its place.
-pub(super) struct Board(Vec<[Box<[AtomicU64]>; 2]>);
+pub(super) struct PivotSlots(Vec<[Box<[AtomicU64]>; 2]>);
 
-impl Board {
+impl PivotSlots {
     /// `places` places for rows of `len` words.
     pub(super) fn new(places: usize, len: usize) -> Self {
         let row = || (0..len).map(|_| AtomicU64::new(0)).collect();

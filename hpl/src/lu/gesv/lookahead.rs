@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Lu;
-use super::travel::take_rows;
+use super::row_swaps::take_swap;
 use crate::Error;
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::Team;
@@ -16,7 +16,7 @@ use crate::plan::{Part, Section};
 
 impl<C: Comm, K: Kernels> Lu<'_, C, K> {
     /// Updates the columns of a panel that is to be factored, by all threads.
-    pub(super) fn update_few(
+    pub(super) fn update_lookahead(
         &mut self,
         k: usize,
         section: &Section,
@@ -28,14 +28,14 @@ impl<C: Comm, K: Kernels> Lu<'_, C, K> {
         let update = Update::of_few(kernels, self.panel(k)?, scratch);
         let (start, shape) = (Instant::now(), update.panel().shape());
         let from = a.split_cols(section.cols.start).1;
-        let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.top);
-        let moved = take_rows(&mut self.moved, k, rows_of);
-        let first = moved.as_ref().map_or(0, |moved| section.cols.start - moved.section.cols.start);
-        let placed = update.apply(Slab { first, top, c }, &self.rows(update.panel(), moved.as_ref()), team)?;
+        let (top, c) = from.sub(shape.ii, 0, shape.mp, section.cols.len()).split_rows(shape.diag_rows);
+        let swap = take_swap(&mut self.swaps_done, k, rows_of);
+        let first = swap.as_ref().map_or(0, |swap| section.cols.start - swap.section.cols.start);
+        let placed = update.apply(Slab { first, top, c }, &self.rows(update.panel(), swap.as_ref()), team)?;
         self.phases.add_until(self.step, Phase::Rs, (start, placed));
         self.trace.span(0, k, Phase::Rs, Some(section.part), (start, placed));
         self.record(k, Phase::Update, Some(section.part), placed);
-        self.keep_rows(moved, section);
+        self.keep_swap(swap, section);
         self.poll()
     }
 }

@@ -17,7 +17,7 @@ use crate::mat::{Mat, MatMut};
 
 /// Rows in a message; whoever holds one shares it.
 #[derive(Clone)]
-pub(super) struct Piece {
+pub(super) struct RowBuffer {
     msg: Msg,
     rows: usize,
     cols: usize,
@@ -25,7 +25,7 @@ pub(super) struct Piece {
 }
 
 /// A piece that is being written; nobody else has it yet.
-pub(super) struct Blank {
+pub(super) struct RowBufferMut {
     data: Arc<[f64]>,
     rows: usize,
     cols: usize,
@@ -38,10 +38,10 @@ pub(super) enum Source<'a> {
     /// All local rows of the section's columns.
     Local(Mat<'a>),
     /// A piece of the same columns.
-    Piece(&'a Piece),
+    RowBuffer(&'a RowBuffer),
 }
 
-impl Piece {
+impl RowBuffer {
     /// The rows in a message of `rows`·`cols` doubles.
     pub(super) fn new(msg: Msg, rows: usize, cols: usize, form: Form) -> Self {
         debug_assert!(msg.len() == rows * cols);
@@ -80,17 +80,17 @@ impl Piece {
         range: Range<usize>,
         hands: &mut Hands<'_, '_>,
         pool: &Pool,
-    ) -> Result<Piece, HelperPanicked> {
+    ) -> Result<RowBuffer, HelperPanicked> {
         if range.len() == self.rows {
             return Ok(self.clone());
         }
         match self.form {
             Form::NotTransposed => {
                 let data = pool.take(range.len() * self.cols);
-                let mut blank = Blank::new(data, range.len(), self.cols, self.form);
+                let mut buffer = RowBufferMut::new(data, range.len(), self.cols, self.form);
                 let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
-                blank.write(Source::Piece(self), &pairs, hands)?;
-                Ok(blank.done(pool))
+                buffer.write(Source::RowBuffer(self), &pairs, hands)?;
+                Ok(buffer.done(pool))
             }
             Form::Transposed => {
                 let (buf, whole) = self.msg.parts();
@@ -102,7 +102,7 @@ impl Piece {
     }
 }
 
-impl Blank {
+impl RowBufferMut {
     /// A piece in `data`, which has room for it and one holder; its content is arbitrary.
     pub(super) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
         Self { data, rows, cols, form }
@@ -123,14 +123,14 @@ impl Blank {
                     let a = a.sub(0, first, a.rows(), out.cols());
                     rows::copy(&mut out, a, pairs.iter().copied());
                 }
-                Source::Piece(piece) => piece.put(first, pairs, &mut out),
+                Source::RowBuffer(piece) => piece.put(first, pairs, &mut out),
             }),
             Form::Transposed => hands.columns(MatMut::new(data, cols, rows, cols), |first, mut out| {
                 let here = pairs.iter().filter(|(_, row)| (first..first + out.cols()).contains(row));
                 let here: Vec<(usize, usize)> = here.map(|&(from, row)| (from, row - first)).collect();
                 match from {
                     Source::Local(a) => rows::copy_to_columns(&mut out, a, &here),
-                    Source::Piece(piece) => {
+                    Source::RowBuffer(piece) => {
                         let all = Mat::new(&piece.msg, cols, piece.rows, cols);
                         here.iter().for_each(|&(from, to)| out.col_mut(to).copy_from_slice(all.col(from)));
                     }
@@ -140,9 +140,9 @@ impl Blank {
     }
 
     /// The piece, once all its rows are written.
-    pub(super) fn done(self, pool: &Pool) -> Piece {
+    pub(super) fn done(self, pool: &Pool) -> RowBuffer {
         let Self { data, rows, cols, form } = self;
         pool.give(Arc::clone(&data));
-        Piece::new(Msg::new(data, 0..rows * cols), rows, cols, form)
+        RowBuffer::new(Msg::new(data, 0..rows * cols), rows, cols, form)
     }
 }

@@ -6,7 +6,7 @@ use crate::plan::layout::Axis;
 ///
 /// Rows of the diagonal block come from anywhere; a place outside it is only ever filled from the block.
 #[derive(Debug)]
-pub(crate) struct Moves {
+pub(crate) struct RowPermutation {
     /// Global row whose content becomes row i of U.
     pub(crate) sources: Vec<usize>,
     /// (global row outside the diagonal block, global row of the block whose content goes there).
@@ -23,8 +23,8 @@ pub(crate) struct Moves {
     pub(crate) end: usize,
 }
 
-impl Moves {
-    /// Moves of the panel whose first global row is `ia`: row ia + j is exchanged with `pivots[j]` ≥ ia + j,
+impl RowPermutation {
+    /// RowPermutation of the panel whose first global row is `ia`: row ia + j is exchanged with `pivots[j]` ≥ ia + j,
     /// for j = 0, 1, ….
     pub(crate) fn new(rows: &Axis, ia: usize, pivots: &[usize]) -> Self {
         let jb = pivots.len();
@@ -74,15 +74,15 @@ mod tests {
                 content.swap(ia + j, pivot);
             }
             let rows = Axis::block_cyclic(m, nb, 3);
-            let moves = Moves::new(&rows, ia, &pivots);
-            prop_assert_eq!(&content[ia..ia + jb], &moves.sources[..]);
-            for &(place, source) in &moves.displaced {
+            let permutation = RowPermutation::new(&rows, ia, &pivots);
+            prop_assert_eq!(&content[ia..ia + jb], &permutation.sources[..]);
+            for &(place, source) in &permutation.displaced {
                 prop_assert_eq!(content[place], source);
                 prop_assert!((ia..ia + jb).contains(&source) && place >= ia + jb);
                 content[place] = place;
             }
             prop_assert!(content[ia + jb..].iter().enumerate().all(|(i, &from)| from == ia + jb + i));
-            prop_assert_eq!(moves.gathered.concat().len(), jb);
+            prop_assert_eq!(permutation.gathered.concat().len(), jb);
         }
     }
 }
