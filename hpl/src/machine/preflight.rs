@@ -38,7 +38,7 @@ pub struct Pulse {
 }
 
 /// Lets every core multiply for `time`, then copy.
-pub fn preflight<K: Kernels>(kernels: &K, cores: &[usize], time: Duration) -> Vec<Pulse> {
+pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<Pulse> {
     let together = &Barrier::new(cores.len());
     std::thread::scope(|scope| {
         let start = |&core: &usize| scope.spawn(move || pulse(kernels, core, time, together));
@@ -47,7 +47,7 @@ pub fn preflight<K: Kernels>(kernels: &K, cores: &[usize], time: Duration) -> Ve
     })
 }
 
-fn pulse<K: Kernels>(kernels: &K, core: usize, time: Duration, together: &Barrier) -> Pulse {
+fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, together: &Barrier) -> Pulse {
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
     let b = vec![0.25; ORDER * ORDER];
@@ -95,7 +95,7 @@ mod tests {
     fn every_core_answers() {
         let cores = host::facts().cores_allowed;
         let kernels = load(&KernelChoice::Builtin).unwrap();
-        let pulses = preflight(&kernels, &cores, Duration::from_millis(5));
+        let pulses = preflight(&*kernels, &cores, Duration::from_millis(5));
         assert_eq!(pulses.iter().map(|pulse| pulse.core).collect::<Vec<_>>(), cores);
         assert!(pulses.iter().all(|pulse| pulse.bound && pulse.rate_gflops > 0.0 && pulse.copy_bytes_per_s > 0.0));
     }

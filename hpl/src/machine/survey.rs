@@ -105,12 +105,12 @@ pub struct Survey {
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
-pub(crate) fn survey<C: Comm, K: Kernels>(
+pub(crate) fn survey<C: Comm>(
     candidate: &Candidate,
     repeats: usize,
     comm: &C,
     cores: &[usize],
-    kernels: &K,
+    kernels: &dyn Kernels,
 ) -> Result<RankSurvey, Error> {
     let facts = host::facts();
     // All ranks work at once: nothing to borrow.
@@ -175,7 +175,7 @@ fn links<C: Comm>(comm: &C, repeats: usize) -> Result<Vec<LinkSurvey>, PeerGone>
 }
 
 /// Rate of products on all threads of this rank at once, in GFLOP/s.
-fn products<K: Kernels>(threads: usize, cores: &[usize], kernels: &K) -> Result<f64, Error> {
+fn products(threads: usize, cores: &[usize], kernels: &dyn Kernels) -> Result<f64, Error> {
     let (m, n, k) = PRODUCT;
     let random = |rows: usize, cols: usize, first: usize| {
         let mut data = vec![0.0; rows * cols];

@@ -41,12 +41,12 @@ pub(super) trait Job: Sync {
     type Outcome: Send;
 
     /// Does it as one of the ranks.
-    fn work<C: Comm, K: Kernels>(
+    fn work<C: Comm>(
         &self,
         candidate: &Candidate,
         comm: &C,
         cores: &[usize],
-        kernels: &K,
+        kernels: &dyn Kernels,
     ) -> Result<(Self::Outcome, RankReport), Error>;
 
     /// How another process is told of it.
@@ -59,12 +59,12 @@ pub(super) struct WholeRun<'a>(pub(super) &'a dyn Watch);
 impl Job for WholeRun<'_> {
     type Outcome = Report;
 
-    fn work<C: Comm, K: Kernels>(
+    fn work<C: Comm>(
         &self,
         candidate: &Candidate,
         comm: &C,
         cores: &[usize],
-        kernels: &K,
+        kernels: &dyn Kernels,
     ) -> Result<(Report, RankReport), Error> {
         let mut report = solve(candidate, comm, cores, kernels, self.0)?;
         let (phases, spans) = (std::mem::take(&mut report.phases), std::mem::take(&mut report.spans));
@@ -83,12 +83,12 @@ pub(super) struct SomeWindows<'a>(pub(super) &'a [Window]);
 impl Job for SomeWindows<'_> {
     type Outcome = WindowsReport;
 
-    fn work<C: Comm, K: Kernels>(
+    fn work<C: Comm>(
         &self,
         candidate: &Candidate,
         comm: &C,
         cores: &[usize],
-        kernels: &K,
+        kernels: &dyn Kernels,
     ) -> Result<(WindowsReport, RankReport), Error> {
         let started = Instant::now();
         let mut report = measure_windows(candidate, self.0, comm, cores, kernels)?;

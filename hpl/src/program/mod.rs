@@ -33,7 +33,7 @@ pub use self::pair::{measure_pair, write_pair};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::windows::{measure_candidate, result_of, write_windows};
-use crate::backend::host::kernels::{self, KernelError, Kernels, Loaded, RankKernels};
+use crate::backend::host::kernels::{self, KernelError, Loaded, RankKernels};
 use crate::comm::Buffers;
 use crate::comm::grid;
 use crate::comm::threads::{self, ThreadComm};

@@ -146,11 +146,11 @@ impl Processes {
     }
 
     /// Does a job on the ranks of the grid; what has come of it, and what each rank has to report, in order.
-    pub(super) fn run_on_all<J: Job, K: Kernels>(
+    pub(super) fn run_on_all<J: Job>(
         &self,
         candidate: &Candidate,
         job: &J,
-        kernels: &K,
+        kernels: &dyn Kernels,
     ) -> Result<(J::Outcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let part = |rank| Part {
@@ -198,7 +198,7 @@ fn serve(world: &MpiComm) -> u8 {
                 send_json(world, 0, &ready.map_err(|error| error.to_string()));
                 let go: bool = recv_json(world, 0);
                 if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
-                    && let Some(own) = take_part(world, &part, |comm, cores| work(&part, comm, cores, kernels))
+                    && let Some(own) = take_part(world, &part, |comm, cores| work(&part, comm, cores, &**kernels))
                 {
                     send_json(world, 0, &own);
                 }
@@ -209,7 +209,7 @@ fn serve(world: &MpiComm) -> u8 {
 }
 
 /// What a rank other than 0 does, and has to report.
-fn work<K: Kernels>(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &K) -> Result<RankReport, Error> {
+fn work(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
     let candidate = &part.candidate;
     match &part.job {
         job::Order::Run { wants_spans } => {

@@ -30,12 +30,12 @@ impl Job for Survey {
     /// Each rank has its own to report.
     type Outcome = ();
 
-    fn work<C: Comm, K: Kernels>(
+    fn work<C: Comm>(
         &self,
         candidate: &Candidate,
         comm: &C,
         cores: &[usize],
-        kernels: &K,
+        kernels: &dyn Kernels,
     ) -> Result<((), RankReport), Error> {
         let started = Instant::now();
         let survey = Some(survey(candidate, self.0, comm, cores, kernels)?);

@@ -1,3 +1,4 @@
+use crate::backend::host::kernels::Kernels;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;

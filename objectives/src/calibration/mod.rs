@@ -8,7 +8,7 @@ mod waiting;
 
 use std::time::Instant;
 
-use hpl::backend::host::kernels::{self, KernelError, Kernels};
+use hpl::backend::host::kernels::{self, KernelError};
 use hpl::machine::host::HostFacts;
 use hpl::machine::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
@@ -113,7 +113,7 @@ pub fn calibrate(
         max_n: options.max_n,
         memory_bytes: before.memory_available_bytes / 2,
     };
-    let samples = measure(&kernels, &probe, &mut |share| progress(SAMPLES_SHARE * share))?;
+    let samples = measure(&*kernels, &probe, &mut |share| progress(SAMPLES_SHARE * share))?;
     let cores = options.cores.len();
     let runs = runs::Options {
         kernels: &options.kernels,

@@ -21,7 +21,7 @@ pub fn look(cores: &[usize], budget: &Budget, progress: &Progress) {
     // The built-in kernels never fail to load, and no library can crash here.
     let Ok(kernels) = kernels::load(&KernelChoice::Builtin) else { return };
     let time = Duration::from_secs_f64((budget.total_s() * SHARE).min(LONGEST_S));
-    let pulses = preflight(&kernels, cores, time);
+    let pulses = preflight(&*kernels, cores, time);
     progress.line(&sentence(&pulses));
     warnings(&pulses).iter().for_each(|warning| progress.warn(warning));
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pivot::Candidate;
+use super::candidate::Candidate;
 use super::slots::PivotSlots;
 use crate::backend::host::kernels::{Kernels, stored};
 use crate::backend::host::team::{Barrier, BarrierBroken};
@@ -13,7 +13,7 @@ use crate::plan::layout::Axis;
 use crate::plan::recursion::{Op, Recipe};
 
 /// Why a thread leaves before the end.
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// The process column has broken.
     Peer(PeerGone),
     /// Another thread has left.
@@ -33,9 +33,9 @@ impl From<BarrierBroken> for Ended {
 }
 
 /// What all threads see.
-pub(super) struct Shared<'a, K> {
+pub(crate) struct Shared<'a> {
     pub(super) recipe: Recipe,
-    pub(super) kernels: &'a K,
+    pub(super) kernels: &'a dyn Kernels,
     pub(super) rows: &'a Axis,
     pub(super) shape: PanelShape,
     /// Process row.
@@ -44,22 +44,37 @@ pub(super) struct Shared<'a, K> {
     pub(super) procs: usize,
     /// A place for each thread, and one for what the process column has agreed on.
     pub(super) slots: PivotSlots,
-    pub(super) barrier: Barrier,
+    pub(crate) barrier: Barrier,
+}
+
+impl<'a> Shared<'a> {
+    /// For the threads of `barrier`, on a rank of the process column `column`; `rows` is the owner table of the rows.
+    pub(crate) fn new<C: Comm>(
+        recipe: Recipe,
+        kernels: &'a dyn Kernels,
+        rows: &'a Axis,
+        shape: PanelShape,
+        column: &C,
+        barrier: Barrier,
+    ) -> Self {
+        let slots = PivotSlots::new(barrier.threads() + 1, Candidate::none(shape.jb).len(true));
+        Self { recipe, kernels, rows, shape, row: column.rank(), procs: column.size(), slots, barrier }
+    }
 }
 
 /// What only the first thread does.
-pub(super) struct MainThread<'p, C> {
+pub(crate) struct MainThread<'p, C> {
     /// Exchanges messages.
-    pub(super) column: &'p C,
+    pub(crate) column: &'p C,
     /// Says which rows were interchanged.
-    pub(super) pivots: &'p mut [f64],
+    pub(crate) pivots: &'p mut [f64],
     /// Says where the first zero pivot was.
-    pub(super) info: &'p mut f64,
+    pub(crate) info: &'p mut f64,
 }
 
 /// One thread with its rows of A.
-pub(super) struct PanelThread<'p, C, K> {
-    pub(super) shared: &'p Shared<'p, K>,
+pub(crate) struct PanelThread<'p, C> {
+    pub(super) shared: &'p Shared<'p>,
     pub(super) thread: usize,
     /// Of the first thread.
     pub(super) main: Option<MainThread<'p, C>>,
@@ -72,9 +87,21 @@ pub(super) struct PanelThread<'p, C, K> {
     pub(super) best: Candidate,
 }
 
-impl<C: Comm, K: Kernels> PanelThread<'_, C, K> {
+impl<'p, C: Comm> PanelThread<'p, C> {
+    /// Thread `thread` with the rows `tile`, of which the first is row `above` of the panel.
+    pub(crate) fn new(
+        shared: &'p Shared<'p>,
+        thread: usize,
+        main: Option<MainThread<'p, C>>,
+        above: usize,
+        tile: MatMut<'p>,
+        l1: StoredMut<'p>,
+    ) -> Self {
+        Self { shared, thread, main, above, tile, l1, best: Candidate::none(shared.shape.jb) }
+    }
+
     /// All operations in order, on a copy of rows of `from`.
-    pub(super) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
+    pub(crate) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
         for j in 0..self.tile.cols() {
             let rows = self.above..self.above + self.tile.rows();
             self.tile.col_mut(j).copy_from_slice(&from.col(j)[rows]);

@@ -1,82 +1,126 @@
-//! Rows under way along the process column while something else is done.
+//! Row exchanges of sections, from their start until their rows are at their places.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::Lu;
+use space::HplParams;
+
 use crate::Error;
-use crate::backend::host::kernels::Kernels;
-use crate::backend::host::team::Team;
-use crate::backend::host::update::Rows;
-use crate::comm::Comm;
-use crate::lu::laswp::{Hands, Laswp, LaswpResult, RowPermutation, RowTags};
+use crate::backend::{Columns, Rows};
+use crate::comm::{Comm, Request};
+use crate::lu::laswp::{Laswp, LaswpOp, LaswpResult, RowPermutation, RowTags};
 use crate::lu::panel::Panel;
-use crate::mat::Mat;
-use crate::observe::phases::Phase;
+use crate::plan::layout::Axis;
 use crate::plan::{Part, Section};
 
-/// The rows of a section that a panel moves.
+/// The row exchange of one section for one panel.
 pub(super) struct RowSwap<T> {
-    pub(super) panel: usize,
-    pub(super) section: Section,
-    pub(super) rows: T,
+    panel: usize,
+    section: Section,
+    rows: T,
 }
 
-/// Takes the rows of section `part` that panel `panel` moves.
-pub(super) fn take_swap<T>(list: &mut Vec<RowSwap<T>>, panel: usize, part: Part) -> Option<RowSwap<T>> {
-    let at = list.iter().position(|rows| rows.panel == panel && rows.section.part == part);
-    at.map(|at| list.swap_remove(at))
+/// The row exchanges of one rank.
+pub(super) struct RowSwaps<'a, C: Comm> {
+    laswp: Laswp<'a, C>,
+    /// Where the rows go that the last panel moves, for all its sections.
+    permutation: Option<(usize, Arc<RowPermutation>)>,
+    in_flight: Vec<RowSwap<LaswpOp<'a, C>>>,
+    /// Rows that have come and are not all at their places.
+    done: Vec<RowSwap<LaswpResult>>,
+    /// Sends in flight of exchanges that are complete here.
+    sends: Vec<C::Send>,
 }
 
-impl<C: Comm, K: Kernels> Lu<'_, C, K> {
-    /// The rows of a section set out; `a` has at least its columns, U has `u_cols`.
-    pub(super) fn start_laswp(
+impl<'a, C: Comm> RowSwaps<'a, C> {
+    /// No exchange yet; `rows` is the owner table of the rows.
+    pub(super) fn new(column: &'a C, rows: &'a Axis, params: &HplParams) -> Self {
+        let laswp = Laswp { column, rows, swap: params.swap, equil: params.equil, u: params.u };
+        Self { laswp, permutation: None, in_flight: Vec::new(), done: Vec::new(), sends: Vec::new() }
+    }
+
+    /// Starts the exchange of the rows that a panel moves in a section, of the `u_cols` columns of U.
+    pub(super) fn start(
         &mut self,
-        k: usize,
+        panel: &Panel,
         section: &Section,
         u_cols: usize,
-        hands: Hands<'_, '_>,
-        a: Mat<'_>,
+        columns: &mut impl Columns,
     ) -> Result<(), Error> {
-        let panel = self.panel(k)?.clone();
-        let start = Instant::now();
-        let (rows, params, section) = (&self.plan.layout.rows, self.params, section.clone());
+        let k = panel.shape().k;
         let permutation = match self.permutation.take_if(|(of, _)| *of == k) {
             Some((_, permutation)) => permutation,
-            None => Arc::new(RowPermutation::new(rows, panel.shape().ia, panel.pivots())),
+            None => Arc::new(RowPermutation::new(self.laswp.rows, panel.shape().ia, panel.pivots())),
         };
         self.permutation = Some((k, Arc::clone(&permutation)));
-        let cols = a.sub(0, section.cols.start, a.rows(), section.cols.len());
-        let column = &self.grid.col_comm;
-        let exchange = Laswp { column, rows, swap: params.swap, equil: params.equil, u: params.u };
-        let rows = exchange.start(permutation, cols, u_cols, RowTags::of(section.part), hands)?;
-        self.record(k, Phase::Rs, Some(section.part), start);
-        self.swaps_in_flight.push(RowSwap { panel: k, section, rows });
+        let rows = self.laswp.start(permutation, &section.cols, u_cols, RowTags::of(section.part), columns)?;
+        self.in_flight.push(RowSwap { panel: k, section: section.clone(), rows });
         Ok(())
     }
 
-    /// Waits for the rows of a section.
-    pub(super) fn finish_laswp(&mut self, k: usize, part: Part, team: &mut Team<'_>) -> Result<(), Error> {
-        let swap = take_swap(&mut self.swaps_in_flight, k, part).expect("the plan starts what it waits for");
-        let start = Instant::now();
-        let (rows, sends) = swap.rows.finish(Hands::All(team))?;
+    /// Waits for the rows of section `part` that panel `k` moves.
+    pub(super) fn finish(&mut self, k: usize, part: Part, columns: &mut impl Columns) -> Result<(), Error> {
+        let swap = take(&mut self.in_flight, k, part).expect("the plan starts what it waits for");
+        let (rows, sends) = swap.rows.finish(columns)?;
         self.sends.extend(sends);
-        self.swaps_done.push(RowSwap { panel: k, section: swap.section, rows });
-        self.record(k, Phase::Rs, Some(part), start);
+        self.done.push(RowSwap { panel: k, section: swap.section, rows });
         Ok(())
     }
 
-    /// How the rows of a section come to their places.
-    pub(super) fn rows<'r>(&self, panel: &Panel, swap: Option<&'r RowSwap<LaswpResult>>) -> Rows<'r> {
-        let local = |&pivot: &usize| self.plan.layout.rows.local(pivot) - panel.shape().ii;
+    /// The rows of section `part` that panel `k` moves and the process column has exchanged; `None` with one process row.
+    pub(super) fn take(&mut self, k: usize, part: Part) -> Option<RowSwap<LaswpResult>> {
+        take(&mut self.done, k, part)
+    }
+
+    /// How the rows of `section` come to their places.
+    pub(super) fn rows<'r>(
+        &self,
+        panel: &Panel,
+        swap: Option<&'r RowSwap<LaswpResult>>,
+        section: &Section,
+    ) -> Rows<'r> {
+        let local = |&pivot: &usize| self.laswp.rows.local(pivot) - panel.shape().ii;
         match swap {
-            Some(swap) => Rows::LaswpResult(&swap.rows),
-            None => Rows::Here(panel.pivots().iter().map(local).collect()),
+            Some(swap) => Rows::Exchanged { result: &swap.rows, first: section.cols.start - swap.section.cols.start },
+            None => Rows::Local(panel.pivots().iter().map(local).collect()),
         }
     }
 
-    /// Rows of columns that are updated later than `section` stay.
-    pub(super) fn keep_swap(&mut self, swap: Option<RowSwap<LaswpResult>>, section: &Section) {
-        self.swaps_done.extend(swap.filter(|swap| swap.section.cols.end > section.cols.end));
+    /// Keeps rows of columns that are updated later than `section`.
+    pub(super) fn keep(&mut self, swap: Option<RowSwap<LaswpResult>>, section: &Section) {
+        self.done.extend(swap.filter(|swap| swap.section.cols.end > section.cols.end));
     }
+
+    /// Passes on what has arrived.
+    pub(super) fn poll(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
+        self.in_flight.iter_mut().try_for_each(|swap| swap.rows.poll(columns))?;
+        self.sends.retain_mut(|send| !send.ready());
+        Ok(())
+    }
+
+    /// Whether messages are in flight.
+    pub(super) fn in_flight(&self) -> bool {
+        !(self.in_flight.is_empty() && self.sends.is_empty())
+    }
+
+    /// Ends the exchanges for a step that is not made.
+    pub(super) fn abandon(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
+        for swap in std::mem::take(&mut self.in_flight) {
+            let (_, sends) = swap.rows.finish(columns)?;
+            self.sends.extend(sends);
+        }
+        self.done.clear();
+        self.permutation = None;
+        Ok(())
+    }
+
+    /// Waits for the sends in flight.
+    pub(super) fn finish_sends(&mut self) -> Result<(), Error> {
+        Ok(self.sends.drain(..).try_for_each(Request::wait)?)
+    }
+}
+
+/// Takes the exchange of section `part` for panel `panel` from `list`.
+fn take<T>(list: &mut Vec<RowSwap<T>>, panel: usize, part: Part) -> Option<RowSwap<T>> {
+    let at = list.iter().position(|swap| swap.panel == panel && swap.section.part == part);
+    at.map(|at| list.swap_remove(at))
 }

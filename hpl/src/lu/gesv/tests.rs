@@ -4,11 +4,13 @@ use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
 use crate::backend::host::kernels::isa::{Isa, seen};
-use crate::backend::host::kernels::{Builtin, Limited};
-use crate::backend::host::team::{TeamParams, with_team};
+use crate::backend::host::kernels::{Builtin, Kernels, Limited};
+use crate::backend::host::team::{Team, TeamParams, with_team};
+use crate::backend::host::{Host, Workspace};
 use crate::comm::threads::{self, ThreadComm};
 use crate::lu::matgen;
 use crate::lu::trsv;
+use crate::mat::MatMut;
 use crate::plan::layout::Layout;
 
 /// What is left of the matrix and info, by rank.
@@ -35,10 +37,13 @@ fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outc
         let column = |j| (0..mp).map(move |i| whole[rows.global(grid.row, i) + cols.global(grid.col, j) * n]);
         let mut data: Vec<f64> = (0..nq).flat_map(column).collect();
         let trace = Trace::new(0);
-        let mut lu = Lu::new(&plan, &grid, &Builtin, params, comm.rank(), &trace);
+        let mut lu = Lu::new(&plan, &grid, params, comm.rank(), &trace);
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
-        let info = with_team(team, |team| lu.factor(0..plan.steps(), team, a, None)).unwrap().unwrap();
+        let mut workspace = Workspace::default();
+        let factor =
+            |team: &mut Team<'_>| lu.factor(0..plan.steps(), &mut Host::new(&Builtin, team, a, &mut workspace), None);
+        let info = with_team(team, factor).unwrap().unwrap();
         (data, info)
     };
     thread::scope(|scope| {
@@ -144,8 +149,9 @@ fn kernels_held_to_an_instruction_set_use_no_other() {
             let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });
             let solve = |team: &mut Team<'_>| {
                 let mut a = MatMut::new(&mut data, n, n + 1, n);
-                let mut lu = Lu::new(&plan, &grid, &kernels, &params, 0, &trace);
-                lu.factor(0..plan.steps(), team, a.reborrow(), None).unwrap();
+                let mut workspace = Workspace::default();
+                let mut lu = Lu::new(&plan, &grid, &params, 0, &trace);
+                lu.factor(0..plan.steps(), &mut Host::new(&kernels, team, a.reborrow(), &mut workspace), None).unwrap();
                 trsv::solve(&plan, 0, &grid, kernels.isa(), team, a.as_ref()).unwrap();
             };
             assert_eq!(seen::during(|| with_team(team, solve).unwrap()), [isa], "{params:?}");
@@ -163,7 +169,9 @@ fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, 
     let start = Instant::now();
     let a = MatMut::new(&mut data, n, n + 1, n);
     let work = |team: &mut Team<'_>| {
-        Lu::new(&plan, &grid, &Builtin, &params, 0, &trace).factor(0..plan.steps(), team, a, None)
+        let mut workspace = Workspace::default();
+        let mut host = Host::new(&Builtin, team, a, &mut workspace);
+        Lu::new(&plan, &grid, &params, 0, &trace).factor(0..plan.steps(), &mut host, None)
     };
     assert_eq!(with_team(team, work).unwrap().unwrap(), 0);
     let spans = trace.into_spans(0, start);

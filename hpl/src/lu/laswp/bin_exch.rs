@@ -8,14 +8,14 @@
 use std::vec;
 
 use super::result::{LaswpResult, Placed};
-use super::row_buffer::{RowBuffer, Source};
-use super::{Completion, Hands, LaswpState, RowPermutation};
+use super::row_buffer::RowBuffer;
+use super::{Completion, LaswpState, RowPermutation};
 use crate::Error;
+use crate::backend::Columns;
 use crate::backend::host::team::HelperPanicked;
 use crate::comm::Comm;
 use crate::comm::grid::{position, rank_at};
 use crate::comm::reduce::power_of_two;
-use crate::mat::Mat;
 
 /// Rows of a message, ascending: row i of U is `i`, entry i of the displaced rows is `jb + i`.
 type RowList = Vec<usize>;
@@ -130,7 +130,7 @@ pub(super) struct BinExch<C: Comm> {
 
 impl<C: Comm> BinExch<C> {
     /// Copies what leaves this rank: first what the first round sends, in the message for it.
-    pub(super) fn start(state: &mut LaswpState<'_, C>, a: Mat<'_>, hands: &mut Hands<'_, '_>) -> Result<Self, Error> {
+    pub(super) fn start(state: &mut LaswpState<'_, C>, columns: &mut impl Columns) -> Result<Self, Error> {
         let (permutation, size, jb) = (&state.permutation, state.column.size(), state.permutation.sources.len());
         let rounds = Rounds { permutation, size }.of(position(state.me(), permutation.owner, size));
         let mut first = permutation.gathered[state.me()].clone();
@@ -145,10 +145,10 @@ impl<C: Comm> BinExch<C> {
             Self { held: Vec::new(), awaited: None, awaited_rows: RowList::new(), rounds: rounds.into_iter() };
         for load in [first, later] {
             let local = |&row: &usize| if row < jb { state.source(row) } else { state.leaving(row - jb) };
-            let piece = state.gather(load.iter().map(local), a, hands)?;
+            let piece = state.gather(load.iter().map(local), columns)?;
             exchange.held.extend(piece.map(|piece| HeldRows { piece, rows: (0..).zip(load).collect() }));
         }
-        exchange.advance(state, Completion::Test, hands)?;
+        exchange.advance(state, Completion::Test, columns)?;
         Ok(exchange)
     }
 
@@ -157,7 +157,7 @@ impl<C: Comm> BinExch<C> {
         &mut self,
         state: &mut LaswpState<'_, C>,
         completion: Completion,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<(), Error> {
         loop {
             if self.awaited.is_some() {
@@ -171,7 +171,7 @@ impl<C: Comm> BinExch<C> {
             self.awaited = state.expect(round.peer, state.tags.rows, round.receives.len());
             self.awaited_rows = round.receives;
             if !round.sends.is_empty() && state.cols > 0 {
-                let piece = self.assemble(state, round.sends, hands)?;
+                let piece = self.assemble(state, round.sends, columns)?;
                 state.send(round.peer, state.tags.rows, &piece);
             }
         }
@@ -183,7 +183,7 @@ impl<C: Comm> BinExch<C> {
         &mut self,
         state: &LaswpState<'_, C>,
         load: RowList,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<RowBuffer, HelperPanicked> {
         let same =
             |held: &&HeldRows| held.rows.len() == held.piece.rows() && held.rows.iter().map(|row| &row.1).eq(&load);
@@ -194,7 +194,7 @@ impl<C: Comm> BinExch<C> {
         for held in &self.held {
             let at = |&(from, row): &(usize, usize)| load.binary_search(&row).ok().map(|to| (from, to));
             let pairs: Vec<(usize, usize)> = held.rows.iter().filter_map(at).collect();
-            buffer.write(Source::RowBuffer(&held.piece), &pairs, hands)?;
+            columns.copy_rows(&held.piece, &pairs, &mut buffer)?;
         }
         let piece = buffer.done(state.pool());
         self.hold(HeldRows { piece: piece.clone(), rows: (0..).zip(load).collect() });

@@ -8,11 +8,11 @@
 use std::ops::Range;
 
 use super::long::ProcessOrder;
-use super::row_buffer::{RowBuffer, RowBufferMut, Source};
-use super::{Completion, Hands, LaswpState};
+use super::row_buffer::{RowBuffer, RowBufferMut};
+use super::{Completion, LaswpState};
 use crate::Error;
+use crate::backend::Columns;
 use crate::comm::Comm;
-use crate::mat::Mat;
 
 /// Where pieces of these lengths begin when they lie one after the other, and where the last ends.
 fn bounds(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -65,8 +65,7 @@ impl<C: Comm> Equil<C> {
         state: &LaswpState<'_, C>,
         order: &ProcessOrder,
         equil: bool,
-        a: Mat<'_>,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<Self, Error> {
         let (at, gathered) = (order.at, &state.permutation.gathered);
         let found = bounds((0..order.size()).map(|at| gathered[order.rank(at)].len()));
@@ -92,7 +91,7 @@ impl<C: Comm> Equil<C> {
             let here = common(&rows, &(found[at]..found[at + 1]));
             let pairs: Vec<(usize, usize)> = here.clone().map(|row| (own[row - found[at]], row - rows.start)).collect();
             let mut buffer = state.buffer(rows.len());
-            buffer.write(Source::Local(a), &pairs, hands)?;
+            columns.gather(&state.section, &pairs, &mut buffer)?;
             written.push(Outgoing { missing: rows.len() - here.len(), rows, buffer, to });
         }
         Ok(Self { pieces, outgoing: written, awaited })
@@ -103,7 +102,7 @@ impl<C: Comm> Equil<C> {
         &mut self,
         state: &mut LaswpState<'_, C>,
         completion: Completion,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<Option<RowBuffer>, Error> {
         for (rows, recv) in &mut self.awaited {
             let Some(piece) = state.take(recv, rows.len(), completion)? else { continue };
@@ -111,7 +110,7 @@ impl<C: Comm> Equil<C> {
                 let here = common(&message.rows, rows);
                 message.missing -= here.len();
                 let pairs: Vec<(usize, usize)> = here.map(|row| (row - rows.start, row - message.rows.start)).collect();
-                message.buffer.write(Source::RowBuffer(&piece), &pairs, hands)?;
+                columns.copy_rows(&piece, &pairs, &mut message.buffer)?;
             }
         }
         let mut own = None;

@@ -9,11 +9,11 @@ use super::equil::Equil;
 use super::result::LaswpResult;
 use super::roll::Roll;
 use super::spread::Spread;
-use super::{Completion, Hands, LaswpState, RowPermutation};
+use super::{Completion, LaswpState, RowPermutation};
 use crate::Error;
+use crate::backend::Columns;
 use crate::comm::Comm;
 use crate::comm::grid::rank_at;
-use crate::mat::Mat;
 
 /// The process rows in the order of an exchange, as one of them sees it.
 pub(super) struct ProcessOrder {
@@ -69,20 +69,15 @@ pub(super) struct Long<C: Comm> {
 impl<C: Comm> Long<C> {
     /// Copies what leaves this rank and sends what needs no message of others; pieces of U first, whose way is the
     /// longer one.
-    pub(super) fn start(
-        state: &mut LaswpState<'_, C>,
-        equil: bool,
-        a: Mat<'_>,
-        hands: &mut Hands<'_, '_>,
-    ) -> Result<Self, Error> {
+    pub(super) fn start(state: &mut LaswpState<'_, C>, equil: bool, columns: &mut impl Columns) -> Result<Self, Error> {
         let order = ProcessOrder::new(&state.permutation, state.me());
-        let mut equil = Equil::start(state, &order, equil, a, hands)?;
+        let mut equil = Equil::start(state, &order, equil, columns)?;
         let mut roll = Roll::expect(state, &order, &equil.pieces);
-        if let Some(own) = equil.advance(state, Completion::Test, hands)? {
+        if let Some(own) = equil.advance(state, Completion::Test, columns)? {
             roll.own(own);
         }
         roll.advance(state)?;
-        let spread = Spread::start(state, &order, a, hands)?;
+        let spread = Spread::start(state, &order, columns)?;
         Ok(Self { order, spread, equil, roll })
     }
 
@@ -93,18 +88,18 @@ impl<C: Comm> Long<C> {
         &mut self,
         state: &mut LaswpState<'_, C>,
         completion: Completion,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<(), Error> {
-        self.spread.advance(state, &self.order, Completion::Test, hands)?;
-        if let Some(own) = self.equil.advance(state, completion, hands)? {
+        self.spread.advance(state, &self.order, Completion::Test, columns)?;
+        if let Some(own) = self.equil.advance(state, completion, columns)? {
             self.roll.own(own);
         }
         self.roll.advance(state)?;
         while completion == Completion::Wait && self.roll.wait(state)? {
             self.roll.advance(state)?;
-            self.spread.advance(state, &self.order, Completion::Test, hands)?;
+            self.spread.advance(state, &self.order, Completion::Test, columns)?;
         }
-        self.spread.advance(state, &self.order, completion, hands)
+        self.spread.advance(state, &self.order, completion, columns)
     }
 
     /// The rows that stay on this rank.

@@ -17,6 +17,7 @@ mod roll;
 mod row_buffer;
 mod spread;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use space::{Form, Swap};
@@ -26,13 +27,13 @@ pub(crate) use result::LaswpResult;
 
 use self::bin_exch::BinExch;
 use self::long::Long;
-use self::row_buffer::{RowBuffer, RowBufferMut, Source};
+pub(crate) use self::row_buffer::{RowBuffer, RowBufferMut, Source};
 use crate::Error;
-use crate::backend::host::team::{HelperPanicked, Team};
+use crate::backend::Columns;
+use crate::backend::host::team::HelperPanicked;
 use crate::comm::buffers::Pool;
 use crate::comm::grid::tag;
 use crate::comm::{Comm, Request, Tag};
-use crate::mat::{Mat, MatMut};
 use crate::plan::Part;
 use crate::plan::layout::Axis;
 
@@ -48,27 +49,6 @@ pub(crate) struct Laswp<'a, C> {
     pub(crate) equil: bool,
     /// U: storage of rows in messages.
     pub(crate) u: Form,
-}
-
-/// Who copies rows.
-pub(crate) enum Hands<'t, 's> {
-    /// The first thread only: the others are busy.
-    Alone,
-    /// All threads.
-    All(&'t mut Team<'s>),
-}
-
-impl Hands<'_, '_> {
-    /// Deals the columns of a matrix: `work(first, part)` gets those from `first` on.
-    fn columns(&mut self, mat: MatMut<'_>, work: impl Fn(usize, MatMut<'_>) + Sync) -> Result<(), HelperPanicked> {
-        match self {
-            Self::Alone => {
-                work(0, mat);
-                Ok(())
-            }
-            Self::All(team) => team.columns([mat], |first, [part]| work(first, part)),
-        }
-    }
 }
 
 /// Tags of the messages of one section: exchanges of different sections may be under way at once.
@@ -101,7 +81,9 @@ struct LaswpState<'a, C: Comm> {
     column: &'a C,
     rows: &'a Axis,
     permutation: Arc<RowPermutation>,
-    /// Columns of the section.
+    /// Local columns of the section.
+    section: Range<usize>,
+    /// How many they are.
     cols: usize,
     form: Form,
     /// Whether the pattern is spread and roll.
@@ -125,31 +107,32 @@ enum Completion {
 }
 
 impl<'a, C: Comm> Laswp<'a, C> {
-    /// Copies the rows of this rank into messages and starts their sends, without waiting for anything: `a` has
-    /// all local rows of the section's columns, of the `u_cols` columns that U has.
+    /// Copies the rows of this rank into messages and starts their sends, without waiting for anything. `section` are its
+    /// local columns, some of the `u_cols` columns of U.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
     pub(crate) fn start(
         &self,
         permutation: Arc<RowPermutation>,
-        a: Mat<'_>,
+        section: &Range<usize>,
         u_cols: usize,
         tags: RowTags,
-        mut hands: Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<LaswpOp<'a, C>, Error> {
-        let (column, rows, cols, form) = (self.column, self.rows, a.cols(), self.u);
+        let (column, rows, cols, form) = (self.column, self.rows, section.len(), self.u);
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
             // As in `HPL_pdupdate`, whose n is the columns of U.
             Swap::Mix { threshold } => u_cols > threshold,
         };
-        let mut state = LaswpState { column, rows, permutation, cols, form, long, tags, sends: Vec::new() };
+        let section = section.clone();
+        let mut state = LaswpState { column, rows, permutation, section, cols, form, long, tags, sends: Vec::new() };
         let pattern = if long {
-            Pattern::Long(Box::new(Long::start(&mut state, self.equil, a, &mut hands)?))
+            Pattern::Long(Box::new(Long::start(&mut state, self.equil, columns)?))
         } else {
-            Pattern::BinExch(BinExch::start(&mut state, a, &mut hands)?)
+            Pattern::BinExch(BinExch::start(&mut state, columns)?)
         };
         Ok(LaswpOp { state, pattern })
     }
@@ -160,16 +143,16 @@ impl<C: Comm> LaswpOp<'_, C> {
     ///
     /// # Errors
     /// When a rank of the process column fails.
-    pub(crate) fn poll(&mut self) -> Result<(), Error> {
-        self.advance(Completion::Test, &mut Hands::Alone)
+    pub(crate) fn poll(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
+        self.advance(Completion::Test, columns)
     }
 
     /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
-    pub(crate) fn finish(mut self, mut hands: Hands<'_, '_>) -> Result<(LaswpResult, Vec<C::Send>), Error> {
-        self.advance(Completion::Wait, &mut hands)?;
+    pub(crate) fn finish(mut self, columns: &mut impl Columns) -> Result<(LaswpResult, Vec<C::Send>), Error> {
+        self.advance(Completion::Wait, columns)?;
         let exchanged = match self.pattern {
             Pattern::BinExch(pattern) => pattern.into_result(&self.state),
             Pattern::Long(pattern) => pattern.into_result(&self.state),
@@ -177,10 +160,10 @@ impl<C: Comm> LaswpOp<'_, C> {
         Ok((exchanged, self.state.sends))
     }
 
-    fn advance(&mut self, completion: Completion, hands: &mut Hands<'_, '_>) -> Result<(), Error> {
+    fn advance(&mut self, completion: Completion, columns: &mut impl Columns) -> Result<(), Error> {
         match &mut self.pattern {
-            Pattern::BinExch(pattern) => pattern.advance(&mut self.state, completion, hands),
-            Pattern::Long(pattern) => pattern.advance(&mut self.state, completion, hands),
+            Pattern::BinExch(pattern) => pattern.advance(&mut self.state, completion, columns),
+            Pattern::Long(pattern) => pattern.advance(&mut self.state, completion, columns),
         }
     }
 }
@@ -236,15 +219,14 @@ impl<'a, C: Comm> LaswpState<'a, C> {
     fn gather(
         &self,
         locals: impl Iterator<Item = usize>,
-        a: Mat<'_>,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<Option<RowBuffer>, HelperPanicked> {
         let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
         if pairs.len() * self.cols == 0 {
             return Ok(None);
         }
         let mut buffer = self.buffer(pairs.len());
-        buffer.write(Source::Local(a), &pairs, hands)?;
+        columns.gather(&self.section, &pairs, &mut buffer)?;
         Ok(Some(buffer.done(self.pool())))
     }
 

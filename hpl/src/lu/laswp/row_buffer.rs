@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use space::Form;
 
-use super::Hands;
+use crate::backend::Columns;
 use crate::backend::host::kernels::rows;
 use crate::backend::host::team::HelperPanicked;
 use crate::comm::Msg;
@@ -17,7 +17,7 @@ use crate::mat::{Mat, MatMut};
 
 /// Rows in a message; whoever holds one shares it.
 #[derive(Clone)]
-pub(super) struct RowBuffer {
+pub(crate) struct RowBuffer {
     msg: Msg,
     rows: usize,
     cols: usize,
@@ -25,7 +25,7 @@ pub(super) struct RowBuffer {
 }
 
 /// A piece that is being written; nobody else has it yet.
-pub(super) struct RowBufferMut {
+pub(crate) struct RowBufferMut {
     data: Arc<[f64]>,
     rows: usize,
     cols: usize,
@@ -34,32 +34,61 @@ pub(super) struct RowBufferMut {
 
 /// Where rows are copied from.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(crate) enum Source<'a> {
     /// All local rows of the section's columns.
     Local(Mat<'a>),
-    /// A piece of the same columns.
-    RowBuffer(&'a RowBuffer),
+    /// A buffer of the same columns.
+    Buffer(&'a RowBuffer),
+}
+
+impl Source<'_> {
+    /// Row `second` of a buffer ← row `first` of this for each pair, as far as they lie in `part`: the [memory] of a buffer
+    /// of the form `form` from its column `first` on.
+    ///
+    /// [memory]: RowBufferMut::memory
+    pub(crate) fn copy_to(&self, pairs: &[(usize, usize)], form: Form, first: usize, part: &mut MatMut<'_>) {
+        match form {
+            Form::NotTransposed => match self {
+                Self::Local(a) => {
+                    let a = a.sub(0, first, a.rows(), part.cols());
+                    rows::copy(part, a, pairs.iter().copied());
+                }
+                Self::Buffer(buffer) => buffer.put(first, pairs, part),
+            },
+            Form::Transposed => {
+                let here = pairs.iter().filter(|(_, row)| (first..first + part.cols()).contains(row));
+                let here: Vec<(usize, usize)> = here.map(|&(from, row)| (from, row - first)).collect();
+                match self {
+                    Self::Local(a) => rows::copy_to_columns(part, *a, &here),
+                    Self::Buffer(buffer) => {
+                        let all = Mat::new(&buffer.msg, buffer.cols, buffer.rows, buffer.cols);
+                        here.iter().for_each(|&(from, to)| part.col_mut(to).copy_from_slice(all.col(from)));
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl RowBuffer {
     /// The rows in a message of `rows`·`cols` doubles.
-    pub(super) fn new(msg: Msg, rows: usize, cols: usize, form: Form) -> Self {
+    pub(crate) fn new(msg: Msg, rows: usize, cols: usize, form: Form) -> Self {
         debug_assert!(msg.len() == rows * cols);
         Self { msg, rows, cols, form }
     }
 
     /// The message.
-    pub(super) fn msg(&self) -> &Msg {
+    pub(crate) fn msg(&self) -> &Msg {
         &self.msg
     }
 
     /// Number of rows.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// to(second) ← row `first` of this piece for each pair; `to` has the columns from `col` on.
-    pub(super) fn put(&self, col: usize, pairs: &[(usize, usize)], to: &mut MatMut<'_>) {
+    pub(crate) fn put(&self, col: usize, pairs: &[(usize, usize)], to: &mut MatMut<'_>) {
         match self.form {
             Form::NotTransposed => {
                 let all = Mat::new(&self.msg, self.rows, self.cols, self.rows);
@@ -75,10 +104,10 @@ impl RowBuffer {
     }
 
     /// Rows `range` as a piece of their own: shared where they are contiguous, copied otherwise.
-    pub(super) fn part(
+    pub(crate) fn part(
         &self,
         range: Range<usize>,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
         pool: &Pool,
     ) -> Result<RowBuffer, HelperPanicked> {
         if range.len() == self.rows {
@@ -89,7 +118,7 @@ impl RowBuffer {
                 let data = pool.take(range.len() * self.cols);
                 let mut buffer = RowBufferMut::new(data, range.len(), self.cols, self.form);
                 let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
-                buffer.write(Source::RowBuffer(self), &pairs, hands)?;
+                columns.copy_rows(self, &pairs, &mut buffer)?;
                 Ok(buffer.done(pool))
             }
             Form::Transposed => {
@@ -104,43 +133,27 @@ impl RowBuffer {
 
 impl RowBufferMut {
     /// A piece in `data`, which has room for it and one holder; its content is arbitrary.
-    pub(super) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
+    pub(crate) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
         Self { data, rows, cols, form }
     }
 
-    /// Row `second` ← row `first` of `from` for each pair.
-    pub(super) fn write(
-        &mut self,
-        from: Source<'_>,
-        pairs: &[(usize, usize)],
-        hands: &mut Hands<'_, '_>,
-    ) -> Result<(), HelperPanicked> {
+    /// Whether each row, or each column, has its elements one after the other.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The elements: rows × columns, or columns × rows where it is transposed.
+    pub(crate) fn memory(&mut self) -> MatMut<'_> {
         let (rows, cols) = (self.rows, self.cols);
         let data = &mut Arc::get_mut(&mut self.data).expect("taken buffers have one holder")[..rows * cols];
         match self.form {
-            Form::NotTransposed => hands.columns(MatMut::new(data, rows, cols, rows), |first, mut out| match from {
-                Source::Local(a) => {
-                    let a = a.sub(0, first, a.rows(), out.cols());
-                    rows::copy(&mut out, a, pairs.iter().copied());
-                }
-                Source::RowBuffer(piece) => piece.put(first, pairs, &mut out),
-            }),
-            Form::Transposed => hands.columns(MatMut::new(data, cols, rows, cols), |first, mut out| {
-                let here = pairs.iter().filter(|(_, row)| (first..first + out.cols()).contains(row));
-                let here: Vec<(usize, usize)> = here.map(|&(from, row)| (from, row - first)).collect();
-                match from {
-                    Source::Local(a) => rows::copy_to_columns(&mut out, a, &here),
-                    Source::RowBuffer(piece) => {
-                        let all = Mat::new(&piece.msg, cols, piece.rows, cols);
-                        here.iter().for_each(|&(from, to)| out.col_mut(to).copy_from_slice(all.col(from)));
-                    }
-                }
-            }),
+            Form::NotTransposed => MatMut::new(data, rows, cols, rows),
+            Form::Transposed => MatMut::new(data, cols, rows, cols),
         }
     }
 
     /// The piece, once all its rows are written.
-    pub(super) fn done(self, pool: &Pool) -> RowBuffer {
+    pub(crate) fn done(self, pool: &Pool) -> RowBuffer {
         let Self { data, rows, cols, form } = self;
         pool.give(Arc::clone(&data));
         RowBuffer::new(Msg::new(data, 0..rows * cols), rows, cols, form)

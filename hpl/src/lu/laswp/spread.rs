@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::long::ProcessOrder;
 use super::result::Placed;
 use super::row_buffer::RowBuffer;
-use super::{Completion, Hands, LaswpState};
+use super::{Completion, LaswpState};
 use crate::Error;
+use crate::backend::Columns;
 use crate::comm::Comm;
-use crate::mat::Mat;
 
 /// Positions whose rows come through `at`, its own first.
 fn served(at: usize, size: usize) -> Range<usize> {
@@ -36,8 +36,7 @@ impl<C: Comm> Spread<C> {
     pub(super) fn start(
         state: &mut LaswpState<'_, C>,
         order: &ProcessOrder,
-        a: Mat<'_>,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<Self, Error> {
         let (at, size) = (order.at, order.size());
         if at > 0 {
@@ -46,7 +45,7 @@ impl<C: Comm> Spread<C> {
         }
         for child in children(at, size) {
             let leaving = order.join(&state.permutation.scattered, served(child, size)).map(|i| state.leaving(i));
-            if let Some(piece) = state.gather(leaving, a, hands)? {
+            if let Some(piece) = state.gather(leaving, columns)? {
                 state.send(order.rank(child), state.tags.spread, &piece);
             }
         }
@@ -59,7 +58,7 @@ impl<C: Comm> Spread<C> {
         state: &mut LaswpState<'_, C>,
         order: &ProcessOrder,
         completion: Completion,
-        hands: &mut Hands<'_, '_>,
+        columns: &mut impl Columns,
     ) -> Result<(), Error> {
         let (at, size) = (order.at, order.size());
         if self.awaited.is_none() {
@@ -70,7 +69,7 @@ impl<C: Comm> Spread<C> {
         for child in children(at, size) {
             let (before, rows) = (Self::rows(state, order, at..child), Self::rows(state, order, served(child, size)));
             if rows > 0 {
-                let part = held.part(before..before + rows, hands, state.pool())?;
+                let part = held.part(before..before + rows, columns, state.pool())?;
                 state.send(order.rank(child), state.tags.spread, &part);
             }
         }

@@ -8,6 +8,7 @@ use space::result::PhaseTime;
 use crate::Error;
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{Team, TeamParams, with_team};
+use crate::backend::host::{Host, Workspace};
 use crate::comm::Comm;
 use crate::comm::grid::{self, Grid};
 use crate::comm::reduce;
@@ -15,7 +16,7 @@ use crate::lu::gesv::Lu;
 use crate::lu::matgen;
 use crate::lu::residual::{self, Residual};
 use crate::lu::trsv;
-use crate::mat::{Buffer, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
@@ -55,11 +56,11 @@ pub struct Report {
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
-pub fn solve<C: Comm, K: Kernels>(
+pub fn solve<C: Comm>(
     candidate: &Candidate,
     comm: &C,
     cores: &[usize],
-    kernels: &K,
+    kernels: &dyn Kernels,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
     as_rank(candidate, comm, cores, kernels, watch, |run, team| run.run(team))
@@ -69,24 +70,24 @@ pub fn solve<C: Comm, K: Kernels>(
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
-pub fn measure_windows<C: Comm, K: Kernels>(
+pub fn measure_windows<C: Comm>(
     candidate: &Candidate,
     windows: &[Window],
     comm: &C,
     cores: &[usize],
-    kernels: &K,
+    kernels: &dyn Kernels,
 ) -> Result<WindowsReport, Error> {
     as_rank(candidate, comm, cores, kernels, &(), |run, team| run.windows(team, windows))
 }
 
 /// Finds the place in the grid, starts the threads and does `work`.
-fn as_rank<C: Comm, K: Kernels, R>(
+fn as_rank<C: Comm, R>(
     candidate: &Candidate,
     comm: &C,
     cores: &[usize],
-    kernels: &K,
+    kernels: &dyn Kernels,
     watch: &dyn Watch,
-    work: impl FnOnce(&Run<'_, C, K>, &mut Team<'_>) -> Result<R, Error>,
+    work: impl FnOnce(&Run<'_, C>, &mut Team<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
     if hpl.ranks() != comm.size() {
@@ -111,11 +112,11 @@ fn as_rank<C: Comm, K: Kernels, R>(
 }
 
 /// Everything that a run is made of.
-struct Run<'a, C, K> {
+struct Run<'a, C> {
     candidate: &'a Candidate,
     comm: &'a C,
     grid: &'a Grid<C>,
-    kernels: &'a K,
+    kernels: &'a dyn Kernels,
     watch: &'a dyn Watch,
     plan: Plan,
 }
@@ -134,7 +135,7 @@ impl Local {
     }
 }
 
-impl<C: Comm, K: Kernels> Run<'_, C, K> {
+impl<C: Comm> Run<'_, C> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
         let (plan, grid) = (&self.plan, self.grid);
         let mut local = self.local()?;
@@ -145,14 +146,16 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
         let mut lu = self.lu(&trace);
         // Before the clock starts; Netlib's program allocates panels after.
-        lu.warm_up(0, team, local.view().as_ref())?;
+        let mut workspace = Workspace::default();
+        self.warm_up(0, &mut workspace, team, local.view().as_ref())?;
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
         let watch = (self.comm.rank() == 0).then_some(self.watch);
         watch.inspect(|watch| watch.starts());
         let started = self.start()?;
-        let info = lu.factor(0..plan.steps(), team, local.view(), watch)?;
+        let mut host = Host::new(self.kernels, team, local.view(), &mut workspace);
+        let info = lu.factor(0..plan.steps(), &mut host, watch)?;
         // U x = y
         let mut x = Vec::new();
         if info == 0 {
@@ -197,8 +200,19 @@ impl<C: Comm, K: Kernels> Run<'_, C, K> {
     }
 
     /// The factorization, nothing done yet.
-    fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C, K> {
-        Lu::new(&self.plan, self.grid, self.kernels, &self.candidate.hpl, self.comm.rank(), trace)
+    fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C> {
+        Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace)
+    }
+
+    /// Maps the memory of a step that begins at `first`, so that the step finds it as it would after others.
+    fn warm_up(&self, first: usize, workspace: &mut Workspace, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), Error> {
+        if first == self.plan.steps() {
+            return Ok(());
+        }
+        let shape = self.plan.panel(first, self.grid.row);
+        let jj = self.plan.layout.cols.local_from(self.grid.col, shape.ia);
+        let like_a_panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
+        Ok(workspace.warm_up(self.kernels, team, like_a_panel)?)
     }
 
     /// Fills the local matrix by all threads.

@@ -90,9 +90,9 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
 
 impl Job {
     /// Runs the job once on all cores.
-    pub(super) fn round<K: Kernels>(
+    pub(super) fn round(
         &self,
-        kernels: &K,
+        kernels: &dyn Kernels,
         stage: &Stage,
         crew: &mut Team<'_>,
     ) -> Result<Round, HelperPanicked> {

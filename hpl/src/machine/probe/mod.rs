@@ -110,8 +110,8 @@ const MIN_N: usize = 64;
 ///
 /// # Errors
 /// [`ProbeError`] when there are no cores, memory or threads, or the budget is too short.
-pub fn measure<K: Kernels>(
-    kernels: &K,
+pub fn measure(
+    kernels: &dyn Kernels,
     options: &ProbeOptions,
     progress: &mut (dyn FnMut(f64) + Send),
 ) -> Result<Vec<Sample>, ProbeError> {
@@ -130,8 +130,8 @@ pub fn measure<K: Kernels>(
 }
 
 /// Measures with a matrix of order `n`.
-fn attempt<K: Kernels>(
-    kernels: &K,
+fn attempt(
+    kernels: &dyn Kernels,
     options: &ProbeOptions,
     n: usize,
     start: Instant,
@@ -154,8 +154,8 @@ fn attempt<K: Kernels>(
 }
 
 /// Runs rounds of all jobs until the budget is used.
-fn rounds<K: Kernels>(
-    kernels: &K,
+fn rounds(
+    kernels: &dyn Kernels,
     stage: &Stage,
     crew: &mut Team<'_>,
     jobs: &mut [Job],

@@ -6,6 +6,7 @@ use space::HplParams;
 
 use super::clock::{Clock, Round, Time, timed};
 use super::stage::{Stage, grid, ld};
+use crate::backend::host::fact::factor_alone;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL};
 use crate::backend::host::team::{HelperPanicked, Team};
@@ -35,8 +36,8 @@ fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, B
 
 /// C −= A·B as the engine's update does it, C m×n and A m×k per rank: the threads pack A, each some rows, then take
 /// their slabs. The triangular solves that belong to an update are timed apart and subtracted.
-pub(super) fn gemm<K: Kernels>(
-    kernels: &K,
+pub(super) fn gemm(
+    kernels: &dyn Kernels,
     stage: &Stage,
     crew: &mut Team<'_>,
     threads: usize,
@@ -71,8 +72,8 @@ pub(super) fn gemm<K: Kernels>(
 }
 
 /// Packs the panels of all ranks, each core its share of the rows; one block per core.
-fn pack<'a, K: Kernels>(
-    kernels: &K,
+fn pack<'a>(
+    kernels: &dyn Kernels,
     crew: &mut Team<'_>,
     threads: usize,
     panel: &(impl Fn(usize) -> Mat<'a> + Sync),
@@ -91,8 +92,8 @@ fn pack<'a, K: Kernels>(
 }
 
 /// L1⁻¹·U slab by slab, U k×n per rank.
-pub(super) fn trsm<K: Kernels>(
-    kernels: &K,
+pub(super) fn trsm(
+    kernels: &dyn Kernels,
     stage: &Stage,
     crew: &mut Team<'_>,
     threads: usize,
@@ -127,8 +128,8 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
 /// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
 /// thread of each rank does it alone, and the others wait: the least crew that the engine factors with beside an update.
 /// What more threads reach is seen by the phases of the calibration's runs (`phase` of `machine.toml`), not here.
-pub(super) fn panel<K: Kernels>(
-    kernels: &K,
+pub(super) fn panel(
+    kernels: &dyn Kernels,
     stage: &Stage,
     crew: &mut Team<'_>,
     threads: usize,
@@ -146,8 +147,8 @@ pub(super) fn panel<K: Kernels>(
 }
 
 /// Factors a panel of core `core` as a rank of `column`.
-fn factor<C: Comm, K: Kernels>(
-    kernels: &K,
+fn factor<C: Comm>(
+    kernels: &dyn Kernels,
     stage: &Stage,
     column: &C,
     rows: &Axis,
@@ -161,15 +162,15 @@ fn factor<C: Comm, K: Kernels>(
     clock.time(|| {
         let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
         let panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
-        let fact = Fact { recipe, kernels, column, rows, shape, from: source, panel };
-        fact.run().expect("peers stay until both are done");
+        let mut fact = Fact { recipe, column, rows, shape, col: 0, panel };
+        factor_alone(&mut fact, kernels, source).expect("peers stay until both are done");
     })
 }
 
 /// Seconds per column that the pivot exchange adds to the factorization of a panel of k columns and `m` local rows
 /// by a process column of two ranks, core i of the first half with its partner in the second half.
-pub(super) fn pivots<K: Kernels>(
-    kernels: &K,
+pub(super) fn pivots(
+    kernels: &dyn Kernels,
     stage: &Stage,
     crew: &mut Team<'_>,
     (m, k): (usize, usize),

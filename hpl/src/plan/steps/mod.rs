@@ -120,7 +120,7 @@ pub enum Task {
         /// that is factored next. If not, nothing is beside.
         packs: bool,
         /// Tasks meanwhile, each as soon as what it needs is there: a factorization, the first of them if there is one,
-        /// by the [crew], all else by the first thread. They join the update when these are done, or while
+        /// by the [few threads](fact_threads), all else by the first thread. They join the update when these are done, or while
         /// they have to wait.
         beside: Vec<Task>,
     },
@@ -141,7 +141,7 @@ const PANEL_FLOP: f64 = 4.0;
 
 /// Of the `threads` threads of a rank, those that factor `next` while the others update `cols` columns by `panel`, and then
 /// join them: as few as end no later than the update does when all are busy all the time.
-pub fn crew(threads: usize, next: &PanelShape, panel: &PanelShape, cols: usize) -> usize {
+pub fn fact_threads(threads: usize, next: &PanelShape, panel: &PanelShape, cols: usize) -> usize {
     let fact = PANEL_FLOP * (next.mp * next.jb * next.jb) as f64;
     let update = 2.0 * (panel.mp - panel.diag_rows) as f64 * (panel.jb * cols) as f64;
     let share = fact / (fact + update).max(1.0);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use hpl::plan::{PanelShape, Part, Section, Task, crew};
+use hpl::plan::{PanelShape, Part, Section, Task, fact_threads};
 use space::Candidate;
 
 use super::forms::{Exchange, Shape, dot};
@@ -309,7 +309,7 @@ impl Column<'_> {
             match task {
                 Task::Fact(next) => {
                     let plan = &maker.sampling.plan;
-                    self.fact(next, |row, seen| crew(maker.threads(), seen, &plan.panel(k, row), n));
+                    self.fact(next, |row, seen| fact_threads(maker.threads(), seen, &plan.panel(k, row), n));
                 }
                 Task::Lbcast(shape) => self.lbcast(shape),
                 Task::RsStart { panel: k, section, .. } => {

@@ -20,8 +20,8 @@ impl<'a> RankKernels<'a> {
     }
 
     /// Those of rank `rank`.
-    pub(crate) fn of(&self, rank: usize) -> &Loaded {
-        self.own.get(rank).unwrap_or(self.common)
+    pub(crate) fn of(&self, rank: usize) -> &dyn Kernels {
+        &**self.own.get(rank).unwrap_or(self.common)
     }
 
     /// Names of all that differ, as stored with a result.

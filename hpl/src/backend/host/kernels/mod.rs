@@ -85,44 +85,6 @@ pub trait Kernels: Send + Sync {
     }
 }
 
-impl Kernels for Box<dyn Kernels> {
-    fn name(&self) -> String {
-        (**self).name()
-    }
-
-    fn isa(&self) -> Isa {
-        (**self).isa()
-    }
-
-    fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
-        (**self).gemm(a, b, c);
-    }
-
-    fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        (**self).trsm(l, b);
-    }
-
-    fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
-        (**self).gemm_transposed(a, b, c);
-    }
-
-    fn trsm_right(&self, u: Mat<'_>, b: MatMut<'_>) {
-        (**self).trsm_right(u, b);
-    }
-
-    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
-        (**self).pack_l(l2, memory)
-    }
-
-    fn widest_slab(&self) -> usize {
-        (**self).widest_slab()
-    }
-
-    fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, u: MatMut<'_>, c: MatMut<'_>) {
-        (**self).update_slab(l2, l1, u, c);
-    }
-}
-
 /// Calls `work` with each block of L2 and its rows of C.
 fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatMut<'_>)) {
     let mut below = c;

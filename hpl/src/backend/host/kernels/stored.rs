@@ -12,7 +12,7 @@ use crate::mat::{Mat, MatMut, Stored, StoredMut};
 const LEAF: usize = 8;
 
 /// C ← C − A·B where only B is part of L1.
-pub(crate) fn gemm<K: Kernels>(kernels: &K, a: Mat<'_>, b: Stored<'_>, mut c: MatMut<'_>) {
+pub(crate) fn gemm(kernels: &dyn Kernels, a: Mat<'_>, b: Stored<'_>, mut c: MatMut<'_>) {
     match (a.cols(), c.cols()) {
         (1, _) => vector::ger(kernels.isa(), a.col(0), b, c),
         (_, 1) => vector::gemv(kernels.isa(), a, &b.col(0), c.col_mut(0)),
@@ -24,7 +24,7 @@ pub(crate) fn gemm<K: Kernels>(kernels: &K, a: Mat<'_>, b: Stored<'_>, mut c: Ma
 }
 
 /// C ← C − A·B within L1, all three in one form.
-pub(crate) fn gemm_within<K: Kernels>(kernels: &K, a: Stored<'_>, b: Stored<'_>, c: StoredMut<'_>) {
+pub(crate) fn gemm_within(kernels: &dyn Kernels, a: Stored<'_>, b: Stored<'_>, c: StoredMut<'_>) {
     match a.form() {
         Form::NotTransposed => kernels.gemm(a.memory(), b.memory(), c.into_memory()),
         Form::Transposed => kernels.gemm(b.memory(), a.memory(), c.into_memory()),
@@ -32,7 +32,7 @@ pub(crate) fn gemm_within<K: Kernels>(kernels: &K, a: Stored<'_>, b: Stored<'_>,
 }
 
 /// B ← L⁻¹·B within L1, with L unit lower triangular.
-pub(crate) fn trsm<K: Kernels>(kernels: &K, l: Stored<'_>, b: StoredMut<'_>) {
+pub(crate) fn trsm(kernels: &dyn Kernels, l: Stored<'_>, b: StoredMut<'_>) {
     match l.form() {
         Form::NotTransposed if b.as_ref().cols() == 1 => substitute(l.memory(), b.into_memory().col_mut(0)),
         Form::NotTransposed => kernels.trsm(l.memory(), b.into_memory()),

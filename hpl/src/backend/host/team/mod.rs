@@ -31,7 +31,7 @@ pub struct Team<'scope> {
     shared: &'scope Shared,
     helpers: Vec<Thread>,
     /// The same first thread with helpers on borrowed cores, too.
-    wide: Option<Box<Team<'scope>>>,
+    borrowed: Option<Box<Team<'scope>>>,
 }
 
 /// How a team is made.
@@ -132,7 +132,7 @@ pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> 
     thread::scope(|scope| {
         let mut team = Team::of(own, scope, 1..params.threads, params.cores)?;
         if params.cores.len() > params.threads {
-            team.wide = Some(Box::new(Team::of(wide, scope, 1..params.cores.len(), params.cores)?));
+            team.borrowed = Some(Box::new(Team::of(wide, scope, 1..params.cores.len(), params.cores)?));
         }
         pin(0, params.cores);
         Ok(body(&mut team))
@@ -152,7 +152,7 @@ impl<'scope> Team<'scope> {
         helpers: Range<usize>,
         cores: &'env [usize],
     ) -> Result<Self, NotStarted> {
-        let mut team = Self { shared, helpers: Vec::new(), wide: None };
+        let mut team = Self { shared, helpers: Vec::new(), borrowed: None };
         for index in helpers {
             let life = move || {
                 pin(index, cores);
@@ -165,12 +165,12 @@ impl<'scope> Team<'scope> {
     }
 
     /// The team for work during which the ranks that cores are borrowed from wait for this one; itself when none are.
-    pub(crate) fn wide(&mut self) -> &mut Self {
+    pub(crate) fn borrowed_team(&mut self) -> &mut Self {
         // A match would hold on to `self` in the other case, too.
-        if self.wide.is_none() {
+        if self.borrowed.is_none() {
             return self;
         }
-        self.wide.as_mut().expect("just looked")
+        self.borrowed.as_mut().expect("just looked")
     }
 
     /// Number of threads, the owner included.

@@ -13,7 +13,7 @@ pub(crate) struct SubTeam {
 impl Team<'_> {
     /// A crew of the first `threads` threads, for the next fork of this team: its first thread
     /// [leads](SubTeam::lead), its helpers [serve](SubTeam::serve).
-    pub(crate) fn crew(&self, threads: usize) -> SubTeam {
+    pub(crate) fn sub_team(&self, threads: usize) -> SubTeam {
         let helpers = self.helpers.iter().take(threads.saturating_sub(1)).cloned().collect();
         SubTeam { shared: Shared::new(self.shared.spin), helpers }
     }
@@ -21,8 +21,8 @@ impl Team<'_> {
 
 impl SubTeam {
     /// The crew as a team, which the thread that made it leads; once. The helpers go on when it is dropped.
-    pub(crate) fn lead(&self) -> Team<'_> {
-        Team { shared: &self.shared, helpers: self.helpers.clone(), wide: None }
+    pub(crate) fn as_team(&self) -> Team<'_> {
+        Team { shared: &self.shared, helpers: self.helpers.clone(), borrowed: None }
     }
 
     /// Helper `index` of the whole team works for the crew if it belongs to it, until the leader lets it go.
@@ -50,10 +50,10 @@ mod tests {
             };
             with_team(TEAM, |team| {
                 for _ in 0..100 {
-                    let crew = team.crew(size);
-                    let lead = crew.lead();
+                    let sub_team = team.sub_team(size);
+                    let lead = sub_team.as_team();
                     let helper = |index| {
-                        crew.serve(index);
+                        sub_team.serve(index);
                         count(&elsewhere, index);
                     };
                     let first = || {
@@ -77,13 +77,13 @@ mod tests {
     #[test]
     fn a_panic_in_the_crew_is_reported_to_its_leader_and_hangs_nobody() {
         let outcome = with_team(TEAM, |team| {
-            let crew = team.crew(3);
-            let lead = crew.lead();
+            let sub_team = team.sub_team(3);
+            let lead = sub_team.as_team();
             let first = || {
                 let mut lead = lead;
                 lead.fork(&|index| assert!(index != 2, "on purpose"), || ())
             };
-            team.fork(&|index| crew.serve(index), first)
+            team.fork(&|index| sub_team.serve(index), first)
         });
         assert_eq!(outcome.unwrap(), Ok(Err(HelperPanicked)));
     }
@@ -91,13 +91,13 @@ mod tests {
     #[test]
     fn a_leader_that_fails_lets_its_crew_go() {
         let outcome = with_team(TEAM, |team| {
-            let crew = team.crew(4);
-            let lead = crew.lead();
+            let sub_team = team.sub_team(4);
+            let lead = sub_team.as_team();
             let first = || -> Result<(), ()> {
                 let _lead = lead;
                 Err(())
             };
-            team.fork(&|index| crew.serve(index), first)
+            team.fork(&|index| sub_team.serve(index), first)
         });
         assert_eq!(outcome.unwrap(), Ok(Err(())));
     }

@@ -3,8 +3,13 @@ use std::thread;
 use space::{Form, Looking};
 
 use super::*;
+use crate::Error;
+use crate::backend::host::fact::{self, factor_alone, lengths};
 use crate::backend::host::kernels::Builtin;
+use crate::backend::host::kernels::Kernels;
+use crate::backend::host::scratch::Scratch;
 use crate::backend::host::team::{TeamParams, with_team};
+use crate::comm::Comm;
 use crate::comm::threads::{self, ThreadComm};
 use crate::lu::panel::parts_mut;
 use crate::mat::{Mat, MatMut};
@@ -64,11 +69,13 @@ fn factor_by(
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp, diag_rows: if row == 0 { jb } else { 0 } };
         let (rows_here, mut data) = (&rows, vec![0.0; shape.words()]);
         let mine = move |j| (0..mp).map(move |i| a[rows_here.global(row, i) + j * m]);
-        let local: Vec<f64> = (0..jb).flat_map(mine).collect();
-        let (from, panel) = (Mat::new(&local, mp, jb, mp.max(1)), parts_mut(&shape, form, &mut data));
-        let fact = Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel };
+        let mut local: Vec<f64> = (0..jb).flat_map(mine).collect();
+        let (a, panel) = (MatMut::new(&mut local, mp, jb, mp.max(1)), parts_mut(&shape, form, &mut data));
+        let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
         let team = TeamParams { threads, cores: &[], spin: false };
-        with_team(team, |team| fact.run_by_some(team, threads, &Scratch::default())).unwrap().unwrap();
+        with_team(team, |team| fact::factor_by(threads, fact, &Builtin, a, team, &Scratch::default()))
+            .unwrap()
+            .unwrap();
         Factored { shape, form, data }
     };
     thread::scope(|scope| {
@@ -252,15 +259,15 @@ impl Kernels for Failing {
 
 #[test]
 fn a_thread_that_fails_ends_the_others() {
-    let (a, recipe) = (random(90, 12), recipes().next().unwrap());
+    let (mut a, recipe) = (random(90, 12), recipes().next().unwrap());
     let recipe = Recipe { nbmin: 3, ..recipe };
     let shape = PanelShape { k: 0, ia: 0, jb: 12, row: 0, col: 0, ii: 0, mp: 90, diag_rows: 12 };
     let (rows, comm) = (Axis::block_cyclic(90, 12, 1), threads::world(1, false).pop().unwrap());
     let mut data = vec![0.0; shape.words()];
-    let (from, panel) = (Mat::new(&a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));
-    let fact = Fact { recipe, kernels: &Failing, column: &comm, rows: &rows, shape, from, panel };
+    let (a, panel) = (MatMut::new(&mut a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));
+    let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
     let team = TeamParams { threads: 3, cores: &[], spin: false };
-    let outcome = with_team(team, |team| fact.run_by_some(team, 3, &Scratch::default())).unwrap();
+    let outcome = with_team(team, |team| fact::factor_by(3, fact, &Failing, a, team, &Scratch::default())).unwrap();
     assert!(matches!(outcome, Err(Error::Panicked(_))), "{outcome:?}");
 }
 

@@ -55,11 +55,11 @@ fn measure_panels() {
         let team = TeamParams { threads: 2, cores: &cores, spin: true };
         let (ours, peers) = with_team(team, |team| {
             let mut ours = |count| {
-                let from = Mat::new(&a, m, jb, m);
+                let mut copy = a.clone();
                 let clock = Instant::now();
                 let panel = parts_mut(&shape, Form::Transposed, &mut data);
-                let fact = Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel };
-                fact.run_by_some(team, count, &scratch).unwrap();
+                let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
+                fact::factor_by(count, fact, &Builtin, MatMut::new(&mut copy, m, jb, m), team, &scratch).unwrap();
                 clock.elapsed().as_secs_f64()
             };
             let peers = |count| {
@@ -110,7 +110,8 @@ fn rate_of_panels() {
                 let clock = Instant::now();
                 let panel = parts_mut(&shape, form, &mut data);
                 let from = Mat::new(&a, m, jb, m);
-                Fact { recipe, kernels: &Builtin, column: &comm, rows: &rows, shape, from, panel }.run().unwrap();
+                let mut fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
+                factor_alone(&mut fact, &Builtin, from).unwrap();
                 clock.elapsed().as_secs_f64()
             };
             let mut pairs: Vec<[f64; 2]> = (0..21).map(|_| FORMS.map(&mut time_s)).collect();

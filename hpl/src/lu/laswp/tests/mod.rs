@@ -3,8 +3,11 @@ mod patterns;
 use std::thread;
 
 use super::*;
+use crate::backend::host::kernels::Builtin;
 use crate::backend::host::team::{TeamParams, with_team};
+use crate::backend::host::{Host, Workspace};
 use crate::comm::threads::{self, ThreadComm};
+use crate::mat::MatMut;
 
 const FORMS: [Form; 2] = [Form::Transposed, Form::NotTransposed];
 const SWAPS: [Swap; 3] = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 2 }];
@@ -71,6 +74,15 @@ impl Case {
         (0..self.cols).flat_map(column).collect()
     }
 
+    /// Does `work` with the local matrix `data` of rank `me`.
+    fn with_columns<R>(&self, data: &mut [f64], me: usize, work: impl FnOnce(&mut Host<'_, '_>) -> R) -> R {
+        let mp = self.rows.local_len(me);
+        let team = TeamParams { threads: self.threads, cores: &[], spin: false };
+        let mut workspace = Workspace::default();
+        let a = MatMut::new(data, mp, self.cols, mp.max(1));
+        with_team(team, |team| work(&mut Host::new(&Builtin, team, a, &mut workspace))).unwrap()
+    }
+
     /// Fills slab by slab and compares with the interchanges.
     fn check(&self, me: usize, first: usize, mut data: Vec<f64>, exchanged: &LaswpResult) {
         let (jb, mp, n) = (self.pivots.len(), self.rows.local_len(me), self.cols);
@@ -105,20 +117,19 @@ impl Case {
     /// One rank's part.
     fn rank(&self, column: &ThreadComm) {
         let me = column.rank();
-        let data = self.local(me, 0);
-        let a = Mat::new(&data, self.rows.local_len(me), self.cols, self.rows.local_len(me).max(1));
-        let team = TeamParams { threads: self.threads, cores: &[], spin: false };
-        let exchanged = with_team(team, |team| {
+        let mut data = self.local(me, 0);
+        let exchanged = self.with_columns(&mut data, me, |columns| {
             let exchange = self.exchange(column);
-            let start = exchange.start(self.permutation(), a, self.cols, RowTags::of(Part::Rest), Hands::All(team));
-            let mut exchanging = start.unwrap();
-            while self.drive == Drive::Poll && !exchanging.complete() {
-                exchanging.poll().unwrap();
+            let start =
+                exchange.start(self.permutation(), &(0..self.cols), self.cols, RowTags::of(Part::Rest), columns);
+            let mut op = start.unwrap();
+            while self.drive == Drive::Poll && !op.complete() {
+                op.poll(columns).unwrap();
                 thread::yield_now();
             }
-            exchanging.finish(Hands::All(team)).unwrap().0
+            op.finish(columns).unwrap().0
         });
-        self.check(me, 0, data, &exchanged.unwrap());
+        self.check(me, 0, data, &exchanged);
     }
 
     fn run(&self) {
@@ -217,18 +228,21 @@ fn sections_do_not_mix() {
 
 fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
     let me = column.rank();
-    let (mine, other) = (left.local(me, 0), right.local(me, 500));
-    let mp = left.rows.local_len(me);
+    let (mut mine, mut other) = (left.local(me, 0), right.local(me, 500));
     let (exchange, second) = (left.exchange(column), right.exchange(column));
-    let (a, b) = (Mat::new(&mine, mp, left.cols, mp.max(1)), Mat::new(&other, mp, right.cols, mp.max(1)));
-    let mut first = exchange.start(left.permutation(), a, left.cols, RowTags::of(Part::Left), Hands::Alone).unwrap();
-    let mut second = second.start(right.permutation(), b, right.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
-    for _ in 0..me {
-        second.poll().unwrap();
-        first.poll().unwrap();
-    }
-    let second = second.finish(Hands::Alone).unwrap().0;
-    let first = first.finish(Hands::Alone).unwrap().0;
+    let (first, second) = left.with_columns(&mut mine, me, |a| {
+        right.with_columns(&mut other, me, |b| {
+            let (tags, cols) = ([RowTags::of(Part::Left), RowTags::of(Part::Rest)], [left.cols, right.cols]);
+            let mut first = exchange.start(left.permutation(), &(0..cols[0]), cols[0], tags[0], a).unwrap();
+            let mut second = second.start(right.permutation(), &(0..cols[1]), cols[1], tags[1], b).unwrap();
+            for _ in 0..me {
+                second.poll(b).unwrap();
+                first.poll(a).unwrap();
+            }
+            let second = second.finish(b).unwrap().0;
+            (first.finish(a).unwrap().0, second)
+        })
+    });
     left.check(me, 0, mine, &first);
     right.check(me, 500, other, &second);
 }
@@ -242,12 +256,12 @@ fn pieces_are_shared() {
         let case = &case;
         let buffers: Vec<Vec<Arc<[f64]>>> = thread::scope(|scope| {
             let rank = |column: ThreadComm| {
-                let data = case.local(column.rank(), 0);
-                let a = Mat::new(&data, 30, case.cols, 30);
-                let exchange = case.exchange(&column);
-                let start =
-                    exchange.start(case.permutation(), a, case.cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
-                let exchanged = start.finish(Hands::Alone).unwrap().0;
+                let mut data = case.local(column.rank(), 0);
+                let exchanged = case.with_columns(&mut data, column.rank(), |columns| {
+                    let (exchange, cols) = (case.exchange(&column), case.cols);
+                    let start = exchange.start(case.permutation(), &(0..cols), cols, RowTags::of(Part::Rest), columns);
+                    start.unwrap().finish(columns).unwrap().0
+                });
                 exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
             };
             let ranks: Vec<_> =

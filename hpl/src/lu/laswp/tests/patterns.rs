@@ -14,11 +14,13 @@ fn sent_of(case: &Case, u_cols: usize) -> Vec<Sent> {
     let rank = |column: ThreadComm| {
         let column = Recording::new(column);
         let me = column.rank();
-        let (data, mp) = (case.local(me, 0), case.rows.local_len(me));
-        let a = Mat::new(&data, mp, case.cols, mp.max(1));
-        let exchange = case.exchange(&column);
-        let start = exchange.start(case.permutation(), a, u_cols, RowTags::of(Part::Rest), Hands::Alone).unwrap();
-        start.finish(Hands::Alone).unwrap();
+        let mut data = case.local(me, 0);
+        case.with_columns(&mut data, me, |columns| {
+            let exchange = case.exchange(&column);
+            let start =
+                exchange.start(case.permutation(), &(0..case.cols), u_cols, RowTags::of(Part::Rest), columns).unwrap();
+            start.finish(columns).unwrap();
+        });
         column.sent()
     };
     thread::scope(|scope| {

@@ -2,8 +2,8 @@
 
 use super::{Local, Run};
 use crate::Error;
-use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::Team;
+use crate::backend::host::{Host, Workspace};
 use crate::comm::Comm;
 use crate::comm::reduce;
 use crate::lu::matgen;
@@ -13,26 +13,28 @@ use crate::mat::MatMut;
 use crate::observe::trace::Trace;
 use crate::plan::windows::{Window, WindowTimes, WindowsReport};
 
-impl<C: Comm, K: Kernels> Run<'_, C, K> {
+impl<C: Comm> Run<'_, C> {
     /// Runs the windows one after the other, each on a trailing matrix of its own.
     pub(super) fn windows(&self, team: &mut Team<'_>, windows: &[Window]) -> Result<WindowsReport, Error> {
         let mut local = self.local()?;
         let trace = Trace::new(0);
         let mut lu = self.lu(&trace);
+        let mut workspace = Workspace::default();
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
         for window in windows {
             let start = self.start()?;
             self.generate_trailing(team, &mut local, window.first)?;
             report.generate_s += self.seconds_since(start)?;
-            lu.warm_up(window.first, team, local.view().as_ref())?;
+            self.warm_up(window.first, &mut workspace, team, local.view().as_ref())?;
 
             // [A' | b'] with A'·1 = b' → what is left after the window
             let end = window.first + window.steps;
             self.start()?;
-            lu.factor(window.first..end, team, local.view(), None)?;
+            let mut host = Host::new(self.kernels, team, local.view(), &mut workspace);
+            lu.factor(window.first..end, &mut host, None)?;
             let mut ends = lu.phases.ends(window.first..end);
-            lu.quiesce(end, team, local.view())?;
+            lu.quiesce(end, &mut host)?;
             reduce::all(self.comm, &mut ends, reduce::max)?;
 
             let start = self.start()?;

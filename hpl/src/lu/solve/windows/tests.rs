@@ -8,7 +8,7 @@ use crate::mat::{Mat, MatMut};
 use crate::measure_windows;
 use crate::plan::windows::{Window, WindowsReport};
 
-fn measure<K: Kernels>(candidate: &Candidate, windows: &[Window], kernels: &K) -> Vec<WindowsReport> {
+fn measure(candidate: &Candidate, windows: &[Window], kernels: &dyn Kernels) -> Vec<WindowsReport> {
     thread::scope(|scope| {
         let ranks = threads::world(candidate.hpl.ranks(), false).into_iter();
         let rank = |comm| scope.spawn(move || measure_windows(candidate, windows, &comm, &[], kernels).unwrap());

@@ -1,0 +1,132 @@
+//! A panel factored by some threads of the rank, each with some of its rows.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::kernels::Kernels;
+use super::scratch::Scratch;
+use super::team::{Barrier, HelperPanicked, Team};
+use crate::Error;
+use crate::comm::{Comm, PeerGone};
+use crate::lu::fact::{Ended, Fact, MainThread, PanelThread, Shared};
+use crate::lu::panel::PanelMut;
+use crate::mat::{Mat, MatMut, StoredMut};
+use crate::plan::PanelShape;
+
+/// Rows of a thread's part are a multiple of this, which suits the vectors of the kernels.
+const TILE: usize = 8;
+
+/// Elements that a thread has at least: with fewer, waiting for each other costs more than the others' help saves.
+const PER_THREAD: usize = 100_000;
+
+/// Factors the panel's columns of `a` by as many threads of `team` as its rows are worth; returns how many.
+///
+/// # Errors
+/// When the process column breaks or a thread fails.
+pub(super) fn factor<C: Comm>(
+    fact: Fact<'_, C>,
+    kernels: &dyn Kernels,
+    a: MatMut<'_>,
+    team: &mut Team<'_>,
+    scratch: &Scratch,
+) -> Result<usize, Error> {
+    let threads = (fact.shape.mp * fact.shape.jb / PER_THREAD).clamp(1, team.threads());
+    factor_by(threads, fact, kernels, a, team, scratch)
+}
+
+/// The same by at most `threads` of them, whose L1 are in `scratch`.
+pub(crate) fn factor_by<C: Comm>(
+    threads: usize,
+    mut fact: Fact<'_, C>,
+    kernels: &dyn Kernels,
+    a: MatMut<'_>,
+    team: &mut Team<'_>,
+    scratch: &Scratch,
+) -> Result<usize, Error> {
+    let PanelShape { mp, jb, diag_rows, ii, .. } = fact.shape;
+    let cols = a.sub(ii, fact.col, mp, jb);
+    let lengths = lengths(mp, diag_rows, threads);
+    let threads = lengths.len();
+    if threads == 1 {
+        factor_alone(&mut fact, kernels, cols.as_ref())?;
+    } else {
+        factor_together(&mut fact, lengths, kernels, cols.as_ref(), team, scratch)?;
+    }
+    // Only U is read again, by the back substitution.
+    if diag_rows > 0 {
+        fact.panel.l1.as_ref().copy_to(cols.sub(0, 0, jb, jb));
+    }
+    Ok(threads)
+}
+
+/// Factors the panel whose columns are `from` by this thread.
+///
+/// # Errors
+/// When the process column breaks.
+pub(crate) fn factor_alone<C: Comm>(
+    fact: &mut Fact<'_, C>,
+    kernels: &dyn Kernels,
+    from: Mat<'_>,
+) -> Result<(), PeerGone> {
+    let shared = Shared::new(fact.recipe, kernels, fact.rows, fact.shape, fact.column, Barrier::new(1, false));
+    let PanelMut { a, l1, pivots, info } = &mut fact.panel;
+    **info = 0.0;
+    let main = Some(MainThread { column: fact.column, pivots, info });
+    match PanelThread::new(&shared, 0, main, 0, a.reborrow(), l1.reborrow()).run(from) {
+        Err(Ended::Peer(error)) => Err(error),
+        Ok(()) | Err(Ended::BarrierBroken) => Ok(()),
+    }
+}
+
+/// Factors the panel whose columns are `from` by several threads, each with as many rows as `lengths` says.
+fn factor_together<C: Comm>(
+    fact: &mut Fact<'_, C>,
+    lengths: Vec<usize>,
+    kernels: &dyn Kernels,
+    from: Mat<'_>,
+    team: &mut Team<'_>,
+    scratch: &Scratch,
+) -> Result<(), Error> {
+    let (column, jb, barrier) = (fact.column, fact.shape.jb, team.barrier(lengths.len()));
+    let shared = &Shared::new(fact.recipe, kernels, fact.rows, fact.shape, column, barrier);
+    let PanelMut { a, l1, pivots, info } = &mut fact.panel;
+    **info = 0.0;
+    let form = l1.as_ref().form();
+    let (mut places, mut above, mut left) = (Vec::new(), 0, a.reborrow());
+    for rows in lengths {
+        let (tile, below) = left.split_rows(rows);
+        places.push(Mutex::new(Some((above, tile))));
+        (above, left) = (above + rows, below);
+    }
+    let take = |thread: usize| places.get(thread)?.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let helper = |thread| {
+        if let Some((above, tile)) = take(thread) {
+            let mut own = scratch.lend(jb, jb);
+            let l1 = StoredMut::new(own.mat(), form);
+            // The first thread sees a failure at the next barrier.
+            let _ = shared.barrier.guard(|| PanelThread::<C>::new(shared, thread, None, above, tile, l1).run(from));
+        }
+    };
+    let first_thread = || {
+        let (above, tile) = take(0).expect("no other thread takes it");
+        let main = Some(MainThread { column, pivots, info });
+        shared.barrier.guard(|| PanelThread::new(shared, 0, main, above, tile, l1.reborrow()).run(from))
+    };
+    match team.fork(&helper, first_thread)? {
+        Ok(()) => Ok(()),
+        Err(Ended::Peer(error)) => Err(error.into()),
+        Err(Ended::BarrierBroken) => Err(HelperPanicked.into()),
+    }
+}
+
+/// Rows of each of at most `threads` threads, from top to bottom. The first gets the diagonal block, whose rows leave
+/// the work one after the other: they count half.
+pub(crate) fn lengths(mp: usize, diag_rows: usize, threads: usize) -> Vec<usize> {
+    let each = (mp - diag_rows / 2).div_ceil(threads.max(1)).next_multiple_of(TILE);
+    let mut lengths = vec![(each + diag_rows / 2).next_multiple_of(TILE).max(diag_rows).min(mp)];
+    let mut left = mp - lengths[0];
+    while left > 0 {
+        lengths.push(each.min(left));
+        left -= each.min(left);
+    }
+    lengths
+}

@@ -1,0 +1,153 @@
+//! One rank's matrix and threads.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::kernels::Kernels;
+use super::scratch::Scratch;
+use super::team::{HelperPanicked, Team};
+use super::update::{self, HostL, UpdateMemory};
+use super::{fact, rows};
+use crate::Error;
+use crate::backend::{Backend, Columns, Meanwhile, Update};
+use crate::comm::Comm;
+use crate::lu::fact::Fact;
+use crate::lu::laswp::{RowBuffer, RowBufferMut, Source};
+use crate::lu::panel::Panel;
+use crate::mat::{Mat, MatMut};
+
+/// The local matrix with the threads of the rank.
+pub(crate) struct Host<'r, 't> {
+    kernels: &'r dyn Kernels,
+    team: &'r mut Team<'t>,
+    a: MatMut<'r>,
+    workspace: &'r mut Workspace,
+}
+
+/// Memory beside the matrix, kept from step to step.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    scratch: Scratch,
+    update: UpdateMemory,
+}
+
+impl<'r, 't> Host<'r, 't> {
+    /// The local matrix `a` with the threads of `team`.
+    pub(crate) fn new(
+        kernels: &'r dyn Kernels,
+        team: &'r mut Team<'t>,
+        a: MatMut<'r>,
+        workspace: &'r mut Workspace,
+    ) -> Self {
+        Self { kernels, team, a, workspace }
+    }
+}
+
+impl Workspace {
+    /// Maps the memory for updates by panels like `panel`, so that the first one finds it as it would after others.
+    ///
+    /// # Errors
+    /// When a thread fails.
+    pub(crate) fn warm_up(
+        &mut self,
+        kernels: &dyn Kernels,
+        team: &mut Team<'_>,
+        panel: Mat<'_>,
+    ) -> Result<(), HelperPanicked> {
+        self.update.warm_up(kernels, team, panel)
+    }
+}
+
+impl Columns for Host<'_, '_> {
+    fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
+        // Those that wait for the panel lend their cores.
+        let team = self.team.borrowed_team();
+        fact::factor(fact, self.kernels, self.a.reborrow(), team, &self.workspace.scratch)
+    }
+
+    fn gather(
+        &mut self,
+        cols: &Range<usize>,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        let a = self.a.as_ref();
+        rows::write(Source::Local(a.sub(0, cols.start, a.rows(), cols.len())), pairs, to, Some(self.team))
+    }
+
+    fn copy_rows(
+        &mut self,
+        from: &RowBuffer,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        rows::write(Source::Buffer(from), pairs, to, Some(self.team))
+    }
+}
+
+impl Backend for Host<'_, '_> {
+    type L = HostL;
+
+    fn load(&mut self, panel: &mut Panel) -> Result<HostL, HelperPanicked> {
+        HostL::new(self.kernels, self.team, panel, std::mem::take(&mut self.workspace.update))
+    }
+
+    fn unload(&mut self, l: HostL) {
+        self.workspace.update = l.into_memory();
+    }
+
+    fn update<M: Meanwhile>(&mut self, l: &HostL, update: &Update<'_>, meanwhile: &mut M) -> Result<Instant, Error> {
+        update::section(l, update, meanwhile, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
+    }
+
+    fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, HelperPanicked> {
+        update::lookahead(panel, update, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
+    }
+}
+
+/// The columns before a section that is updated, with the threads that factor the next panel.
+pub(super) struct Beside<'b> {
+    kernels: &'b dyn Kernels,
+    a: MatMut<'b>,
+    /// `None` once these have joined the update.
+    team: Option<Team<'b>>,
+    scratch: &'b Scratch,
+}
+
+impl<'b> Beside<'b> {
+    /// The columns `a` with the threads of `team`.
+    pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b Scratch) -> Self {
+        Self { kernels, a, team: Some(team), scratch }
+    }
+
+    /// Lets the threads join the update; the first one goes on alone.
+    pub(super) fn release_threads(&mut self) {
+        self.team = None;
+    }
+}
+
+impl Columns for Beside<'_> {
+    fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
+        let team = self.team.as_mut().expect("the panel is factored before the threads join the update");
+        fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)
+    }
+
+    fn gather(
+        &mut self,
+        cols: &Range<usize>,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        let a = self.a.as_ref();
+        rows::write(Source::Local(a.sub(0, cols.start, a.rows(), cols.len())), pairs, to, None)
+    }
+
+    fn copy_rows(
+        &mut self,
+        from: &RowBuffer,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        rows::write(Source::Buffer(from), pairs, to, None)
+    }
+}
