@@ -4,7 +4,9 @@
 //! The ranks of a process share it: who needs a buffer takes any that has come free, whoever filled it before. So
 //! there are never more of them than messages at once, even if a rank needs two in one step and none in the next.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Msg;
 use crate::mat::Kept;
@@ -57,7 +59,7 @@ impl Pool {
             return zeros(len);
         }
         let replaced = {
-            let mut buffers = self.lock();
+            let mut buffers = self.0.lock();
             let mut free: Vec<(usize, usize)> = Vec::new();
             for (at, buffer) in buffers.iter_mut().enumerate() {
                 if Arc::get_mut(buffer).is_some() {
@@ -77,7 +79,7 @@ impl Pool {
     /// Gives a buffer back; whoever still holds it goes on reading.
     pub(crate) fn give(&self, buffer: Arc<[f64]>) {
         if buffer.len() >= KEEP_FROM {
-            self.lock().push(buffer);
+            self.0.lock().push(buffer);
         }
     }
 
@@ -88,7 +90,7 @@ impl Pool {
 
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        self.0.lock().clear();
     }
 
     /// The message that `fill` makes of `len` doubles.
@@ -97,11 +99,6 @@ impl Pool {
         let outcome = fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
         self.give(Arc::clone(&buffer));
         outcome.map(|()| Msg::new(buffer, 0..len))
-    }
-
-    /// What the lock guards is sound whoever panicked.
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<[f64]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,7 +121,7 @@ mod tests {
             });
             msg.unwrap()
         };
-        let count = || pool.lock().len();
+        let count = || pool.0.lock().len();
 
         let (first, second) = (fill(2 * KEEP_FROM, 1.0), fill(KEEP_FROM, 2.0));
         assert_eq!((first[0], second[0], count()), (1.0, 2.0, 2));

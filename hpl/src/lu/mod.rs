@@ -13,6 +13,7 @@ pub mod matgen;
 pub(crate) mod panel;
 pub(crate) mod residual;
 pub(crate) mod solve;
+pub(crate) mod spread_roll;
 pub(crate) mod trsv;
 
 pub use self::residual::Residual;

@@ -4,7 +4,7 @@
 //! more where a hypervisor has to supply the pages. It is one block, dealt anew to the ranks of each run: so grids of
 //! different shapes find the same pages where that is wanted.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use super::{Buffer, NoMemory};
 
@@ -25,7 +25,7 @@ struct Block {
 impl Kept {
     /// Runs of which one needs matrices of these lengths are to follow: a block is large enough for each of them.
     pub(crate) fn reserve(&self, lens: &[usize]) {
-        let mut block = self.lock();
+        let mut block = self.0.lock();
         block.at_least = block.at_least.max(Buffer::together(lens));
     }
 
@@ -34,7 +34,7 @@ impl Kept {
     /// where there are more or fewer ranks than before and [`reserve`](Self::reserve) has announced nothing, as a page
     /// stays near the thread that was the first to fill it.
     pub(crate) fn settle(&self, lens: &[usize], huge_pages: bool) {
-        let mut block = self.lock();
+        let mut block = self.0.lock();
         let alike = block.ranks == lens.len() || block.at_least > 0;
         let one = block.parts.pop().filter(|part| alike && part.huge_pages() == huge_pages);
         block.ranks = lens.len();
@@ -54,7 +54,7 @@ impl Kept {
     /// # Errors
     /// As of [`Buffer::zeroed`].
     pub(crate) fn take(&self, len: usize, huge_pages: bool) -> Result<Buffer, NoMemory> {
-        let kept = &mut self.lock().parts;
+        let kept = &mut self.0.lock().parts;
         let fitting = (0..kept.len()).filter(|&at| kept[at].len() >= len && kept[at].huge_pages() == huge_pages);
         match fitting.min_by_key(|&at| kept[at].len()) {
             Some(at) => Ok(kept.swap_remove(at)),
@@ -64,17 +64,12 @@ impl Kept {
 
     /// Keeps a matrix that nobody needs any more.
     pub(crate) fn give(&self, buffer: Buffer) {
-        self.lock().parts.push(buffer);
+        self.0.lock().parts.push(buffer);
     }
 
     /// Memory that a run could have beside what the system has free.
     pub(crate) fn bytes(&self) -> u64 {
-        self.lock().parts.first().map_or(0, |part| (part.mapped_len() * size_of::<f64>()) as u64)
-    }
-
-    /// What the lock guards is sound whoever panicked.
-    fn lock(&self) -> MutexGuard<'_, Block> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().parts.first().map_or(0, |part| (part.mapped_len() * size_of::<f64>()) as u64)
     }
 }
 
@@ -87,7 +82,7 @@ mod tests {
         kept.settle(lens, huge_pages);
         let taken: Vec<Buffer> = lens.iter().map(|&len| kept.take(len, huge_pages).unwrap()).collect();
         assert!(taken.iter().zip(lens).all(|(buffer, &len)| buffer.len() >= len));
-        assert!(kept.lock().parts.is_empty(), "nothing beside what the ranks have");
+        assert!(kept.0.lock().parts.is_empty(), "nothing beside what the ranks have");
         let starts = taken.iter().map(|buffer| buffer.as_ptr() as usize).collect();
         taken.into_iter().for_each(|buffer| kept.give(buffer));
         starts

@@ -9,7 +9,7 @@ use space::result::PhaseTime;
 use crate::backend::host::kernels::Kernels;
 use crate::comm::Comm;
 use crate::lu::solve;
-use crate::machine::survey::RankSurvey;
+use crate::machine::survey::{RankSurvey, survey};
 use crate::observe::trace::Span;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::{Error, Report, Watch, measure_windows};
@@ -27,77 +27,76 @@ pub(super) struct RankReport {
     pub(super) started: Instant,
 }
 
-/// A job that another process can be told of.
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) enum Order {
-    Run { wants_spans: bool },
+/// What the ranks do with a candidate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Job {
+    /// The whole run.
+    Run {
+        /// Whether spans are recorded.
+        wants_spans: bool,
+    },
+    /// These windows of the run.
     Windows(Vec<Window>),
+    /// The survey with this many repeats.
     Survey(usize),
 }
 
-/// A job for all ranks of a candidate.
-pub(super) trait Job: Sync {
-    /// What has come of it, the same on all ranks.
-    type Outcome: Send;
-
-    /// Does it as one of the ranks.
-    fn work<C: Comm>(
-        &self,
-        candidate: &Candidate,
-        comm: &C,
-        cores: &[usize],
-        kernels: &dyn Kernels,
-    ) -> Result<(Self::Outcome, RankReport), Error>;
-
-    /// How another process is told of it.
-    fn order(&self) -> Order;
+/// What has come of a job, the same on all ranks.
+pub(super) enum Outcome {
+    Run(Report),
+    Windows(WindowsReport),
+    /// Each rank reports its own.
+    Survey,
 }
 
-/// The whole run, and who watches it.
-pub(super) struct WholeRun<'a>(pub(super) &'a dyn Watch);
-
-impl Job for WholeRun<'_> {
-    type Outcome = Report;
-
-    fn work<C: Comm>(
+impl Job {
+    /// Does the job as one of the ranks; `watch` is that of rank 0.
+    pub(super) fn work<C: Comm>(
         &self,
         candidate: &Candidate,
         comm: &C,
         cores: &[usize],
         kernels: &dyn Kernels,
-    ) -> Result<(Report, RankReport), Error> {
-        let mut report = solve(candidate, comm, cores, kernels, self.0)?;
-        let (phases, spans) = (std::mem::take(&mut report.phases), std::mem::take(&mut report.spans));
-        let started = report.started;
-        Ok((report, RankReport { phases, spans, survey: None, started }))
-    }
-
-    fn order(&self) -> Order {
-        Order::Run { wants_spans: self.0.wants_spans() }
+        watch: &dyn Watch,
+    ) -> Result<(Outcome, RankReport), Error> {
+        let mut rank = RankReport { phases: Vec::new(), spans: Vec::new(), survey: None, started: Instant::now() };
+        let outcome = match self {
+            Self::Run { .. } => {
+                let mut report = solve(candidate, comm, cores, kernels, watch)?;
+                rank.phases = std::mem::take(&mut report.phases);
+                rank.spans = std::mem::take(&mut report.spans);
+                rank.started = report.started;
+                Outcome::Run(report)
+            }
+            Self::Windows(windows) => {
+                let mut report = measure_windows(candidate, windows, comm, cores, kernels)?;
+                rank.phases = std::mem::take(&mut report.phases);
+                Outcome::Windows(report)
+            }
+            Self::Survey(repeats) => {
+                rank.survey = Some(survey(candidate, *repeats, comm, cores, kernels)?);
+                Outcome::Survey
+            }
+        };
+        Ok((outcome, rank))
     }
 }
 
-/// These windows of the run.
-pub(super) struct SomeWindows<'a>(pub(super) &'a [Window]);
-
-impl Job for SomeWindows<'_> {
-    type Outcome = WindowsReport;
-
-    fn work<C: Comm>(
-        &self,
-        candidate: &Candidate,
-        comm: &C,
-        cores: &[usize],
-        kernels: &dyn Kernels,
-    ) -> Result<(WindowsReport, RankReport), Error> {
-        let started = Instant::now();
-        let mut report = measure_windows(candidate, self.0, comm, cores, kernels)?;
-        let phases = std::mem::take(&mut report.phases);
-        Ok((report, RankReport { phases, spans: Vec::new(), survey: None, started }))
+impl Outcome {
+    /// Of a [`Job::Run`].
+    pub(super) fn run(self) -> Report {
+        match self {
+            Self::Run(report) => report,
+            Self::Windows(_) | Self::Survey => unreachable!("a run was asked for"),
+        }
     }
 
-    fn order(&self) -> Order {
-        Order::Windows(self.0.to_vec())
+    /// Of [`Job::Windows`].
+    pub(super) fn windows(self) -> WindowsReport {
+        match self {
+            Self::Windows(report) => report,
+            Self::Run(_) | Self::Survey => unreachable!("windows were asked for"),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use space::result::RESULT_SCHEMA;
 use space::rules::RuleError;
 use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 
-use self::job::WholeRun;
+use self::job::Job;
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::pair::{measure_pair, write_pair};
 pub use self::progress::ProgressLines;
@@ -274,7 +274,9 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let (report, of_ranks) = ranks.run_on_all(&candidate, &WholeRun(options.watch), &kernels)?;
+        let job = Job::Run { wants_spans: options.watch.wants_spans() };
+        let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
+        let report = outcome.run();
 
         let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);

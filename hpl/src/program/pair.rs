@@ -6,7 +6,7 @@ use std::path::Path;
 use space::windows::{PAIR_SCHEMA, PairResult};
 use space::{Candidate, HplParams};
 
-use super::job::{RankReport, SomeWindows};
+use super::job::{Job, RankReport};
 use super::windows::Begun;
 use super::{Ranks, RunError, RunOptions, Runner, matrix_lens};
 use crate::backend::host::kernels::RankKernels;
@@ -103,7 +103,8 @@ impl Runner {
 impl Side<'_> {
     /// One more window; its times.
     fn measure(&mut self, ranks: &Ranks, window: Window) -> Result<WindowTimes, RunError> {
-        let (report, of_ranks) = ranks.run_on_all(&self.candidate, &SomeWindows(&[window]), &self.kernels)?;
+        let (outcome, of_ranks) = ranks.run_on_all(&self.candidate, &Job::Windows(vec![window]), &self.kernels, &())?;
+        let report = outcome.windows();
         let times = report.windows[0].clone();
         match &mut self.measured {
             None => self.measured = Some((report, of_ranks)),

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use space::{Candidate, HplParams, KernelChoice};
 
 use super::RunError;
-use super::job::{self, Job, RankReport, SomeWindows, WholeRun};
+use super::job::{Job, Outcome, RankReport};
 use super::nodes::{Nodes, Placement};
-use super::survey::Survey;
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
 use crate::comm::{Comm, Request, Tag};
@@ -44,25 +43,25 @@ pub(super) struct Processes {
 
 /// What rank 0 wants of another rank.
 #[derive(Serialize, Deserialize)]
-enum Order {
+enum Command {
     /// How much memory is free?
     FreeBytes,
     /// Take part in a run.
-    Run(Box<Part>),
+    Run(Box<Share>),
     /// The program ends with this exit code.
     End(u8),
 }
 
 /// The memory that a process could use.
 #[derive(Serialize, Deserialize)]
-struct Memory {
+struct ProcessMemory {
     /// Free on its node.
     free_bytes: u64,
     /// Its own, of earlier runs.
     kept_bytes: u64,
 }
 
-impl Memory {
+impl ProcessMemory {
     fn here(world: &MpiComm) -> Self {
         let kept_bytes = world.buffers().matrices.bytes();
         Self { free_bytes: host::facts().memory_available_bytes, kept_bytes }
@@ -71,11 +70,11 @@ impl Memory {
 
 /// One rank's part in a job.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct Share {
     candidate: Candidate,
     /// Cores of its threads, then those it borrows; none when they are not pinned.
     cores: Vec<usize>,
-    job: job::Order,
+    job: Job,
 }
 
 /// Starts MPI by `calls`. Ranks other than 0 return when the job is over.
@@ -117,8 +116,8 @@ impl Processes {
     /// Where each rank's `threads` threads are bound, in order.
     pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
         let ranks = self.world.size();
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Order::FreeBytes));
-        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { recv_json(&self.world, rank) };
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Command::FreeBytes));
+        let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
         let binding = |(rank, home): (usize, &Placement)| RankBinding {
             host: home.host.clone(),
             cores_allowed: home.cores.clone(),
@@ -135,10 +134,10 @@ impl Processes {
 
     pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
         let ranks = ranks.min(self.world.size());
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Order::FreeBytes));
-        let memory = |rank| if rank == 0 { Memory::here(&self.world) } else { recv_json(&self.world, rank) };
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Command::FreeBytes));
+        let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
         let scaled = |rank| {
-            let Memory { free_bytes, kept_bytes } = memory(rank);
+            let ProcessMemory { free_bytes, kept_bytes } = memory(rank);
             (free_bytes as f64 / self.nodes.neighbours(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
         };
         // Every answer is heard.
@@ -146,28 +145,29 @@ impl Processes {
     }
 
     /// Does a job on the ranks of the grid; what has come of it, and what each rank has to report, in order.
-    pub(super) fn run_on_all<J: Job>(
+    pub(super) fn run_on_all(
         &self,
         candidate: &Candidate,
-        job: &J,
+        job: &Job,
         kernels: &dyn Kernels,
-    ) -> Result<(J::Outcome, Vec<RankReport>), RunError> {
+        watch: &dyn Watch,
+    ) -> Result<(Outcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
-        let part = |rank| Part {
+        let share = |rank| Share {
             candidate: candidate.with_kernels_of(rank),
             cores: if rank < ranks { self.nodes.cores_in(candidate, rank) } else { Vec::new() },
-            job: job.order(),
+            job: job.clone(),
         };
         let others = 1..world.size();
-        others.clone().for_each(|rank| send_json(world, rank, &Order::Run(Box::new(part(rank)))));
+        others.clone().for_each(|rank| send_json(world, rank, &Command::Run(Box::new(share(rank)))));
         let answers: Vec<Result<(), String>> = others.clone().map(|rank| recv_json(world, rank)).collect();
         let refused = answers.into_iter().enumerate().find_map(|(at, answer)| Some((at + 1, answer.err()?)));
         others.for_each(|rank| send_json(world, rank, &refused.is_none()));
         if let Some((rank, message)) = refused {
             return Err(RunError::Unready { rank, message });
         }
-        let work = |comm: &MpiComm, cores: &[usize]| job.work(candidate, comm, cores, kernels);
-        let (outcome, own) = take_part(world, &part(0), work).expect("rank 0 is in every grid");
+        let work = |comm: &MpiComm, cores: &[usize]| job.work(candidate, comm, cores, kernels, watch);
+        let (outcome, own) = take_part(world, &share(0), work).expect("rank 0 is in every grid");
         // All began at one barrier: with rank 0, to a few message times.
         let started = own.started;
         let others = (1..ranks).map(|rank| RankReport { started, ..recv_json(world, rank) });
@@ -176,7 +176,7 @@ impl Processes {
 
     /// Tells the others that the program ends with exit code `code`.
     pub(super) fn end(self, code: u8) {
-        (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &Order::End(code)));
+        (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &Command::End(code)));
     }
 }
 
@@ -185,9 +185,9 @@ fn serve(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
         match recv_json(world, 0) {
-            Order::FreeBytes => send_json(world, 0, &Memory::here(world)),
-            Order::Run(part) => {
-                let choice = &part.candidate.engine.kernels;
+            Command::FreeBytes => send_json(world, 0, &ProcessMemory::here(world)),
+            Command::Run(share) => {
+                let choice = &share.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
                     loaded = None;
                 }
@@ -198,31 +198,29 @@ fn serve(world: &MpiComm) -> u8 {
                 send_json(world, 0, &ready.map_err(|error| error.to_string()));
                 let go: bool = recv_json(world, 0);
                 if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
-                    && let Some(own) = take_part(world, &part, |comm, cores| work(&part, comm, cores, &**kernels))
+                    && let Some(own) = take_part(world, &share, |comm, cores| work(&share, comm, cores, &**kernels))
                 {
                     send_json(world, 0, &own);
                 }
             }
-            Order::End(code) => return code,
+            Command::End(code) => return code,
         }
     }
 }
 
 /// What a rank other than 0 does, and has to report.
-fn work(part: &Part, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
-    let candidate = &part.candidate;
-    match &part.job {
-        job::Order::Run { wants_spans } => {
-            WholeRun(&Wants(*wants_spans)).work(candidate, comm, cores, kernels).map(|(_, own)| own)
-        }
-        job::Order::Windows(windows) => SomeWindows(windows).work(candidate, comm, cores, kernels).map(|(_, own)| own),
-        job::Order::Survey(repeats) => Survey(*repeats).work(candidate, comm, cores, kernels).map(|(_, own)| own),
-    }
+fn work(share: &Share, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
+    let wants_spans = matches!(share.job, Job::Run { wants_spans: true });
+    share.job.work(&share.candidate, comm, cores, kernels, &Wants(wants_spans)).map(|(_, report)| report)
 }
 
 /// Does `work` as a rank of the grid; `None` for a rank beyond it. Called by all ranks of the job.
-fn take_part<R>(world: &MpiComm, part: &Part, work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>) -> Option<R> {
-    let Part { candidate, cores, .. } = part;
+fn take_part<R>(
+    world: &MpiComm,
+    share: &Share,
+    work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
+) -> Option<R> {
+    let Share { candidate, cores, .. } = share;
     let in_grid = world.rank() < candidate.hpl.ranks();
     let comm = world.split(usize::from(!in_grid), world.rank()).expect(TOGETHER);
     if !in_grid {

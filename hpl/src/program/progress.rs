@@ -1,8 +1,8 @@
 //! Progress as Netlib prints it.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use space::out::progress;
 
 use crate::Watch;
@@ -20,7 +20,7 @@ impl<W: Write + Send> ProgressLines<W> {
 impl<W: Write + Send> Watch for ProgressLines<W> {
     fn column(&self, done: usize, n: usize, rate_gflops: f64) {
         let line = progress(done, n, rate_gflops);
-        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.0.lock();
         // Progress that nobody reads any more is no reason to end the run.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use space::{Candidate, HplParams};
 
-use super::job::{Job, RankReport};
+use super::job::{Job, Outcome, RankReport};
 use super::processes::{self, Processes};
 use super::{RunError, UnderMpi, refuse_mpi, run_threads};
 use crate::backend::host::kernels::RankKernels;
@@ -14,6 +14,7 @@ use crate::comm::{Buffers, Comm};
 use crate::machine::affinity::core_sets;
 use crate::machine::bindings::{Bindings, RankBinding};
 use crate::machine::host;
+use crate::observe::Watch;
 
 /// The ranks at a program's disposal.
 pub struct Ranks(Kind);
@@ -127,22 +128,25 @@ impl Ranks {
         }
     }
 
-    /// Does a job that has been checked; what has come of it, and what each rank has to report, in order.
-    pub(super) fn run_on_all<J: Job>(
+    /// Does a job that has been checked; what has come of it, and what each rank has to report, in order. `watch` is told of the
+    /// progress.
+    pub(super) fn run_on_all(
         &self,
         candidate: &Candidate,
-        job: &J,
+        job: &Job,
         kernels: &RankKernels<'_>,
-    ) -> Result<(J::Outcome, Vec<RankReport>), RunError> {
+        watch: &dyn Watch,
+    ) -> Result<(Outcome, Vec<RankReport>), RunError> {
         match &self.0 {
             Kind::Threads(buffers) => {
-                let work =
-                    |comm: &ThreadComm, cores: &[usize]| job.work(candidate, comm, cores, kernels.of(comm.rank()));
+                let work = |comm: &ThreadComm, cores: &[usize]| {
+                    job.work(candidate, comm, cores, kernels.of(comm.rank()), watch)
+                };
                 let ends = run_threads(candidate, buffers, &host::facts().cores_allowed, work)?;
                 let (mut outcomes, of_ranks): (Vec<_>, _) = ends.into_iter().unzip();
                 Ok((outcomes.swap_remove(0), of_ranks))
             }
-            Kind::Processes(processes) => processes.run_on_all(candidate, job, kernels.of(0)),
+            Kind::Processes(processes) => processes.run_on_all(candidate, job, kernels.of(0), watch),
         }
     }
 }

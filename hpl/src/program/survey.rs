@@ -1,15 +1,11 @@
 //! The survey of ranks in place of a run.
 
-use std::time::Instant;
-
 use space::{Candidate, HplParams, order};
 
-use super::job::{Job, RankReport};
+use super::job::Job;
 use super::{Ranks, RunError, Runner};
-use crate::Error;
-use crate::backend::host::kernels::{Kernels, RankKernels};
-use crate::comm::Comm;
-use crate::machine::survey::{RankSurvey, survey};
+use crate::backend::host::kernels::RankKernels;
+use crate::machine::survey::RankSurvey;
 
 /// Whether each rank of the grid has memory for a run of its own, where all have `free_bytes` together.
 fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
@@ -21,30 +17,6 @@ fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
     }
     let (needed_bytes, largest_n) = (of_each.saturating_mul(ranks), order::largest_n(free_each, 1, 1, nb, depth));
     Err(RunError::TooLargeEach { n, nb, ranks: hpl.ranks(), needed_bytes, free_bytes, largest_n })
-}
-
-/// The survey with this many repeats.
-pub(super) struct Survey(pub(super) usize);
-
-impl Job for Survey {
-    /// Each rank has its own to report.
-    type Outcome = ();
-
-    fn work<C: Comm>(
-        &self,
-        candidate: &Candidate,
-        comm: &C,
-        cores: &[usize],
-        kernels: &dyn Kernels,
-    ) -> Result<((), RankReport), Error> {
-        let started = Instant::now();
-        let survey = Some(survey(candidate, self.0, comm, cores, kernels)?);
-        Ok(((), RankReport { phases: Vec::new(), spans: Vec::new(), survey, started }))
-    }
-
-    fn order(&self) -> super::job::Order {
-        super::job::Order::Survey(self.0)
-    }
 }
 
 impl Runner {
@@ -65,7 +37,7 @@ impl Runner {
             check_memory_each(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
         }
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let ((), of_ranks) = ranks.run_on_all(&candidate, &Survey(repeats), &kernels)?;
+        let (_, of_ranks) = ranks.run_on_all(&candidate, &Job::Survey(repeats), &kernels, &())?;
         Ok(of_ranks.into_iter().filter_map(|own| own.survey).collect())
     }
 }

@@ -110,11 +110,11 @@ impl Kernels for Faulty {
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
         assert!(self.products_left.fetch_sub(1, Ordering::Relaxed) != 1, "on purpose");
-        Builtin.gemm(a, b, c);
+        Builtin::best().gemm(a, b, c);
     }
 
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        Builtin.trsm(l, b);
+        Builtin::best().trsm(l, b);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use space::windows::{WINDOWS_SCHEMA, WindowResult, WindowsResult};
 use space::{Candidate, flops};
 
-use super::job::{self, RankReport, SomeWindows};
+use super::job::{self, Job, RankReport};
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::machine::host;
@@ -50,7 +50,8 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
-        let measured = ranks.run_on_all(&candidate, &SomeWindows(&windows), &kernels)?;
+        let (outcome, of_ranks) = ranks.run_on_all(&candidate, &Job::Windows(windows), &kernels, &())?;
+        let measured = (outcome.windows(), of_ranks);
         Ok(begun.result(candidate, measured, options.threshold, kernels.names()))
     }
 }

@@ -1,6 +1,6 @@
 //! A panel factored by some threads of the rank, each with some of its rows.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::kernels::Kernels;
 use super::scratch::Scratch;
@@ -97,7 +97,7 @@ fn factor_together<C: Comm>(
         places.push(Mutex::new(Some((above, tile))));
         (above, left) = (above + rows, below);
     }
-    let take = |thread: usize| places.get(thread)?.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |thread: usize| places.get(thread)?.lock().take();
     let helper = |thread| {
         if let Some((above, tile)) = take(thread) {
             let mut own = scratch.lend(jb, jb);

@@ -1,6 +1,6 @@
 //! Memory for the columns of U that a thread works on, kept from slab to slab and from step to step.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use crate::mat::MatMut;
 
@@ -22,15 +22,11 @@ pub(crate) struct Lent<'a> {
 impl Scratch {
     /// A buffer for `rows × cols` elements of arbitrary content.
     pub(crate) fn lend(&self, rows: usize, cols: usize) -> Lent<'_> {
-        let mut data = self.free().pop().unwrap_or_default();
+        let mut data = self.0.lock().pop().unwrap_or_default();
         if data.len() < rows * cols + LINE {
             data = vec![0.0; rows * cols + LINE];
         }
         Lent { from: self, data, rows, cols }
-    }
-
-    fn free(&self) -> MutexGuard<'_, Vec<Vec<f64>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -44,7 +40,7 @@ impl Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        self.from.free().push(std::mem::take(&mut self.data));
+        self.from.0.lock().push(std::mem::take(&mut self.data));
     }
 }
 

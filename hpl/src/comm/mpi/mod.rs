@@ -16,10 +16,12 @@ mod rsmpi;
 use std::ffi::c_int;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use self::calls::Raw;
 pub use self::calls::{Calls, LIBRARY, LibraryError, SOURCE};
@@ -279,7 +281,7 @@ impl World {
 
     /// Takes over an operation that nobody waits for any more, and drops those that have ended.
     fn adopt(&self, stray: Flight) {
-        let mut strays = lock(&self.strays);
+        let mut strays = self.strays.lock();
         strays.push(stray);
         self.sweep(&mut strays);
     }
@@ -315,7 +317,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.assert_thread();
-        let mut strays = std::mem::take(&mut *lock(&self.strays));
+        let mut strays = std::mem::take(&mut *self.strays.lock());
         let start = Instant::now();
         self.wait(|| {
             self.sweep(&mut strays);
@@ -337,9 +339,4 @@ impl Drop for World {
         // SAFETY: no operation is under way.
         self.check(unsafe { (self.calls.finalize)() }, "MPI_Finalize");
     }
-}
-
-/// What these locks guard is sound whoever panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

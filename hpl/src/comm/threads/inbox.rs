@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::comm::{Msg, Tag};
 
@@ -38,7 +40,7 @@ impl Inbox {
     /// Takes a message that has arrived, or posts a receive for it; fails it when its sender has left.
     /// `Err`: the length of the message, which is not `len`.
     pub(super) fn post(&self, key: Key, len: usize, sender_left: &AtomicBool) -> Result<Slot, usize> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(at) = state.unexpected.iter().position(|(arrived, _)| *arrived == key) {
             let (_, msg) = state.unexpected.remove(at).expect("position found above");
             let got = msg.len();
@@ -54,7 +56,7 @@ impl Inbox {
 
     /// Hands a message to the first receive posted for it, or keeps it. `Err`: the length expected there.
     pub(super) fn deliver(&self, key: Key, msg: Msg) -> Result<(), usize> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(at) = state.posted.iter().position(|(posted, ..)| *posted == key) else {
             state.unexpected.push_back((key, msg));
             return Ok(());
@@ -75,7 +77,7 @@ impl Inbox {
 
     /// Fails the receives that wait for messages of rank `from` of `group`, which has left.
     pub(super) fn sender_left(&self, group: u32, from: usize) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.posted.retain(|(key, _, slot)| {
             let lost = key.group == group && key.from == from;
             if lost {
@@ -89,10 +91,10 @@ impl Inbox {
 
     /// Sleeps until `settled`, which is looked at after each arrival.
     pub(super) fn park(&self, settled: impl Fn() -> bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while !settled() {
             state.parked += 1;
-            state = self.arrival.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.arrival.wait(&mut state);
             state.parked -= 1;
         }
     }
@@ -100,12 +102,7 @@ impl Inbox {
     /// Lets every parked thread look again.
     pub(super) fn wake_all(&self) {
         // Through the lock, so that a thread between its last look and its sleep is not missed.
-        drop(lock(&self.state));
+        drop(self.state.lock());
         self.arrival.notify_all();
     }
-}
-
-/// Nothing panics while it holds one of these locks, so a poisoned lock guards sound data.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,10 +18,12 @@ mod tests;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use self::inbox::{Inbox, Key, Slot, lock};
+use parking_lot::Mutex;
+
+use self::inbox::{Inbox, Key, Slot};
 use super::{Buffers, Comm, Msg, PeerGone, Request, Tag};
 
 /// How long a wait spins before it parks: longer than ranks of equal speed differ within a step, for to be woken takes
@@ -266,17 +268,17 @@ impl Comm for ThreadComm {
 
     fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone> {
         let Place { world, group, rank } = &*self.place;
-        lock(&group.bids)[*rank] = (color, key);
+        group.bids.lock()[*rank] = (color, key);
         self.barrier()?;
-        let ranks = same_color(&lock(&group.bids), color);
+        let ranks = same_color(&group.bids.lock(), color);
         if ranks[0] == *rank {
             let id = world.next_group.fetch_add(1, Ordering::Relaxed);
             let members = ranks.iter().map(|&r| group.members[r]).collect();
-            lock(&group.born)[*rank] = Some(Arc::new(Group::new(id, members)));
+            group.born.lock()[*rank] = Some(Arc::new(Group::new(id, members)));
         }
         // All bids are read and all groups born; the next split's first barrier protects `born`.
         self.barrier()?;
-        let child = lock(&group.born)[ranks[0]].clone().expect("born before the barrier");
+        let child = group.born.lock()[ranks[0]].clone().expect("born before the barrier");
         let new_rank = ranks.iter().position(|r| r == rank).expect("this rank has its own colour");
         Ok(Self::new(Arc::clone(world), child, new_rank))
     }

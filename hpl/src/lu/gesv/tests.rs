@@ -4,7 +4,7 @@ use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
 use crate::backend::host::kernels::isa::{Isa, seen};
-use crate::backend::host::kernels::{Builtin, Kernels, Limited};
+use crate::backend::host::kernels::{Builtin, Kernels};
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
 use crate::comm::threads::{self, ThreadComm};
@@ -41,8 +41,9 @@ fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outc
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
         let mut workspace = Workspace::default();
-        let factor =
-            |team: &mut Team<'_>| lu.factor(0..plan.steps(), &mut Host::new(&Builtin, team, a, &mut workspace), None);
+        let factor = |team: &mut Team<'_>| {
+            lu.factor(0..plan.steps(), &mut Host::new(&Builtin::best(), team, a, &mut workspace), None)
+        };
         let info = with_team(team, factor).unwrap().unwrap();
         (data, info)
     };
@@ -145,7 +146,7 @@ fn kernels_held_to_an_instruction_set_use_no_other() {
             let plan =
                 Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth: params.depth, split: 0.0, strip: None };
             let comm = threads::world(1, false).pop().unwrap();
-            let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Limited(isa), Trace::new(0));
+            let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Builtin(isa), Trace::new(0));
             let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });
             let solve = |team: &mut Team<'_>| {
                 let mut a = MatMut::new(&mut data, n, n + 1, n);
@@ -170,7 +171,8 @@ fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, 
     let a = MatMut::new(&mut data, n, n + 1, n);
     let work = |team: &mut Team<'_>| {
         let mut workspace = Workspace::default();
-        let mut host = Host::new(&Builtin, team, a, &mut workspace);
+        let kernels = Builtin::best();
+        let mut host = Host::new(&kernels, team, a, &mut workspace);
         Lu::new(&plan, &grid, &params, 0, &trace).factor(0..plan.steps(), &mut host, None)
     };
     assert_eq!(with_team(team, work).unwrap().unwrap(), 0);

@@ -11,30 +11,7 @@ use super::{Completion, LaswpState};
 use crate::Error;
 use crate::comm::Comm;
 use crate::comm::grid::rank_at;
-
-/// One step of a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Step {
-    /// Whether the partner is the next position, else it is the one before.
-    with_next: bool,
-    /// Position whose piece is sent.
-    sends: usize,
-    /// Position whose piece is received.
-    receives: usize,
-}
-
-/// The steps of position `at` of `size`.
-fn steps(at: usize, size: usize) -> impl Iterator<Item = Step> {
-    (0..size - 1).map(move |k| {
-        let (with_next, done) = ((at + k).is_multiple_of(2), k / 2);
-        let (behind, ahead) = (|by: usize| rank_at(size - by, at, size), |by: usize| rank_at(by, at, size));
-        if with_next {
-            Step { with_next, sends: behind(done), receives: ahead(done + 1) }
-        } else {
-            Step { with_next, sends: ahead(done), receives: behind(done + 1) }
-        }
-    })
-}
+use crate::lu::spread_roll::roll;
 
 /// What goes to and comes from one neighbour.
 struct Neighbour<C: Comm> {
@@ -68,7 +45,7 @@ impl<C: Comm> Roll<C> {
             awaited: VecDeque::new(),
         };
         let mut neighbours = [neighbour(size - 1), neighbour(1)];
-        for (k, step) in steps(at, size).enumerate() {
+        for (k, step) in roll(at, size).enumerate() {
             let neighbour = &mut neighbours[usize::from(step.with_next)];
             if rows[step.sends] * state.cols > 0 {
                 neighbour.sends.push_back(step.sends);
@@ -127,39 +104,5 @@ impl<C: Comm> Roll<C> {
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.neighbours.iter().all(|neighbour| neighbour.awaited.is_empty() && neighbour.sends.is_empty())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Everyone gets every piece once, sends only what it has, and what it sends is what the other expects.
-    #[test]
-    fn all_pieces_reach_all() {
-        for size in 1..=9 {
-            let towards = |at: usize, to: usize, with_next| -> Vec<Step> {
-                assert_eq!(rank_at(if with_next { 1 } else { size - 1 }, at, size), to);
-                steps(at, size).filter(|step| step.with_next == with_next).collect()
-            };
-            for at in 0..size {
-                let mut got: Vec<usize> = steps(at, size).map(|step| step.receives).collect();
-                got.push(at);
-                got.sort_unstable();
-                assert!(got.into_iter().eq(0..size), "{at} of {size}");
-                if size > 1 {
-                    let next = rank_at(1, at, size);
-                    let sent = towards(at, next, true).into_iter().map(|step| step.sends);
-                    let expected = towards(next, at, false).into_iter().map(|step| step.receives);
-                    assert!(sent.eq(expected), "{at} to {next} of {size}");
-                    let sent = towards(next, at, false).into_iter().map(|step| step.sends);
-                    let expected = towards(at, next, true).into_iter().map(|step| step.receives);
-                    assert!(sent.eq(expected), "{next} to {at} of {size}");
-                }
-            }
-        }
-        // Pairs of the first two steps of four.
-        let partners = |k: usize| -> Vec<bool> { (0..4).map(|at| steps(at, 4).nth(k).unwrap().with_next).collect() };
-        assert_eq!((partners(0), partners(1)), (vec![true, false, true, false], vec![false, true, false, true]));
     }
 }

@@ -12,18 +12,7 @@ use super::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
-
-/// Positions whose rows come through `at`, its own first.
-fn served(at: usize, size: usize) -> Range<usize> {
-    let lowest_bit = at & at.wrapping_neg();
-    if at == 0 { 0..size } else { at..size.min(at + lowest_bit) }
-}
-
-/// Positions that `at` serves at once, the largest group first.
-fn children(at: usize, size: usize) -> impl Iterator<Item = usize> {
-    let reach = served(at, size).len();
-    (0..usize::BITS).rev().map(|bit| 1 << bit).filter(move |&step| step < reach).map(move |step| at + step)
-}
+use crate::lu::spread_roll::{children, parent, served};
 
 /// One rank's part.
 pub(super) struct Spread<C: Comm> {
@@ -40,7 +29,7 @@ impl<C: Comm> Spread<C> {
     ) -> Result<Self, Error> {
         let (at, size) = (order.at, order.size());
         if at > 0 {
-            let (parent, rows) = (order.rank(at & (at - 1)), Self::rows(state, order, served(at, size)));
+            let (parent, rows) = (order.rank(parent(at)), Self::rows(state, order, served(at, size)));
             return Ok(Self { awaited: state.expect(parent, state.tags.spread, rows), held: None });
         }
         for child in children(at, size) {
@@ -93,28 +82,5 @@ impl<C: Comm> Spread<C> {
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.awaited.is_none()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every position but the first is served once, by the one without its lowest bit, after at most ⌈log2 P⌉ hops.
-    #[test]
-    fn the_spread_is_a_tree() {
-        for size in 1..20 {
-            let mut served_by = vec![Vec::new(); size];
-            for at in 0..size {
-                let mut all: Vec<usize> = children(at, size).flat_map(|child| served(child, size)).collect();
-                all.sort_unstable();
-                assert!(all.into_iter().eq(served(at, size).skip(1)));
-                children(at, size).for_each(|child| served_by[child].push(at));
-            }
-            assert!(served_by[0].is_empty());
-            assert!((1..size).all(|at| served_by[at] == [at & (at - 1)]));
-        }
-        assert!(children(0, 8).eq([4, 2, 1]));
-        assert!(children(0, 6).eq([4, 2, 1]) && children(4, 6).eq([5]) && children(2, 6).eq([3]));
     }
 }

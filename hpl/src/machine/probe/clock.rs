@@ -1,10 +1,10 @@
 //! Timing work on all cores at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nix::time::{ClockId, clock_gettime};
+use parking_lot::Mutex;
 
 use crate::backend::host::team::{HelperPanicked, Team};
 
@@ -78,9 +78,9 @@ pub(super) fn timed(crew: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + 
     let longest = Mutex::new(Time::default());
     let run = |core: usize| {
         let time = part(core, &clock);
-        let mut longest = longest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut longest = longest.lock();
         *longest = Time { wall_s: longest.wall_s.max(time.wall_s), cpu_s: longest.cpu_s.max(time.cpu_s) };
     };
     crew.fork(&run, || run(0))?;
-    Ok(longest.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(longest.into_inner())
 }

@@ -1,6 +1,6 @@
 //! Messages between ranks of this process, timed as a ping-pong of pairs of cores.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::clock::{Round, timed};
 use super::stage::Stage;
@@ -24,8 +24,8 @@ pub(super) fn ping_pong(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Res
     let trips = (WORDS_PER_RUN / words).clamp(1, MOST_TRIPS);
     let run = timed(crew, |core, clock| {
         let place = stage.place(core);
-        let comm = &*place.comm.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut memory = place.trailing.lock().unwrap_or_else(PoisonError::into_inner);
+        let comm = &*place.comm.lock();
+        let mut memory = place.trailing.lock();
         let memory = &mut memory[..words];
         clock.time(|| {
             let outcome = if core < half {

@@ -221,7 +221,7 @@ mod tests {
         // A machine that others use may take the cores away for seconds.
         let budgets_s = [2.5, 10.0, 40.0];
         let mut measured =
-            budgets_s.into_iter().map(|s| measure(&Builtin, &options(2, s, 300), &mut |share| last = share));
+            budgets_s.into_iter().map(|s| measure(&Builtin::best(), &options(2, s, 300), &mut |share| last = share));
         let samples = measured.find_map(Result::ok).unwrap();
         assert!(last > 0.9, "{last}");
         for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
@@ -240,7 +240,7 @@ mod tests {
         for (cores, max_n) in [(1, 1), (1, 40), (3, 7), (4, 2), (6, 150)] {
             // Others may take the cores away for longer than the first budgets.
             let mut measured =
-                [0.5, 5.0, 40.0].into_iter().map(|s| measure(&Builtin, &options(cores, s, max_n), &mut |_| ()));
+                [0.5, 5.0, 40.0].into_iter().map(|s| measure(&Builtin::best(), &options(cores, s, max_n), &mut |_| ()));
             let enough = |samples: &Vec<Sample>| samples.iter().all(|s| s.rounds >= MIN_ROUNDS);
             let samples = measured.find_map(|found| found.ok().filter(enough));
             let samples = samples.expect("40 s are enough for matrices of this size");
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn refusals_name_the_way_out() {
-        let of = |options: &ProbeOptions| measure(&Builtin, options, &mut |_| ()).unwrap_err();
+        let of = |options: &ProbeOptions| measure(&Builtin::best(), options, &mut |_| ()).unwrap_err();
         assert!(matches!(of(&options(0, 1.0, 100)), ProbeError::NoCores));
         let short = of(&options(1, 0.0, 2000));
         assert!(matches!(short, ProbeError::TooShort { enough_s, .. } if enough_s > 0.0), "{short}");

@@ -1,6 +1,6 @@
 //! The operands of the measurements, each in the memory of the core that works on it.
 
-use std::sync::{Mutex, PoisonError, RwLock};
+use parking_lot::{Mutex, RwLock};
 
 use super::ProbeOptions;
 use crate::comm::threads::{ThreadComm, world};
@@ -114,9 +114,9 @@ impl Stage {
     pub(super) fn fill(&self, core: usize) {
         let place = self.place(core);
         // A panicked measurement ends the probe, so nobody works with what it left behind.
-        fill(&mut place.trailing.lock().unwrap_or_else(PoisonError::into_inner), core);
-        fill(&mut place.upper.lock().unwrap_or_else(PoisonError::into_inner), core);
-        fill(&mut place.panel.write().unwrap_or_else(PoisonError::into_inner), core);
+        fill(&mut place.trailing.lock(), core);
+        fill(&mut place.upper.lock(), core);
+        fill(&mut place.panel.write(), core);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The kernels as the engine calls them, on the shares that the threads of a rank get.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLockReadGuard};
+use std::sync::OnceLock;
 
+use parking_lot::{Mutex, RwLockReadGuard};
 use space::HplParams;
 
 use super::clock::{Clock, Round, Time, timed};
@@ -25,13 +26,9 @@ fn share(n: usize, threads: usize, index: usize) -> usize {
     n / threads + usize::from(index < n % threads)
 }
 
-fn lock(mutex: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The panel that the rank of `core` has.
 fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, Buffer> {
-    stage.place(core - core % threads).panel.read().unwrap_or_else(PoisonError::into_inner)
+    stage.place(core - core % threads).panel.read()
 }
 
 /// C −= A·B as the engine's update does it, C m×n and A m×k per rank: the threads pack A, each some rows, then take
@@ -48,7 +45,7 @@ pub(super) fn gemm(
     let (packed, packing) = pack(kernels, crew, threads, &panel)?;
     let update = timed(crew, |core, clock| {
         let place = stage.place(core);
-        let (mut upper, mut trailing) = (lock(&place.upper), lock(&place.trailing));
+        let (mut upper, mut trailing) = (place.upper.lock(), place.trailing.lock());
         let cols = share(n, threads, core % threads);
         let l2 = &packed[core - core % threads..][..threads];
         clock.time(|| {
@@ -100,7 +97,7 @@ pub(super) fn trsm(
     (k, n): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     let time = timed(crew, |core, clock| {
-        let (panel, mut upper) = (panel_of(stage, threads, core), lock(&stage.place(core).upper));
+        let (panel, mut upper) = (panel_of(stage, threads, core), stage.place(core).upper.lock());
         let cols = share(n, threads, core % threads);
         clock.time(|| {
             let l1 = Mat::new(&panel, k, k, ld(k));
@@ -155,8 +152,8 @@ fn factor<C: Comm>(
     shape: PanelShape,
     (core, clock): (usize, &Clock),
 ) -> Time {
-    let source = stage.place(core).panel.read().unwrap_or_else(PoisonError::into_inner);
-    let mut target = lock(&stage.place(core).trailing);
+    let source = stage.place(core).panel.read();
+    let mut target = stage.place(core).trailing.lock();
     let params = HplParams::baseline(rows.len(), 1, 1);
     let recipe = Recipe::new(&params);
     clock.time(|| {
@@ -184,7 +181,7 @@ pub(super) fn pivots(
         if row > 1 {
             return clock.time(|| ());
         }
-        let column = columns[2 * pair + row].lock().unwrap_or_else(PoisonError::into_inner);
+        let column = columns[2 * pair + row].lock();
         factor(kernels, stage, &*column, &rows, shape(row), (core, clock))
     })?;
     let alone = panel(kernels, stage, crew, 1, (m, k))?;
@@ -206,7 +203,7 @@ pub(super) fn swap(
     let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;
     let pivots: Vec<usize> = (0..k).map(pivot).collect();
     let time = timed(crew, |core, clock| {
-        let mut trailing = lock(&stage.place(core).trailing);
+        let mut trailing = stage.place(core).trailing.lock();
         let cols = share(n, threads, core % threads);
         clock.time(|| {
             let (mut u, mut c) = MatMut::new(&mut trailing, rows, cols, ld(rows)).split_rows(k);
@@ -219,7 +216,7 @@ pub(super) fn swap(
 /// Copy of `words` by each core in its own memory.
 pub(super) fn copy(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let time = timed(crew, |core, clock| {
-        let mut trailing = lock(&stage.place(core).trailing);
+        let mut trailing = stage.place(core).trailing.lock();
         clock.time(|| {
             let (from, to) = trailing.split_at_mut(words);
             to[..words].copy_from_slice(from);

@@ -7,9 +7,9 @@ mod kind;
 mod steps;
 mod timeline;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::observe::phases::Phase;
@@ -52,11 +52,6 @@ pub(crate) struct Trace {
     threads: Vec<Mutex<Vec<Stamp>>>,
 }
 
-/// What these locks guard is replaced as a whole or appended to: sound whoever panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Trace {
     /// Records `threads` threads; nothing with `threads` = 0.
     pub(crate) fn new(threads: usize) -> Self {
@@ -73,14 +68,14 @@ impl Trace {
         (start, end): (Instant, Instant),
     ) {
         if let Some(slot) = self.threads.get(thread) {
-            lock(slot).push(Stamp { step: step as u32, phase, part, start, end });
+            slot.lock().push(Stamp { step: step as u32, phase, part, start, end });
         }
     }
 
     /// For the length of one fork: what `thread` does for panel `step` to the columns `part`.
     pub(crate) fn recorder(&self, thread: usize, step: usize, part: Part) -> Recorder<'_> {
         let on = self.threads.get(thread).map(|slot| {
-            let stamps = std::mem::take(&mut *lock(slot));
+            let stamps = std::mem::take(&mut *slot.lock());
             On { step: step as u32, part, slot, stamps, clock: Instant::now() }
         });
         Recorder(on)
@@ -91,7 +86,7 @@ impl Trace {
         let seconds = |at: Instant| at.saturating_duration_since(origin).as_secs_f64();
         let mut spans = Vec::new();
         for (thread, slot) in self.threads.into_iter().enumerate() {
-            let stamps = slot.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+            let stamps = slot.into_inner().into_iter();
             spans.extend(stamps.map(|Stamp { step, phase, part, start, end }| Span {
                 rank: rank as u32,
                 thread: thread as u32,
@@ -134,7 +129,7 @@ impl Recorder<'_> {
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
         if let Some(on) = &mut self.0 {
-            *lock(on.slot) = std::mem::take(&mut on.stamps);
+            *on.slot.lock() = std::mem::take(&mut on.stamps);
         }
     }
 }

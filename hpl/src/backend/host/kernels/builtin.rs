@@ -1,8 +1,10 @@
 //! The default kernels in pure Rust.
 
+use space::engine::InstructionSet;
+
 use super::isa::Isa;
 use super::product::{self, Packed};
-use super::{Form, Kernels, PackedL, SLAB_OF_COPIES, by_blocks, triangle};
+use super::{Kernels, PackedL, SLAB_OF_COPIES, Storage, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 
 /// Products with at most this many columns gain nothing from a copy of A.
@@ -16,26 +18,48 @@ const SMALL_ORDER: usize = 8;
 const SMALL_WIDTH: usize = 4;
 
 /// Pure Rust kernels, compiled for AVX-512, AVX2 and the baseline, chosen at run time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Builtin;
+#[derive(Debug, Clone, Copy)]
+pub struct Builtin(pub(crate) Isa);
+
+impl Builtin {
+    /// By the best instructions of this processor.
+    pub fn best() -> Self {
+        Self(Isa::detect())
+    }
+
+    /// By one instruction set, for ranks that shall be as slow as an older processor; `None` when this processor does not run
+    /// it.
+    pub fn of(set: InstructionSet) -> Option<Self> {
+        let isa = match set {
+            InstructionSet::Avx2 => Isa::Avx2,
+            InstructionSet::Portable => Isa::Portable,
+        };
+        Isa::available().find(|available| *available == isa).map(Self)
+    }
+}
 
 impl Kernels for Builtin {
     fn name(&self) -> String {
-        format!("builtin {} ({})", env!("CARGO_PKG_VERSION"), Isa::detect().name())
+        let limited = if self.0 == Isa::detect() { "" } else { "limited to " };
+        format!("builtin {} ({limited}{})", env!("CARGO_PKG_VERSION"), self.0.name())
+    }
+
+    fn isa(&self) -> Isa {
+        self.0
     }
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
-        gemm(Isa::detect(), a, b, c);
+        gemm(self.0, a, b, c);
     }
 
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        trsm(Isa::detect(), l, b);
+        trsm(self.0, l, b);
     }
 
     fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
         let mut packed = Packed::from(memory);
-        product::pack(Isa::detect(), l2, &mut packed);
-        PackedL(Form::Packed(packed))
+        product::pack(self.0, l2, &mut packed);
+        PackedL(Storage::Packed(packed))
     }
 
     fn widest_slab(&self) -> usize {
@@ -45,8 +69,8 @@ impl Kernels for Builtin {
     fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
         self.trsm(l1, u.reborrow());
         by_blocks(l2, c, |l2, c| match &l2.0 {
-            Form::Packed(packed) => product::multiply(Isa::detect(), packed, u.as_ref(), c),
-            Form::InPlace(plain) => self.gemm(*plain, u.as_ref(), c),
+            Storage::Packed(packed) => product::multiply(self.0, packed, u.as_ref(), c),
+            Storage::InPlace(plain) => self.gemm(*plain, u.as_ref(), c),
         });
     }
 }
@@ -95,13 +119,13 @@ fn substitute(l: Mat<'_>, mut b: MatMut<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Limited, selftest};
+    use super::super::selftest;
     use super::*;
 
     #[test]
     fn every_instruction_set_passes() {
         for isa in Isa::available() {
-            assert_eq!(selftest::check(&Limited(isa)), Ok(()), "{isa:?}");
+            assert_eq!(selftest::check(&Builtin(isa)), Ok(()), "{isa:?}");
         }
     }
 
@@ -119,11 +143,11 @@ mod tests {
         let [l2, l1, u, c] = random;
         let (l2, l1) = (Mat::new(&l2, m, k, m), Mat::new(&l1, k, k, k));
         let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
-        Builtin.trsm(l1, MatMut::new(&mut u1, k, n, k));
-        Builtin.gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
-        let pack = |first: usize, rows: usize| Builtin.pack_l(l2.sub(first, 0, rows, k), vec![7.0; 100]);
+        Builtin::best().trsm(l1, MatMut::new(&mut u1, k, n, k));
+        Builtin::best().gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
+        let pack = |first: usize, rows: usize| Builtin::best().pack_l(l2.sub(first, 0, rows, k), vec![7.0; 100]);
         let packed = [pack(0, 100), pack(100, m - 100)];
-        Builtin.update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
+        Builtin::best().update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
         assert_eq!(u1, u2);
         assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
     }

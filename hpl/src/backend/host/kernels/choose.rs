@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use space::KernelChoice;
 
 use super::blas::{self, Blas};
-use super::{Builtin, Kernels, Limited, selftest};
+use super::{Builtin, Kernels, selftest};
 use crate::mat::{Mat, MatMut};
 
 /// Longest time for the calls that rate one library.
@@ -56,9 +56,9 @@ pub enum KernelError {
 pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
     let kernels: Box<dyn Kernels> = match choice {
         KernelChoice::Auto => return load(&resolve(choice)?.0),
-        KernelChoice::Builtin => Box::new(Builtin),
+        KernelChoice::Builtin => Box::new(Builtin::best()),
         KernelChoice::Limited(set) => {
-            Box::new(Limited::new(*set).ok_or_else(|| KernelError::NoSet { choice: choice.clone() })?)
+            Box::new(Builtin::of(*set).ok_or_else(|| KernelError::NoSet { choice: choice.clone() })?)
         }
         KernelChoice::Blas(path) => Box::new(Blas::open(path)?),
     };
@@ -100,7 +100,8 @@ const LEAD: f64 = 1.02;
 /// The fastest kernels of this system, with the rates of all; each is looked at in turn.
 fn fastest() -> (KernelChoice, String) {
     let mut why = Vec::new();
-    let mut loaded: Vec<(KernelChoice, Box<dyn Kernels>, f64)> = vec![(KernelChoice::Builtin, Box::new(Builtin), 0.0)];
+    let mut loaded: Vec<(KernelChoice, Box<dyn Kernels>, f64)> =
+        vec![(KernelChoice::Builtin, Box::new(Builtin::best()), 0.0)];
     for path in blas::installed() {
         let choice = KernelChoice::Blas(path);
         match load(&choice) {

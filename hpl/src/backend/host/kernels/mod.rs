@@ -5,7 +5,6 @@ mod builtin;
 mod by_rank;
 mod choose;
 pub(crate) mod isa;
-mod limited;
 mod linked;
 mod product;
 pub(crate) mod random;
@@ -21,7 +20,6 @@ pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
 pub use choose::{KernelError, load, rate_gflops, resolve};
-pub use limited::Limited;
 pub use linked::linked;
 
 use crate::mat::{Mat, MatMut, transpose};
@@ -97,9 +95,9 @@ fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatM
 }
 
 /// Rows of L2 as the kernels want them for the update of one step.
-pub struct PackedL<'a>(Form<'a>);
+pub struct PackedL<'a>(Storage<'a>);
 
-enum Form<'a> {
+enum Storage<'a> {
     InPlace(Mat<'a>),
     Packed(product::Packed),
 }
@@ -107,38 +105,38 @@ enum Form<'a> {
 impl<'a> PackedL<'a> {
     /// The rows where they lie, for an update too small to pay for packing them.
     pub fn in_place(l2: Mat<'a>) -> Self {
-        Self(Form::InPlace(l2))
+        Self(Storage::InPlace(l2))
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
         match &self.0 {
-            Form::InPlace(plain) => plain.rows(),
-            Form::Packed(packed) => packed.rows(),
+            Storage::InPlace(plain) => plain.rows(),
+            Storage::Packed(packed) => packed.rows(),
         }
     }
 
     /// The same without the rows that it was made of; `None` when it is no copy.
     pub fn detach(self) -> Option<PackedL<'static>> {
         match self.0 {
-            Form::InPlace(_) => None,
-            Form::Packed(packed) => Some(PackedL(Form::Packed(packed))),
+            Storage::InPlace(_) => None,
+            Storage::Packed(packed) => Some(PackedL(Storage::Packed(packed))),
         }
     }
 
     /// The memory of a copy, for the next one; empty when it is none.
     pub fn into_memory(self) -> Vec<f64> {
         match self.0 {
-            Form::InPlace(_) => Vec::new(),
-            Form::Packed(packed) => packed.into_memory(),
+            Storage::InPlace(_) => Vec::new(),
+            Storage::Packed(packed) => packed.into_memory(),
         }
     }
 
     /// The rows for kernels that pack nothing.
     fn plain(&self) -> Mat<'a> {
         match &self.0 {
-            Form::InPlace(plain) => *plain,
-            Form::Packed(_) => unreachable!("packed by other kernels"),
+            Storage::InPlace(plain) => *plain,
+            Storage::Packed(_) => unreachable!("packed by other kernels"),
         }
     }
 }

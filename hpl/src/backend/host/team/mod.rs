@@ -8,9 +8,10 @@ mod sub_team;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, Thread};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 pub(crate) use self::barrier::{Barrier, BarrierBroken};
 use crate::machine::affinity;
@@ -73,11 +74,6 @@ struct Shared {
     spin: bool,
 }
 
-/// What these locks guard is replaced as a whole: sound whoever panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     /// For a team that the calling thread leads.
     fn new(spin: bool) -> Self {
@@ -110,7 +106,7 @@ impl Shared {
         loop {
             self.wait(|| self.forks.load(Ordering::Acquire) != seen);
             seen += 1;
-            let Some(job) = *lock(&self.job) else { return };
+            let Some(job) = *self.job.lock() else { return };
             if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
                 self.panicked.store(true, Ordering::Relaxed);
             }
@@ -214,13 +210,13 @@ impl<'scope> Team<'scope> {
         let slots: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
         let mine = |index: usize| {
             if let Some(slot) = slots.get(index) {
-                let mut slot = lock(slot);
+                let mut slot = slot.lock();
                 let part = slot.0.take();
                 slot.1 = part.map(&work);
             }
         };
         self.fork(&mine, || mine(0))?;
-        let result = |slot: Mutex<(_, Option<R>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+        let result = |slot: Mutex<(_, Option<R>)>| slot.into_inner().1;
         Ok(slots.into_iter().filter_map(result).collect())
     }
 
@@ -258,7 +254,7 @@ impl<'scope> Team<'scope> {
     }
 
     fn start(&self, job: Option<&'static Job<'static>>) {
-        *lock(&self.shared.job) = job;
+        *self.shared.job.lock() = job;
         self.shared.forks.fetch_add(1, Ordering::Release);
         for helper in &self.helpers {
             helper.unpark();

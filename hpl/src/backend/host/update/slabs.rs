@@ -1,7 +1,8 @@
 //! Column slabs of a section, taken by the threads as they come.
 
-use std::sync::{Mutex, PoisonError};
 use std::vec;
+
+use parking_lot::Mutex;
 
 use crate::mat::MatMut;
 
@@ -54,7 +55,7 @@ impl<'a> Queue<'a> {
 
     /// The next slab; `None` when all are taken.
     pub(super) fn next(&self) -> Option<Slab<'a>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
+        self.0.lock().next()
     }
 }
 

@@ -73,7 +73,7 @@ fn factor_by(
         let (a, panel) = (MatMut::new(&mut local, mp, jb, mp.max(1)), parts_mut(&shape, form, &mut data));
         let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
         let team = TeamParams { threads, cores: &[], spin: false };
-        with_team(team, |team| fact::factor_by(threads, fact, &Builtin, a, team, &Scratch::default()))
+        with_team(team, |team| fact::factor_by(threads, fact, &Builtin::best(), a, team, &Scratch::default()))
             .unwrap()
             .unwrap();
         Factored { shape, form, data }
@@ -110,7 +110,7 @@ fn check(a: &[f64], m: usize, jb: usize, nb: usize, factored: &mut [Factored]) -
             l[rows.global(row, i) + j * m] = panel.a.at(i, j);
         }
     }
-    Builtin.gemm(Mat::new(&l, m, jb, m), Mat::new(&u, jb, jb, jb), MatMut::new(&mut permuted, m, jb, m));
+    Builtin::best().gemm(Mat::new(&l, m, jb, m), Mat::new(&u, jb, jb, jb), MatMut::new(&mut permuted, m, jb, m));
     let error = permuted.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
     assert!(error < 1e-14 * m as f64, "‖PA − LU‖ = {error}");
     assert!(l.iter().all(|value| value.abs() <= 1.0), "multipliers are at most 1");
@@ -249,11 +249,11 @@ impl Kernels for Failing {
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
         assert!(thread::current().name() != Some("hpl-1"), "on purpose");
-        Builtin.gemm(a, b, c);
+        Builtin::best().gemm(a, b, c);
     }
 
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        Builtin.trsm(l, b);
+        Builtin::best().trsm(l, b);
     }
 }
 

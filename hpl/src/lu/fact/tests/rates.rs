@@ -59,7 +59,8 @@ fn measure_panels() {
                 let clock = Instant::now();
                 let panel = parts_mut(&shape, Form::Transposed, &mut data);
                 let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
-                fact::factor_by(count, fact, &Builtin, MatMut::new(&mut copy, m, jb, m), team, &scratch).unwrap();
+                fact::factor_by(count, fact, &Builtin::best(), MatMut::new(&mut copy, m, jb, m), team, &scratch)
+                    .unwrap();
                 clock.elapsed().as_secs_f64()
             };
             let peers = |count| {
@@ -111,7 +112,7 @@ fn rate_of_panels() {
                 let panel = parts_mut(&shape, form, &mut data);
                 let from = Mat::new(&a, m, jb, m);
                 let mut fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
-                factor_alone(&mut fact, &Builtin, from).unwrap();
+                factor_alone(&mut fact, &Builtin::best(), from).unwrap();
                 clock.elapsed().as_secs_f64()
             };
             let mut pairs: Vec<[f64; 2]> = (0..21).map(|_| FORMS.map(&mut time_s)).collect();

@@ -80,7 +80,7 @@ impl Case {
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
         let mut workspace = Workspace::default();
         let a = MatMut::new(data, mp, self.cols, mp.max(1));
-        with_team(team, |team| work(&mut Host::new(&Builtin, team, a, &mut workspace))).unwrap()
+        with_team(team, |team| work(&mut Host::new(&Builtin::best(), team, a, &mut workspace))).unwrap()
     }
 
     /// Fills slab by slab and compares with the interchanges.

@@ -32,7 +32,7 @@ fn what_is_left_after_a_window_is_right() {
                 candidate.hpl.swap = swap;
                 let steps = n.div_ceil(nb);
                 let windows = [(0, 2), (3, 4), (8, 1), (steps - 2, 2)].map(|(first, steps)| Window { first, steps });
-                let reports = measure(&candidate, &windows, &Builtin);
+                let reports = measure(&candidate, &windows, &Builtin::best());
                 for report in &reports {
                     for (times, window) in report.windows.iter().zip(windows) {
                         assert_eq!((times.window, times.step_s.len()), (window, window.steps));
@@ -60,14 +60,14 @@ impl Kernels for Wrong {
 
     fn gemm(&self, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
         let first = (c.rows() > 60 && c.cols() > 60).then(|| c.at(50, 50));
-        Builtin.gemm(a, b, c.reborrow());
+        Builtin::best().gemm(a, b, c.reborrow());
         if let Some(value) = first {
             c.set(50, 50, value);
         }
     }
 
     fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
-        Builtin.trsm(l, b);
+        Builtin::best().trsm(l, b);
     }
 }
 
