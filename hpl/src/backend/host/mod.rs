@@ -4,6 +4,7 @@
 //! deals the rows of a panel to them, `update` the columns of the trailing matrix, `rows` copies rows between matrix and
 //! messages.
 
+mod beside;
 pub(crate) mod fact;
 pub mod kernels;
 mod rank;

@@ -62,20 +62,6 @@ pub struct LibraryError {
 }
 
 impl Calls {
-    /// The calls of this program: by rsmpi where it was built with it, else of the library beside it; `None` without either.
-    ///
-    /// # Errors
-    /// [`LibraryError`].
-    pub fn here() -> Result<Option<&'static Self>, LibraryError> {
-        #[cfg(feature = "mpi")]
-        return Ok(Some(&super::rsmpi::CALLS));
-        #[cfg(not(feature = "mpi"))]
-        match beside() {
-            Some(path) => Self::load(&path).map(Some),
-            None => Ok(None),
-        }
-    }
-
     /// Whether this program has MPI, which may be another one than that of its launcher.
     pub fn are_here() -> bool {
         cfg!(feature = "mpi") || beside().is_some()
@@ -86,7 +72,7 @@ impl Calls {
     /// # Errors
     /// [`LibraryError`].
     #[cfg_attr(feature = "mpi", cfg_attr(not(test), expect(dead_code, reason = "this program has MPI by rsmpi")))]
-    fn load(path: &Path) -> Result<&'static Self, LibraryError> {
+    pub(super) fn load(path: &Path) -> Result<&'static Self, LibraryError> {
         let refused = |reason: String| LibraryError { path: path.display().to_string(), reason };
         // SAFETY: MPI libraries are made to be loaded; what lies beside the program is trusted as the program is. Global,
         // since parts that Open MPI loads later look for its symbols.
@@ -126,7 +112,7 @@ impl Calls {
 }
 
 /// The library beside this program, where there is one.
-fn beside() -> Option<PathBuf> {
+pub(super) fn beside() -> Option<PathBuf> {
     env::current_exe().ok().map(|program| program.with_file_name(LIBRARY)).filter(|path| path.is_file())
 }
 

@@ -1,79 +1,54 @@
 //! Ranks as processes of an MPI job: a thin wrapper over the C interface, by [`Calls`].
 //!
-//! Only the thread that called [`init`] may use MPI (`MPI_THREAD_FUNNELED`); another one panics. What is in
-//! flight is owned: a request holds its buffer until MPI is done with it, and one dropped before that leaves
-//! both to the world, which keeps them. Waiting ranks test, spin for at most 20 µs, yield, and then sleep, so
+//! Only the thread that called [`init`] may use MPI (`MPI_THREAD_FUNNELED`); another one panics. A send or receive holds
+//! its buffer until MPI is done with it; one that is dropped before leaves both to the world, which keeps them until then. Waiting ranks test, spin for at most 20 µs, yield, and then sleep, so
 //! that ranks which share cores do not take them from each other.
 //!
 //! Nobody gets a [`PeerGone`] here: a rank that fails ends the whole job, with a line on stderr that names it
 //! and the cause, and exit code 1.
 
 mod calls;
-mod flight;
+mod operation;
+mod requests;
 #[cfg(feature = "mpi")]
 mod rsmpi;
+mod world;
 
 use std::ffi::c_int;
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::thread;
 
 use parking_lot::Mutex;
 
 use self::calls::Raw;
 pub use self::calls::{Calls, LIBRARY, LibraryError, SOURCE};
-use self::flight::Flight;
-pub use self::flight::{MpiRecv, MpiSend};
+use self::operation::Operation;
+pub use self::requests::{MpiRecv, MpiSend};
+use self::world::{Group, World};
 use super::buffers::Pool;
 use super::{Buffers, Comm, PeerGone, Tag};
-
-/// How long a wait spins before it yields.
-const SPIN: Duration = Duration::from_micros(20);
-/// How long a wait yields before it sleeps.
-const YIELD: Duration = Duration::from_micros(200);
-/// Shortest and longest sleep between two tests.
-const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// A sleep is this part of the time waited so far: what it may come late by.
-const NAP_SHARE: u32 = 64;
-/// How long the end of the job waits for messages whose requests were dropped, and for the other ranks.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What the launcher gets to pass on a rank's last words: MPICH's drops what is still in the pipe when a rank aborts
-/// (5 of 40 times without this).
-const LAST_WORDS: Duration = Duration::from_millis(250);
-/// Largest tag that every MPI library takes.
-const LAST_TAG: Tag = 32_767;
 
 /// One rank of a group whose ranks are processes of an MPI job.
 pub struct MpiComm {
     group: Arc<Group>,
 }
 
-/// What all groups of this process share.
-struct World {
-    calls: &'static Calls,
-    rank: usize,
-    /// The thread that may call MPI.
-    thread: ThreadId,
-    /// Whether a wait may spin and yield before it sleeps.
-    spin: AtomicBool,
-    /// What this rank makes messages and matrices in.
-    buffers: Buffers,
-    /// What it receives messages into.
-    received: Pool,
-    /// Unfinished operations whose requests were dropped.
-    strays: Mutex<Vec<Flight>>,
-}
-
-/// A set of ranks with their own message space.
-struct Group {
-    handle: Raw,
-    rank: usize,
-    /// World rank of each rank of the group.
-    members: Vec<usize>,
-    world: Arc<World>,
+impl Calls {
+    /// The calls of this program: by rsmpi where it was built with it, else of the library beside it; `None` without either.
+    ///
+    /// # Errors
+    /// [`LibraryError`].
+    pub fn here() -> Result<Option<&'static Self>, LibraryError> {
+        #[cfg(feature = "mpi")]
+        return Ok(Some(&rsmpi::CALLS));
+        #[cfg(not(feature = "mpi"))]
+        match calls::beside() {
+            Some(path) => Self::load(&path).map(Some),
+            None => Ok(None),
+        }
+    }
 }
 
 /// Starts MPI by `calls`; the world of this job. The job ends well when the last part of it is dropped by this thread.
@@ -96,7 +71,7 @@ pub fn init(calls: &'static Calls) -> MpiComm {
         spin: AtomicBool::new(false),
         buffers: Buffers::default(),
         received: Pool::default(),
-        strays: Mutex::new(Vec::new()),
+        dropped: Mutex::new(Vec::new()),
     };
     world.check(code, "MPI_Init_thread");
     // SAFETY: MPI runs.
@@ -212,10 +187,10 @@ impl Comm for MpiComm {
     fn barrier(&self) -> Result<(), PeerGone> {
         let Group { handle, world, .. } = &*self.group;
         world.assert_thread();
-        let mut flight = Flight::new(Arc::default());
+        let mut operation = Operation::new(Arc::default());
         // SAFETY: the request is tested below until it is complete; no buffer is involved.
-        world.check(unsafe { (world.calls.ibarrier)(*handle, flight.request()) }, "MPI_Ibarrier");
-        world.wait(|| flight.landed(world).unwrap_or_else(|code| world.refuse(code, "MPI_Ibarrier")));
+        world.check(unsafe { (world.calls.ibarrier)(*handle, operation.request()) }, "MPI_Ibarrier");
+        world.wait(|| operation.completed(world.calls).unwrap_or_else(|code| world.refuse(code, "MPI_Ibarrier")));
         Ok(())
     }
 }
@@ -225,118 +200,5 @@ impl Drop for MpiComm {
         if thread::panicking() {
             self.poison("it panicked");
         }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.world.assert_thread();
-        // SAFETY: MPI runs.
-        if self.handle != unsafe { (self.world.calls.world)() } {
-            // SAFETY: made by a split and freed once; operations under way keep it alive inside the library.
-            self.world.check(unsafe { (self.world.calls.free_comm)(self.handle) }, "MPI_Comm_free");
-        }
-    }
-}
-
-impl World {
-    fn assert_thread(&self) {
-        assert!(thread::current().id() == self.thread, "MPI is called by the thread that started it");
-    }
-
-    /// Rank of this process in a communicator, and its size.
-    fn place(&self, handle: Raw) -> (usize, usize) {
-        let (mut rank, mut size) = (0, 0);
-        // SAFETY: a valid communicator and valid results.
-        self.check(unsafe { (self.calls.rank)(handle, &mut rank) }, "MPI_Comm_rank");
-        // SAFETY: as above.
-        self.check(unsafe { (self.calls.size)(handle, &mut size) }, "MPI_Comm_size");
-        (rank as usize, size as usize)
-    }
-
-    /// What each rank of the communicator has to say, in `all`, which has an entry for each.
-    fn gather<const K: usize>(&self, handle: Raw, mine: [u64; K], all: &mut [[u64; K]]) {
-        self.assert_thread();
-        let count = K as c_int;
-        // SAFETY: K numbers are sent and K received from each rank, for which `all` has room; the call blocks.
-        let code = unsafe { (self.calls.allgather)(mine.as_ptr(), count, all.as_mut_ptr().cast(), handle) };
-        self.check(code, "MPI_Allgather");
-    }
-
-    /// Waits until `done` holds.
-    fn wait(&self, mut done: impl FnMut() -> bool) {
-        let start = Instant::now();
-        while !done() {
-            let waited = start.elapsed();
-            let spin = self.spin.load(Ordering::Relaxed);
-            if spin && waited < SPIN {
-                std::hint::spin_loop();
-            } else if spin && waited < YIELD {
-                thread::yield_now();
-            } else {
-                thread::sleep((waited / NAP_SHARE).clamp(NAPS.0, NAPS.1));
-            }
-        }
-    }
-
-    /// Takes over an operation that nobody waits for any more, and drops those that have ended.
-    fn adopt(&self, stray: Flight) {
-        let mut strays = self.strays.lock();
-        strays.push(stray);
-        self.sweep(&mut strays);
-    }
-
-    fn sweep(&self, strays: &mut Vec<Flight>) {
-        // Whatever became of them.
-        strays.retain_mut(|stray| !stray.landed(self).unwrap_or(true));
-    }
-
-    /// Ends the job when an MPI call has failed.
-    fn check(&self, code: c_int, call: &str) {
-        if code != 0 {
-            self.refuse(code, call);
-        }
-    }
-
-    fn refuse(&self, code: c_int, call: &str) -> ! {
-        // SAFETY: room for the longest text.
-        let text = self.calls.text(|text, len| unsafe { (self.calls.error_string)(code, text, len) });
-        self.end_job(&format!("{call} failed: {text}"))
-    }
-
-    /// Ends all processes of the job; says why on stderr.
-    fn end_job(&self, reason: &str) -> ! {
-        let _ = writeln!(std::io::stderr(), "rank {} ends the job: {reason}", self.rank);
-        thread::sleep(LAST_WORDS);
-        // SAFETY: called while MPI runs: its end is the drop of the world.
-        unsafe { (self.calls.abort_job)(1) };
-        std::process::exit(1)
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.assert_thread();
-        let mut strays = std::mem::take(&mut *self.strays.lock());
-        let start = Instant::now();
-        self.wait(|| {
-            self.sweep(&mut strays);
-            strays.is_empty() || start.elapsed() > PATIENCE
-        });
-        if !strays.is_empty() {
-            self.end_job(&format!("{} dropped sends or receives found no partner until the end", strays.len()));
-        }
-        // All ranks leave together: one for whose messages others wait would wait for them in MPI_Finalize for ever.
-        let (start, mut together) = (Instant::now(), Flight::new(Arc::default()));
-        // SAFETY: the request is tested below until it is complete, or the job ends; no buffer is involved.
-        let begun = unsafe { (self.calls.ibarrier)((self.calls.world)(), together.request()) };
-        self.check(begun, "MPI_Ibarrier");
-        let mut here = || together.landed(self).unwrap_or_else(|code| self.refuse(code, "MPI_Ibarrier"));
-        self.wait(|| here() || start.elapsed() > PATIENCE);
-        if !here() {
-            self.end_job("it leaves while other ranks stay, which may wait for it");
-        }
-        // SAFETY: no operation is under way.
-        self.check(unsafe { (self.calls.finalize)() }, "MPI_Finalize");
     }
 }

@@ -3,20 +3,20 @@
 //! [`Lu::run`] is the main loop: one line per kind of [task](Task). Panels on their way are kept by [`Panels`], row exchanges by
 //! [`RowSwaps`]; the matrix is with the [`Backend`].
 
-mod beside;
 mod panels;
 mod row_swaps;
 
+use std::iter::Peekable;
 use std::ops::Range;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use space::HplParams;
 
-use self::beside::Beside;
 use self::panels::Panels;
 use self::row_swaps::RowSwaps;
 use crate::Error;
-use crate::backend::{Backend, Columns, Update};
+use crate::backend::{Backend, Columns, Meanwhile, Update};
 use crate::comm::grid::Grid;
 use crate::comm::{Comm, Msg};
 use crate::lu::fact::Fact;
@@ -29,6 +29,10 @@ use crate::plan::{PanelShape, Part, Plan, Section, Task};
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
+
+/// Columns that are updated between two polls of messages that make no progress by themselves: a fraction of a millisecond up to
+/// thousands of rows, in which a fast link moves no more than it buffers.
+const POLL_COLS: usize = 32;
 
 /// One rank's view of a factorization.
 pub(crate) struct Lu<'a, C: Comm> {
@@ -289,6 +293,66 @@ impl<'a, C: Comm> Lu<'a, C> {
     fn finish_sends(&mut self) -> Result<(), Error> {
         self.panels.finish_sends()?;
         self.swaps.finish_sends()
+    }
+}
+
+/// The tasks beside the update of a section by panel `k`.
+struct Beside<'l, 'a, C: Comm> {
+    lu: &'l mut Lu<'a, C>,
+    k: usize,
+    part: Part,
+    next: Option<&'l PanelShape>,
+    /// The next panel, once it is factored and until its broadcast starts.
+    factored: Option<Msg>,
+    /// All other tasks.
+    tasks: Peekable<slice::Iter<'l, Task>>,
+}
+
+impl<'l, 'a, C: Comm> Beside<'l, 'a, C> {
+    /// The factorization of `next`, then `tasks`.
+    fn new(lu: &'l mut Lu<'a, C>, k: usize, part: Part, next: Option<&'l PanelShape>, tasks: &'l [Task]) -> Self {
+        Self { lu, k, part, next, factored: None, tasks: tasks.iter().peekable() }
+    }
+}
+
+impl<C: Comm> Meanwhile for Beside<'_, '_, C> {
+    fn fact(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
+        self.factored = self.next.map(|next| self.lu.fact(next, columns)).transpose()?;
+        Ok(())
+    }
+
+    fn start(&mut self, columns: &mut impl Columns, wait: bool) -> Result<(), Error> {
+        let Self { lu, factored, tasks, .. } = self;
+        while let Some(task) = tasks.peek().copied() {
+            let can_start = match task {
+                Task::RsStart { panel, .. } => lu.panels.has(*panel),
+                _ => true,
+            };
+            if !(wait || can_start) {
+                break;
+            }
+            tasks.next();
+            match task {
+                Task::Lbcast(shape) => lu.start_bcast(shape, factored.take()),
+                Task::RsStart { panel, section, u_cols } => lu.start_laswp(*panel, section, *u_cols, columns)?,
+                Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
+                    unreachable!("the plan puts nothing else beside an update, and a factorization first")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
+        self.lu.poll(columns)
+    }
+
+    fn cols_to_poll(&self) -> usize {
+        if !C::ASYNC_PROGRESS && self.lu.messages_in_flight() { POLL_COLS } else { usize::MAX }
+    }
+
+    fn record(&mut self, phase: Phase, start: Instant) -> Instant {
+        self.lu.record(self.k, phase, Some(self.part), start)
     }
 }
 

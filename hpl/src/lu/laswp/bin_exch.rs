@@ -7,9 +7,10 @@
 
 use std::vec;
 
+use super::permutation::RowPermutation;
 use super::result::{LaswpResult, Placed};
 use super::row_buffer::RowBuffer;
-use super::{Completion, LaswpState, RowPermutation};
+use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::backend::host::team::HelperPanicked;

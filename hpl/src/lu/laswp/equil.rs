@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::long::ProcessOrder;
+use super::order::ProcessOrder;
 use super::row_buffer::{RowBuffer, RowBufferMut};
-use super::{Completion, LaswpState};
+use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;

@@ -11,11 +11,13 @@
 mod bin_exch;
 mod equil;
 mod long;
+mod order;
 mod permutation;
 mod result;
 mod roll;
 mod row_buffer;
 mod spread;
+mod state;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,13 +30,11 @@ pub(crate) use result::LaswpResult;
 use self::bin_exch::BinExch;
 use self::long::Long;
 pub(crate) use self::row_buffer::{RowBuffer, RowBufferMut, Source};
+pub(crate) use self::state::RowTags;
+use self::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
-use crate::backend::host::team::HelperPanicked;
-use crate::comm::buffers::Pool;
-use crate::comm::grid::tag;
-use crate::comm::{Comm, Request, Tag};
-use crate::plan::Part;
+use crate::comm::Comm;
 use crate::plan::layout::Axis;
 
 /// What all row exchanges of a run share.
@@ -51,59 +51,16 @@ pub(crate) struct Laswp<'a, C> {
     pub(crate) u: Form,
 }
 
-/// Tags of the messages of one section: exchanges of different sections may be under way at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RowTags {
-    /// Pieces of U, with displaced rows in bin-exch.
-    rows: Tag,
-    /// Displaced rows that spread.
-    spread: Tag,
-    /// Rows of U that move between neighbours to make the pieces equally long.
-    equil: Tag,
-}
-
-impl RowTags {
-    /// Tags of a section.
-    pub(crate) const fn of(part: Part) -> Self {
-        let first = tag::ROW_EXCHANGE + 3 * part as Tag;
-        Self { rows: first, spread: first + 1, equil: first + 2 }
-    }
-}
-
 /// An exchange under way. Until it is finished nothing may change its columns.
 pub(crate) struct LaswpOp<'a, C: Comm> {
     state: LaswpState<'a, C>,
     pattern: Pattern<C>,
 }
 
-/// What the two patterns have in common.
-struct LaswpState<'a, C: Comm> {
-    column: &'a C,
-    rows: &'a Axis,
-    permutation: Arc<RowPermutation>,
-    /// Local columns of the section.
-    section: Range<usize>,
-    /// How many they are.
-    cols: usize,
-    form: Form,
-    /// Whether the pattern is spread and roll.
-    long: bool,
-    tags: RowTags,
-    /// Sends under way.
-    sends: Vec<C::Send>,
-}
-
 /// SWAP as it goes on.
 enum Pattern<C: Comm> {
     BinExch(BinExch<C>),
     Long(Box<Long<C>>),
-}
-
-/// Whether to wait for messages that have not arrived.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Completion {
-    Test,
-    Wait,
 }
 
 impl<'a, C: Comm> Laswp<'a, C> {
@@ -165,90 +122,6 @@ impl<C: Comm> LaswpOp<'_, C> {
             Pattern::BinExch(pattern) => pattern.advance(&mut self.state, completion, columns),
             Pattern::Long(pattern) => pattern.advance(&mut self.state, completion, columns),
         }
-    }
-}
-
-impl<'a, C: Comm> LaswpState<'a, C> {
-    fn me(&self) -> usize {
-        self.column.rank()
-    }
-
-    /// Memory for pieces.
-    fn pool(&self) -> &'a Pool {
-        &self.column.buffers().rows
-    }
-
-    fn owns_diagonal(&self) -> bool {
-        self.me() == self.permutation.owner
-    }
-
-    /// Starts sending a piece.
-    fn send(&mut self, to: usize, tag: Tag, piece: &RowBuffer) {
-        let (buf, range) = piece.msg().parts();
-        self.sends.push(self.column.isend(to, tag, buf, range));
-    }
-
-    /// Starts receiving a piece of `rows` rows; `None` when there is nothing to receive.
-    fn expect(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
-        (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
-    }
-
-    /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
-    fn take(
-        &self,
-        recv: &mut Option<C::Recv>,
-        rows: usize,
-        completion: Completion,
-    ) -> Result<Option<RowBuffer>, Error> {
-        let arrived = |recv: &mut C::Recv| completion == Completion::Wait || recv.ready();
-        match recv.take_if(arrived) {
-            Some(recv) => Ok(Some(RowBuffer::new(recv.wait()?, rows, self.cols, self.form))),
-            None => Ok(None),
-        }
-    }
-
-    /// A piece of `rows` rows to be written.
-    fn buffer(&self, rows: usize) -> RowBufferMut {
-        let len = rows * self.cols;
-        // In bin-exch messages double from round to round.
-        let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
-        RowBufferMut::new(data, rows, self.cols, self.form)
-    }
-
-    /// The piece of some local rows; `None` when it is empty.
-    fn gather(
-        &self,
-        locals: impl Iterator<Item = usize>,
-        columns: &mut impl Columns,
-    ) -> Result<Option<RowBuffer>, HelperPanicked> {
-        let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
-        if pairs.len() * self.cols == 0 {
-            return Ok(None);
-        }
-        let mut buffer = self.buffer(pairs.len());
-        columns.gather(&self.section, &pairs, &mut buffer)?;
-        Ok(Some(buffer.done(self.pool())))
-    }
-
-    /// Local row of the source of row `i` of U, which is here.
-    fn source(&self, i: usize) -> usize {
-        self.rows.local(self.permutation.sources[i])
-    }
-
-    /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
-    fn leaving(&self, i: usize) -> usize {
-        self.rows.local(self.permutation.displaced[i].1)
-    }
-
-    /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
-    fn place(&self, i: usize) -> usize {
-        self.rows.local(self.permutation.displaced[i].0) - self.rows.local_from(self.me(), self.permutation.end)
-    }
-
-    /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
-    fn staying(&self) -> Vec<(usize, usize)> {
-        let mine = self.permutation.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
-        mine.map(|&i| (self.permutation.displaced[i].1 - self.permutation.start, self.place(i))).collect()
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::long::ProcessOrder;
+use super::order::ProcessOrder;
 use super::row_buffer::RowBuffer;
-use super::{Completion, LaswpState};
+use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::comm::Comm;
 use crate::comm::grid::rank_at;

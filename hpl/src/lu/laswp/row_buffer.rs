@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use space::Form;
 
-use crate::backend::Columns;
 use crate::backend::host::kernels::rows;
-use crate::backend::host::team::HelperPanicked;
 use crate::comm::Msg;
 use crate::comm::buffers::Pool;
 use crate::mat::{Mat, MatMut};
@@ -103,36 +101,25 @@ impl RowBuffer {
         }
     }
 
-    /// Rows `range` as a piece of their own: shared where they are contiguous, copied otherwise.
-    pub(crate) fn part(
-        &self,
-        range: Range<usize>,
-        columns: &mut impl Columns,
-        pool: &Pool,
-    ) -> Result<RowBuffer, HelperPanicked> {
+    /// Rows `range` as a buffer of their own, in the same memory; `None` where they are not contiguous.
+    pub(crate) fn shared_part(&self, range: &Range<usize>) -> Option<Self> {
         if range.len() == self.rows {
-            return Ok(self.clone());
+            return Some(self.clone());
         }
         match self.form {
-            Form::NotTransposed => {
-                let data = pool.take(range.len() * self.cols);
-                let mut buffer = RowBufferMut::new(data, range.len(), self.cols, self.form);
-                let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
-                columns.copy_rows(self, &pairs, &mut buffer)?;
-                Ok(buffer.done(pool))
-            }
+            Form::NotTransposed => None,
             Form::Transposed => {
                 let (buf, whole) = self.msg.parts();
                 let start = whole.start + range.start * self.cols;
                 let msg = Msg::new(buf, start..start + range.len() * self.cols);
-                Ok(Self { msg, rows: range.len(), ..self.clone() })
+                Some(Self { msg, rows: range.len(), ..self.clone() })
             }
         }
     }
 }
 
 impl RowBufferMut {
-    /// A piece in `data`, which has room for it and one holder; its content is arbitrary.
+    /// A buffer in `data`, which has room for it and one holder; its content is arbitrary.
     pub(crate) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
         Self { data, rows, cols, form }
     }

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::long::ProcessOrder;
+use super::order::ProcessOrder;
 use super::result::Placed;
 use super::row_buffer::RowBuffer;
-use super::{Completion, LaswpState};
+use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
@@ -58,7 +58,7 @@ impl<C: Comm> Spread<C> {
         for child in children(at, size) {
             let (before, rows) = (Self::rows(state, order, at..child), Self::rows(state, order, served(child, size)));
             if rows > 0 {
-                let part = held.part(before..before + rows, columns, state.pool())?;
+                let part = state.part(&held, before..before + rows, columns)?;
                 state.send(order.rank(child), state.tags.spread, &part);
             }
         }

@@ -73,14 +73,14 @@ impl Clock {
 }
 
 /// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; the longest of their times.
-pub(super) fn timed(crew: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
-    let clock = Clock { cores: crew.threads(), ready: AtomicUsize::new(0) };
+pub(super) fn timed(team: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
+    let clock = Clock { cores: team.threads(), ready: AtomicUsize::new(0) };
     let longest = Mutex::new(Time::default());
     let run = |core: usize| {
         let time = part(core, &clock);
         let mut longest = longest.lock();
         *longest = Time { wall_s: longest.wall_s.max(time.wall_s), cpu_s: longest.cpu_s.max(time.cpu_s) };
     };
-    crew.fork(&run, || run(0))?;
+    team.fork(&run, || run(0))?;
     Ok(longest.into_inner())
 }

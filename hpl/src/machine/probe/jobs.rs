@@ -4,9 +4,10 @@ use space::machine::RateKernel;
 use space::stats::{Summary, summary};
 
 use super::clock::Round;
+use super::messages;
+use super::sample::{Quantity, Sample};
 use super::stage::{MAX_K, Stage, grid, thread_counts};
 use super::work::{self, panel_words};
-use super::{Quantity, Sample, messages};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team};
 
@@ -94,18 +95,18 @@ impl Job {
         &self,
         kernels: &dyn Kernels,
         stage: &Stage,
-        crew: &mut Team<'_>,
+        team: &mut Team<'_>,
     ) -> Result<Round, HelperPanicked> {
         match (self.quantity, self.sizes.as_slice()) {
             (Quantity::Rate(RateKernel::Dgemm), &[m, n, k]) => {
-                work::gemm(kernels, stage, crew, self.threads, (m, n, k))
+                work::gemm(kernels, stage, team, self.threads, (m, n, k))
             }
-            (Quantity::Rate(RateKernel::Dtrsm), &[k, n]) => work::trsm(kernels, stage, crew, self.threads, (k, n)),
-            (Quantity::Rate(RateKernel::Panel), &[m, k]) => work::panel(kernels, stage, crew, self.threads, (m, k)),
-            (Quantity::Rate(RateKernel::Swap), &[k, n]) => work::swap(stage, crew, self.threads, (k, n)),
-            (Quantity::Copy, &[words]) => work::copy(stage, crew, words),
-            (Quantity::Pivot, &[m, k]) => work::pivots(kernels, stage, crew, (m, k)),
-            (Quantity::Message, &[words]) => messages::ping_pong(stage, crew, words),
+            (Quantity::Rate(RateKernel::Dtrsm), &[k, n]) => work::trsm(kernels, stage, team, self.threads, (k, n)),
+            (Quantity::Rate(RateKernel::Panel), &[m, k]) => work::panel(kernels, stage, team, self.threads, (m, k)),
+            (Quantity::Rate(RateKernel::Swap), &[k, n]) => work::swap(stage, team, self.threads, (k, n)),
+            (Quantity::Copy, &[words]) => work::copy(stage, team, words),
+            (Quantity::Pivot, &[m, k]) => work::pivots(kernels, stage, team, (m, k)),
+            (Quantity::Message, &[words]) => messages::ping_pong(stage, team, words),
             _ => unreachable!("planned above with its sizes"),
         }
     }

@@ -19,10 +19,10 @@ const MOST_TRIPS: usize = 200;
 /// Seconds of one message of `words`: core i of the first half and its partner in the second half send it to
 /// and fro, all pairs at once. A message is packed into a new buffer by its sender and copied out by its
 /// receiver, as panels and rows are.
-pub(super) fn ping_pong(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
-    let half = crew.threads() / 2;
+pub(super) fn ping_pong(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+    let half = team.threads() / 2;
     let trips = (WORDS_PER_RUN / words).clamp(1, MOST_TRIPS);
-    let run = timed(crew, |core, clock| {
+    let run = timed(team, |core, clock| {
         let place = stage.place(core);
         let comm = &*place.comm.lock();
         let mut memory = place.trailing.lock();

@@ -9,64 +9,18 @@
 mod clock;
 mod jobs;
 mod messages;
+mod sample;
 mod stage;
 mod work;
 
 use std::time::Instant;
 
-use space::machine::RateKernel;
-
+pub use self::sample::{ProbeOptions, Quantity, Sample};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team, TeamParams, with_team};
 use crate::mat::NoMemory;
 use jobs::Job;
 use stage::Stage;
-
-/// What to measure on, and for how long.
-#[derive(Debug, Clone)]
-pub struct ProbeOptions {
-    /// Logical CPUs to keep busy, each with one thread; at least one.
-    pub cores: Vec<usize>,
-    /// Wall-clock seconds of the whole probe.
-    pub budget_s: f64,
-    /// Order of the largest matrix that will be run: shapes do not exceed it.
-    pub max_n: usize,
-    /// Bytes that the probe may use.
-    pub memory_bytes: u64,
-}
-
-/// What a sample measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Quantity {
-    /// A kernel, at the sizes of its form.
-    Rate(RateKernel),
-    /// Copy of `words` by each core from one place to another in its memory.
-    Copy,
-    /// One pivot exchange between two ranks, inside the factorization of a panel of m local rows and k columns.
-    Pivot,
-    /// A message of `words` from one rank to another: packed, handed over, unpacked.
-    Message,
-}
-
-/// One measured point.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// What was measured.
-    pub quantity: Quantity,
-    /// Threads of each rank; 1 for copies, pivots and messages.
-    pub threads: usize,
-    /// Sizes local to one rank, in the order of the kernel's form; m and k of a pivot's panel; the words of a copy or
-    /// message.
-    pub sizes: Vec<usize>,
-    /// Median over the rounds of the slowest core's time in seconds: CPU time of kernels, wall clock of messages.
-    pub time_s: f64,
-    /// (third − first quartile) / median over the rounds.
-    pub spread: f64,
-    /// Rounds.
-    pub rounds: usize,
-    /// Rounds in which something else ran on one of the cores.
-    pub disturbed: usize,
-}
 
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +97,7 @@ fn attempt(
     std::thread::scope(|scope| {
         let work = || {
             let params = TeamParams { threads: cores.len(), cores, spin: true };
-            with_team(params, |crew| rounds(kernels, &stage, crew, &mut jobs, start, options, progress))
+            with_team(params, |team| rounds(kernels, &stage, team, &mut jobs, start, options, progress))
                 .map_err(|refused| ProbeError::NotStarted { index: refused.index, error: refused.error })?
         };
         let thread = std::thread::Builder::new().name("hpl-probe".to_owned()).spawn_scoped(scope, work);
@@ -157,14 +111,14 @@ fn attempt(
 fn rounds(
     kernels: &dyn Kernels,
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     jobs: &mut [Job],
     start: Instant,
     options: &ProbeOptions,
     progress: &mut (dyn FnMut(f64) + Send),
 ) -> Result<(), ProbeError> {
     let fill = |core: usize| stage.fill(core);
-    crew.fork(&fill, || fill(0))?;
+    team.fork(&fill, || fill(0))?;
     let elapsed_s = || start.elapsed().as_secs_f64();
     let mut heard = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
     // The first round warms up clocks, caches and pages, and says what each job costs.
@@ -173,7 +127,7 @@ fn rounds(
     let mut costs_s = Vec::with_capacity(jobs.len());
     for job in jobs.iter() {
         let job_start = Instant::now();
-        job.round(kernels, stage, crew)?;
+        job.round(kernels, stage, team)?;
         costs_s.push(job_start.elapsed().as_secs_f64());
         heard(elapsed_s());
         if elapsed_s() - before_s > affordable_s {
@@ -186,7 +140,7 @@ fn rounds(
         if elapsed_s() + costs_s[at] > options.budget_s {
             break;
         }
-        let round = jobs[at].round(kernels, stage, crew)?;
+        let round = jobs[at].round(kernels, stage, team)?;
         jobs[at].rounds.push(round);
         heard(elapsed_s());
     }
@@ -201,6 +155,8 @@ impl From<HelperPanicked> for ProbeError {
 
 #[cfg(test)]
 mod tests {
+    use space::machine::RateKernel;
+
     use super::*;
     use crate::backend::host::kernels::Builtin;
 

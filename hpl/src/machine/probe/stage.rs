@@ -2,7 +2,7 @@
 
 use parking_lot::{Mutex, RwLock};
 
-use super::ProbeOptions;
+use super::sample::ProbeOptions;
 use crate::comm::threads::{ThreadComm, world};
 use crate::mat::{Buffer, NoMemory};
 

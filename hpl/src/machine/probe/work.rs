@@ -36,14 +36,14 @@ fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, B
 pub(super) fn gemm(
     kernels: &dyn Kernels,
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     threads: usize,
     (m, n, k): (usize, usize, usize),
 ) -> Result<Round, HelperPanicked> {
-    let panels: Vec<_> = (0..crew.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
+    let panels: Vec<_> = (0..team.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
     let panel = |core: usize| Mat::new(&panels[core / threads], m, k, ld(m));
-    let (packed, packing) = pack(kernels, crew, threads, &panel)?;
-    let update = timed(crew, |core, clock| {
+    let (packed, packing) = pack(kernels, team, threads, &panel)?;
+    let update = timed(team, |core, clock| {
         let place = stage.place(core);
         let (mut upper, mut trailing) = (place.upper.lock(), place.trailing.lock());
         let cols = share(n, threads, core % threads);
@@ -61,7 +61,7 @@ pub(super) fn gemm(
         })
     })?;
     let update = update.of_work();
-    let solves = trsm(kernels, stage, crew, threads, (k, n))?;
+    let solves = trsm(kernels, stage, team, threads, (k, n))?;
     Ok(Round {
         time_s: packing.time_s + update.time_s - solves.time_s,
         disturbed: packing.disturbed || update.disturbed || solves.disturbed,
@@ -71,12 +71,12 @@ pub(super) fn gemm(
 /// Packs the panels of all ranks, each core its share of the rows; one block per core.
 fn pack<'a>(
     kernels: &dyn Kernels,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     threads: usize,
     panel: &(impl Fn(usize) -> Mat<'a> + Sync),
 ) -> Result<(Vec<PackedL<'a>>, Round), HelperPanicked> {
-    let blocks: Vec<OnceLock<PackedL<'a>>> = (0..crew.threads()).map(|_| OnceLock::new()).collect();
-    let time = timed(crew, |core, clock| {
+    let blocks: Vec<OnceLock<PackedL<'a>>> = (0..team.threads()).map(|_| OnceLock::new()).collect();
+    let time = timed(team, |core, clock| {
         let (a, index) = (panel(core), core % threads);
         let first = (0..index).map(|before| share(a.rows(), threads, before)).sum();
         let rows = a.sub(first, 0, share(a.rows(), threads, index), a.cols());
@@ -92,11 +92,11 @@ fn pack<'a>(
 pub(super) fn trsm(
     kernels: &dyn Kernels,
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
-    let time = timed(crew, |core, clock| {
+    let time = timed(team, |core, clock| {
         let (panel, mut upper) = (panel_of(stage, threads, core), stage.place(core).upper.lock());
         let cols = share(n, threads, core % threads);
         clock.time(|| {
@@ -123,17 +123,17 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
 }
 
 /// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
-/// thread of each rank does it alone, and the others wait: the least crew that the engine factors with beside an update.
+/// thread of each rank does it alone, and the others wait: the least team that the engine factors with beside an update.
 /// What more threads reach is seen by the phases of the calibration's runs (`phase` of `machine.toml`), not here.
 pub(super) fn panel(
     kernels: &dyn Kernels,
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     threads: usize,
     (m, k): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     let (shape, rows) = (panel_shape(m, k), Axis::block_cyclic(m, k, 1));
-    let time = timed(crew, |core, clock| {
+    let time = timed(team, |core, clock| {
         if !core.is_multiple_of(threads) {
             return clock.time(|| ());
         }
@@ -169,14 +169,14 @@ fn factor<C: Comm>(
 pub(super) fn pivots(
     kernels: &dyn Kernels,
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     (m, k): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
-    let half = crew.threads() / 2;
+    let half = team.threads() / 2;
     let rows = Axis::block_cyclic(2 * m, m, 2);
     let shape = |row: usize| PanelShape { diag_rows: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
     let columns: Vec<Mutex<ThreadComm>> = (0..half).flat_map(|_| world(2, true)).map(Mutex::new).collect();
-    let together = timed(crew, |core, clock| {
+    let together = timed(team, |core, clock| {
         let (pair, row) = (core % half, core / half);
         if row > 1 {
             return clock.time(|| ());
@@ -184,7 +184,7 @@ pub(super) fn pivots(
         let column = columns[2 * pair + row].lock();
         factor(kernels, stage, &*column, &rows, shape(row), (core, clock))
     })?;
-    let alone = panel(kernels, stage, crew, 1, (m, k))?;
+    let alone = panel(kernels, stage, team, 1, (m, k))?;
     // Waiting for a partner is part of an exchange.
     Ok(Round { time_s: (together.wall_s - alone.time_s) / k as f64, disturbed: alone.disturbed })
 }
@@ -192,17 +192,17 @@ pub(super) fn pivots(
 /// Interchange of k rows with rows anywhere below, over n columns per rank.
 pub(super) fn swap(
     stage: &Stage,
-    crew: &mut Team<'_>,
+    team: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     // A rank with more columns has fewer rows, and over a run a rank has two thirds of its first rows on average.
-    let (p, q) = grid(crew.threads() / threads);
+    let (p, q) = grid(team.threads() / threads);
     let rows = (stage.n / if n > stage.n / q { q } else { p } * 2 / 3).max(k);
     // Multiples of the golden ratio spread the pivots evenly.
     let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;
     let pivots: Vec<usize> = (0..k).map(pivot).collect();
-    let time = timed(crew, |core, clock| {
+    let time = timed(team, |core, clock| {
         let mut trailing = stage.place(core).trailing.lock();
         let cols = share(n, threads, core % threads);
         clock.time(|| {
@@ -214,8 +214,8 @@ pub(super) fn swap(
 }
 
 /// Copy of `words` by each core in its own memory.
-pub(super) fn copy(stage: &Stage, crew: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
-    let time = timed(crew, |core, clock| {
+pub(super) fn copy(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+    let time = timed(team, |core, clock| {
         let mut trailing = stage.place(core).trailing.lock();
         clock.time(|| {
             let (from, to) = trailing.split_at_mut(words);

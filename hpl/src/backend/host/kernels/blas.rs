@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
+use super::Kernels;
 use super::builtin::trsm_by;
+use super::error::KernelError;
 use super::isa::Isa;
-use super::{KernelError, Kernels};
 use crate::mat::{Mat, MatMut};
 
 /// Prefixes that builds put before every name; PyPI's OpenBLAS is the second.

@@ -4,6 +4,7 @@ mod blas;
 mod builtin;
 mod by_rank;
 mod choose;
+mod error;
 pub(crate) mod isa;
 mod linked;
 mod product;
@@ -19,7 +20,8 @@ use self::isa::Isa;
 pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
-pub use choose::{KernelError, load, rate_gflops, resolve};
+pub use choose::{load, rate_gflops, resolve};
+pub use error::KernelError;
 pub use linked::linked;
 
 use crate::mat::{Mat, MatMut, transpose};

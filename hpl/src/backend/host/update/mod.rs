@@ -14,9 +14,9 @@ pub(crate) use self::slabs::widths;
 
 use self::panel_l::copy_of_l1;
 use self::slabs::{Queue, Slab};
+use super::beside::Beside;
 use super::kernels::rows::interchange;
 use super::kernels::{Kernels, PackedL};
-use super::rank::Beside;
 use super::scratch::{Lent, Scratch};
 use super::team::{HelperPanicked, Team};
 use crate::Error;

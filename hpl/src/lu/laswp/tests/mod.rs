@@ -6,8 +6,10 @@ use super::*;
 use crate::backend::host::kernels::Builtin;
 use crate::backend::host::team::{TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
+use crate::comm::Tag;
 use crate::comm::threads::{self, ThreadComm};
 use crate::mat::MatMut;
+use crate::plan::Part;
 
 const FORMS: [Form; 2] = [Form::Transposed, Form::NotTransposed];
 const SWAPS: [Swap; 3] = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 2 }];

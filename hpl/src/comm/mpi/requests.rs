@@ -1,67 +1,29 @@
-//! Sends and receives under way, with the buffers they use.
+//! Sends and receives.
 
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Group, LAST_TAG, Raw, World};
+use super::operation::Operation;
+use super::world::{Group, LAST_TAG, World};
 use crate::comm::{Msg, PeerGone, Request, Tag};
 
-/// An operation of MPI and the buffer it reads or writes.
-pub(super) struct Flight {
-    request: Raw,
-    /// Doubles received; `None` while under way.
-    landed: Option<c_int>,
-    buf: Arc<[f64]>,
-}
-
-impl Flight {
-    /// A flight not yet begun, with the buffer that it will use.
-    pub(super) fn new(buf: Arc<[f64]>) -> Self {
-        Self { request: 0, landed: None, buf }
-    }
-
-    /// Where MPI puts the request that begins the flight.
-    pub(super) fn request(&mut self) -> &mut Raw {
-        &mut self.request
-    }
-
-    /// Whether it has ended; `Err` is the code of its failure.
-    pub(super) fn landed(&mut self, world: &World) -> Result<bool, c_int> {
-        if self.landed.is_some() {
-            return Ok(true);
-        }
-        world.assert_thread();
-        let (mut flag, mut count) = (0, 0);
-        // SAFETY: a request begun on this thread and not yet ended.
-        let code = unsafe { (world.calls.test)(&mut self.request, &mut flag, &mut count) };
-        if code != 0 {
-            return Err(code);
-        }
-        if flag == 0 {
-            return Ok(false);
-        }
-        self.landed = Some(count);
-        Ok(true)
-    }
-}
-
-/// A [`Flight`] that its world adopts when it is dropped too early.
-struct Owned {
+/// A [`Operation`] that its world adopts when it is dropped too early.
+struct Handle {
     group: Arc<Group>,
-    flight: Option<Flight>,
+    operation: Option<Operation>,
 }
 
-impl Owned {
-    fn flight(&mut self) -> &mut Flight {
-        self.flight.as_mut().expect("taken by drop or the end of a wait only")
+impl Handle {
+    fn operation(&mut self) -> &mut Operation {
+        self.operation.as_mut().expect("taken by drop or the end of a wait only")
     }
 }
 
-impl Drop for Owned {
+impl Drop for Handle {
     fn drop(&mut self) {
-        if let Some(flight) = self.flight.take().filter(|flight| flight.landed.is_none()) {
-            self.group.world.adopt(flight);
+        if let Some(operation) = self.operation.take().filter(|operation| operation.completed.is_none()) {
+            self.group.world.keep(operation);
         }
     }
 }
@@ -77,7 +39,7 @@ fn envelope(world: &World, len: usize, tag: Tag) -> (c_int, c_int) {
 
 /// A send of [`super::MpiComm`].
 pub struct MpiSend {
-    owned: Owned,
+    handle: Handle,
 }
 
 impl MpiSend {
@@ -86,18 +48,18 @@ impl MpiSend {
         world.assert_thread();
         assert!(to < group.members.len(), "rank {to} of {}", group.members.len());
         let (count, tag) = envelope(world, range.len(), tag);
-        let mut flight = Flight::new(buf);
-        let data = flight.buf[range].as_ptr();
+        let mut operation = Operation::new(buf);
+        let data = operation.buf[range].as_ptr();
         // SAFETY: `count` doubles from `data` lie in the buffer, which is held and not written until MPI is done.
-        let code = unsafe { (world.calls.isend)(data, count, to as c_int, tag, group.handle, flight.request()) };
+        let code = unsafe { (world.calls.isend)(data, count, to as c_int, tag, group.handle, operation.request()) };
         world.check(code, "MPI_Isend");
-        Self { owned: Owned { group: Arc::clone(group), flight: Some(flight) } }
+        Self { handle: Handle { group: Arc::clone(group), operation: Some(operation) } }
     }
 
     fn poll(&mut self) -> bool {
-        let group = Arc::clone(&self.owned.group);
+        let group = Arc::clone(&self.handle.group);
         let world = &*group.world;
-        self.owned.flight().landed(world).unwrap_or_else(|code| world.refuse(code, "MPI_Isend"))
+        self.handle.operation().completed(world.calls).unwrap_or_else(|code| world.refuse(code, "MPI_Isend"))
     }
 }
 
@@ -109,7 +71,7 @@ impl Request for MpiSend {
     }
 
     fn wait(mut self) -> Result<(), PeerGone> {
-        let group = Arc::clone(&self.owned.group);
+        let group = Arc::clone(&self.handle.group);
         group.world.wait(|| self.poll());
         Ok(())
     }
@@ -117,7 +79,7 @@ impl Request for MpiSend {
 
 /// A receive of [`super::MpiComm`]. Dropped before its message has come, it still consumes that message.
 pub struct MpiRecv {
-    owned: Owned,
+    handle: Handle,
     from: usize,
     tag: Tag,
     len: usize,
@@ -129,25 +91,26 @@ impl MpiRecv {
         world.assert_thread();
         assert!(from < group.members.len(), "rank {from} of {}", group.members.len());
         let (count, mpi_tag) = envelope(world, len, tag);
-        let mut flight = Flight::new(world.received.take(len));
-        let data = Arc::get_mut(&mut flight.buf).expect("new, or taken from the pool: one holder").as_mut_ptr();
+        let mut operation = Operation::new(world.received.take(len));
+        let data = Arc::get_mut(&mut operation.buf).expect("new, or taken from the pool: one holder").as_mut_ptr();
         // SAFETY: `count` ≤ the length of the buffer, which nobody else holds until MPI is done.
-        let code = unsafe { (world.calls.irecv)(data, count, from as c_int, mpi_tag, group.handle, flight.request()) };
+        let code =
+            unsafe { (world.calls.irecv)(data, count, from as c_int, mpi_tag, group.handle, operation.request()) };
         world.check(code, "MPI_Irecv");
-        Self { owned: Owned { group: Arc::clone(group), flight: Some(flight) }, from, tag, len }
+        Self { handle: Handle { group: Arc::clone(group), operation: Some(operation) }, from, tag, len }
     }
 
     fn poll(&mut self) -> bool {
-        let group = Arc::clone(&self.owned.group);
-        match self.owned.flight().landed(&group.world) {
-            Ok(landed) => landed,
+        let group = Arc::clone(&self.handle.group);
+        match self.handle.operation().completed(group.world.calls) {
+            Ok(completed) => completed,
             Err(code) => self.refuse(code),
         }
     }
 
     /// Ends the job for a message that does not fit or does not come.
     fn refuse(&self, code: c_int) -> ! {
-        let world = &*self.owned.group.world;
+        let world = &*self.handle.group.world;
         // SAFETY: `code` came from MPI.
         if unsafe { (world.calls.is_truncation)(code) } != 0 {
             self.wrong_length(format_args!("more than {}", self.len));
@@ -156,7 +119,7 @@ impl MpiRecv {
     }
 
     fn wrong_length(&self, got: std::fmt::Arguments<'_>) -> ! {
-        let (group, tag, len) = (&self.owned.group, self.tag, self.len);
+        let (group, tag, len) = (&self.handle.group, self.tag, self.len);
         let (from, to) = (group.members[self.from], group.members[group.rank]);
         group.world.end_job(&format!("rank {from} sent {got} doubles with tag {tag} where rank {to} expects {len}"))
     }
@@ -170,10 +133,10 @@ impl Request for MpiRecv {
     }
 
     fn wait(mut self) -> Result<Msg, PeerGone> {
-        let group = Arc::clone(&self.owned.group);
+        let group = Arc::clone(&self.handle.group);
         group.world.wait(|| self.poll());
-        let Flight { landed, buf, .. } = self.owned.flight.take().expect("not taken before");
-        let got = landed.expect("waited for");
+        let Operation { completed, buf, .. } = self.handle.operation.take().expect("not taken before");
+        let got = completed.expect("waited for");
         if got as usize != self.len {
             self.wrong_length(format_args!("{got}"));
         }

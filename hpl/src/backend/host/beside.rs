@@ -1,0 +1,61 @@
+//! The columns that an update leaves alone, for what is done beside it.
+
+use std::ops::Range;
+
+use super::kernels::Kernels;
+use super::scratch::Scratch;
+use super::team::{HelperPanicked, Team};
+use super::{fact, rows};
+use crate::Error;
+use crate::backend::Columns;
+use crate::comm::Comm;
+use crate::lu::fact::Fact;
+use crate::lu::laswp::{RowBuffer, RowBufferMut, Source};
+use crate::mat::MatMut;
+
+/// The columns before a section that is updated, with the threads that factor the next panel.
+pub(super) struct Beside<'b> {
+    kernels: &'b dyn Kernels,
+    a: MatMut<'b>,
+    /// `None` once these have joined the update.
+    team: Option<Team<'b>>,
+    scratch: &'b Scratch,
+}
+
+impl<'b> Beside<'b> {
+    /// The columns `a` with the threads of `team`.
+    pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b Scratch) -> Self {
+        Self { kernels, a, team: Some(team), scratch }
+    }
+
+    /// Lets the threads join the update; the first one goes on alone.
+    pub(super) fn release_threads(&mut self) {
+        self.team = None;
+    }
+}
+
+impl Columns for Beside<'_> {
+    fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
+        let team = self.team.as_mut().expect("the panel is factored before the threads join the update");
+        fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)
+    }
+
+    fn gather(
+        &mut self,
+        cols: &Range<usize>,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        let a = self.a.as_ref();
+        rows::write(Source::Local(a.sub(0, cols.start, a.rows(), cols.len())), pairs, to, None)
+    }
+
+    fn copy_rows(
+        &mut self,
+        from: &RowBuffer,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), HelperPanicked> {
+        rows::write(Source::Buffer(from), pairs, to, None)
+    }
+}

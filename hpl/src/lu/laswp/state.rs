@@ -1,0 +1,161 @@
+//! What the patterns of an exchange have in common: rows gathered, messages sent and received.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use space::Form;
+
+use super::permutation::RowPermutation;
+use super::row_buffer::{RowBuffer, RowBufferMut};
+use crate::Error;
+use crate::backend::Columns;
+use crate::backend::host::team::HelperPanicked;
+use crate::comm::buffers::Pool;
+use crate::comm::grid::tag;
+use crate::comm::{Comm, Request, Tag};
+use crate::plan::Part;
+use crate::plan::layout::Axis;
+
+/// Tags of the messages of one section: exchanges of different sections may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowTags {
+    /// Pieces of U, with displaced rows in bin-exch.
+    pub(super) rows: Tag,
+    /// Displaced rows that spread.
+    pub(super) spread: Tag,
+    /// Rows of U that move between neighbours to make the pieces equally long.
+    pub(super) equil: Tag,
+}
+
+impl RowTags {
+    /// Tags of a section.
+    pub(crate) const fn of(part: Part) -> Self {
+        let first = tag::ROW_EXCHANGE + 3 * part as Tag;
+        Self { rows: first, spread: first + 1, equil: first + 2 }
+    }
+}
+
+/// Whether to wait for messages that have not arrived.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completion {
+    Test,
+    Wait,
+}
+
+/// What the two patterns have in common.
+pub(super) struct LaswpState<'a, C: Comm> {
+    pub(super) column: &'a C,
+    pub(super) rows: &'a Axis,
+    pub(super) permutation: Arc<RowPermutation>,
+    /// Local columns of the section.
+    pub(super) section: Range<usize>,
+    /// How many they are.
+    pub(super) cols: usize,
+    pub(super) form: Form,
+    /// Whether the pattern is spread and roll.
+    pub(super) long: bool,
+    pub(super) tags: RowTags,
+    /// Sends under way.
+    pub(super) sends: Vec<C::Send>,
+}
+
+impl<'a, C: Comm> LaswpState<'a, C> {
+    pub(super) fn me(&self) -> usize {
+        self.column.rank()
+    }
+
+    /// Memory for pieces.
+    pub(super) fn pool(&self) -> &'a Pool {
+        &self.column.buffers().rows
+    }
+
+    pub(super) fn owns_diagonal(&self) -> bool {
+        self.me() == self.permutation.owner
+    }
+
+    /// Starts sending a piece.
+    pub(super) fn send(&mut self, to: usize, tag: Tag, piece: &RowBuffer) {
+        let (buf, range) = piece.msg().parts();
+        self.sends.push(self.column.isend(to, tag, buf, range));
+    }
+
+    /// Starts receiving a piece of `rows` rows; `None` when there is nothing to receive.
+    pub(super) fn expect(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
+        (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
+    }
+
+    /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
+    pub(super) fn take(
+        &self,
+        recv: &mut Option<C::Recv>,
+        rows: usize,
+        completion: Completion,
+    ) -> Result<Option<RowBuffer>, Error> {
+        let arrived = |recv: &mut C::Recv| completion == Completion::Wait || recv.ready();
+        match recv.take_if(arrived) {
+            Some(recv) => Ok(Some(RowBuffer::new(recv.wait()?, rows, self.cols, self.form))),
+            None => Ok(None),
+        }
+    }
+
+    /// A piece of `rows` rows to be written.
+    pub(super) fn buffer(&self, rows: usize) -> RowBufferMut {
+        let len = rows * self.cols;
+        // In bin-exch messages double from round to round.
+        let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
+        RowBufferMut::new(data, rows, self.cols, self.form)
+    }
+
+    /// The piece of some local rows; `None` when it is empty.
+    pub(super) fn gather(
+        &self,
+        locals: impl Iterator<Item = usize>,
+        columns: &mut impl Columns,
+    ) -> Result<Option<RowBuffer>, HelperPanicked> {
+        let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
+        if pairs.len() * self.cols == 0 {
+            return Ok(None);
+        }
+        let mut buffer = self.buffer(pairs.len());
+        columns.gather(&self.section, &pairs, &mut buffer)?;
+        Ok(Some(buffer.done(self.pool())))
+    }
+
+    /// Local row of the source of row `i` of U, which is here.
+    pub(super) fn source(&self, i: usize) -> usize {
+        self.rows.local(self.permutation.sources[i])
+    }
+
+    /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
+    pub(super) fn leaving(&self, i: usize) -> usize {
+        self.rows.local(self.permutation.displaced[i].1)
+    }
+
+    /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
+    pub(super) fn place(&self, i: usize) -> usize {
+        self.rows.local(self.permutation.displaced[i].0) - self.rows.local_from(self.me(), self.permutation.end)
+    }
+
+    /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
+    pub(super) fn staying(&self) -> Vec<(usize, usize)> {
+        let mine = self.permutation.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
+        mine.map(|&i| (self.permutation.displaced[i].1 - self.permutation.start, self.place(i))).collect()
+    }
+
+    /// Rows `range` of `from` as a buffer of their own: shared where they are contiguous, copied otherwise.
+    pub(super) fn part(
+        &self,
+        from: &RowBuffer,
+        range: Range<usize>,
+        columns: &mut impl Columns,
+    ) -> Result<RowBuffer, HelperPanicked> {
+        if let Some(shared) = from.shared_part(&range) {
+            return Ok(shared);
+        }
+        let data = self.pool().take(range.len() * self.cols);
+        let mut buffer = RowBufferMut::new(data, range.len(), self.cols, self.form);
+        let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
+        columns.copy_rows(from, &pairs, &mut buffer)?;
+        Ok(buffer.done(self.pool()))
+    }
+}
