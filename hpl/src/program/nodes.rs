@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
-use super::shared_in_panels;
+use super::rank_threads::shared_in_panels;
 use crate::machine::affinity;
 
 /// Where one rank runs.

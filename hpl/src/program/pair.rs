@@ -7,8 +7,9 @@ use space::windows::{PAIR_SCHEMA, PairResult};
 use space::{Candidate, HplParams};
 
 use super::job::{Job, RankReport};
+use super::memory::matrix_lens;
 use super::windows::Begun;
-use super::{Ranks, RunError, RunOptions, Runner, matrix_lens};
+use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::plan::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
 use crate::program::files;

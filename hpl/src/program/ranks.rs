@@ -6,7 +6,8 @@ use space::{Candidate, HplParams};
 
 use super::job::{Job, Outcome, RankReport};
 use super::processes::{self, Processes};
-use super::{RunError, UnderMpi, refuse_mpi, run_threads};
+use super::rank_threads::run_threads;
+use super::{RunError, UnderMpi, refuse_mpi};
 use crate::backend::host::kernels::RankKernels;
 use crate::comm::mpi::{Calls, LibraryError};
 use crate::comm::threads::ThreadComm;

@@ -1,12 +1,20 @@
 use crate::backend::host::kernels::Kernels;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use std::sync::Arc;
+
+use space::{Candidate, HplParams, RunResult, flops};
+
+use super::rank_threads::{conclude, run_threads};
 use super::*;
 use crate::backend::host::kernels::Builtin;
 use crate::comm::PeerGone;
 use crate::lu::solve;
+use crate::machine::host;
 use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
+use crate::observe::trace::Span;
+use crate::{Error, Watch};
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
     let hpl = HplParams { nb: 16, ..HplParams::baseline(n, p, q) };

@@ -7,9 +7,9 @@
 //! L1 is held by every process row and every thread, so that the triangular solves need no message. It lies in the panel as
 //! L1 of HPL.dat says, as it is or transposed; the recursion does not see which.
 
-mod candidate;
 mod panel_thread;
 mod pivot;
+mod pivot_candidate;
 mod slots;
 
 pub(crate) use self::panel_thread::{Ended, MainThread, PanelThread, Shared};

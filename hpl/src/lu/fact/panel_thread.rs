@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::candidate::Candidate;
+use super::pivot_candidate::PivotCandidate;
 use super::slots::PivotSlots;
 use crate::backend::host::kernels::{Kernels, stored};
 use crate::backend::host::team::{Barrier, BarrierBroken};
@@ -57,7 +57,7 @@ impl<'a> Shared<'a> {
         column: &C,
         barrier: Barrier,
     ) -> Self {
-        let slots = PivotSlots::new(barrier.threads() + 1, Candidate::none(shape.jb).len(true));
+        let slots = PivotSlots::new(barrier.threads() + 1, PivotCandidate::none(shape.jb).len(true));
         Self { recipe, kernels, rows, shape, row: column.rank(), procs: column.size(), slots, barrier }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct PanelThread<'p, C> {
     /// The thread's own L1: all do the same to it.
     pub(super) l1: StoredMut<'p>,
     /// The pivot row, with the row that it changes places with.
-    pub(super) best: Candidate,
+    pub(super) best: PivotCandidate,
 }
 
 impl<'p, C: Comm> PanelThread<'p, C> {
@@ -97,7 +97,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         tile: MatMut<'p>,
         l1: StoredMut<'p>,
     ) -> Self {
-        Self { shared, thread, main, above, tile, l1, best: Candidate::none(shared.shape.jb) }
+        Self { shared, thread, main, above, tile, l1, best: PivotCandidate::none(shared.shape.jb) }
     }
 
     /// All operations in order, on a copy of rows of `from`.

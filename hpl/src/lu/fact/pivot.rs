@@ -2,8 +2,8 @@
 //!
 //! Each thread posts a candidate of its rows; the first thread takes the best of them to the process column.
 
-use super::candidate::{HEAD, agree};
 use super::panel_thread::{Ended, MainThread, PanelThread, Shared};
+use super::pivot_candidate::{HEAD, agree};
 use crate::backend::host::kernels::vector;
 use crate::comm::Comm;
 use crate::mat::Mat;

@@ -14,12 +14,12 @@ use crate::comm::{Comm, Msg, PeerGone, Request};
 pub(super) const HEAD: usize = 4;
 
 /// The best candidate that a thread or rank knows of: head, candidate row and, once it has arrived, the current row.
-pub(crate) struct Candidate {
+pub(crate) struct PivotCandidate {
     pub(super) words: Vec<f64>,
     jb: usize,
 }
 
-impl Candidate {
+impl PivotCandidate {
     /// Of somebody with no row in play: any other candidate is better.
     pub(super) fn none(jb: usize) -> Self {
         let mut words = vec![0.0; HEAD + 2 * jb];
@@ -53,11 +53,11 @@ impl Candidate {
 }
 
 /// Every rank ends with the best candidate and the current row, which the rank at `root` has.
-pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut Candidate) -> Result<(), PeerGone> {
+pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut PivotCandidate) -> Result<(), PeerGone> {
     let size = column.size();
     let me = position(column.rank(), root, size);
     let half = power_of_two(size);
-    let send = |to: usize, best: &Candidate, with_current: bool| {
+    let send = |to: usize, best: &PivotCandidate, with_current: bool| {
         let len = best.len(with_current);
         column.isend(rank_at(to, root, size), tag::PIVOT, Arc::from(&best.words[..len]), 0..len)
     };

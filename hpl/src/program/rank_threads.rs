@@ -1,0 +1,93 @@
+//! The ranks of a run as threads of this process, each on its own cores where there are enough.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::thread;
+
+use space::{Candidate, HplParams};
+
+use super::RunError;
+use super::memory::matrix_lens;
+use crate::Error;
+use crate::comm::threads::{self, ThreadComm};
+use crate::comm::{Buffers, grid};
+use crate::machine::affinity;
+
+/// Starts the ranks as threads, each of which does `work` on its cores, and waits for all of them; the report of each,
+/// in order. Their memory is that of earlier runs.
+pub(super) fn run_threads<R: Send>(
+    candidate: &Candidate,
+    buffers: &Arc<Buffers>,
+    cores: &[usize],
+    work: impl Fn(&ThreadComm, &[usize]) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, RunError> {
+    let ranks = candidate.hpl.ranks();
+    let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
+    // Threads that share cores are not pinned, and do not spin.
+    let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
+    buffers.matrices.settle(&matrix_lens(candidate), candidate.engine.huge_pages);
+    let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
+    let sets = shared_in_panels(&candidate.hpl, sets, 0..ranks);
+    let work = &work;
+    let reports = thread::scope(|scope| {
+        let mut handles = Vec::with_capacity(ranks);
+        for (rank, (comm, cores)) in world.into_iter().zip(&sets).enumerate() {
+            // Dropped in a panic, `comm` tells the others.
+            let life = move || work(&comm, cores);
+            // Where a thread cannot be started, its `comm` and those after it are dropped: the ranks that are
+            // running notice.
+            let handle = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, life);
+            handles.push(handle.map_err(|source| RunError::Thread { rank, source })?);
+        }
+        conclude(handles.into_iter().map(thread::ScopedJoinHandle::join).collect())
+    });
+    buffers.forget_messages();
+    reports
+}
+
+/// The cores of `ranks`, which share a node, with those that they borrow: only without look-ahead does nobody update while
+/// a panel is factored.
+pub(super) fn shared_in_panels(
+    hpl: &HplParams,
+    sets: Vec<Vec<usize>>,
+    ranks: impl Iterator<Item = usize>,
+) -> Vec<Vec<usize>> {
+    if hpl.depth > 0 {
+        return sets;
+    }
+    affinity::time_shared(&sets, &ranks.map(|rank| grid::place(hpl.pmap, rank, hpl.p, hpl.q)).collect::<Vec<_>>())
+}
+
+/// All reports, or the error that caused the others.
+pub(super) fn conclude<R>(ends: Vec<thread::Result<Result<R, Error>>>) -> Result<Vec<R>, RunError> {
+    let mut reports = Vec::with_capacity(ends.len());
+    let mut first: Option<RunError> = None;
+    for (rank, end) in ends.into_iter().enumerate() {
+        let error = match end {
+            Ok(Ok(report)) => {
+                reports.push(report);
+                continue;
+            }
+            Ok(Err(source)) => RunError::Engine { rank, source },
+            Err(payload) => RunError::Panicked { rank, message: panic_message(&*payload) },
+        };
+        if first.as_ref().is_none_or(|first| weight(&error) > weight(first)) {
+            first = Some(error);
+        }
+    }
+    first.map_or(Ok(reports), Err)
+}
+
+/// How near an error is to the cause: a panic, then an error of the rank's own, then the loss of a peer.
+fn weight(error: &RunError) -> u8 {
+    match error {
+        RunError::Panicked { .. } => 2,
+        RunError::Engine { source: Error::Peer(_), .. } => 0,
+        _ => 1,
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

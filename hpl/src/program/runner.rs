@@ -1,0 +1,141 @@
+//! Runs of candidates with kernels that are loaded once.
+
+use std::io;
+use std::path::Path;
+
+use space::result::RESULT_SCHEMA;
+use space::{Candidate, KernelChoice, RunResult, flops};
+
+use super::files;
+use super::job::{self, Job};
+use super::memory::check_memory;
+use super::{Ranks, RunError};
+use crate::backend::host::kernels::{self, Loaded, RankKernels};
+use crate::machine::host;
+use crate::mat::give_large_blocks_back;
+use crate::observe::trace::Span;
+use crate::{Report, Residual, Watch};
+
+/// How a run is made, beside what is run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// A scaled residual below this passes; at or below 0 nothing is checked.
+    pub threshold: f64,
+    /// Run even when memory seems too small.
+    pub force: bool,
+    /// Is told of the progress.
+    pub watch: &'a dyn Watch,
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What `result.json` holds.
+    pub result: RunResult,
+    /// The check with its norms; `None` where [`RunResult::residual`] is.
+    pub residual: Option<Residual>,
+    /// What each thread of each rank did when; empty unless [`RunOptions::watch`] wants it.
+    pub spans: Vec<Span>,
+}
+
+/// The kernels loaded: what the runs of one program share.
+pub struct Runner {
+    pub(super) kernels: Loaded,
+    choice: KernelChoice,
+    why: String,
+}
+
+/// Runs one candidate.
+///
+/// # Errors
+/// [`RunError`]; a failed residual is no error.
+pub fn run_candidate(candidate: &Candidate, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    Runner::new(&candidate.engine.kernels)?.run(candidate, options).map(|run| run.result)
+}
+
+/// Writes a `result.json`, complete or not at all.
+///
+/// # Errors
+/// As of [`files::write_atomically`].
+pub fn write_result(path: &Path, result: &RunResult) -> io::Result<()> {
+    files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+impl Runner {
+    /// Loads and tests the kernels; of `auto` the fastest.
+    ///
+    /// # Errors
+    /// [`RunError::Kernels`].
+    pub fn new(choice: &KernelChoice) -> Result<Self, RunError> {
+        give_large_blocks_back();
+        let (choice, why) = kernels::resolve(choice)?;
+        Ok(Self { kernels: kernels::load(&choice)?, choice, why })
+    }
+
+    /// Which kernels, and why these.
+    pub fn kernels(&self) -> (String, &str) {
+        (self.kernels.name(), &self.why)
+    }
+
+    /// Runs one candidate on threads of this process, with the loaded kernels, whatever the candidate says of kernels.
+    ///
+    /// # Errors
+    /// [`RunError`]; a failed residual is no error.
+    pub fn run(&self, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+        self.run_on(&Ranks::threads(), candidate, options)
+    }
+
+    /// As [`run`](Self::run), on these ranks.
+    ///
+    /// # Errors
+    /// [`RunError`]; a failed residual is no error.
+    pub fn run_on(&self, ranks: &Ranks, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+        let candidate = self.accept(ranks, candidate, options.force)?;
+        let started_utc = jiff::Timestamp::now().to_string();
+        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let job = Job::Run { wants_spans: options.watch.wants_spans() };
+        let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
+        let report = outcome.run();
+
+        let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
+        let residual = residual.filter(|_| options.threshold > 0.0);
+        let result = RunResult {
+            schema_version: RESULT_SCHEMA,
+            time_s,
+            rate_gflops: flops::rate_gflops(candidate.hpl.n, time_s),
+            residual: residual.map(|residual| residual.scaled),
+            passed: residual.is_some_and(|residual| residual.scaled < options.threshold),
+            info,
+            generate_s,
+            check_s,
+            x_hash: (info == 0).then(|| hash(x)),
+            phases: job::phases(&of_ranks),
+            started_utc,
+            host: host::facts().hostname,
+            kernel: kernels.names(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            candidate,
+        };
+        Ok(Run { result, residual, spans: job::spans(&of_ranks) })
+    }
+
+    /// The candidate with its kernels resolved, if it can be run.
+    pub(super) fn accept(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Candidate, RunError> {
+        candidate.check()?;
+        ranks.check_grid(&candidate.hpl)?;
+        if !force {
+            check_memory(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
+        }
+        let mut candidate = candidate.clone();
+        candidate.engine.kernels = self.choice.clone();
+        Ok(candidate)
+    }
+}
+
+/// FNV-1a over the bits.
+fn hash(x: &[f64]) -> String {
+    let bytes = x.iter().flat_map(|x| x.to_bits().to_le_bytes());
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
+}
