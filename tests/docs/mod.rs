@@ -96,6 +96,49 @@ fn files_that_texts_name_are_there() {
     assert!(missing.is_empty(), "no such file:\n{}", missing.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
+/// All files of a folder as paths below it, also of the folders in it.
+fn files_below(folder: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            files.extend(files_below(&path).into_iter().map(|below| format!("{name}/{below}")));
+        } else {
+            files.push(name);
+        }
+    }
+    files
+}
+
+/// ARCHITECTURE.md names files and folders without `src/`, and those of one folder by their ends.
+#[test]
+fn files_that_the_architecture_names_are_there() {
+    let page = Page::read("ARCHITECTURE.md");
+    let crates = ["space", "hpl", "objectives", "tuner"];
+    let mut there: Vec<String> = crates
+        .into_iter()
+        .flat_map(|name| {
+            files_below(&root().join(name).join("src")).into_iter().map(move |file| format!("/{name}/{file}"))
+        })
+        .collect();
+    for folder in ["tests", "datasets"] {
+        there.extend(files_below(&root().join(folder)).into_iter().map(|file| format!("/{folder}/{file}")));
+    }
+    let is_path = |word: &str| {
+        let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
+        plain && (word.ends_with(".rs") || (word.ends_with('/') && !word.starts_with('/') && word != "src/"))
+    };
+    let words = page.text.split(|c: char| c.is_whitespace() || "`(),;|".contains(c)).filter(|word| is_path(word));
+    let missing: BTreeSet<&str> = words
+        .filter(|word| {
+            let end = format!("/{word}");
+            !there.iter().any(|file| if word.ends_with('/') { file.contains(&end) } else { file.ends_with(&end) })
+        })
+        .collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:?}");
+}
+
 #[test]
 fn parts_of_files_are_as_they_are_there() {
     for page in pages() {
