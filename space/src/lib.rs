@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod candidate;
-mod candidates;
 pub mod dat;
 mod deal;
 pub mod dims;
@@ -32,8 +31,8 @@ pub mod weights_file;
 pub mod windows;
 
 pub use candidate::Candidate;
-pub use candidates::Candidates;
 pub use deal::deal;
+pub use domain::Candidates;
 pub use engine::{EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;

@@ -1,7 +1,7 @@
 //! Why there is no domain.
 
-use super::MAX_PLACES;
 use super::limits::LimitError;
+use super::spec::MAX_PLACES;
 use crate::rules::RuleError;
 
 /// Why there is no candidate.

@@ -2,44 +2,18 @@
 //!
 //! Points are canonical by Netlib's rules, which other programs follow.
 
+use super::build::{GridKind, emptied, level, narrowed, splits};
+use super::error::DomainError;
+use super::grids::{aspect, grid_of};
+use super::limits::Limits;
+use super::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS};
+use super::usual::default_candidate;
 use super::values::{DETAILS, Values, up_to};
-use super::{
-    DomainError, DomainSpec, Kind, Limits, MAX_POINTS, aspect, emptied, grid_of, level, narrowed, required_bytes,
-    splits,
-};
 use crate::candidate::{EngineProfile, canonical_hpl};
-use crate::candidates::Candidates;
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
+use crate::order::required_bytes;
 use crate::rules::RuleError;
 use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
-
-/// What another engine obeys.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ForeignSpec {
-    /// Dimensions of HPL that act besides ranks and grid: of `nb nbmin ndiv pfact rfact bcast depth swap`.
-    pub obeys: Vec<String>,
-    /// Values of NB, rising; empty for the usual ones.
-    pub nb: Vec<usize>,
-    /// Whether ranks may have several threads.
-    pub threads: bool,
-    /// Threads of a rank at most, where not all cores are of one node.
-    pub most_threads: Option<usize>,
-    /// Dimensions that only this engine has.
-    pub extra: Vec<Extra>,
-}
-
-/// A dimension that only one engine has; its first value is the usual one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Extra {
-    /// Its name.
-    pub name: String,
-    /// Its values, at least one.
-    pub labels: Vec<String>,
-    /// Where each lies on its axis.
-    pub features: Vec<f64>,
-    /// Whether near values behave alike.
-    pub ordered: bool,
-}
 
 /// One dimension with the values that its levels stand for.
 #[derive(Debug, Clone)]
@@ -119,7 +93,7 @@ impl ForeignDomain {
         let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
         let nb = domain.axes.iter().position(|axis| matches!(axis, Axis::Nb(_))).map_or(2, |axis| axis + 1);
-        let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (Kind::of(&hpl), levels[2..nb].to_vec()));
+        let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
         if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, is_canonical) {
             return None;
         }
@@ -255,7 +229,7 @@ fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepared, Domain
 
 /// The usual candidate, with the usual value of every dimension that only this engine has.
 fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
-    let mut usual = super::default_candidate(spec);
+    let mut usual = default_candidate(spec);
     let far = |nb: &usize| (*nb as f64 / usual.hpl.nb as f64).ln().abs();
     if foreign.obeys.iter().any(|name| name == "nb") {
         let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::foreign::{Extra, ForeignSpec};
+use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::params::Coded;
 use crate::{Bcast, Looking, Pmap, Swap};

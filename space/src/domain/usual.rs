@@ -2,15 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DomainSpec, required_bytes};
+use super::grids::squarest;
+use super::spec::DomainSpec;
 use crate::candidate::EngineProfile;
+use crate::order::required_bytes;
 use crate::{Candidate, EngineParams, HplParams, Share};
-
-/// The grid of `ranks` ranks that is as square as possible with P ≤ Q.
-pub fn squarest(ranks: usize) -> (usize, usize) {
-    let p = (1..=ranks.isqrt()).rev().find(|p| ranks.is_multiple_of(*p)).unwrap_or(1);
-    (p, ranks / p)
-}
 
 /// The candidate that users start from: one rank per core, the grid as square as possible with P ≤ Q, all else
 /// as in [`HplParams::baseline`]. `spec.ranks` and `spec.threads` are obeyed.

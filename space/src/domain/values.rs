@@ -1,6 +1,7 @@
 //! The values of each dimension of the HPL space, from fine to coarse.
 
-use super::{DomainSpec, aspects};
+use super::grids::aspects;
+use super::spec::DomainSpec;
 use crate::dims::{Dim, Kind, Level};
 use crate::params::Coded;
 use crate::{Bcast, Looking, Pmap, Swap};

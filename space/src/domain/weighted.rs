@@ -9,9 +9,11 @@
 
 use std::collections::HashMap;
 
-use super::{DomainError, DomainSpec, HplDomain, Limits, MAX_POINTS};
+use super::error::DomainError;
+use super::hpl::HplDomain;
+use super::limits::Limits;
+use super::spec::{Candidates, DomainSpec, MAX_POINTS};
 use crate::candidate::canonical_weights;
-use crate::candidates::Candidates;
 use crate::dims::{Dim, Kind, Level, Point, Space};
 use crate::order::required_bytes;
 use crate::unequal::ALIKE;

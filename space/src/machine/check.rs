@@ -9,9 +9,9 @@ use super::{
 };
 
 /// Longest latency and time per word, in seconds.
-pub(super) const MAX_S: f64 = 10.0;
+const MAX_S: f64 = 10.0;
 /// Largest memory of a node: 1 EiB.
-pub(super) const MAX_BYTES: u64 = 1 << 60;
+const MAX_BYTES: u64 = 1 << 60;
 /// Smallest memory of a node: 1 MiB, below which the unit is wrong.
 const MIN_BYTES: u64 = 1 << 20;
 /// Largest number of nodes, cores, threads or ranks.
@@ -48,7 +48,7 @@ impl Machine {
         self.offload.as_ref().map_or(Ok(()), check_offload)?;
         let nb = self.choices.and_then(|published| published.nb);
         nb.map_or(Ok(()), |nb| Table("[choices]".to_owned()).count("nb", nb))?;
-        self.timeline.as_ref().map_or(Ok(()), RankCosts::check)
+        self.timeline.as_ref().map_or(Ok(()), check_timeline)
     }
 }
 
@@ -181,11 +181,32 @@ fn check_accelerator(accelerator: &Accelerator) -> Result<(), MachineError> {
     table.real("latency_s", accelerator.latency_s, MAX_S)
 }
 
+/// Checks that every cost is possible.
+fn check_timeline(costs: &RankCosts) -> Result<(), MachineError> {
+    let table = Table("[timeline]".to_owned());
+    table.count("cpus", costs.cpus)?;
+    table.real("spread", costs.spread, 1.0)?;
+    let wanted = format_args!("a number from -1e-6 to 1e-6");
+    table.require(costs.dgemm_mn_s.abs() <= 1e-6, "dgemm_mn_s", wanted, costs.dgemm_mn_s)?;
+    table.above("cache_bytes", costs.cache_bytes, MAX_BYTES as f64)?;
+    let pairs = [
+        ("panel_s", costs.panel_s),
+        ("copy_s_per_byte", costs.copy_s_per_byte),
+        ("inside_s_per_byte", costs.inside_s_per_byte),
+    ];
+    pairs
+        .iter()
+        .flat_map(|(key, pair)| pair.map(|cost| (*key, cost)))
+        .try_for_each(|(key, cost)| table.real(key, cost, MAX_S))?;
+    table.real("pivot_s", costs.pivot_s, MAX_S)?;
+    table.real("pivot_s_per_byte", costs.pivot_s_per_byte, MAX_S)
+}
+
 /// A table of the description, for messages.
-pub(super) struct Table(pub(super) String);
+struct Table(String);
 
 impl Table {
-    pub(super) fn require(
+    fn require(
         &self,
         holds: bool,
         key: &'static str,
@@ -199,15 +220,15 @@ impl Table {
         Err(MachineError::Value { table: self.0.clone(), key, wanted, found })
     }
 
-    pub(super) fn count(&self, key: &'static str, value: usize) -> Result<(), MachineError> {
+    fn count(&self, key: &'static str, value: usize) -> Result<(), MachineError> {
         self.require((1..=MAX_COUNT).contains(&value), key, format_args!("from 1 to {MAX_COUNT}"), value)
     }
 
-    pub(super) fn real(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
+    fn real(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
         self.require((0.0..=max).contains(&value), key, format_args!("a number from 0 to {max:e}"), value)
     }
 
-    pub(super) fn above(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
+    fn above(&self, key: &'static str, value: f64, max: f64) -> Result<(), MachineError> {
         let wanted = format_args!("a number above 0, at most {max:e}");
         self.require(value > 0.0 && value <= max, key, wanted, value)
     }

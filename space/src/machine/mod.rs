@@ -1,49 +1,16 @@
 //! `machine.toml`: what is known of a machine, each number with its origin.
 
 mod check;
-mod choices;
+mod error;
 mod measured;
 mod phase;
 pub mod published;
-mod timeline;
-mod unit;
 
 use serde::{Deserialize, Serialize};
 
-pub use choices::{Layering, PublishedChoices};
+pub use error::MachineError;
 pub use measured::Measured;
 pub use phase::{EnginePhase, PhaseRate};
-pub use timeline::RankCosts;
-
-/// Why a text is no machine description, or a description is none to work with.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MachineError {
-    /// No TOML, a key that is missing or unknown, or a value of the wrong type; the text says where.
-    #[error("{cause}{}", unit::hint(cause.message()))]
-    Syntax {
-        /// What the reader found, with line and column.
-        #[from]
-        cause: toml::de::Error,
-    },
-    /// A value that cannot be.
-    #[error("{table}: {key} must be {wanted}, found {found}")]
-    Value {
-        /// The table, with its number from 1 where there are several: `[[node]] 2`.
-        table: String,
-        /// The key.
-        key: &'static str,
-        /// What is accepted.
-        wanted: String,
-        /// What is there.
-        found: String,
-    },
-    /// A description without nodes.
-    #[error("neither [[node]] nor [[measured]]: describe one node at least, with name, count and cores")]
-    NoNode,
-    /// A description that TOML cannot hold.
-    #[error("cannot write the machine description: {0}")]
-    Unwritable(#[from] toml::ser::Error),
-}
 
 impl Machine {
     /// Reads and [checks](Self::check) the text of a `machine.toml`.
@@ -271,6 +238,57 @@ pub struct Offload {
     pub steady_gflops: f64,
     /// Share of the steps of the fitted run, from 0 to 1, after which the update no longer hides the rest.
     pub hidden_steps: f64,
+}
+
+/// What the parts of a step cost beyond `[[rate]]` and `[[layer]]`. Pairs are from cache and from memory, while all ranks of the
+/// node work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RankCosts {
+    /// CPUs of a node, at least 1: ranks of one CPU are equally fast.
+    pub cpus: usize,
+    /// Relative standard deviation of the time of one DGEMM call.
+    #[serde(default)]
+    pub spread: f64,
+    /// Seconds per element of C beyond the rate of DGEMM; below 0 where its fit to wide products takes back some of it.
+    #[serde(default)]
+    pub dgemm_mn_s: f64,
+    /// Cache that the panel of one rank may fill, in bytes.
+    pub cache_bytes: f64,
+    /// Factorization of an m×k panel without messages, in seconds per m·k².
+    pub panel_s: [f64; 2],
+    /// One pass over rows that are gathered or put in place, in seconds per byte.
+    pub copy_s_per_byte: [f64; 2],
+    /// A message within a node, in seconds per byte.
+    pub inside_s_per_byte: [f64; 2],
+    /// Seconds for one message of a pivot search.
+    pub pivot_s: f64,
+    /// Seconds per byte of its row.
+    pub pivot_s_per_byte: f64,
+}
+
+/// `[choices]`: the choices of the model that was published with the figures of a description, where its source states them or they are
+/// assumed; they stand where a user names no others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedChoices {
+    /// NB of the measured runs that state none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nb: Option<usize>,
+    /// Layers that a run is charged for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Layering>,
+}
+
+/// Which layers of a description a run is charged for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layering {
+    /// All that it uses.
+    #[default]
+    All,
+    /// A rank's memory and the layer that joins all ranks.
+    Ends,
 }
 
 impl Layer {

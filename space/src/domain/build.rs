@@ -1,0 +1,99 @@
+//! What the domains of our engine and of other engines share: numbers of ranks and threads, allowed values, and which rule
+//! leaves no candidate.
+
+use super::error::DomainError;
+use super::grids::{divisors, grid_of};
+use super::limits::Limits;
+use super::spec::{DomainSpec, MAX_PLACES};
+use super::values::{Values, up_to};
+use crate::HplParams;
+use crate::order::{largest_n, required_bytes};
+use crate::rules::RuleError;
+
+/// All (ranks, threads), by rising ranks.
+pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
+    let cores = spec.cores;
+    let sizes = [("N", Some(spec.n)), ("cores", Some(cores)), ("ranks", spec.ranks), ("threads", spec.threads)];
+    for (name, found) in sizes {
+        if found == Some(0) {
+            return Err(RuleError::TooSmall { name, min: 1, found: 0 }.into());
+        }
+    }
+    if cores > MAX_PLACES {
+        return Err(DomainError::Places { found: cores });
+    }
+    let unequal = &spec.unequal;
+    let counts = [unequal.rank_speeds().len(), unequal.kernels.len()];
+    if let Some(&found) = counts.iter().find(|&&count| count > 0 && Some(count) != spec.ranks) {
+        let ranks = spec.ranks.map_or("any number of".to_owned(), |ranks| ranks.to_string());
+        return Err(DomainError::Unequal { found, ranks });
+    }
+    let splits = match (spec.ranks, spec.threads) {
+        (None, None) => {
+            let most = spec.most_threads.unwrap_or(cores).max(1);
+            divisors(cores)
+                .into_iter()
+                .map(|ranks| (ranks, cores / ranks))
+                .filter(|(_, threads)| *threads <= most)
+                .collect()
+        }
+        (Some(ranks), None) => vec![(ranks, (cores / ranks).max(1))],
+        (None, Some(threads)) => vec![((cores / threads).max(1), threads)],
+        (Some(ranks), Some(threads)) => vec![(ranks, threads)],
+    };
+    match splits.iter().find(|(ranks, threads)| ranks.saturating_mul(*threads) > cores) {
+        Some(&(ranks, threads)) => Err(DomainError::Cores { ranks, threads, cores }),
+        None => Ok(splits),
+    }
+}
+
+/// The values of `usual` that `limits` allow, for order `n`.
+pub(super) fn narrowed(usual: Values, limits: &Limits, n: usize) -> Result<Values, DomainError> {
+    let values = limits.apply(usual)?;
+    // Listed values may be above N too, and NB below every NBMIN has no candidate.
+    let mut values = Values { nb: up_to(&values.nb, n), nbmin: up_to(&values.nbmin, n), ..values };
+    let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);
+    values.nb.retain(|&nb| nb >= nbmin);
+    if values.nb.is_empty() { Err(DomainError::Recursion { nb, nbmin }) } else { Ok(values) }
+}
+
+/// What decides on a grid which other parameters matter.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct GridKind {
+    one_row: bool,
+    /// From 5 on all are alike.
+    columns: usize,
+}
+
+impl GridKind {
+    pub(super) fn of(hpl: &HplParams) -> Self {
+        Self { one_row: hpl.p == 1, columns: hpl.q.min(5) }
+    }
+}
+
+/// Which rule left no point.
+pub(super) fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
+    let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
+    if values.splits.iter().any(has_grid) {
+        return too_large(spec, values);
+    }
+    let dims = values.dims();
+    let labels = |d: usize| dims[d].levels.iter().map(|level| level.label.clone()).collect();
+    DomainError::NoGrid { ranks: labels(0), grids: labels(1) }
+}
+
+/// Where there is a grid, memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
+/// NB, without look-ahead, on the grid that needs least.
+fn too_large(spec: &DomainSpec, values: &Values) -> DomainError {
+    let DomainSpec { n, memory_bytes, .. } = *spec;
+    let grids = values.splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
+    let (nb, depth) = (values.nb[0], values.depth[0]);
+    let needs = grids.map(|(p, q)| (required_bytes(n, p, q, nb, depth), p, q));
+    let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
+    let largest_n = largest_n(memory_bytes, p, q, nb, depth);
+    DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
+}
+
+pub(super) fn level<T: PartialEq>(values: &[T], value: &T) -> Option<u16> {
+    values.iter().position(|known| known == value).and_then(|level| u16::try_from(level).ok())
+}

@@ -1,0 +1,232 @@
+//! The space of our engine.
+
+use super::build::{GridKind, emptied, level, narrowed, splits};
+use super::error::DomainError;
+use super::grids::{aspect, grid_of};
+use super::limits::Limits;
+use super::spec::{Candidates, DomainSpec, MAX_POINTS};
+use super::usual::{default_candidate, engine};
+use super::values::{DETAILS, Values};
+use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
+use crate::dims::{Dim, Point, Space, enumerate, exceeds};
+use crate::order::required_bytes;
+use crate::rules::{MAX_THREADS, RuleError};
+use crate::{Candidate, EngineParams, HplParams, Share, Weights};
+
+/// One level of each dimension, in the order of [`Values::dims`].
+type Levels = [u16; 12];
+
+/// What a point says of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Chosen {
+    hpl: HplParams,
+    threads: usize,
+    split: Share,
+}
+
+impl Chosen {
+    /// The form that stands for all that run alike on the nodes of `spec`.
+    fn canonical(self, spec: &DomainSpec) -> Self {
+        let mut hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
+        // A rank has its node, or all nodes, to itself: none has a neighbour by another order.
+        if spec.most_threads.is_none_or(|most| self.threads >= most) {
+            hpl.pmap = HplParams::baseline(hpl.n, hpl.p, hpl.q).pmap;
+        }
+        Self { hpl, split: canonical_split(&hpl, self.split, &Weights::default()), ..self }
+    }
+}
+
+/// All canonical candidates of our engine at one N; see the [module](super).
+#[derive(Debug, Clone)]
+pub struct HplDomain {
+    spec: DomainSpec,
+    values: Values,
+    dims: Vec<Dim>,
+    points: Vec<Point>,
+}
+
+impl HplDomain {
+    /// The domain of `spec`. Where there are many grids it has fewer values of what matters least: first
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, last the most elongated grids. L1, U and EQUIL are the baseline's
+    /// everywhere: they would multiply the points by up to eight for what differs within noise.
+    ///
+    /// # Errors
+    /// [`DomainError`] naming the rule that leaves no candidate.
+    pub fn new(spec: &DomainSpec) -> Result<Self, DomainError> {
+        Self::within(spec, &Limits::default())
+    }
+
+    /// The domain of `spec` with the values that `limits` allow.
+    ///
+    /// # Errors
+    /// [`DomainError`] naming the rule or the limit that leaves no candidate.
+    pub fn within(spec: &DomainSpec, limits: &Limits) -> Result<Self, DomainError> {
+        Self::with_at_most(spec, limits, MAX_POINTS)
+    }
+
+    /// The same with at most `most` points, unless the coarsest values make more.
+    pub(super) fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
+        if spec.cores > MAX_THREADS {
+            return Err(RuleError::TooManyThreads { p: 1, q: spec.cores, threads: 1 }.into());
+        }
+        let splits = splits(spec)?;
+        default_candidate(spec).check()?;
+        let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
+        for (index, detail) in DETAILS.iter().enumerate() {
+            let values = narrowed(detail.values(spec, &splits), limits, spec.n)?;
+            let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
+            if limit(index) < usize::MAX && domain.exceeds(limit(index)) {
+                continue;
+            }
+            if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
+                domain.points = points;
+                return if domain.points.is_empty() { Err(emptied(spec, &domain.values)) } else { Ok(domain) };
+            }
+        }
+        unreachable!("the last detail has no limit")
+    }
+
+    /// What the domain was built for.
+    pub fn spec(&self) -> &DomainSpec {
+        &self.spec
+    }
+
+    /// The candidate that a canonical point stands for.
+    ///
+    /// # Panics
+    /// When `point` is no point of this domain.
+    pub fn candidate(&self, point: &Point) -> Candidate {
+        let levels = point.0.as_slice().try_into().expect("a level per dimension");
+        let chosen = self.chosen(&levels).expect("a point of this domain");
+        Candidate { hpl: chosen.hpl, engine: engine(&self.spec, chosen.threads, chosen.split) }
+    }
+
+    /// The point of a candidate, `None` where the domain does not have it.
+    pub fn point(&self, candidate: &Candidate) -> Option<Point> {
+        let EngineParams { threads, split, .. } = candidate.engine;
+        let (hpl, values) = (candidate.hpl, &self.values);
+        let ranks = level(&values.splits, &(hpl.ranks(), threads));
+        let levels =
+            self.levels(Chosen { hpl, threads, split }, [ranks, level(&values.aspects, &aspect(hpl.p, hpl.q))])?;
+        // What has a level each may still not fit the memory.
+        let exists = self.canonical_levels(&levels).is_some() && candidate.engine == engine(&self.spec, threads, split);
+        exists.then(|| Point(levels.to_vec()))
+    }
+
+    /// The run at these levels, `None` where there are no such levels, or its ranks have no such grid.
+    fn chosen(&self, levels: &Levels) -> Option<Chosen> {
+        let [ranks, grid, nb, nbmin, ndiv, pfact, rfact, bcast, depth, swap, split, pmap] = levels.map(usize::from);
+        let values = &self.values;
+        let &(ranks, threads) = values.splits.get(ranks)?;
+        let (p, q) = grid_of(ranks, *values.aspects.get(grid)?)?;
+        let hpl = HplParams {
+            nb: *values.nb.get(nb)?,
+            nbmin: *values.nbmin.get(nbmin)?,
+            ndiv: *values.ndiv.get(ndiv)?,
+            pfact: *values.pfact.get(pfact)?,
+            rfact: *values.rfact.get(rfact)?,
+            bcast: *values.bcast.get(bcast)?,
+            depth: *values.depth.get(depth)?,
+            swap: *values.swap.get(swap)?,
+            pmap: *values.pmap.get(pmap)?,
+            ..HplParams::baseline(self.spec.n, p, q)
+        };
+        Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
+    }
+
+    /// The levels of the canonical form of a run, of ranks and grid these; fields that are no dimension must have their one value. Where the value
+    /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
+    fn levels(&self, run: Chosen, [ranks, grid]: [Option<u16>; 2]) -> Option<Levels> {
+        let run = run.canonical(&self.spec);
+        let levels = self.allowed(&run, [ranks, grid]);
+        (self.chosen(&levels)?.canonical(&self.spec) == run).then_some(levels)
+    }
+
+    /// The level of each value of a run, the first one for a value that is not allowed.
+    fn allowed(&self, run: &Chosen, [ranks, grid]: [Option<u16>; 2]) -> Levels {
+        let (Chosen { hpl, split, .. }, values) = (run, &self.values);
+        let levels = [
+            ranks,
+            grid,
+            level(&values.nb, &hpl.nb),
+            level(&values.nbmin, &hpl.nbmin),
+            level(&values.ndiv, &hpl.ndiv),
+            level(&values.pfact, &hpl.pfact),
+            level(&values.rfact, &hpl.rfact),
+            level(&values.bcast, &hpl.bcast),
+            level(&values.depth, &hpl.depth),
+            level(&values.swap, &hpl.swap),
+            level(&values.split, &split.get()),
+            level(&values.pmap, &hpl.pmap),
+        ];
+        levels.map(Option::unwrap_or_default)
+    }
+
+    /// [`Space::canonical`] on levels.
+    fn canonical_levels(&self, levels: &Levels) -> Option<Levels> {
+        let run = self.chosen(levels)?;
+        let valid = self.is_valid(&run.hpl);
+        // Neither changes in the canonical form.
+        valid.then(|| self.levels(run, [Some(levels[0]), Some(levels[1])])).flatten()
+    }
+
+    /// Whether there are more points than `limit`.
+    fn exceeds(&self, limit: usize) -> bool {
+        let kind = |levels: &[u16]| {
+            let levels: &Levels = levels.try_into().ok()?;
+            let Chosen { hpl, threads, .. } = self.chosen(levels)?;
+            let has_split = canonical_split(&hpl, share(0.5), &Weights::default()) != Share::ZERO;
+            let alone = self.spec.most_threads.is_none_or(|most| threads >= most);
+            Some((GridKind::of(&hpl), hpl.ranks() * threads == 1, alone, has_split, levels[2]))
+        };
+        exceeds(&self.dims, limit, 3, kind, |levels| self.is_canonical(levels))
+    }
+
+    fn is_valid(&self, hpl: &HplParams) -> bool {
+        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
+        hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes
+    }
+
+    fn is_canonical(&self, levels: &[u16]) -> bool {
+        let Ok(levels) = <&Levels>::try_from(levels) else { return false };
+        let Some(run) = self.chosen(levels) else { return false };
+        let canonical = run.canonical(&self.spec);
+        // A first allowed value may stand for what cannot matter.
+        self.is_valid(&run.hpl)
+            && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)
+    }
+}
+
+impl Space for HplDomain {
+    fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
+    fn canonical(&self, point: &Point) -> Option<Point> {
+        let levels = point.0.as_slice().try_into().ok()?;
+        self.canonical_levels(&levels).map(|levels| Point(levels.to_vec()))
+    }
+
+    fn points(&self) -> &[Point] {
+        &self.points
+    }
+}
+
+impl Candidates for HplDomain {
+    fn spec(&self) -> &DomainSpec {
+        self.spec()
+    }
+
+    fn candidate(&self, point: &Point) -> Candidate {
+        self.candidate(point)
+    }
+
+    fn point(&self, candidate: &Candidate) -> Option<Point> {
+        self.point(candidate)
+    }
+}
+
+/// One of [`SPLIT`].
+fn share(split: f64) -> Share {
+    Share::new(split).unwrap_or_default()
+}
