@@ -3,7 +3,7 @@
 //! N, NB and P×Q of the runs are not published. So each way of sharing is predicted at its own best N on two grids, one
 //! row of nodes and four rows; all predictions leave out panels, latencies and look-ahead and are upper bounds.
 
-use objectives::slem::SlemOptions;
+use objectives::weights::slem::SlemOptions;
 use objectives::weights::{Cluster, Combine, Memory, Method, Request, advise};
 use space::machine::{Machine, published};
 

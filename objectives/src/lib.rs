@@ -22,7 +22,6 @@ pub mod real;
 pub mod runs;
 pub mod scenario;
 pub mod simulated;
-pub mod slem;
 pub mod timeline;
 pub mod weights;
 

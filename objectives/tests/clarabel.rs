@@ -6,8 +6,8 @@
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, PSDTriangleConeT};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus};
-use objectives::slem::Grouped;
-use objectives::slem::fastest::fastest;
+use objectives::weights::slem::Grouped;
+use objectives::weights::slem::fastest::fastest;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -10,6 +10,7 @@
 //! DEPTH above 1 counts as 1, and the split update as none. It knows equal shares only: a run with weights gets
 //! the time of the run without, and a warning.
 
+mod error;
 mod rates;
 mod steps;
 
@@ -17,102 +18,16 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use space::candidate::EngineProfile;
-use space::machine::{Machine, RateKernel};
+use space::machine::Machine;
 use space::{Candidate, Unequal};
 
 use crate::mcl::McLayer;
 use crate::timeline::own::OwnModel;
+pub use error::ModelError;
 use rates::RateTable;
 pub(crate) use rates::k_index;
-use steps::Run;
-
-/// Why a machine description cannot predict.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ModelError {
-    /// A kernel has no rate at all.
-    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again")]
-    MissingRate {
-        /// The kernel.
-        kernel: RateKernel,
-    },
-    /// A rate has the wrong number of entries.
-    #[error("[[rate]] {kernel:?} for {threads} threads: {key} has {found} entries, its form needs {needed}")]
-    Shape {
-        /// The kernel.
-        kernel: RateKernel,
-        /// Its threads.
-        threads: usize,
-        /// `coefficients` or `valid`.
-        key: &'static str,
-        /// Entries needed.
-        needed: usize,
-        /// Entries found.
-        found: usize,
-    },
-    /// A coefficient is negative or not a number, or all are zero.
-    #[error("[[rate]] {kernel:?} for {threads} threads: coefficients must be non-negative numbers, not all 0")]
-    Coefficients {
-        /// The kernel.
-        kernel: RateKernel,
-        /// Its threads.
-        threads: usize,
-    },
-    /// A layer without its latency.
-    #[error("[[layer]] {layer}: alpha_s is unknown; state it, in seconds per message")]
-    MissingLatency {
-        /// Name of the layer.
-        layer: String,
-    },
-    /// There is no core to run on.
-    #[error("the machine description has no [[node]] with cores")]
-    NoCores,
-}
-
-/// Predicted time of a run, term by term, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Terms {
-    /// Panel factorization, without its messages.
-    pub fact_s: f64,
-    /// Pivot exchanges over the process column.
-    pub pivot_s: f64,
-    /// Panel broadcast over the process row.
-    pub lbcast_s: f64,
-    /// Row swaps and their exchange.
-    pub rs_s: f64,
-    /// Triangular solves of the update.
-    pub trsm_s: f64,
-    /// Matrix products of the update.
-    pub gemm_s: f64,
-    /// Backward substitution.
-    pub trsv_s: f64,
-    /// Part of the above that DEPTH hides; subtract it.
-    pub hidden_s: f64,
-}
-
-impl Terms {
-    /// Time of the run in seconds.
-    pub fn total_s(&self) -> f64 {
-        self.fact_s + self.pivot_s + self.lbcast_s + self.rs_s + self.trsm_s + self.gemm_s + self.trsv_s - self.hidden_s
-    }
-}
-
-/// All that the prediction depends on; equal keys have equal times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    n: usize,
-    nb: usize,
-    p: usize,
-    q: usize,
-    threads: usize,
-    look_ahead: bool,
-}
-
-impl Key {
-    fn new(c: &Candidate) -> Self {
-        let h = &c.hpl;
-        Self { n: h.n, nb: h.nb, p: h.p, q: h.q, threads: c.engine.threads, look_ahead: h.depth > 0 }
-    }
-}
+pub use steps::Terms;
+use steps::{Key, Messages, Run};
 
 /// Times that are remembered: some 5 MB.
 const KEPT: usize = 1 << 16;
@@ -254,7 +169,7 @@ impl Predictor {
     fn terms(&self, key: &Key) -> Terms {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
         let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
-        let messages = steps::Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
+        let messages = Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
         Run::new(key).terms(&kernels, &messages, self.memory_s_per_word)
     }
 }

@@ -2,7 +2,7 @@
 
 use space::machine::{Rate, RateKernel};
 
-use super::ModelError;
+use super::error::ModelError;
 
 const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
 

@@ -1,11 +1,57 @@
 //! A run as its steps: local shapes, messages, and what overlaps.
 
+use space::Candidate;
 use space::machine::RateKernel;
 
 use super::rates::RankKernels;
-use super::{Key, Terms};
 use crate::mcl::{McLayer, inner_grid};
 use crate::netlib::Problem;
+
+/// Predicted time of a run, term by term, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Terms {
+    /// Panel factorization, without its messages.
+    pub fact_s: f64,
+    /// Pivot exchanges over the process column.
+    pub pivot_s: f64,
+    /// Panel broadcast over the process row.
+    pub lbcast_s: f64,
+    /// Row swaps and their exchange.
+    pub rs_s: f64,
+    /// Triangular solves of the update.
+    pub trsm_s: f64,
+    /// Matrix products of the update.
+    pub gemm_s: f64,
+    /// Backward substitution.
+    pub trsv_s: f64,
+    /// Part of the above that DEPTH hides; subtract it.
+    pub hidden_s: f64,
+}
+
+impl Terms {
+    /// Time of the run in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.fact_s + self.pivot_s + self.lbcast_s + self.rs_s + self.trsm_s + self.gemm_s + self.trsv_s - self.hidden_s
+    }
+}
+
+/// All that the prediction depends on; equal keys have equal times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) n: usize,
+    pub(super) nb: usize,
+    pub(super) p: usize,
+    pub(super) q: usize,
+    pub(super) threads: usize,
+    pub(super) look_ahead: bool,
+}
+
+impl Key {
+    pub(super) fn new(c: &Candidate) -> Self {
+        let h = &c.hpl;
+        Self { n: h.n, nb: h.nb, p: h.p, q: h.q, threads: c.engine.threads, look_ahead: h.depth > 0 }
+    }
+}
 
 /// Costs of a step's messages on one grid.
 ///

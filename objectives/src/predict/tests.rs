@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use space::machine::{Host, Layer, Node, Rate};
+use space::machine::{Host, Layer, Node, Rate, RateKernel};
 use space::{EngineParams, HplParams};
 
 use super::*;

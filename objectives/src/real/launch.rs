@@ -1,83 +1,26 @@
 //! Starting real runs, waiting for them, and taking over those of a tuner that died.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use space::Candidate;
-use space::dat::HplDat;
 
 use super::followed::followed;
 use super::guard;
 use super::job::{Engine, Extent, Job};
-use super::printed::{judge_printed, progress};
-use super::processes::{GRACE, LAUNCHERS_GRACE, TRIAL_VARIABLE, end_all, marked};
-use super::record::{EndedBy, GuardRecord};
-use super::running::Running;
-use super::slurm;
-use super::verdict::{RESULT, judge, judge_windows};
-use super::words::quoted;
-use crate::foreign::{Foreign, Progress};
-use crate::launcher::MpiJob;
+use super::processes::{TRIAL_VARIABLE, marked};
+use super::record::GuardRecord;
+use super::running::{LAST_ACT, Running};
+use super::runs::RealRuns;
+use super::verdict::RESULT;
 use crate::simulated::{LIMIT_VARIABLE, RunClock};
 use crate::{Failure, Measurement, Observation};
 
-const HPL_DAT: &str = "HPL.dat";
-const ENGINE_PARAMS: &str = "engine-params.toml";
-
-/// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
-pub(super) const LAST_ACT: Duration = Duration::from_secs(2);
-
-/// Real runs of an engine, each in its own folder.
-#[derive(Debug, Clone)]
-pub struct RealRuns {
-    program: PathBuf,
-    pub(super) engine: Engine,
-}
-
 impl RealRuns {
-    /// Runs of our engine by `program`, the absolute path of `hpl-tune`: it must know the verbs `run` and `__guard`.
-    pub fn new(program: PathBuf) -> Self {
-        Self { program, engine: Engine::Ours }
-    }
-
-    /// Runs of our engine on the processes of MPI jobs; `program` guards them.
-    pub fn launched(program: PathBuf, job: MpiJob) -> Self {
-        Self { program, engine: Engine::Launched(Arc::new(job)) }
-    }
-
-    /// Whether a run is a command of its own, which its folder has to hold, and not one of `hpl-tune run`.
-    pub fn has_command(&self) -> bool {
-        !matches!(self.engine, Engine::Ours)
-    }
-
-    /// Whether its runs are simulated.
-    fn is_simulated(&self) -> bool {
-        matches!(&self.engine, Engine::Launched(job) if job.simulated.is_some())
-    }
-
-    /// What the clock of the cluster says of a simulated run that ended in `folder`; `None` of one that was run.
-    pub fn simulated(&self, folder: &Path) -> Option<RunClock> {
-        self.is_simulated().then(|| RunClock::read(folder))?
-    }
-
-    /// How a run in `folder` ended, by the clock that it goes by.
-    pub(super) fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
-        let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = self.simulated(folder) else { return record };
-        let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
-        GuardRecord { wall_s, ended_by, ..record }
-    }
-
-    /// Time between SIGTERM and SIGKILL at the end of a run.
-    pub(super) fn grace(&self) -> Duration {
-        if self.has_command() { LAUNCHERS_GRACE } else { GRACE }
-    }
-
     /// Ends what a dead tuner has left running in `folder`; its guard gets a moment to do so itself.
     fn end_left(&self, folder: &Path) {
         let begun = Instant::now();
@@ -85,43 +28,6 @@ impl RealRuns {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.end_marked(folder);
-    }
-
-    /// Ends what is left of a run in `folder`: the processes of this node that carry its mark, and in a Slurm job the step on
-    /// the others.
-    pub(super) fn end_marked(&self, folder: &Path) {
-        end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
-        self.end_step();
-    }
-
-    /// Cancels the step of a run whose launcher had to be ended: what it has not ended itself is on any node of the job.
-    pub(super) fn end_step(&self) {
-        match &self.engine {
-            Engine::Ours => {}
-            Engine::Launched(job) => slurm::cancel_steps(&job.program),
-            Engine::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program)),
-        }
-    }
-
-    /// Runs of another engine; `program` guards them.
-    pub fn foreign(program: PathBuf, engine: Foreign) -> Self {
-        Self { program, engine: Engine::Foreign(Arc::new(engine)) }
-    }
-
-    /// The words of the command that runs `job` in `folder`, quoted for bash where needed.
-    pub fn command(&self, job: &Job, folder: &Path) -> Vec<String> {
-        let folder = &folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let words = quoted(self.arguments(job, folder));
-        if !self.has_command() {
-            return words;
-        }
-        let settings = self.environment(job, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
-        let settings = quoted(settings);
-        let there = ["cd".to_owned(), quoted([folder]).concat(), "&&".to_owned()].into_iter();
-        if settings.is_empty() {
-            return there.chain(words).collect();
-        }
-        there.chain(["env".to_owned()]).chain(settings).chain(words).collect()
     }
 
     /// Makes a whole run of `candidate` in `folder`, for at most `limit_s` seconds.
@@ -193,78 +99,6 @@ impl RealRuns {
         match self.judge(job, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
             verdict => Some(verdict),
-        }
-    }
-
-    /// The progress that a run in `folder` has printed, finished or not; empty where its engine does not tell.
-    pub fn progress_in(&self, folder: &Path) -> Vec<Progress> {
-        match &self.engine {
-            Engine::Ours | Engine::Launched(_) => Vec::new(),
-            Engine::Foreign(engine) => progress(engine, folder),
-        }
-    }
-
-    /// Whether its engine tells how far a run has come.
-    pub fn tell_progress(&self) -> bool {
-        matches!(&self.engine, Engine::Foreign(engine) if engine.tells_progress())
-    }
-
-    pub(super) fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
-        match (&self.engine, job.extent) {
-            (Engine::Foreign(engine), _) => {
-                let command = self.command(job, folder);
-                judge_printed(engine, &job.candidate, command, folder, record).map(Observation::Whole)
-            }
-            (_, Extent::Whole) => judge(folder, record).map(Observation::Whole),
-            (_, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
-        }
-    }
-
-    fn environment(&self, job: &Job, folder: &Path) -> Vec<(String, String)> {
-        match &self.engine {
-            Engine::Ours | Engine::Launched(_) => Vec::new(),
-            Engine::Foreign(engine) => engine.environment(&job.candidate, folder),
-        }
-    }
-
-    fn arguments(&self, job: &Job, folder: &Path) -> Vec<OsString> {
-        let file = |name: &str| folder.join(name).into_os_string();
-        let mut words: Vec<OsString> = match &self.engine {
-            Engine::Foreign(engine) => return engine.command(&job.candidate, folder),
-            Engine::Launched(launched) => launched.command(&job.candidate),
-            Engine::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
-        };
-        words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);
-        if job.extent == Extent::Windows {
-            words.extend(["--windows".into(), "auto".into()]);
-        }
-        words
-    }
-
-    /// Names and texts of the files that a run of `candidate` reads.
-    ///
-    /// # Errors
-    /// A sentence, when a file cannot hold the candidate.
-    pub fn inputs(&self, candidate: &Candidate) -> Result<Vec<(String, String)>, String> {
-        match &self.engine {
-            Engine::Ours | Engine::Launched(_) => {
-                let dat = HplDat::single(&candidate.hpl).write().map_err(|error| error.to_string())?;
-                let params = toml::to_string(&candidate.engine).map_err(|error| error.to_string())?;
-                Ok(vec![(HPL_DAT.to_owned(), dat), (ENGINE_PARAMS.to_owned(), params)])
-            }
-            Engine::Foreign(engine) => {
-                let input = engine.input(candidate).map_err(|error| error.to_string())?;
-                Ok(input.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
-            }
-        }
-    }
-
-    /// File in the folder of a trial that holds the results as the program prints them: its standard output, unless its
-    /// profile names another.
-    pub fn results_file(&self) -> &str {
-        match &self.engine {
-            Engine::Ours | Engine::Launched(_) => guard::STDOUT,
-            Engine::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
         }
     }
 

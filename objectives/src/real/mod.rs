@@ -28,13 +28,15 @@ mod printed;
 mod processes;
 mod record;
 mod running;
+mod runs;
 pub mod slurm;
 mod verdict;
 mod words;
 
 pub use job::{Extent, Job};
-pub use launch::RealRuns;
+
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, RecordError};
 pub use running::Running;
+pub use runs::RealRuns;
 pub use words::{last_lines, quoted};

@@ -13,12 +13,15 @@ use nix::unistd::Pid;
 use super::followed::Followed;
 use super::guard;
 use super::job::{Engine, Job};
-use super::launch::{LAST_ACT, RealRuns};
 use super::processes::PATIENCE;
 use super::record::{EndedBy, GuardRecord};
+use super::runs::RealRuns;
 use super::words::last_lines;
 use crate::foreign::Progress;
 use crate::{Exit, Failure, Observation};
+
+/// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
+pub(super) const LAST_ACT: Duration = Duration::from_secs(2);
 
 /// A run that was started. Dropping it ends it.
 #[derive(Debug)]

@@ -3,10 +3,8 @@
 use space::HplParams;
 
 use super::placement::Placement;
+use super::shape::WORD;
 use super::{Cached, Platform};
-
-/// Bytes of a matrix element.
-pub(super) const WORD: f64 = 8.0;
 
 /// Costs of one run's parts, in seconds; sizes are local to a rank.
 #[derive(Debug, Clone, Copy)]

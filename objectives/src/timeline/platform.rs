@@ -3,7 +3,7 @@
 use space::machine::{Layer, Machine, RankCosts, RateKernel};
 use space::stats::summary;
 
-use super::costs::WORD;
+use super::shape::WORD;
 
 /// Why a platform cannot be computed with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,6 +3,9 @@
 use hpl::plan::layout::Axis;
 use space::{HplParams, Share, Weights};
 
+/// Bytes of a matrix element.
+pub(super) const WORD: f64 = 8.0;
+
 /// `n` indices in blocks of `nb`, dealt to `procs` processes in turn, as one dimension of HPL's matrix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deal {

@@ -11,10 +11,10 @@ use super::error::WeightsError;
 const MAX_ASYMMETRY: f64 = 0.25;
 
 /// Most groups of nodes: each two have a link.
-pub(super) const MAX_GROUPS: usize = 8192;
+const MAX_GROUPS: usize = 8192;
 
 /// Most nodes: each has a place of its own in the grid.
-pub(super) const MAX_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 1_000_000;
 
 /// Some equal nodes. Each runs one process.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,7 @@ impl Cluster {
     pub fn new(groups: Vec<NodeGroup>, links: Vec<Vec<f64>>) -> Result<Self, WeightsError> {
         match groups.iter().map(|group| group.count).fold(0, usize::saturating_add) {
             0 => return Err(WeightsError::NoNodes),
-            found if found > MAX_NODES => return Err(WeightsError::TooManyNodes { found }),
+            found if found > MAX_NODES => return Err(WeightsError::TooManyNodes { found, most: MAX_NODES }),
             _ => {}
         }
         let wanted = groups.len();
@@ -77,7 +77,7 @@ impl Cluster {
         let nodes = &machine.nodes;
         let groups = nodes.iter().map(group).collect::<Result<Vec<_>, _>>()?;
         if nodes.len() > MAX_GROUPS {
-            return Err(WeightsError::TooManyGroups { found: nodes.len() });
+            return Err(WeightsError::TooManyGroups { found: nodes.len(), most: MAX_GROUPS });
         }
         let ranks = ranks(nodes);
         let layer = |g: usize, h: usize| {

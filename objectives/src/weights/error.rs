@@ -1,7 +1,6 @@
 //! Why there are no weights.
 
-use super::cluster::{MAX_GROUPS, MAX_NODES};
-use crate::slem::SlemError;
+use super::slem::SlemError;
 
 /// Why there are no weights.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -10,16 +9,20 @@ pub enum WeightsError {
     #[error("no nodes: give at least one [[node]] with count 1 or more")]
     NoNodes,
     /// More nodes than any machine has.
-    #[error("{found} nodes are more than {MAX_NODES}; see count of [[node]]")]
+    #[error("{found} nodes are more than {most}; see count of [[node]]")]
     TooManyNodes {
         /// Their number.
         found: usize,
+        /// The most there can be.
+        most: usize,
     },
     /// More kinds of nodes than a table of their links can have.
-    #[error("{found} [[node]] are more than {MAX_GROUPS}; write those that are alike once, with their count")]
+    #[error("{found} [[node]] are more than {most}; write those that are alike once, with their count")]
     TooManyGroups {
         /// Their number.
         found: usize,
+        /// The most there can be.
+        most: usize,
     },
     /// The speed of a node is no speed.
     #[error("node {node}: its speed must be a finite number of at least 0, found {found}")]

@@ -3,11 +3,17 @@
 //! In each step every node updates its part of the trailing matrix, receives its rows of the panel when Q > 1, and
 //! exchanges its part of U when P > 1; the slowest node ends the step. Parts are counted in blocks as the engine deals
 //! them, so that few blocks per node show. Panels, latencies and look-ahead are not in it: what it says of shares
-//! compares them with each other, and is an upper bound of the rate where messages are few.
+//! compares them with each other, and is an upper bound of the rate where messages are few. Where the phases of our engine are
+//! known, its timeline has all of it ([`timeline_rate_gflops`]).
 
 use hpl::plan::layout::Axis;
+use space::{Candidate, EngineParams, HplParams, flops};
 
 use super::{Cluster, Grid};
+use crate::timeline::own::OwnModel;
+
+/// Nodes slower than this part of the fastest one are taken as that slow: they have next to no work.
+const SLOWEST: f64 = 1e-9;
 
 /// Predicted time of factoring order `n` in blocks of `nb` on the nodes of `grid`, in seconds.
 pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
@@ -35,4 +41,25 @@ pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
         total_s += slowest_s;
     }
     total_s
+}
+
+/// Predicted GFLOP/s of a run of order `n` with the weights of `grid`, ranks of `threads` threads on each node: step by step, panels,
+/// messages and look-ahead included. The phases of `model` are those of the fastest node; on another node all that is
+/// computed takes longer by the ratio of the speeds.
+pub fn timeline_rate_gflops(
+    model: &OwnModel,
+    cluster: &Cluster,
+    grid: &Grid,
+    n: usize,
+    nb: usize,
+    threads: usize,
+) -> f64 {
+    let groups = cluster.groups();
+    let fastest = groups.iter().map(|group| group.speed_gflops).fold(0.0, f64::max);
+    let slowness = |at: usize| fastest / groups[grid.groups[at]].speed_gflops.max(SLOWEST * fastest);
+    let places = (0..grid.p).flat_map(|i| (0..grid.q).map(move |j| i + j * grid.p));
+    let slowness: Vec<f64> = places.map(slowness).collect();
+    let hpl = HplParams { nb, ..HplParams::baseline(n, grid.p, grid.q) };
+    let engine = EngineParams { threads, weights: grid.weights(), ..EngineParams::default() };
+    flops::rate_gflops(n, model.unequal_time_s(&Candidate { hpl, engine }, &slowness))
 }

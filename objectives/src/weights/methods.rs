@@ -1,7 +1,7 @@
 //! How nodes get their shares.
 
+use super::slem::{self, Slem, SlemOptions};
 use super::{Cluster, WeightsError};
-use crate::slem::{self, Slem, SlemOptions};
 
 /// A way from what is known of nodes to their shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,4 +89,18 @@ fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
         if sum(middle) < 1.0 { low = middle } else { high = middle }
     }
     cluster.normalised(&shares(high).collect::<Vec<_>>())
+}
+
+/// How many of `ranks` equal ranks each of the nodes gets, in proportion to `shares` and at most `most` of each: each
+/// rank in turn goes where it leaves the most share per rank (D'Hondt's method, as the engine deals blocks).
+/// `None` when the nodes have no room for so many, or no share is positive.
+pub fn rank_counts(shares: &[f64], most: &[usize], ranks: usize) -> Option<Vec<usize>> {
+    let mut counts = vec![0; shares.len()];
+    for _ in 0..ranks {
+        let open = (0..shares.len()).filter(|&i| counts[i] < most[i] && shares[i] > 0.0);
+        let worth = |i: &usize| shares[*i] / (counts[*i] + 1) as f64;
+        let best = open.max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a)))?;
+        counts[best] += 1;
+    }
+    Some(counts)
 }

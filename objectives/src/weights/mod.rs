@@ -2,7 +2,7 @@
 //!
 //! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, all shares together 1;
 //! [`memory`] bends them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
-//! [`makespan`] says what to expect, [`timeline`] more closely where phases are known. [`advise`] does all of it for one method, N included.
+//! [`makespan`] says what to expect. [`advise`] does all of it for one method, N included.
 
 mod cluster;
 mod error;
@@ -10,17 +10,15 @@ mod grid;
 pub mod makespan;
 pub mod memory;
 mod methods;
-mod ranks;
-pub mod timeline;
+pub mod slem;
 
 pub use cluster::{Cluster, NodeGroup};
 pub use error::WeightsError;
 pub use grid::{Combine, Grid};
 pub use memory::Memory;
-pub use methods::Method;
-pub use ranks::rank_counts;
+pub use methods::{Method, rank_counts};
 
-use crate::slem::{Slem, SlemOptions};
+use self::slem::{Slem, SlemOptions};
 
 /// What is asked of [`advise`] beside the nodes.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use objectives::slem::SlemOptions;
 use objectives::timeline::own::OwnModel;
+use objectives::weights::slem::SlemOptions;
 use objectives::weights::{
-    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts, timeline,
+    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts,
 };
 use space::Share;
 use space::machine::Machine;
@@ -91,7 +91,7 @@ fn by_timeline(machine: &Machine, cluster: &Cluster, nb: usize) -> Option<impl F
     let groups = cluster.groups().iter().zip(&machine.nodes);
     let fastest = groups.max_by(|(a, _), (b, _)| a.speed_gflops.total_cmp(&b.speed_gflops));
     let threads = fastest.map_or(1, |(_, node)| node.cores);
-    Some(move |advice: &Advice| timeline::rate_gflops(&model, cluster, advice, nb, threads))
+    Some(move |advice: &Advice| makespan::timeline_rate_gflops(&model, cluster, &advice.grid, advice.n, nb, threads))
 }
 
 fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {

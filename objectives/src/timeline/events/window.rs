@@ -9,9 +9,10 @@ use space::{Bcast, HplParams, Weights};
 
 use super::exchange::{Pair, binary, long, long_relieved};
 use super::rank::{Rank, Stage};
-use crate::timeline::costs::{Costs, WORD};
+use crate::timeline::costs::Costs;
 use crate::timeline::placement::rank as rank_number;
 use crate::timeline::recursion::ring;
+use crate::timeline::shape::WORD;
 use crate::timeline::shape::{Deal, Unequal};
 use crate::timeline::{Platform, Profile};
 use crate::timeline::{noise, rows};

@@ -1,29 +1,25 @@
-//! One step of the recursion.
+//! The steps of the recursion, one after the other.
 
-use super::Run;
-use super::{long, ring};
+use super::run::{Run, Sizes, ring};
 use crate::timeline::Step;
-use crate::timeline::costs::WORD;
-use crate::timeline::shape::Trailing;
-
-/// Local sizes of an update.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
-    /// Most rows.
-    pub rows: f64,
-    /// The block from which on columns are updated.
-    pub from: usize,
-    /// Columns of each process column, unless they are dealt by weights.
-    pub cols: Trailing,
-    /// Columns of the panel.
-    pub k: f64,
-    /// What a call costs for these rows.
-    pub pack_s: f64,
-}
+use crate::timeline::rows::long;
+use crate::timeline::shape::WORD;
 
 impl Run<'_> {
+    /// All steps, each handed to `record`.
+    pub(super) fn walk(&mut self, mut record: impl FnMut(Step)) {
+        if self.depth == 0 {
+            (0..self.panels).for_each(|k| record(self.step(k)));
+            return;
+        }
+        record(self.first_panel());
+        (1..self.panels).for_each(|k| record(self.step_ahead(k)));
+        // What is left to update with the last panel is b.
+        self.finish();
+    }
+
     /// Step without look-ahead: panel, broadcast, row exchange, update.
-    pub(super) fn step(&mut self, k: usize) -> Step {
+    fn step(&mut self, k: usize) -> Step {
         let before = self.sum();
         let (owner, rows) = (self.owner(k), self.most_rows(k));
         let fact_s = self.fact_s(owner, k, rows);
@@ -45,7 +41,7 @@ impl Run<'_> {
     }
 
     /// Panel 0 of a run with look-ahead: nothing to do beside.
-    pub(super) fn first_panel(&mut self) -> Step {
+    fn first_panel(&mut self) -> Step {
         let (owner, rows) = (self.owner(0), self.most_rows(0));
         let fact_s = self.fact_s(owner, 0, rows);
         self.clock[owner] += fact_s;
@@ -62,7 +58,7 @@ impl Run<'_> {
     }
 
     /// Step with look-ahead: panel k is factored and sent while panel k − 1 updates.
-    pub(super) fn step_ahead(&mut self, k: usize) -> Step {
+    fn step_ahead(&mut self, k: usize) -> Step {
         let before = self.sum();
         let (owner, q) = (self.owner(k), self.hpl.q);
         let rows = self.most_rows(k);
@@ -90,7 +86,7 @@ impl Run<'_> {
     }
 
     /// The last update of a run with look-ahead, of b alone.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         let sizes = self.sizes(self.panels - 1, self.panels);
         self.ready.copy_from_slice(&self.clock);
         self.exchange_rows(&sizes);

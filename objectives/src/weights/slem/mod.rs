@@ -12,22 +12,16 @@
 //!
 //! Equal nodes are one group throughout: 500 nodes of 6 kinds cost as much as 6 nodes.
 
+mod error;
 pub mod fastest;
+mod grouped;
 mod newton;
 pub mod scaling;
 
-use crate::weights::{Cluster, NodeGroup};
+pub use error::SlemError;
+pub use grouped::Grouped;
 
-/// A symmetric matrix over nodes, in which the nodes of a group cannot be told apart.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Grouped {
-    /// Nodes of each group, at least 1.
-    pub counts: Vec<usize>,
-    /// Diagonal entry of the nodes of each group.
-    pub diagonal: Vec<f64>,
-    /// Entry between a node of one group and one of another; on the diagonal between two nodes of one group.
-    pub between: Vec<Vec<f64>>,
-}
+use super::cluster::{Cluster, NodeGroup};
 
 /// What SLEM takes a word to be worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,34 +53,6 @@ pub struct Slem {
     pub convergence: f64,
     /// What was assumed of units, in words.
     pub units: String,
-}
-
-/// Why SLEM has no answer.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SlemError {
-    /// No scaling makes the matrix doubly stochastic, or none that is found in time.
-    #[error(
-        "the scaling (9) leaves row sums {row_error:.1e} from 1 after {iterations} iterations; a node without speed or \
-         too slow a link is the cause, leave that node out"
-    )]
-    NotScaled {
-        /// Iterations made.
-        iterations: usize,
-        /// Largest |row sum − 1|.
-        row_error: f64,
-    },
-    /// The unit of words is no number above 0.
-    #[error("the message unit must be a finite number above 0, found {found}")]
-    Unit {
-        /// The unit.
-        found: f64,
-    },
-    /// The semidefinite program was not solved.
-    #[error("the semidefinite program stopped at a gap of {gap:.1e}; the speeds or links are too far apart")]
-    NotSolved {
-        /// Distance from the optimum, as far as known.
-        gap: f64,
-    },
 }
 
 /// Weights of the nodes of `cluster` for order `n`.
@@ -140,31 +106,6 @@ fn data_flow(cluster: &Cluster, n: usize, message_unit: f64) -> Grouped {
         counts: groups.iter().map(|group| group.count).collect(),
         diagonal: groups.iter().map(|group| group.speed_gflops * work).collect(),
         between: (0..groups.len()).map(|g| (0..groups.len()).map(|h| between(g, h)).collect()).collect(),
-    }
-}
-
-impl Grouped {
-    /// Sum over the row of a node of group `g`.
-    pub fn row_sum(&self, g: usize) -> f64 {
-        let others = |h: usize| (self.counts[h] - usize::from(g == h)) as f64;
-        self.diagonal[g] + (0..self.counts.len()).map(|h| others(h) * self.between[g][h]).sum::<f64>()
-    }
-
-    /// Eigenvalues, ascending: those of the matrix between groups, and of each group with several nodes the one of the
-    /// vectors that differ inside it only.
-    pub fn eigenvalues(&self) -> Vec<f64> {
-        let groups = self.counts.len();
-        let root = |g: usize| (self.counts[g] as f64).sqrt();
-        let quotient = faer::Mat::from_fn(groups, groups, |g, h| {
-            let inside = if g == h { self.diagonal[g] - self.between[g][g] } else { 0.0 };
-            inside + root(g) * root(h) * self.between[g][h]
-        });
-        let mut values =
-            quotient.self_adjoint_eigenvalues(faer::Side::Lower).unwrap_or_else(|_| vec![f64::NAN; groups]);
-        let several = (0..groups).filter(|&g| self.counts[g] > 1);
-        values.extend(several.map(|g| self.diagonal[g] - self.between[g][g]));
-        values.sort_by(f64::total_cmp);
-        values
     }
 }
 
