@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tuner::pack::folder::{SUMS, sums};
-use tuner::pack::sha256;
+use tuner::record::sha256;
 
 use super::{copy, intact, read, run, verify};
 use crate::program::out;

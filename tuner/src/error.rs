@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 /// An error of the run folder; every message names the file and the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -121,4 +123,10 @@ fn way_out(cause: &io::Error) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// The version of a line or a file, read before the rest: what is newer is refused for its version, not for a key unknown here.
+#[derive(Deserialize)]
+pub(crate) struct Version {
+    pub(crate) schema_version: u64,
 }

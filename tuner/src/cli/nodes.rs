@@ -27,10 +27,10 @@ pub struct NodesArgs {
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeats: u64,
     /// Share by which a node may be below the typical one
-    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = super::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = super::values::share)]
     pub tolerance: f64,
     /// Time that all nodes have to answer
-    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "10m")]
+    #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m")]
     pub limit: Duration,
     /// Folder for nodes.html and nodes.json
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -18,7 +18,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "NAME|WORDS", default_value = "mpirun", requires = "program")]
     pub launcher: String,
     /// Time that the processes of --program have to answer
-    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "10m", requires = "program")]
+    #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m", requires = "program")]
     pub limit: Duration,
     /// Engine parameters: threads of a rank (1 where it says none), kernels, kernels of single ranks
     #[arg(long, value_name = "FILE")]

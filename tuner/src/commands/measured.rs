@@ -14,10 +14,10 @@ use space::weights_file::WeightsFile;
 use space::{Candidate, Share, Weights, WindowsResult};
 
 use crate::cli::weights::WeightsArgs;
-use crate::commands::run::{read_dat, read_params_of, single};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
+use crate::session::input::{read_dat, read_params_of, single};
 
 /// Most weights that are tried along one axis.
 const MOST: usize = 12;

@@ -8,7 +8,6 @@ pub mod mpi_setup;
 pub mod nodes;
 pub mod pack;
 pub mod predict;
-pub mod rehearse;
 pub mod replay;
 pub mod report;
 pub mod run;

@@ -16,10 +16,10 @@ use space::{Candidate, EngineParams, HplParams, RunResult};
 use crate::cli::mpi_setup::MpiSetupArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::{bindings, sentence};
-use crate::cluster::launched::{MPI_FOLDER, nodes, said};
+use crate::cluster::launched::{nodes, said};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
-use crate::session::engine::found;
+use crate::session::engine::programs::{MPI_FOLDER, found};
 
 /// What this program is called where it is `xhpl`.
 const XHPL: &str = "xhpl";

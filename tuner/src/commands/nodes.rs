@@ -9,11 +9,12 @@ use space::{Candidate, EngineParams, HplParams};
 use crate::cli::nodes::NodesArgs;
 use crate::cluster::acceptance::{self, Acceptance};
 use crate::cluster::allocation::Allocation;
-use crate::cluster::launched::nodes::{Reached, found, reached, xhpl_beside};
+use crate::cluster::launched::nodes::{Reached, found, reached};
 use crate::cluster::launched::survey::{SURVEY_NB, order, surveyed};
-use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
+use crate::session::engine::programs::xhpl_beside;
+use crate::session::input::read_params;
 
 /// Order of the runs on a node of one core.
 const ORDER: f64 = 4000.0;

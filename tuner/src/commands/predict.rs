@@ -6,9 +6,9 @@ use crate::cli::predict::PredictArgs;
 use crate::exit;
 use crate::predict::compare::Comparison;
 use crate::predict::text::Prediction;
-use crate::predict::{Model, Question, plot};
+use crate::predict::{Model, Question, Wanted, plot};
 use crate::record::folder::replace_file;
-use crate::session::machines;
+use crate::session::input;
 use crate::session::progress::say;
 
 /// Predicts one run, or all that were measured on the machine, and prints it.
@@ -17,7 +17,7 @@ use crate::session::progress::say;
 /// A machine that is none, a run that does not fit it, a figure that its description lacks, or a file that cannot be
 /// written.
 pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
-    let machine = machines::load(&args.machine)?;
+    let machine = input::load(&args.machine)?;
     let choices = args.choices.choices(&machine);
     let mut out = std::io::stdout().lock();
     if args.measured || args.leave_one_out {
@@ -31,7 +31,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         return Ok(exit::DONE);
     }
     let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
-    let question = Question::new(args, &machine)?;
+    let question = Question::new(&wanted(args)?, &machine)?;
     let answer = model.answer(&machine, &question, &choices)?;
     let unseen = unseen(args, model.sees(&machine));
     if !unseen.is_empty() {
@@ -47,6 +47,26 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         writeln!(out, "picture in {}", path.display())?;
     }
     Ok(exit::DONE)
+}
+
+/// What the flags say of the run.
+///
+/// # Errors
+/// A HPL.dat that cannot be read, or names several runs.
+fn wanted(args: &PredictArgs) -> anyhow::Result<Wanted> {
+    Ok(Wanted {
+        dat: args.dat.as_deref().map(input::single_run).transpose()?,
+        nodes: args.nodes,
+        n: args.n,
+        nb: args.nb,
+        p: args.p,
+        q: args.q,
+        threads: args.threads,
+        depth: args.depth,
+        bcast: args.bcast,
+        swap: args.swap,
+        pmap: args.pmap,
+    })
 }
 
 /// Parameters that were given and do not change what the model says.

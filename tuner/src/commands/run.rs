@@ -1,21 +1,19 @@
 //! `hpl-tune run`: one HPL.dat, once, with the built-in engine. Every trial is exactly this command.
 
 use std::io::Write;
-use std::path::Path;
 
-use anyhow::Context;
 use hpl::plan::windows::Windows;
 use hpl::program::{
-    ProgressLines, Ranks, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
+    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
     write_result, write_windows,
 };
 use space::dat::HplDat;
-use space::weights_file::WeightsFile;
-use space::{Candidate, EngineParams, KernelChoice, RunResult, Weights};
+use space::{Candidate, EngineParams, KernelChoice, RunResult};
 
 use crate::cli::RunArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
+use crate::session::input::{read_dat, read_params_of, read_weights, single, single_run};
 
 /// Runs one candidate, prints it as HPL does, and writes `result.json` when asked.
 ///
@@ -99,31 +97,6 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
-/// The one run that a HPL.dat names.
-///
-/// # Errors
-/// A file that cannot be read, is no HPL.dat, or names several runs.
-pub(crate) fn single_run(path: &Path) -> anyhow::Result<space::HplParams> {
-    single(&read_dat(path)?, path)
-}
-
-pub(crate) fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
-    let text = String::from_utf8_lossy(&bytes);
-    HplDat::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
-}
-
-pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
-    match dat.runs().as_slice() {
-        [one] => Ok(*one),
-        runs => Err(bad_input(format!(
-            "{} asks for {} runs, `hpl-tune run` makes one; use one value in each list, or run it with xhpl",
-            path.display(),
-            runs.len()
-        ))),
-    }
-}
-
 /// The engine parameters, with the weights of their own file where there is one.
 fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
     let mut engine = read_params_of(args.engine_params.as_deref(), ranks)?;
@@ -131,44 +104,6 @@ fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
         engine.weights = read_weights(path)?;
     }
     Ok(engine)
-}
-
-pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
-    let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
-    Ok(file.weights())
-}
-
-pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
-    Ok(read_open(path)?.0)
-}
-
-/// The same for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
-pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Result<EngineParams> {
-    let (mut engine, open) = read_open(path)?;
-    if open {
-        engine.threads = Ranks::threads().threads_each(ranks);
-    }
-    Ok(engine)
-}
-
-/// The engine parameters, and whether the threads are left open.
-fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
-    let Some(path) = path else { return Ok((EngineParams::default(), true)) };
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
-    let (engine, open) =
-        EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
-    if engine.kernels == KernelChoice::Auto {
-        return Err(bad_input(format!("{}: kernels must be builtin or a path; auto is no single run", path.display())));
-    }
-    Ok((engine, open))
-}
-
-/// A read error as bad input, with its cause in the message.
-fn described(error: anyhow::Error) -> anyhow::Error {
-    bad_input(format!("{error:#}"))
 }
 
 fn print(dat: &HplDat, result: &RunResult) -> anyhow::Result<()> {

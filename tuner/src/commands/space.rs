@@ -12,11 +12,11 @@ use space::guide::guideline;
 use crate::cli::space::SpaceArgs;
 use crate::exit::{self, bad_input};
 use crate::session::engine::Engine;
-use crate::session::machines::read_machine;
+use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::progress::say;
 use crate::session::room::{Here, Room, Wanted};
-use crate::session::unequal::Told;
+use crate::session::unequal::RankInput;
 
 /// Version of the JSON that `--json` prints.
 const JSON_SCHEMA: u32 = 1;
@@ -67,7 +67,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let facts = hpl::machine::host::facts();
     let cores = facts.cores_allowed.len();
     let told =
-        Told { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
+        RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
     let unequal = told.unequal(&engine, machine.as_ref(), cores)?;
     let mut wanted = Wanted::of(args.ranks, args.threads);
     wanted.ranks = wanted.ranks.or(unequal.ranks());

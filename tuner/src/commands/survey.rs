@@ -14,10 +14,10 @@ use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
 use crate::cluster::launched::survey::below_here;
-use crate::commands::run::read_params;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
-use crate::session::machines;
+use crate::session::input;
+use crate::session::input::read_params;
 
 /// Version of the JSON; version 2 has links to some ranks, with latencies, in place of a bandwidth to each.
 const SCHEMA: u32 = 2;
@@ -41,11 +41,11 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     let hpl = HplParams { nb: args.nb as usize, ..HplParams::baseline(args.n as usize, 1, ranks) };
     let candidate = Candidate { hpl, engine };
     let calibrated = match &args.machine {
-        Some(path) => machines::load(&path.display().to_string())?,
+        Some(path) => input::load(&path.display().to_string())?,
         None => Machine::default(),
     };
     let Survey { kernels, ranks: found } = match &args.program {
-        Some(program) => below_here(program, args, &candidate)?,
+        Some(program) => below_here(program, &args.launcher, &candidate, args.repeats, args.limit)?,
         None => {
             let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
             let ranks =

@@ -17,7 +17,7 @@ use crate::commands::measured::measured;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::report::weights::{Comparison, picture};
-use crate::session::machines;
+use crate::session::input;
 
 /// Computes the weights, prints them side by side and writes the files that are asked for.
 ///
@@ -27,7 +27,7 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     if let Some(dat) = &args.measure {
         return measured(args, dat);
     }
-    let machine = machines::load(name(args))?;
+    let machine = input::load(name(args))?;
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use crate::error::RecordError;
+use crate::error::Version;
+use crate::record::Fidelity;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::{Fidelity, Version};
 
 /// Version of a line of `earlier.jsonl`.
 pub const EARLIER_SCHEMA: u32 = 1;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::sha256;
+use crate::record::sha256;
 
 /// The list of sums, in the form that `sha256sum -c` reads.
 pub const SUMS: &str = "SHA256SUMS";

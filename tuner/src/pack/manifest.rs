@@ -97,7 +97,7 @@ impl Manifest {
         let path = folder.join(NAME);
         let json = std::fs::read(&path).map_err(RecordError::read(&path))?;
         let damaged = |error: serde_json::Error| RecordError::damaged(&path, error);
-        let found = serde_json::from_slice::<crate::record::Version>(&json).map_err(damaged)?.schema_version;
+        let found = serde_json::from_slice::<crate::error::Version>(&json).map_err(damaged)?.schema_version;
         if found > u64::from(PACK_SCHEMA) {
             return Err(RecordError::Newer { path, found, known: PACK_SCHEMA });
         }

@@ -18,7 +18,6 @@ pub mod peak;
 pub mod power;
 pub mod repeats;
 pub mod scored;
-pub mod sha256;
 pub mod sheet;
 pub mod site;
 pub mod stamps;

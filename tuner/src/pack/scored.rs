@@ -8,12 +8,12 @@ use space::out::{OutRecord, parse};
 use space::{Candidate, RunResult};
 
 use super::error::PackError;
-use super::sha256;
 use super::stamps::Stamps;
 use crate::error::RecordError;
 use crate::record::folder::RunFolder;
 use crate::record::journal;
 use crate::record::session::Session;
+use crate::record::sha256;
 use crate::record::{Fidelity, Row};
 use crate::report::Summary;
 use crate::search::rounds;

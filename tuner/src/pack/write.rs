@@ -153,7 +153,7 @@ fn score(scored: &Scored) -> Score {
         nmax: scored.printed.params.n,
         time_s: scored.printed.time_s,
         residual: scored.printed.residual,
-        output_sha256: super::sha256::of_bytes(&scored.output),
+        output_sha256: crate::record::sha256::of_bytes(&scored.output),
         output_recorded: scored.row.output_sha256.is_some(),
     }
 }

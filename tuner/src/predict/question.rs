@@ -1,12 +1,38 @@
-//! Which run is to be predicted: flags over HPL.dat over what the machine's description suggests.
+//! Which run is to be predicted: what the user says over HPL.dat over what the machine's description suggests.
 
 use objectives::scenario::{Placement, Run};
-use space::HplParams;
 use space::domain::{MAX_PLACES, squarest};
 use space::machine::{Machine, Measured};
+use space::{Bcast, HplParams, Pmap, Swap};
 
-use crate::cli::predict::PredictArgs;
 use crate::exit::bad_input;
+
+/// What a user says of the run; what is left open follows from the machine's description.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// The run of a HPL.dat, which the fields below change.
+    pub dat: Option<HplParams>,
+    /// Nodes that the ranks spread over evenly.
+    pub nodes: Option<usize>,
+    /// Order N.
+    pub n: Option<usize>,
+    /// Blocking factor NB.
+    pub nb: Option<usize>,
+    /// Process rows P.
+    pub p: Option<usize>,
+    /// Process columns Q.
+    pub q: Option<usize>,
+    /// Threads of each rank.
+    pub threads: Option<usize>,
+    /// DEPTH.
+    pub depth: Option<usize>,
+    /// BCAST.
+    pub bcast: Option<Bcast>,
+    /// SWAP.
+    pub swap: Option<Swap>,
+    /// PMAP.
+    pub pmap: Option<Pmap>,
+}
 
 /// A run to be predicted.
 #[derive(Debug, Clone, Copy)]
@@ -20,29 +46,29 @@ pub struct Question {
 }
 
 impl Question {
-    /// The run that the flags ask for.
+    /// The run that is wanted.
     ///
     /// # Errors
-    /// A HPL.dat that cannot be read or names several runs, sizes that fit no grid, or a size that neither flags nor
+    /// Sizes that fit no grid, or a size that neither flags nor
     /// description give.
-    pub fn new(args: &PredictArgs, machine: &Machine) -> anyhow::Result<Self> {
-        let dat = args.dat.as_deref().map(crate::commands::run::single_run).transpose()?;
-        let threads = args.threads.unwrap_or(1);
-        let (p, q) = grid(args, machine, dat.as_ref(), threads)?;
+    pub fn new(wanted: &Wanted, machine: &Machine) -> anyhow::Result<Self> {
+        let dat = wanted.dat;
+        let threads = wanted.threads.unwrap_or(1);
+        let (p, q) = grid(wanted, machine, dat.as_ref(), threads)?;
         if p.checked_mul(q).is_none_or(|ranks| ranks > MAX_PLACES) {
             return Err(bad_input(format!(
                 "P×Q = {p}×{q} is more than {MAX_PLACES} ranks; lower --p, --q or --nodes, or count and cores of [[node]]"
             )));
         }
-        let nodes = args.nodes.or_else(|| fewest_nodes(machine, p * q, threads));
+        let nodes = wanted.nodes.or_else(|| fewest_nodes(machine, p * q, threads));
         let measured = same_shape(machine, nodes, (p, q));
-        let nb = args.nb.or(dat.map(|dat| dat.nb)).or(measured.and_then(|run| run.nb)).or_else(|| usual_nb(machine));
+        let nb = wanted.nb.or(dat.map(|dat| dat.nb)).or(measured.and_then(|run| run.nb)).or_else(|| usual_nb(machine));
         let mut hpl = dat.unwrap_or_else(|| HplParams::baseline(1, p, q));
         (hpl.p, hpl.q, hpl.nb) = (p, q, nb.unwrap_or(hpl.nb));
-        (hpl.depth, hpl.bcast) = (args.depth.unwrap_or(hpl.depth), args.bcast.unwrap_or(hpl.bcast));
-        (hpl.swap, hpl.pmap) = (args.swap.unwrap_or(hpl.swap), args.pmap.unwrap_or(hpl.pmap));
+        (hpl.depth, hpl.bcast) = (wanted.depth.unwrap_or(hpl.depth), wanted.bcast.unwrap_or(hpl.bcast));
+        (hpl.swap, hpl.pmap) = (wanted.swap.unwrap_or(hpl.swap), wanted.pmap.unwrap_or(hpl.pmap));
         let question = Self { hpl, nodes, threads };
-        let n = args.n.or(dat.map(|dat| dat.n)).or(measured.and_then(|run| run.n));
+        let n = wanted.n.or(dat.map(|dat| dat.n)).or(measured.and_then(|run| run.n));
         let n = match n.or(question.largest_n(machine)?).or_else(|| question.filled_n(machine)) {
             Some(n) => n,
             None => {
@@ -114,29 +140,24 @@ fn same_shape(machine: &Machine, nodes: Option<usize>, (p, q): (usize, usize)) -
 }
 
 /// P and Q: as given; else of as many ranks as the nodes hold, as square as they allow; else those of a measured run.
-fn grid(
-    args: &PredictArgs,
-    machine: &Machine,
-    dat: Option<&HplParams>,
-    threads: usize,
-) -> anyhow::Result<(usize, usize)> {
-    if let (Some(p), Some(q)) = (args.p, args.q) {
+fn grid(wanted: &Wanted, machine: &Machine, dat: Option<&HplParams>, threads: usize) -> anyhow::Result<(usize, usize)> {
+    if let (Some(p), Some(q)) = (wanted.p, wanted.q) {
         return Ok((p, q));
     }
     if let Some(dat) = dat {
-        return Ok((args.p.unwrap_or(dat.p), args.q.unwrap_or(dat.q)));
+        return Ok((wanted.p.unwrap_or(dat.p), wanted.q.unwrap_or(dat.q)));
     }
-    let ranks = ranks(args, machine, threads);
+    let ranks = ranks(wanted, machine, threads);
     let ranks = ranks.ok_or_else(|| {
         bad_input("no P×Q: the description has no [[node]] and no measured run with p and q; give --p and --q")
     })?;
-    let side = args.p.or(args.q).unwrap_or(1);
+    let side = wanted.p.or(wanted.q).unwrap_or(1);
     if !ranks.is_multiple_of(side) {
         return Err(bad_input(format!(
             "{ranks} ranks make no grid with one side of {side}; give --p and --q, or other --nodes"
         )));
     }
-    Ok(match (args.p, args.q) {
+    Ok(match (wanted.p, wanted.q) {
         (Some(p), _) => (p, ranks / p),
         (None, Some(q)) => (ranks / q, q),
         (None, None) => {
@@ -148,11 +169,11 @@ fn grid(
 }
 
 /// Ranks of the nodes asked for, of all by default.
-fn ranks(args: &PredictArgs, machine: &Machine, threads: usize) -> Option<usize> {
+fn ranks(wanted: &Wanted, machine: &Machine, threads: usize) -> Option<usize> {
     if machine.nodes.is_empty() {
         return machine.measured.iter().filter_map(Measured::ranks).max();
     }
-    let mut left = args.nodes.unwrap_or(usize::MAX);
+    let mut left = wanted.nodes.unwrap_or(usize::MAX);
     let ranks = machine.nodes.iter().map(|node| {
         let nodes = node.count.min(left);
         left -= nodes;
@@ -160,5 +181,5 @@ fn ranks(args: &PredictArgs, machine: &Machine, threads: usize) -> Option<usize>
     });
     // More nodes than there are: the placement says so.
     let ranks = ranks.fold(0, usize::saturating_add);
-    Some(ranks.max(args.nodes.unwrap_or(1)))
+    Some(ranks.max(wanted.nodes.unwrap_or(1)))
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use hpl::program::files::sync_folder;
 
-use crate::error::RecordError;
-use crate::record::{ROW_SCHEMA, Row, Version};
+use crate::error::{RecordError, Version};
+use crate::record::{ROW_SCHEMA, Row};
 
 /// A journal open for appending.
 #[derive(Debug)]

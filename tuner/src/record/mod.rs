@@ -6,16 +6,18 @@
 //! [`decode`] reads Parquet files of others.
 
 pub mod decode;
+mod ended;
 pub mod folder;
 pub mod journal;
+pub mod left;
 pub mod now;
 pub mod parquet;
 pub mod row;
 pub mod session;
+pub mod sha256;
 pub mod store;
 pub mod vitals;
 
-pub(crate) use self::row::Version;
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;
-pub use self::row::{Circumstances, Fidelity, Identity, Outcome, ROW_SCHEMA, Row, SwapName};
+pub use self::row::{Circumstances, Fidelity, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};

@@ -13,10 +13,10 @@ use space::domain::Expert;
 use space::machine::Node;
 use space::{Candidate, KernelChoice, Unequal};
 
-use crate::error::RecordError;
+use crate::error::{RecordError, Version};
+use crate::record::Row;
 use crate::record::folder::replace_file;
-use crate::record::{Row, Version};
-use crate::search::strategy::left::Left;
+use crate::record::left::Left;
 
 /// Version of the `session.toml` schema.
 ///

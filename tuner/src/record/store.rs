@@ -14,15 +14,15 @@ use space::Candidate;
 use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
-use crate::pack::sha256;
+use crate::record::Prediction;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal::Journal;
 use crate::record::parquet;
 use crate::record::session::Session;
+use crate::record::sha256;
 use crate::record::{Circumstances, Identity, Row};
 use crate::search::budget::Budget;
 use crate::search::schedule::Plan;
-use crate::search::strategy::Prediction;
 use crate::session::progress::Progress;
 
 /// How often `trials.parquet` and the session's clock are brought up to date.

@@ -10,7 +10,7 @@ pub mod landscape;
 pub mod play;
 pub mod score;
 pub mod session;
-pub mod smooth;
+mod smooth;
 pub mod table;
 pub mod trace;
 pub mod world;

@@ -7,7 +7,8 @@ use space::dims::{Point, Space};
 
 use super::landscape::Landscape;
 use super::trace::Trace;
-use super::world::{World, hash};
+use super::world::World;
+use crate::search::hashed::hash;
 use crate::search::history::{History, Outcome, Trial};
 use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::prior::Flat;

@@ -264,7 +264,7 @@ mod tests {
         let searches: Vec<(Trace, World<'_>)> = (0..400)
             .map(|seed| {
                 let mut points: Vec<usize> = (0..landscape.len()).collect();
-                points.sort_by_key(|&at| super::super::world::hash(seed, at as u64, 9, 9));
+                points.sort_by_key(|&at| crate::search::hashed::hash(seed, at as u64, 9, 9));
                 let ask_s = vec![0.0; points.len()];
                 let trace = Trace {
                     tool: "random".into(),

@@ -18,12 +18,13 @@ use space::{Candidate, Candidates, EngineParams, HplParams, KernelChoice, Unequa
 
 use super::landscape::Landscape;
 use super::play::{PriorChoice, prior_of};
-use super::world::{self, Scenario, World, hash};
+use super::world::{self, Scenario, World};
 use crate::record::session::Session;
 use crate::record::{Circumstances, Identity, Row};
 use crate::report::stats::{Ratio, paired_ratio};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::{self, CostEstimate};
+use crate::search::hashed::hash;
 use crate::search::history::History;
 use crate::search::rounds;
 use crate::search::schedule::{Due, View};

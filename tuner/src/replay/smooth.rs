@@ -4,21 +4,19 @@ use std::collections::BTreeMap;
 
 use space::dims::Space;
 
-use super::landscape::Landscape;
-
 /// Sweeps over all dimensions; the fit of a balanced table does not change after the first, others settle in a few.
 const SWEEPS: usize = 5;
 
-/// Replaces the runs of every point by one fitted value: ln value = Σ_d effect(level of `with`, level of d).
+/// One fitted value for each point of `space` that has one: ln value = Σ_d effect(level of `with`, level of d).
 ///
 /// Back-fitting: each sum of effects takes the mean of what the others leave. The maximum over thousands of single
 /// runs is luck; the maximum of the fit is not. Points that fail keep failing.
-pub fn smooth(landscape: &mut Landscape, with: usize) {
-    let kept: Vec<usize> = (0..landscape.len()).filter(|&at| landscape.truth(at).is_some()).collect();
-    let y: Vec<f64> = kept.iter().filter_map(|&at| landscape.truth(at)).map(f64::ln).collect();
+pub(super) fn smooth(space: &dyn Space, values: &[Option<f64>], with: usize) -> Vec<Option<f64>> {
+    let kept: Vec<usize> = (0..values.len()).filter(|&at| values[at].is_some()).collect();
+    let y: Vec<f64> = kept.iter().filter_map(|&at| values[at]).map(f64::ln).collect();
     let mut fitted = vec![0.0; y.len()];
-    let points = landscape.space.points();
-    let dims = landscape.space.dims().len();
+    let points = space.points();
+    let dims = space.dims().len();
     for d in (0..dims).cycle().take(SWEEPS * dims) {
         let group = |at: usize| (points[at].0[with], points[at].0[d]);
         let mut groups: BTreeMap<(u16, u16), (f64, f64)> = BTreeMap::new();
@@ -31,7 +29,9 @@ pub fn smooth(landscape: &mut Landscape, with: usize) {
             *fitted += sum / count;
         }
     }
+    let mut smoothed = vec![None; values.len()];
     for (at, log) in kept.into_iter().zip(fitted) {
-        landscape.sites[at].runs = vec![log.exp()];
+        smoothed[at] = Some(log.exp());
     }
+    smoothed
 }

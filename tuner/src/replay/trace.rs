@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::landscape::Landscape;
-use crate::search::strategy::left::Left;
+use crate::record::left::Left;
 
 /// One search of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

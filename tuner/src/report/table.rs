@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{
-    Score, Summary, choice, digits, estimated, failures, final_by_estimate, importances, limit_of_n, phases, spread,
-    steadiness, telling_columns, words_of,
+use super::format::digits;
+use super::sentences::{
+    choice, estimated, failures, final_by_estimate, importances, limit_of_n, phases, spread, steadiness,
+    telling_columns, words_of,
 };
+use super::{Score, Summary};
 
 /// The summary as plain text of at most about 100 columns, one line feed at its end.
 pub fn summary(summary: &Summary) -> String {

@@ -8,6 +8,7 @@ pub mod budget;
 pub mod cost;
 pub mod doubts;
 pub mod drive;
+pub(crate) mod hashed;
 pub mod history;
 pub mod model;
 pub mod prior;

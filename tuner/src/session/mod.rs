@@ -1,7 +1,7 @@
 //! What is settled before the first trial of a session, and what the user sees meanwhile.
 //!
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
-//! the machine, [`calibrate`] measures its rates, [`machines`] reads descriptions of others, [`unequal`] asks for ranks of
+//! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
 //! unequal speed. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do.
 //! [`progress`] prints, [`interrupt`] listens for signals.
 
@@ -9,8 +9,8 @@ pub mod calibrate;
 pub mod engine;
 pub mod environment;
 pub mod forecast;
+pub mod input;
 pub mod interrupt;
-pub mod machines;
 pub mod preflight;
 pub mod prepare;
 pub mod progress;

@@ -5,14 +5,13 @@ use std::path::Path;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice, Share, Unequal, Weights};
 
-use crate::cli::TuneArgs;
-use crate::commands::run::{read_params, read_weights};
 use crate::exit::bad_input;
 use crate::session::engine::Engine;
+use crate::session::input::{read_params, read_weights};
 
-/// What flags say of the ranks.
+/// What the user gives about the ranks.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told<'a> {
+pub struct RankInput<'a> {
     /// A file of weights.
     pub weights: Option<&'a Path>,
     /// A file of engine parameters.
@@ -21,12 +20,7 @@ pub struct Told<'a> {
     pub ranks: Option<u64>,
 }
 
-impl<'a> Told<'a> {
-    /// What the flags of a session say.
-    pub fn of(args: &'a TuneArgs) -> Self {
-        Self { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks }
-    }
-
+impl RankInput<'_> {
     /// Speeds and kernels of the ranks, or the speeds of the nodes of `machine` where a survey took each of this host's
     /// `cores` as part of a rank. Empty where the ranks are alike, and with another engine, which has no weights.
     ///

@@ -13,7 +13,7 @@ use crate::cluster::acceptance::{Acceptance, page};
 use crate::record::folder::replace_file;
 use crate::record::store::Store;
 use crate::search::budget::Budget;
-use crate::session::machines::read_machine;
+use crate::session::input::read_machine;
 use crate::session::progress::Progress;
 
 /// Order of the short runs on a node of one core.

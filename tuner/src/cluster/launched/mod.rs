@@ -21,8 +21,6 @@ use space::Candidate;
 
 use crate::exit::bad_input;
 
-/// Folder beside this program with the `xhpl` of `hpl-tune mpi-setup`.
-pub(crate) const MPI_FOLDER: &str = "mpi";
 /// How often the job is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Lines that are told of a job that failed.

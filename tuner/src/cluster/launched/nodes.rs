@@ -1,17 +1,16 @@
 //! The nodes of a job that our engine's ranks can run on, and the launcher that starts them there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hpl::machine::bindings::Bindings;
 use hpl::machine::host::HostFacts;
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 
-use super::MPI_FOLDER;
 use super::bindings::bindings;
 use crate::cluster::allocation::Allocation;
 use crate::exit::bad_input;
-use crate::session::engine;
+use crate::session::engine::programs;
 
 /// Nodes are described together while their memory differs by less than this part.
 const ALIKE: f64 = 0.1;
@@ -59,7 +58,7 @@ pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) 
 /// # Errors
 /// What each of them said, and the way out.
 pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
-    if engine::found(&program).is_none() {
+    if programs::found(&program).is_none() {
         return Err(bad_input(format!(
             "{allocation} has {} nodes, and there is no program {} to run on them: make one with the mpicc of this cluster by hpl-tune \
              mpi-setup, give the path of another with --program, or use this node alone with --local",
@@ -82,13 +81,6 @@ pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize
         program.display(),
         said.join("\n")
     )))
-}
-
-/// Our `xhpl` that `mpi-setup` has put beside this program, or one that lies there, else the one on the search path.
-pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
-    let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
-    let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
-    known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
 }
 
 /// Ranks and threads of a job that shows all nodes and whether it is one job: a rank for each node with all its cores, two

@@ -12,7 +12,6 @@ use space::domain::largest_n;
 use space::machine::Node;
 
 use super::said;
-use crate::cli::survey::SurveyArgs;
 use crate::exit::bad_input;
 use crate::record::folder::replace_file;
 
@@ -29,17 +28,23 @@ pub(crate) fn order(nodes: &[Node], of_one_core: f64) -> usize {
     wanted.min(largest_n(least(|node| node.memory_bytes) / SHARE, 1, 1, SURVEY_NB, 1)).max(SURVEY_NB)
 }
 
-/// What the processes of the job that `args` name find, in a folder of their own below the current one, which all nodes see where
+/// What the processes of `program` under `launcher` find, in a folder of their own below the current one, which all nodes see where
 /// they see the program.
 ///
 /// # Errors
 /// As of [`surveyed`].
-pub(crate) fn below_here(program: &Path, args: &SurveyArgs, candidate: &Candidate) -> anyhow::Result<Survey> {
+pub(crate) fn below_here(
+    program: &Path,
+    launcher: &str,
+    candidate: &Candidate,
+    repeats: u64,
+    limit: Duration,
+) -> anyhow::Result<Survey> {
     let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
     let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
     std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let job = MpiJob::new(&args.launcher, program);
-    let found = surveyed(&job, &folder, candidate, args.repeats, args.limit);
+    let job = MpiJob::new(launcher, program);
+    let found = surveyed(&job, &folder, candidate, repeats, limit);
     std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     found
 }

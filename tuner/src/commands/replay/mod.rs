@@ -1,14 +1,14 @@
 //! `hpl-tune replay`: strategies, whole sessions and other tools scored on recorded landscapes.
 
+mod print;
 mod sessions;
-
-use std::io::Write;
 
 use serde::Serialize;
 use space::dims::{Dim, Space};
 
+use self::print::{JSON_SCHEMA, print};
 use crate::cli::ReplayArgs;
-use crate::exit::{self, bad_input};
+use crate::exit::bad_input;
 use crate::record::decode::Decoder;
 use crate::record::folder::replace_file;
 use crate::replay::landscape::{Goal, LANDSCAPE_SCHEMA, Landscape};
@@ -18,9 +18,6 @@ use crate::replay::trace::{self, Trace};
 use crate::replay::world::{Scenario, World};
 use crate::search::strategy;
 use crate::session::progress::Progress;
-
-/// Version of the JSON that `--json` prints.
-const JSON_SCHEMA: u32 = 1;
 
 /// All that is known of one landscape's searches.
 #[derive(Debug, Serialize)]
@@ -73,17 +70,6 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
         scores: scores.collect(),
     };
     print(args, &report, &table(&report))
-}
-
-/// Prints a report as JSON, or its table.
-fn print(args: &ReplayArgs, report: &impl Serialize, table: &str) -> anyhow::Result<u8> {
-    let mut out = std::io::stdout().lock();
-    match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(report)?)?,
-        false => out.write_all(table.as_bytes())?,
-    }
-    out.flush()?;
-    Ok(exit::DONE)
 }
 
 /// Evaluations of a search in a landscape that has more points.

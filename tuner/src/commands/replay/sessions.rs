@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{JSON_SCHEMA, print};
+use super::print::{JSON_SCHEMA, print};
 use crate::cli::ReplayArgs;
 use crate::exit::bad_input;
 use crate::replay::landscape::Landscape;

@@ -9,11 +9,10 @@ use objectives::simulated::Cluster;
 use space::Unequal;
 use space::machine::{Machine, Node};
 
-use super::budget_s;
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
-use crate::cluster::launched::nodes::{self, Reached, xhpl_beside};
+use crate::cluster::launched::nodes::{self, Reached};
 use crate::commands::space::read_limits;
 use crate::earlier;
 use crate::error::RecordError;
@@ -21,11 +20,13 @@ use crate::exit::bad_input;
 use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
+use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::session::engine::Engine;
-use crate::session::machines::read_machine;
+use crate::session::engine::programs::xhpl_beside;
+use crate::session::input::read_machine;
 use crate::session::progress::say;
 use crate::session::room::{Here, Room, Wanted};
-use crate::session::unequal::Told;
+use crate::session::unequal::RankInput;
 
 /// A new session of `program` in a new folder.
 ///
@@ -58,7 +59,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
     };
     let Placed { engine, nodes, hosts } = placed;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
-    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), cores.len())?;
+    let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
     let wanted = Wanted::of(ranks, args.threads);
     let here = Here { cores: cores.len(), memory_bytes: facts.memory_available_bytes };
@@ -158,8 +159,8 @@ fn save_cluster(folder: &RunFolder, cluster: &Cluster, text: &str) -> Result<(),
 }
 
 /// An engine where its ranks can run.
-pub(crate) struct Placed {
-    pub(crate) engine: Engine,
+pub(super) struct Placed {
+    pub(super) engine: Engine,
     /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
     nodes: Vec<Node>,
     /// Their names.
@@ -168,7 +169,7 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// `machine`, or nothing known but the nodes, with the nodes that were found.
-    pub(crate) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
+    pub(super) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
         if self.nodes.is_empty() {
             return machine;
         }
@@ -180,7 +181,7 @@ impl Placed {
 ///
 /// # Errors
 /// Programs or nodes that are not there, and the way out.
-pub(crate) fn placed(
+pub(super) fn placed(
     engine: Engine,
     args: &TuneArgs,
     program: &Path,
@@ -305,4 +306,23 @@ pub(super) fn within_job(budget_s: f64, spent_s: f64, simulated: bool) -> anyhow
         say(&format!("warning: {}", job.told(left_s, most_s, false).join("; ")));
     }
     Ok(spent_s + most_s)
+}
+
+/// Seconds of the budget, enough for a session.
+///
+/// # Errors
+/// A budget that is too short, with the shortest.
+pub(super) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
+    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
+    if budget_s < SMALLEST_BUDGET_S {
+        return Err(bad_input(format!(
+            "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
+        )));
+    }
+    Ok(budget_s)
+}
+
+/// What the flags say of the ranks.
+pub(super) fn rank_input(args: &TuneArgs) -> RankInput<'_> {
+    RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks }
 }

@@ -11,7 +11,6 @@ use space::{Candidate, Candidates, KernelChoice};
 use crate::cli::TuneArgs;
 use crate::cluster::launched::bindings::{bindings, doubts as doubts_of, out_of_order, sentence};
 use crate::cluster::launched::cluster;
-use crate::commands::rehearse;
 use crate::commands::report::{Files, publish};
 use crate::commands::space::limits;
 use crate::earlier;
@@ -19,7 +18,7 @@ use crate::exit::{self, bad_input};
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
 use crate::record::store::Store;
-use crate::search::budget::{Budget, CLOSING_S, SMALLEST_BUDGET_S};
+use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
 use crate::search::drive::{Drive, Ended};
@@ -33,8 +32,8 @@ use crate::session::calibrate;
 use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::forecast::Forecast;
+use crate::session::input::read_machine;
 use crate::session::interrupt::Interrupt;
-use crate::session::machines::read_machine;
 use crate::session::preflight;
 use crate::session::prepare;
 use crate::session::progress::Progress;
@@ -42,9 +41,9 @@ use crate::session::room::Modelled;
 
 mod begin;
 mod ended;
+mod rehearse;
 mod settle;
 
-pub(crate) use begin::placed;
 use begin::{begin, resume, within_job};
 use ended::{exit_code, say_how_it_ended};
 use settle::{expert, resolved, room, same_machine, settle, spec};
@@ -255,20 +254,6 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
         here + elsewhere
     ));
     Ok(groups)
-}
-
-/// Seconds of the budget, enough for a session.
-///
-/// # Errors
-/// A budget that is too short, with the shortest.
-pub(crate) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
-    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
-    if budget_s < SMALLEST_BUDGET_S {
-        return Err(bad_input(format!(
-            "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
-        )));
-    }
-    Ok(budget_s)
 }
 
 /// Says what will be done before it is done.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use space::KernelChoice;
 
 use super::programs::{rust_compiler, version};
-use crate::pack::sha256;
 use crate::record::Row;
-use crate::session::engine::{Engine, found};
+use crate::record::sha256;
+use crate::session::engine::Engine;
+use crate::session::engine::programs::found;
 
 /// A file that took part in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

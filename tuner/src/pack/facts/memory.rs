@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::field;
-use crate::session::engine::found;
+use super::system::field;
+use crate::session::engine::programs::found;
 
 /// Equal memory modules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

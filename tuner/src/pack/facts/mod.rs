@@ -7,59 +7,16 @@ mod memory;
 mod network;
 mod processor;
 mod programs;
+mod system;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 pub use memory::Modules;
 pub use network::Port;
 pub use processor::{Cache, Processor};
-
-/// A system whose /proc, /sys and /etc are read.
-#[derive(Debug, Clone)]
-pub struct System {
-    root: PathBuf,
-}
-
-impl System {
-    /// That of this host.
-    pub fn here() -> Self {
-        Self::at(Path::new("/"))
-    }
-
-    /// One whose files lie below `root`.
-    pub fn at(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
-    }
-
-    /// The text of a file, without blanks around it; `None` when it cannot be read or is empty.
-    fn text(&self, path: &str) -> Option<String> {
-        let bytes = std::fs::read(self.root.join(path)).ok()?;
-        let text = String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n', '\t']).to_owned();
-        (!text.is_empty()).then_some(text)
-    }
-
-    /// Names in a folder, in order; none where there is no such folder.
-    fn names(&self, path: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.root.join(path)) else { return Vec::new() };
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
-        names.sort();
-        names
-    }
-
-    /// The last part of what a link leads to.
-    fn link(&self, path: &str) -> Option<String> {
-        let target = std::fs::read_link(self.root.join(path)).ok()?;
-        Some(target.file_name()?.to_string_lossy().into_owned())
-    }
-
-    fn is_here(&self) -> bool {
-        self.root == Path::new("/")
-    }
-}
+pub use system::System;
 
 /// The facts, as `host.toml` has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,15 +130,6 @@ fn assigned(text: &str, name: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
     let value = value.trim().trim_matches(['"', '\'']);
     (!value.is_empty()).then(|| value.to_owned())
-}
-
-/// The value of `name : value`, first occurrence.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let value = |line: &'a str| {
-        let (found, value) = line.split_once(':')?;
-        (found.trim() == name && !value.trim().is_empty()).then(|| value.trim())
-    };
-    text.lines().find_map(value)
 }
 
 #[cfg(test)]

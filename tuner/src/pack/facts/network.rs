@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{System, field};
+use super::system::{System, field};
 
 /// A port of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

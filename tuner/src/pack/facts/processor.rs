@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{System, field};
+use super::system::{System, field};
 
 /// The processors; equal ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

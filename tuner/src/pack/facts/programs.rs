@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::session::engine::found;
+use crate::session::engine::programs::found;
 
 /// The first line that the C compiler of the search path says of its version.
 pub(super) fn c_compiler() -> Option<String> {

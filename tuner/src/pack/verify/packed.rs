@@ -10,9 +10,10 @@ use crate::pack::manifest::{self, Manifest};
 use crate::pack::power::Power;
 use crate::pack::scored::RESULT;
 use crate::pack::stamps::Stamps;
-use crate::pack::{Purpose, sha256, sheet};
+use crate::pack::{Purpose, sheet};
 use crate::record::decode::Decoder;
 use crate::record::session::Session;
+use crate::record::sha256;
 use crate::record::{Fidelity, Row};
 
 /// What to do about a pack that was changed.

@@ -8,10 +8,10 @@ use space::dat::HplDat;
 
 use super::output::{self, ORIGINAL};
 use super::{Checked, record};
-use crate::pack::sha256;
 use crate::record::decode::Decoder;
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
+use crate::record::sha256;
 use crate::record::{Fidelity, Row};
 use crate::report::Summary;
 use crate::session::engine::Engine;

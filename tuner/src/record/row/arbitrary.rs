@@ -1,6 +1,7 @@
 //! Rows for tests: one to read, and any that could be.
 
-use objectives::Measurement;
+use objectives::real::{Extent, Job};
+use objectives::{Measurement, Observation, Sample};
 use proptest::option::of;
 use proptest::prelude::*;
 use space::WindowsResult;

@@ -15,6 +15,15 @@ pub struct Circumstances {
     pub clock_hz: Option<f64>,
 }
 
+/// A posterior at one point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Median of the expected GFLOP/s.
+    pub rate_gflops: f64,
+    /// Standard deviation of its natural logarithm.
+    pub sd: f64,
+}
+
 /// Who a trial is; all that is known of it before it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {

@@ -5,24 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use objectives::real::{Extent, Job};
-use objectives::{Failure, Observation, Sample};
 use serde::{Deserialize, Serialize};
 use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
-
-use crate::record::session::Session;
-use crate::search::strategy::Prediction;
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
 mod identity;
 mod outcome;
-mod version;
 mod words;
 
-pub use identity::{Circumstances, Identity};
+pub use identity::{Circumstances, Identity, Prediction};
 pub use outcome::Outcome;
-pub(crate) use version::Version;
 pub use words::{Fidelity, SwapName};
 
 /// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
@@ -172,98 +165,6 @@ fn no_split() -> Option<Share> {
 impl Row {
     /// [`Row::engine`] of our engine's simulated runs: nothing in their rows is measured.
     pub const SIMULATED: &str = "hpl, simulated";
-
-    /// The row of `job`.
-    pub fn new(
-        identity: Identity,
-        job: &Job,
-        predicted: Option<Prediction>,
-        result: &Result<Observation, Failure>,
-        around: Circumstances,
-        session: &Session,
-    ) -> Self {
-        let (hpl, engine) = (&job.candidate.hpl, &job.candidate.engine);
-        let (measured, sample, failure) = match result {
-            Ok(Observation::Whole(measured)) => (Some(measured), None, None),
-            Ok(Observation::Windows(sample)) => (None, Some(sample), None),
-            Err(failure) => (None, None, Some(failure)),
-        };
-        let version = measured.and_then(|m| m.result.as_ref()).map(|run| &run.version);
-        let engine_version = version.or(sample.map(|s| &s.result.version)).map(|version| format!(", engine {version}"));
-        let (done, estimated) = match failure {
-            Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
-                (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
-            }
-            _ => (sample.map(Sample::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
-        };
-        let ours = session.engine == Session::OURS;
-        // JSON knows no NaN, and a rate without a number is none.
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        Self {
-            schema_version: ROW_SCHEMA,
-            session: session.name.clone(),
-            trial: identity.trial,
-            repeat_of: identity.repeat_of,
-            paired_with: identity.paired_with,
-            strategy: identity.strategy,
-            why: identity.why,
-            fidelity: job.extent.into(),
-            engine: identity.engine,
-            n: hpl.n,
-            nb: hpl.nb,
-            p: hpl.p,
-            q: hpl.q,
-            nbmin: hpl.nbmin,
-            ndiv: hpl.ndiv,
-            depth: hpl.depth,
-            align: hpl.align,
-            pmap: hpl.pmap,
-            pfact: hpl.pfact,
-            rfact: hpl.rfact,
-            bcast: hpl.bcast,
-            swap: hpl.swap.into(),
-            swap_threshold: hpl.swap.threshold(),
-            l1: hpl.l1,
-            u: hpl.u,
-            equil: hpl.equil,
-            threads: engine.threads,
-            huge_pages: ours.then_some(engine.huge_pages),
-            kernels: ours.then(|| engine.kernels.clone()),
-            rank_kernels: engine.rank_kernels.clone(),
-            split: ours.then_some(engine.split),
-            weights: engine.weights.clone(),
-            // A map of texts to texts always has a JSON text.
-            extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
-            predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
-            predicted_sd: predicted.and_then(|p| finite(p.sd)),
-            estimated_rate_gflops: estimated.and_then(finite),
-            estimated_sd: sample.and_then(|s| finite(s.estimated_sd())),
-            outcome: failure.map_or(Outcome::Passed, Outcome::from),
-            failure_detail: failure.map(Failure::to_string),
-            time_s: measured.and_then(|m| finite(m.time_s)),
-            rate_gflops: measured.and_then(|m| finite(m.rate_gflops)),
-            residual: match result {
-                Ok(Observation::Whole(measured)) => finite(measured.residual),
-                Ok(Observation::Windows(sample)) => sample.residual().and_then(finite),
-                Err(Failure::Residual { value, .. }) => value.and_then(finite),
-                Err(_) => None,
-            },
-            passed: result.is_ok(),
-            wall_s: around.wall_s,
-            cost_fraction: done.unwrap_or(if job.extent == Extent::Whole { 1.0 } else { 0.0 }),
-            budget_left_s: around.left_s,
-            steal_share: around.steal_share,
-            clock_hz: around.clock_hz,
-            started_utc: identity.started_utc,
-            seed: session.seed,
-            command: identity.command,
-            host: measured.map(|m| &m.host).or(sample.map(|s| &s.result.host)).unwrap_or(&session.host).clone(),
-            nodes: identity.nodes,
-            kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
-            versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
-            output_sha256: None,
-        }
-    }
 
     /// The candidate that was run.
     pub fn candidate(&self) -> Candidate {

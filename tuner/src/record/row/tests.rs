@@ -1,7 +1,10 @@
+use objectives::Failure;
+use objectives::real::Job;
 use proptest::prelude::*;
 use space::params::Coded;
 
 use super::*;
+use crate::record::session::Session;
 use crate::report::summary::tests::session;
 
 fn failed(candidate: &Candidate, failure: Failure) -> Row {

@@ -95,9 +95,17 @@ impl Landscape {
         if let Some(name) = &description.smooth_with {
             let with = description.dimension.iter().position(|dimension| dimension.name == *name);
             let with = with.ok_or_else(|| wrong(format!("smooth_with names '{name}', which is no dimension")))?;
-            smooth(&mut landscape, with);
+            landscape.smooth_with(with);
         }
         Ok(landscape)
+    }
+
+    /// One fitted value in the place of the runs of every point, see [`smooth`].
+    fn smooth_with(&mut self, dim: usize) {
+        let values: Vec<Option<f64>> = (0..self.len()).map(|at| self.truth(at)).collect();
+        for (site, value) in self.sites.iter_mut().zip(smooth(&self.space, &values, dim)) {
+            site.runs = value.map_or_else(Vec::new, |value| vec![value]);
+        }
     }
 
     fn build(description: &Description, runs: &Table, model: &Table, path: &Path) -> Result<Self, LandscapeError> {

@@ -120,7 +120,7 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
     };
     let sites = space.points().iter().enumerate().map(site).collect();
     let mut landscape = Landscape { name: "t".into(), goal: Goal::Maximize, space, sites, usual: None };
-    smooth(&mut landscape, 0);
+    landscape.smooth_with(0);
     for (i, point) in landscape.space.points().iter().enumerate() {
         let excess = landscape.truth(i).unwrap().ln() - log(point);
         assert!(excess.abs() < if i == lucky { 0.1 } else { 0.06 }, "{i}: {excess}");

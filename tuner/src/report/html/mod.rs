@@ -3,11 +3,13 @@
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use objectives::real::Extent;
 
-use super::svg::{Plot, Point};
-use super::{
-    Exports, Score, Summary, choice, digits, estimated, failures, final_by_estimate, importance::Importance,
-    limit_of_n, spread, steadiness, telling_columns, words_of,
+use super::format::digits;
+use super::importance::Importance;
+use super::sentences::{
+    choice, estimated, failures, final_by_estimate, limit_of_n, spread, steadiness, telling_columns, words_of,
 };
+use super::svg::{Plot, Point};
+use super::{Exports, Score, Summary};
 use crate::record::Row;
 
 const STYLE: &str = include_str!("../style.css");

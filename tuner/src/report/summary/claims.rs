@@ -3,8 +3,8 @@
 use serde::Serialize;
 use space::Candidate;
 
+use super::super::format::{digits, ratio_in_words, runs_in_words};
 use super::super::stats::{Ratio, paired_ratio};
-use super::super::{digits, ratio_in_words, runs_in_words};
 use super::score::Score;
 use crate::record::session::{ExpertChoice, Session};
 use crate::record::{Identity, Row};

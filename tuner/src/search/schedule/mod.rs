@@ -18,12 +18,14 @@ use objectives::real::Extent;
 use space::dims::Point;
 use space::{Candidate, Candidates};
 
+use crate::record::Prediction;
+use crate::record::left::Left;
 use crate::record::{Identity, Row};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Outcome, Trial};
-use crate::search::strategy::left::{self, Left, Next};
-use crate::search::strategy::{Ctx, Prediction, Prior, Strategy, bayes, design};
+use crate::search::strategy::left::{self, Next};
+use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design};
 
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;

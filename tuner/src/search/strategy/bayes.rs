@@ -12,10 +12,12 @@ use rand::RngExt;
 use space::dims::Point;
 
 use super::acquisition::log_improvement;
+use super::context::rng;
 use super::feasible::Feasibility;
 use super::gp::posterior::Marginal;
 use super::surrogate::{Surrogate, log_rate};
-use super::{Ctx, Prediction, Proposal, Strategy, rng};
+use super::{Ctx, Proposal, Strategy};
+use crate::record::Prediction;
 
 /// Untried points that get the exact acquisition.
 const SHORTLIST: usize = 2048;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use space::dims::{Dim, Point, Space};
 
 use super::Ctx;
-use super::around::finite;
+use super::context::finite;
 
 /// Ratio of one NB to the next that is run.
 const NB_STEP: f64 = 1.3;

@@ -6,7 +6,7 @@
 
 use space::dims::{Dim, Kind, Point};
 
-use super::around::finite;
+use super::context::finite;
 use super::gp::kernel::unit_positions;
 use super::{Ctx, Prior};
 

@@ -12,7 +12,7 @@ use space::dims::{Point, Space};
 use space::stats::ranks;
 
 use super::Prior;
-use super::around::finite;
+use super::context::finite;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;

@@ -4,16 +4,15 @@
 //! at once, and each draw has its own best. Of a large space the points that could be it are drawn.
 
 use std::collections::HashSet;
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use space::dims::Point;
 use space::stats::mean;
 
 use super::feasible::Feasibility;
 use super::surrogate::Surrogate;
 use super::{Ctx, bayes};
-use crate::replay::world::normal;
+use crate::record::left::{LEVEL, Left};
+use crate::search::hashed::normal;
 
 /// Untried points that are drawn: those that look best by [`OPTIMISM`] standard deviations above the mean.
 const UNTRIED: usize = 200;
@@ -26,18 +25,6 @@ const DRAWS: (usize, usize) = (8, 64);
 const PATIENCE: usize = 12;
 /// Runs of the leader before that.
 const RUNS: usize = 3;
-/// Share of the draws that do not exceed the bound.
-pub const LEVEL: f64 = 0.95;
-
-/// Relative gains over the best known point, noise of runs apart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Left {
-    /// What is expected.
-    pub expected: f64,
-    /// What is exceeded with a probability of 1 − [`LEVEL`].
-    pub at_most: f64,
-}
-
 /// What a search that ends when little is left to gain does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
@@ -61,18 +48,6 @@ pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
         false => Next::Search,
         true if runs() < RUNS => Next::Again(leader),
         true => Next::End,
-    }
-}
-
-impl fmt::Display for Left {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        let (most, mean) = (percent(self.at_most), percent(self.expected));
-        write!(
-            to,
-            "better candidates are predicted to gain {mean} over the best of the runs, at most {most} ({:.0} %)",
-            100.0 * LEVEL
-        )
     }
 }
 

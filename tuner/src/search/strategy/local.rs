@@ -10,9 +10,10 @@ use rand::RngExt;
 use space::dims::Point;
 use space::draw::neighbours;
 
-use super::around::{most_expected, untried};
+use super::context::rng;
+use super::context::{most_expected, untried};
 use super::surrogate::log_rate;
-use super::{Ctx, Proposal, Strategy, rng};
+use super::{Ctx, Proposal, Strategy};
 use crate::search::history::History;
 
 /// Best-improvement local search with restarts.

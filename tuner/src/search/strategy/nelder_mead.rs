@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use argmin::core::{CostFunction, Executor};
 use space::dims::{Kind, Point, Space};
 
-use super::around::{most_expected, untried};
+use super::context::{most_expected, untried};
 use super::gp::kernel::unit_positions;
 use super::local::{LocalSearch, values};
 use super::surrogate::Surrogate;

@@ -2,8 +2,9 @@
 
 use rand::RngExt;
 
-use super::around::untried;
-use super::{Ctx, Proposal, Strategy, rng};
+use super::context::rng;
+use super::context::untried;
+use super::{Ctx, Proposal, Strategy};
 
 /// Uniform sampling without replacement.
 #[derive(Debug, Clone, Copy, Default)]

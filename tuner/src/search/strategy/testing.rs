@@ -6,7 +6,7 @@ use space::dims::{Dim, Kind, Level, Point, Space};
 
 use super::{Prior, Proposal, Strategy};
 use crate::replay::play::search;
-use crate::replay::world::normal;
+use crate::search::hashed::normal;
 use crate::search::history::{History, Outcome};
 
 pub(super) fn categorical(name: &str, labels: &[&str]) -> Dim {

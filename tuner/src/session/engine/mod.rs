@@ -1,6 +1,6 @@
 //! Which engine a session drives: ours, or the one of a profile.
-
-mod programs;
+mod check;
+pub(crate) mod programs;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +20,7 @@ use space::domain::{
 };
 use space::machine::Machine;
 
-pub(crate) use self::programs::found;
-use self::programs::from_any_folder;
-use crate::cluster::launched::nodes::xhpl_beside;
+use self::programs::{found, from_any_folder, xhpl_beside};
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::folder::{RunFolder, replace_file};

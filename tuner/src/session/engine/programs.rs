@@ -1,50 +1,9 @@
-//! Whether the programs of an engine are there.
+//! Where programs are.
 
 use std::path::{Path, PathBuf};
 
-use objectives::foreign::Profile;
-use objectives::launcher::LAUNCHERS;
-use space::Candidate;
-
-use super::Engine;
-use crate::exit::bad_input;
-
-impl Engine {
-    /// Makes sure that its programs are there.
-    ///
-    /// # Errors
-    /// The one that is not, and the way out.
-    pub fn check_programs(&self) -> anyhow::Result<()> {
-        let candidate = Candidate { hpl: space::HplParams::baseline(1, 1, 1), engine: space::EngineParams::default() };
-        let (whose, program, words) = match self {
-            Self::Ours => return Ok(()),
-            Self::Launched(job) => ("--launcher".to_owned(), job.program.clone(), job.command(&candidate)),
-            Self::Foreign(foreign) => {
-                let Profile { name, program, .. } = foreign.profile();
-                (format!("engine {name}"), PathBuf::from(program), foreign.command(&candidate, Path::new("/")))
-            }
-        };
-        let give = match self {
-            Self::Launched(_) => {
-                "make our xhpl for your MPI library by hpl-tune mpi-setup, or give its path with --program"
-            }
-            _ => "give its path with --program",
-        };
-        let first = words.into_iter().next().map(PathBuf::from);
-        if let Some(first) = first.filter(|first| *first != program && found(first).is_none()) {
-            let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
-            return Err(bad_input(format!(
-                "{whose}: no program {}; install it, or choose another with --launcher: {} or its words",
-                first.display(),
-                known.join(", ")
-            )));
-        }
-        if found(&program).is_none() {
-            return Err(bad_input(format!("{whose}: no program {}; {give}", program.display())));
-        }
-        Ok(())
-    }
-}
+/// Folder beside this program with the `xhpl` of `hpl-tune mpi-setup`.
+pub(crate) const MPI_FOLDER: &str = "mpi";
 
 /// A program that runs in the folders of trials find: absolute, unless it is looked for on the search path.
 pub(super) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
@@ -58,4 +17,11 @@ pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Our `xhpl` that `mpi-setup` has put beside this program, or one that lies there, else the one on the search path.
+pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
+    let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
+    let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
+    known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
 }

@@ -296,7 +296,7 @@ mod tests {
         let mut number = 0;
         let drawn = joint.draws(4000, &mut || {
             number += 1;
-            crate::replay::world::normal(5, 6, number)
+            crate::search::hashed::normal(5, 6, number)
         });
         let product = |i: usize, j: usize| {
             let of = |y: &Vec<f64>| (y[i] - joint.means[i]) * (y[j] - joint.means[j]);

@@ -60,7 +60,7 @@ fn draws_lie_about_the_most_probable_ones_and_without_data_about_the_medians() {
         let mut number = 0;
         let mut normal = || {
             number += 1;
-            crate::replay::world::normal(1, 2, number)
+            crate::search::hashed::normal(1, 2, number)
         };
         let priors = beliefs.priors(&axes);
         let drawn = draws(&axes, &beliefs, data, &start, count, &mut normal);

@@ -13,20 +13,19 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
+use super::begin::{budget_s, placed, rank_input};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::sbatch::{self, Request};
 use crate::commands::space::limits;
-use crate::commands::tune::{budget_s, placed};
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::RunFolder;
 use crate::search::budget::Budget;
 use crate::session::engine::Engine;
-use crate::session::machines::read_machine;
+use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::room::{Here, Modelled, Room, Wanted};
-use crate::session::unequal::Told;
 
 /// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
 const EXAMPLE_N: usize = 10_000;
@@ -35,7 +34,7 @@ const EXAMPLE_N: usize = 10_000;
 ///
 /// # Errors
 /// Bad input, or a script that cannot be written.
-pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
+pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let budget = Budget::new(Instant::now(), budget_s(args)?, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
@@ -59,7 +58,7 @@ pub fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     if args.sbatch.is_some() {
         here = elsewhere(here, machine.as_ref(), args.nodes, wanted);
     }
-    let unequal = Told::of(args).unequal(&engine, machine.as_ref(), here.cores)?;
+    let unequal = rank_input(args).unequal(&engine, machine.as_ref(), here.cores)?;
     wanted.ranks = wanted.ranks.or(unequal.ranks());
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;

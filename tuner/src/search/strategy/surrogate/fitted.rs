@@ -1,16 +1,4 @@
-//! What model and runs together say about the rate of any point.
-//!
-//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + noise, see [`super::gp`],
-//! [`super::warp`] and [`super::drift`].
-//! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
-//! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as
-//! they predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is
-//! believed when it explains the runs much better than none, and a point that was run before it was run again after it.
-//! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
-//! without them.
-//!
-//! After more than [`RUNS`] runs the process is conditioned on [`POINTS`] points: half of them those with the best means, the
-//! others spread from the next best to the worst. No other point is taken for a leader, or run again.
+//! The process conditioned on the record.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -18,20 +6,19 @@ use std::ops::Range;
 use space::dims::Point;
 use space::stats::{mean, squared_deviations};
 
-use super::drift::{Drift, Step};
-use super::expected::Expected;
-use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal};
-use super::gp::kernel::Axes;
-use super::gp::posterior::{Change, Marginal, Posterior};
-use super::gp::screen::{Glance, Groups, glance};
-use super::prior::Flat;
-use super::warp::Warp;
-use super::{Ctx, Prediction, Prior};
 use crate::search::history::{History, Outcome, Trial};
+use crate::search::strategy::drift::{Drift, Step};
+use crate::search::strategy::expected::Expected;
+use crate::search::strategy::gp::data::Data;
+use crate::search::strategy::gp::fit::{Beliefs, LogNormal};
+use crate::search::strategy::gp::kernel::Axes;
+use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
+use crate::search::strategy::prior::Flat;
+use crate::search::strategy::warp::Warp;
+use crate::search::strategy::{Ctx, Prior};
 
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
-const OFFSET_SD: f64 = 0.5;
+pub(super) const OFFSET_SD: f64 = 0.5;
 /// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
 /// that tells points apart by less may even be upside down; one that says "ten times slower" is not doubted that much.
 const DOUBT: f64 = 0.2;
@@ -48,11 +35,11 @@ const NEGLIGIBLE: f64 = 0.02;
 
 /// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
 /// suggestion grows with the cube of the points.
-const RUNS: usize = 500;
+pub(super) const RUNS: usize = 500;
 const POINTS: usize = 400;
 
 /// Distinct points that the process is conditioned on after so many runs, at most.
-pub(super) fn most_points(runs: usize) -> usize {
+pub(crate) fn most_points(runs: usize) -> usize {
     if runs > RUNS { POINTS } else { RUNS }
 }
 
@@ -72,32 +59,32 @@ const ELSEWHERE: f64 = 3.0;
 
 /// The posterior of log rate over a space.
 pub struct Surrogate<'a> {
-    ctx: &'a Ctx<'a>,
-    expected: Expected<'a>,
+    pub(super) ctx: &'a Ctx<'a>,
+    pub(super) expected: Expected<'a>,
     /// The scale of what is expected.
-    told: Warp,
+    pub(super) told: Warp,
     /// What is expected of all points of the space on that scale, in its order, and how far it spreads.
-    levels: Vec<f64>,
-    spread: f64,
+    pub(super) levels: Vec<f64>,
+    pub(super) spread: f64,
     /// The scale of what is measured.
-    seen: Warp,
-    drift: Drift,
+    pub(super) seen: Warp,
+    pub(super) drift: Drift,
     /// One for each hypothesis worth its time; none before the first observation.
-    fits: Vec<Fitted>,
+    pub(super) fits: Vec<Fitted>,
     /// The first trial after a change that is likely, but not yet believed in.
-    suspect: Option<usize>,
+    pub(super) suspect: Option<usize>,
 }
 
-struct Fitted {
+pub(super) struct Fitted {
     /// How well each run is predicted from all the others, with the odds for the hypothesis.
-    score: f64,
+    pub(super) score: f64,
     /// Probability of the hypothesis.
-    weight: f64,
+    pub(super) weight: f64,
     /// Mean of what was expected of the tried points.
-    centre: f64,
+    pub(super) centre: f64,
     /// Mean of what that leaves unexplained.
-    level: f64,
-    posterior: Posterior,
+    pub(super) level: f64,
+    pub(super) posterior: Posterior,
 }
 
 /// A run: its point, the logarithm of its rate, its place among the trials.
@@ -110,7 +97,7 @@ struct Seen<'a> {
 
 impl<'a> Surrogate<'a> {
     /// Fits the surrogate to the record. Evaluates the prior at every point of the space: see
-    /// [`PriorTable`](super::prior::PriorTable).
+    /// [`PriorTable`](crate::search::strategy::prior::PriorTable).
     pub fn new(ctx: &'a Ctx<'a>) -> Self {
         let with = Self::expecting(ctx, ctx.prior);
         let without = ctx.prior.without_earlier_runs().map(|prior| Self::expecting(ctx, prior));
@@ -175,7 +162,7 @@ impl<'a> Surrogate<'a> {
 
     /// What is believed about levels before any run: differences of 20 % by all dimensions together, by each alone as the space
     /// says, noise of 1 %: runs of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
-    fn beliefs(&self, slope_mean: f64, slope_sd: f64) -> Beliefs {
+    pub(super) fn beliefs(&self, slope_mean: f64, slope_sd: f64) -> Beliefs {
         let signal = LogNormal { median: 0.2, spread: 0.4 };
         let noise = LogNormal { median: 0.01, spread: 0.7 };
         let beliefs = Beliefs::of_rates(self.ctx.space, signal, noise);
@@ -183,7 +170,7 @@ impl<'a> Surrogate<'a> {
     }
 
     /// What is expected of a point, on the levelled scale.
-    fn expected(&self, point: &Point) -> f64 {
+    pub(super) fn expected(&self, point: &Point) -> f64 {
         self.told.level(self.expected.log_rate(point))
     }
 
@@ -282,113 +269,6 @@ impl<'a> Surrogate<'a> {
             Seen { log, ..*limit }
         };
         binding.map(taken).collect()
-    }
-
-    /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
-    pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
-        if self.ctx.history.trials.len() > RUNS
-            && let Some(Fitted { posterior, .. }) = self.fits.first()
-        {
-            let known: HashSet<&Point> = posterior.data.points.iter().collect();
-            tried.retain(|(point, _)| known.contains(point));
-        }
-        tried
-    }
-
-    /// Standard deviation of the log rate of one run, near the best.
-    pub fn noise_sd(&self) -> f64 {
-        self.fits.first().map_or_else(|| self.beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
-    }
-
-    /// The number of points that the process is conditioned on.
-    #[cfg(test)]
-    pub(crate) fn conditioned_on(&self) -> usize {
-        self.fits.first().map_or(0, |fitted| fitted.posterior.data.len())
-    }
-
-    /// The first trial after a change of speed that is likely, but not yet believed in.
-    pub(crate) fn suspect(&self) -> Option<usize> {
-        self.suspect
-    }
-
-    /// Mean and standard deviation on the levelled scale, without the noise of a run.
-    pub(crate) fn predict(&self, points: &[&Point]) -> Vec<Marginal> {
-        let mut by = self.predict_by(points);
-        if by.len() == 1 {
-            return by.remove(0).1;
-        }
-        let moments = |i: usize| {
-            let mean: f64 = by.iter().map(|(weight, at)| weight * at[i].mean).sum();
-            let square: f64 =
-                by.iter().map(|(weight, at)| weight * (at[i].sd.powi(2) + (at[i].mean - mean).powi(2))).sum();
-            Marginal { mean, sd: square.sqrt() }
-        };
-        (0..points.len()).map(moments).collect()
-    }
-
-    /// Draws of the levels of points, which rise and fall together: under each hypothesis by its probability, and under `ways`
-    /// draws of its hyperparameters; none before the first run. `normal` gives standard normal numbers.
-    pub(crate) fn draws(
-        &self,
-        points: &[&Point],
-        (ways, count): (usize, usize),
-        normal: &mut dyn FnMut() -> f64,
-    ) -> Vec<Vec<f64>> {
-        let axes = Axes::new(self.ctx.space.dims());
-        let mut all = Vec::with_capacity(ways * count);
-        for Fitted { centre, level, posterior, weight, .. } in &self.fits {
-            let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
-            for one in posterior.drawn(&axes, (ways as f64 * weight).round() as usize, normal) {
-                let levels = one.joint(points, &basis).draws(count, normal);
-                all.extend(levels.into_iter().map(|drawn| drawn.into_iter().map(|y| y + level).collect::<Vec<f64>>()));
-            }
-        }
-        all
-    }
-
-    /// [`Self::predict`] under each hypothesis, with its probability.
-    pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
-        let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
-        if self.fits.is_empty() {
-            let sd = self.beliefs(1.0, 0.0).prior_sd().hypot(OFFSET_SD);
-            return vec![(1.0, expected.into_iter().map(|mean| Marginal { mean, sd }).collect())];
-        }
-        let one = |Fitted { centre, level, posterior, weight, .. }: &Fitted| {
-            let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
-            let marginals = posterior.predict(points, &basis).into_iter();
-            (*weight, marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect())
-        };
-        self.fits.iter().map(one).collect()
-    }
-
-    /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations; the highest of the
-    /// hypotheses'.
-    pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
-        let groups = Groups::new(self.ctx.space.points());
-        let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
-            let basis: Vec<f64> = self.levels.iter().map(|level| level - centre).collect();
-            let value = |at: Glance| level + at.mean + spread * at.sd;
-            glance(posterior, &groups, &basis).into_iter().map(value).collect()
-        };
-        let all = self.fits.iter().map(one);
-        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())
-    }
-
-    /// Posterior of the rate at one point.
-    pub fn prediction(&self, point: &Point) -> Prediction {
-        self.as_rate(self.predict(&[point])[0])
-    }
-
-    /// By how much the rate of one level exceeds that of another, relatively.
-    pub(crate) fn gain(&self, from: f64, to: f64) -> f64 {
-        let log = |mean| self.seen.log_rate(Marginal { mean, sd: 0.0 }).mean;
-        (log(to) - log(from)).exp_m1()
-    }
-
-    /// What a level means as a rate.
-    pub(crate) fn as_rate(&self, at: Marginal) -> Prediction {
-        let at = self.seen.log_rate(at);
-        Prediction { rate_gflops: at.mean.exp(), sd: at.sd }
     }
 }
 

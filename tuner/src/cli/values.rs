@@ -1,0 +1,71 @@
+//! Values of flags as users write them: times, shares, per cent, kernels.
+
+use std::time::Duration;
+
+use space::KernelChoice;
+
+/// Parses a duration such as `90s`, `2m`, `1h30m`; a bare number counts seconds.
+///
+/// # Errors
+/// A sentence that names what was expected.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0 && *s < 1e9);
+    if let Some(seconds) = seconds {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    let span: jiff::SignedDuration =
+        text.parse().map_err(|_| format!("'{text}' is no time; write it as 90s, 2m, 4h or 1h30m"))?;
+    Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))
+}
+
+/// Parses a share of a whole.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..0.9).contains(share));
+    share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to below 0.9"))
+}
+
+/// Parses a gain in per cent, with its sign or without, to a share.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end().trim_end_matches('%').trim_end();
+    let percent = number.parse::<f64>().ok().filter(|percent| (0.01..=50.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("'{text}' is no gain; give per cent from 0.01 to 50, as 0.5%"))
+}
+
+/// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.
+pub(super) fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
+    match KernelChoice::from(text.to_owned()) {
+        KernelChoice::Blas(path) => path.canonicalize().map(KernelChoice::Blas).map_err(|error| {
+            format!(
+                "no library at '{text}' ({error}); give auto, builtin, or the path of a BLAS such as libopenblas.so.0"
+            )
+        }),
+        choice => Ok(choice),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, seconds) in [("90s", 90.0), ("2m", 120.0), ("4h", 14400.0), ("1h30m", 5400.0), ("45", 45.0)] {
+            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
+        }
+        for text in ["", "2x", "-5s", "soon", "NaN", "1e300"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn gains_are_per_cent() {
+        for (text, share) in [("0.5%", 0.005), ("2", 0.02), ("1.5 %", 0.015)] {
+            assert_eq!(percent(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "0", "-1%", "51", "NaN", "half"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Reports of replays, for people and for programs.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::cli::ReplayArgs;
+use crate::exit;
+
+/// Version of the JSON that `--json` prints.
+pub(super) const JSON_SCHEMA: u32 = 1;
+
+/// Prints a report as JSON, or its table.
+pub(super) fn print(args: &ReplayArgs, report: &impl Serialize, table: &str) -> anyhow::Result<u8> {
+    let mut out = std::io::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(report)?)?,
+        false => out.write_all(table.as_bytes())?,
+    }
+    out.flush()?;
+    Ok(exit::DONE)
+}

@@ -1,0 +1,99 @@
+//! Candidates, numbers and ratios as text.
+
+use space::Candidate;
+use space::params::{Coded, Swap};
+
+use super::stats::Ratio;
+
+/// A candidate in words, as HPL names them, most important first.
+pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
+    let (hpl, engine) = (&candidate.hpl, &candidate.engine);
+    let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+    let hpl_words = [
+        ("N", hpl.n.to_string()),
+        ("NB", hpl.nb.to_string()),
+        ("P", hpl.p.to_string()),
+        ("Q", hpl.q.to_string()),
+        ("threads", engine.threads.to_string()),
+        ("DEPTH", hpl.depth.to_string()),
+        ("BCAST", hpl.bcast.name().to_owned()),
+        (
+            "SWAP",
+            match hpl.swap {
+                Swap::Mix { threshold } => format!("mix {threshold}"),
+                swap => swap.name().to_owned(),
+            },
+        ),
+        ("PFACT", hpl.pfact.name().to_owned()),
+        ("RFACT", hpl.rfact.name().to_owned()),
+        ("NBMIN", hpl.nbmin.to_string()),
+        ("NDIV", hpl.ndiv.to_string()),
+        ("PMAP", hpl.pmap.name().to_owned()),
+        ("L1", hpl.l1.name().to_owned()),
+        ("U", hpl.u.name().to_owned()),
+        ("EQUIL", yes_no(hpl.equil)),
+        ("ALIGN", hpl.align.to_string()),
+    ];
+    let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
+    // What our engine has beside HPL.dat, or the other one.
+    let ours = [
+        ("split", engine.split.to_string()),
+        ("weights", engine.weights.to_string()),
+        ("huge pages", yes_no(engine.huge_pages)),
+        ("kernels", engine.kernels.to_string()),
+    ];
+    let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter();
+    hpl_words.chain(ours).chain(engine.extra.clone()).collect()
+}
+
+/// `value` with four significant digits, `85.31`, `0.003412`, `1.2e-7`.
+pub(crate) fn digits(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    if !(-5.0..7.0).contains(&magnitude) {
+        return if value == 0.0 { "0".to_owned() } else { format!("{value:.3e}") };
+    }
+    format!("{value:.*}", (3.0 - magnitude).max(0.0) as usize)
+}
+
+/// A ratio with its interval, the level of that and the pairs behind it: `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
+pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
+    format!("{:.3} ({})", ratio.median, certainty(ratio))
+}
+
+/// Interval, level and pairs of a ratio, `0.998-1.024, 96.9 %, 6 pairs`.
+fn certainty(ratio: &Ratio) -> String {
+    let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
+    match ratio.interval.zip(ratio.level) {
+        Some(([low, high], level)) => format!("{low:.3}-{high:.3}, {:.1} %, {pairs}", 100.0 * level),
+        None => format!("{pairs}, too few for an interval"),
+    }
+}
+
+/// `1 run`, `12 runs`.
+pub(super) fn runs_in_words(runs: usize) -> String {
+    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stats::paired_ratio;
+    use super::*;
+
+    #[test]
+    fn four_digits() {
+        let cases = [(85.3149, "85.31"), (0.0034123, "0.003412"), (1.2e-7, "1.200e-7"), (1234.5, "1234"), (0.0, "0")];
+        for (value, text) in cases {
+            assert_eq!(digits(value), text);
+        }
+        assert_eq!(digits(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn ratios_say_their_level_or_that_pairs_are_too_few() {
+        let pairs = [(1.0, 1.0), (0.998, 1.0), (1.013, 1.0), (1.013, 1.0), (1.024, 1.0), (1.02, 1.0)];
+        let said = |pairs: &[(f64, f64)]| ratio_in_words(&paired_ratio(pairs).unwrap());
+        assert_eq!(said(&pairs), "1.013 (0.998-1.024, 96.9 %, 6 pairs)");
+        assert_eq!(said(&pairs[..3]), "1.000 (3 pairs, too few for an interval)");
+        assert_eq!(said(&pairs[..1]), "1.000 (1 pair, too few for an interval)");
+    }
+}

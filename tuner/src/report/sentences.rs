@@ -1,0 +1,130 @@
+//! What the summary says, a sentence each, for the table and the page.
+
+use space::Candidate;
+
+use super::format::{digits, ratio_in_words, words};
+use super::importance::Importance;
+use super::summary::{Estimate, FinalByEstimate, Score, Summary, TakenBack};
+use crate::record::Fidelity;
+use crate::record::session::Session;
+
+/// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
+/// a split or weights there is nothing to say of them.
+pub(super) fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String, String)> {
+    let ours = summary.session.engine == Session::OURS;
+    let words = words(candidate).into_iter();
+    let said = |(name, value): &(String, String)| match (name.as_str(), value.as_str()) {
+        ("split", "0") | ("weights", "equal") => false,
+        ("split" | "weights" | "huge pages" | "kernels", _) => ours,
+        _ => true,
+    };
+    words.filter(said).collect()
+}
+
+/// Columns of a table of candidates: NB, P and Q, then whatever differs between them.
+pub(super) fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<String>)> {
+    let rows: Vec<_> = candidates.iter().map(|candidate| words(candidate)).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    let column = |index: usize| rows.iter().map(|row| row[index].1.clone()).collect::<Vec<_>>();
+    let named = first.iter().enumerate().map(|(index, (name, _))| (name.clone(), column(index)));
+    named
+        .filter(|(name, cells)| ["NB", "P", "Q"].contains(&name.as_str()) || cells.iter().any(|cell| *cell != cells[0]))
+        .collect()
+}
+
+/// The runs behind a score, `median of 3 runs, 84.90 … 85.60`.
+pub(super) fn spread(score: &Score) -> String {
+    let [low, high] = score.range_gflops.map(digits);
+    match (score.fidelity, score.runs) {
+        (Fidelity::Full, 1) => "1 run".to_owned(),
+        (Fidelity::Full, runs) => format!("median of {runs} runs, {low} … {high}"),
+        (_, 1) => "estimated by windows, 1 sample".to_owned(),
+        (_, runs) => format!("estimated by windows, median of {runs} samples, {low} … {high}"),
+    }
+}
+
+/// What windows say of the target N, `145.2 ± 1.6 GFLOP/s at N = 51712, by windows of 5 trials; not run whole`.
+pub(super) fn estimated(estimate: &Estimate) -> String {
+    let rate = estimate.estimated_rate_gflops;
+    let samples = estimate.trials.len();
+    format!(
+        "{} ± {} GFLOP/s at N = {}, by windows of {samples} trial{}",
+        digits(rate),
+        digits(rate * estimate.estimated_sd),
+        estimate.candidate.hpl.n,
+        if samples == 1 { "" } else { "s" }
+    )
+}
+
+/// The final run beside its estimate, `0.962: windows of 12.0 s let expect 210.3 ± 2.1 GFLOP/s, the whole run took 340.2 s`.
+pub(super) fn final_by_estimate(beside: &FinalByEstimate) -> String {
+    let FinalByEstimate { ratio, estimate, final_s, windows_s, clock_hz } = beside;
+    let rate = estimate.estimated_rate_gflops;
+    let clock = clock_hz.map(|[windows, last]| format!(", clock {:.2} and {:.2} GHz", windows / 1e9, last / 1e9));
+    let advice =
+        if beside.is_slower() { "; long runs are slower here: look at clock, heat and power limits" } else { "" };
+    format!(
+        "{ratio:.3}: windows of {windows_s:.1} s let expect {} ± {} GFLOP/s, the whole run took {final_s:.1} s{}{advice}",
+        digits(rate),
+        digits(rate * estimate.estimated_sd),
+        clock.unwrap_or_default()
+    )
+}
+
+/// Drift, steal and clock in one clause; `None` where nothing is known of them.
+pub(super) fn steadiness(summary: &Summary) -> Option<String> {
+    let drift = summary.drift.as_ref().map(|drift| {
+        let verdict = match drift.interval {
+            Some([_, high]) if high < 0.99 => ": the machine slowed down, look for heat or other work",
+            Some([low, _]) if low > 1.01 => ": the machine became faster, look for other work at the start",
+            _ => "",
+        };
+        format!("speed of later ÷ earlier runs of the same candidates: {}{verdict}", ratio_in_words(drift))
+    });
+    let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
+    let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
+    let parts: Vec<String> = [drift, stolen, clock].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The phases of the shown run with their part, `UPDATE 4.1 s (92 %), …`.
+pub(super) fn phases(summary: &Summary) -> Option<String> {
+    let totals = summary.phases.as_ref()?;
+    let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
+    let part = |(name, seconds): (&str, f64)| format!("{name} {} s ({:.0} %)", digits(seconds), 100.0 * seconds / all);
+    Some(totals.named().map(part).join(", "))
+}
+
+/// The dimensions that made a difference, `explained by NB 41 % (chance: up to 12 %)`, or why none is named; `None` where chance
+/// explains as much.
+pub(super) fn importances(summary: &Summary) -> Option<String> {
+    if let Some(why) = summary.importance_not_judged {
+        return Some(format!("not judged: {why}"));
+    }
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let shown = summary.importance.iter().filter(|dim| dim.is_shown());
+    let word = |dim: &Importance| {
+        format!("{} {} (chance: up to {})", dim.dimension, percent(dim.explained), percent(dim.chance))
+    };
+    let words: Vec<String> = shown.map(word).collect();
+    (!words.is_empty()).then(|| format!("explained by {}", words.join(", ")))
+}
+
+/// What there is to say of the choice of the best: that pairs have taken it back, that another one has a higher median.
+pub(super) fn choice(summary: &Summary) -> Vec<String> {
+    let taken_back = summary.taken_back.as_ref().map(TakenBack::words);
+    let higher = summary.higher.as_ref().map(|higher| higher.words(&summary.best_by_baseline));
+    taken_back.into_iter().chain(higher).collect()
+}
+
+/// The failures by kind, `2 timed-out, 1 crashed`; `none`.
+pub(super) fn failures(summary: &Summary) -> String {
+    let kinds: Vec<String> = summary.failures.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
+}
+
+/// Why the target N is what it is, where there is more to say than its value.
+pub(super) fn limit_of_n(summary: &Summary) -> Option<String> {
+    let n_memory = summary.session.n_memory.filter(|_| summary.session.n_limited_by_budget)?;
+    Some(format!("N is limited by the budget; memory allows N = {n_memory}"))
+}

@@ -1,0 +1,99 @@
+//! What a strategy looks at, and what it answers.
+
+use std::collections::HashSet;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use space::dims::{Point, Space};
+
+use crate::record::Prediction;
+use crate::search::history::History;
+
+/// All that a strategy may look at.
+pub struct Ctx<'a> {
+    /// What can be proposed.
+    pub space: &'a dyn Space,
+    /// What is known.
+    pub history: &'a History,
+    /// What the model expects.
+    pub prior: &'a dyn Prior,
+    /// Wall-clock seconds left for search trials.
+    pub budget_left_s: f64,
+    /// Wall-clock seconds of the whole budget.
+    pub budget_total_s: f64,
+    /// Number that the proposed trial will have.
+    pub trial: u64,
+    /// Seed of the session.
+    pub seed: u64,
+}
+
+/// What a model expects of a point before it is run.
+pub trait Prior: Sync {
+    /// Natural logarithm of the expected GFLOP/s.
+    fn log_rate(&self, point: &Point) -> f64;
+
+    /// Expected wall-clock cost of one run, in seconds.
+    fn cost_s(&self, point: &Point) -> f64;
+
+    /// [`Prior::log_rate`] of many points; a prior that holds a table overrides it.
+    fn log_rates(&self, points: &[Point]) -> Vec<f64> {
+        points.iter().map(|point| self.log_rate(point)).collect()
+    }
+
+    /// What is expected without the runs of earlier sessions, where those are part of it: they may mislead.
+    fn without_earlier_runs(&self) -> Option<&dyn Prior> {
+        None
+    }
+
+    /// [`Prior::cost_s`] of many points.
+    fn costs_s(&self, points: &[Point]) -> Vec<f64> {
+        points.iter().map(|point| self.cost_s(point)).collect()
+    }
+}
+
+/// A point to run next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// Canonical point of the space.
+    pub point: Point,
+    /// The trial that this one repeats, `None` for a point never tried.
+    pub repeat_of: Option<u64>,
+    /// One short clause for the record: why this point.
+    pub why: String,
+    /// Expected GFLOP/s and its relative standard deviation, where the strategy has a posterior.
+    pub predicted: Option<Prediction>,
+}
+
+/// A search strategy.
+pub trait Strategy {
+    /// Name as in `--strategy` and in the record.
+    fn name(&self) -> &'static str;
+
+    /// The next point, `None` when nothing is left that is worth a run.
+    fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal>;
+}
+
+/// The generator of one proposal: a stream per trial number, so that nothing but the record decides.
+pub(super) fn rng(ctx: &Ctx<'_>) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(ctx.seed);
+    rng.set_stream(ctx.trial);
+    rng
+}
+
+/// All points without a trial, in the order of the space.
+pub(super) fn untried<'a>(ctx: &Ctx<'a>) -> Vec<&'a Point> {
+    let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
+    ctx.space.points().iter().filter(|point| !tried.contains(point)).collect()
+}
+
+/// The point that the prior expects most of; equals are drawn.
+pub(super) fn most_expected<'a>(ctx: &Ctx<'_>, points: Vec<&'a Point>) -> Option<&'a Point> {
+    let mut rng = rng(ctx);
+    let ranked = points.into_iter().map(|point| (finite(ctx.prior.log_rate(point)), rng.random::<u64>(), point));
+    ranked.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|(_, _, point)| point)
+}
+
+/// A model may answer NaN or infinity where it knows nothing: no point is expected to be worse.
+pub(super) fn finite(log_rate: f64) -> f64 {
+    if log_rate.is_finite() { log_rate } else { -50.0 }
+}

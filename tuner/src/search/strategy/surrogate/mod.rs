@@ -1,0 +1,19 @@
+//! What model and runs together say about the rate of any point.
+//!
+//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + noise, see [`super::gp`],
+//! [`super::warp`] and [`super::drift`].
+//! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
+//! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as
+//! they predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is
+//! believed when it explains the runs much better than none, and a point that was run before it was run again after it.
+//! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
+//! without them.
+//!
+//! After more than [`RUNS`] runs the process is conditioned on [`POINTS`] points: half of them those with the best means, the
+//! others spread from the next best to the worst. No other point is taken for a leader, or run again.
+
+mod fitted;
+mod predicted;
+
+pub use fitted::Surrogate;
+pub(crate) use fitted::{log_rate, most_points};

@@ -1,0 +1,120 @@
+//! What the process says of points.
+
+use std::collections::HashSet;
+
+use space::dims::Point;
+
+use super::fitted::{Fitted, OFFSET_SD, RUNS, Surrogate};
+use crate::record::Prediction;
+use crate::search::strategy::gp::kernel::Axes;
+use crate::search::strategy::gp::posterior::Marginal;
+use crate::search::strategy::gp::screen::{Glance, Groups, glance};
+
+impl Surrogate<'_> {
+    /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
+    pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
+        if self.ctx.history.trials.len() > RUNS
+            && let Some(Fitted { posterior, .. }) = self.fits.first()
+        {
+            let known: HashSet<&Point> = posterior.data.points.iter().collect();
+            tried.retain(|(point, _)| known.contains(point));
+        }
+        tried
+    }
+
+    /// Standard deviation of the log rate of one run, near the best.
+    pub fn noise_sd(&self) -> f64 {
+        self.fits.first().map_or_else(|| self.beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// The number of points that the process is conditioned on.
+    #[cfg(test)]
+    pub(crate) fn conditioned_on(&self) -> usize {
+        self.fits.first().map_or(0, |fitted| fitted.posterior.data.len())
+    }
+
+    /// The first trial after a change of speed that is likely, but not yet believed in.
+    pub(crate) fn suspect(&self) -> Option<usize> {
+        self.suspect
+    }
+
+    /// Mean and standard deviation on the levelled scale, without the noise of a run.
+    pub(crate) fn predict(&self, points: &[&Point]) -> Vec<Marginal> {
+        let mut by = self.predict_by(points);
+        if by.len() == 1 {
+            return by.remove(0).1;
+        }
+        let moments = |i: usize| {
+            let mean: f64 = by.iter().map(|(weight, at)| weight * at[i].mean).sum();
+            let square: f64 =
+                by.iter().map(|(weight, at)| weight * (at[i].sd.powi(2) + (at[i].mean - mean).powi(2))).sum();
+            Marginal { mean, sd: square.sqrt() }
+        };
+        (0..points.len()).map(moments).collect()
+    }
+
+    /// Draws of the levels of points, which rise and fall together: under each hypothesis by its probability, and under `ways`
+    /// draws of its hyperparameters; none before the first run. `normal` gives standard normal numbers.
+    pub(crate) fn draws(
+        &self,
+        points: &[&Point],
+        (ways, count): (usize, usize),
+        normal: &mut dyn FnMut() -> f64,
+    ) -> Vec<Vec<f64>> {
+        let axes = Axes::new(self.ctx.space.dims());
+        let mut all = Vec::with_capacity(ways * count);
+        for Fitted { centre, level, posterior, weight, .. } in &self.fits {
+            let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
+            for one in posterior.drawn(&axes, (ways as f64 * weight).round() as usize, normal) {
+                let levels = one.joint(points, &basis).draws(count, normal);
+                all.extend(levels.into_iter().map(|drawn| drawn.into_iter().map(|y| y + level).collect::<Vec<f64>>()));
+            }
+        }
+        all
+    }
+
+    /// [`Self::predict`] under each hypothesis, with its probability.
+    pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
+        let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
+        if self.fits.is_empty() {
+            let sd = self.beliefs(1.0, 0.0).prior_sd().hypot(OFFSET_SD);
+            return vec![(1.0, expected.into_iter().map(|mean| Marginal { mean, sd }).collect())];
+        }
+        let one = |Fitted { centre, level, posterior, weight, .. }: &Fitted| {
+            let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
+            let marginals = posterior.predict(points, &basis).into_iter();
+            (*weight, marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect())
+        };
+        self.fits.iter().map(one).collect()
+    }
+
+    /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations; the highest of the
+    /// hypotheses'.
+    pub(crate) fn optimistic(&self, spread: f64) -> Vec<f64> {
+        let groups = Groups::new(self.ctx.space.points());
+        let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
+            let basis: Vec<f64> = self.levels.iter().map(|level| level - centre).collect();
+            let value = |at: Glance| level + at.mean + spread * at.sd;
+            glance(posterior, &groups, &basis).into_iter().map(value).collect()
+        };
+        let all = self.fits.iter().map(one);
+        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())
+    }
+
+    /// Posterior of the rate at one point.
+    pub fn prediction(&self, point: &Point) -> Prediction {
+        self.as_rate(self.predict(&[point])[0])
+    }
+
+    /// By how much the rate of one level exceeds that of another, relatively.
+    pub(crate) fn gain(&self, from: f64, to: f64) -> f64 {
+        let log = |mean| self.seen.log_rate(Marginal { mean, sd: 0.0 }).mean;
+        (log(to) - log(from)).exp_m1()
+    }
+
+    /// What a level means as a rate.
+    pub(crate) fn as_rate(&self, at: Marginal) -> Prediction {
+        let at = self.seen.log_rate(at);
+        Prediction { rate_gflops: at.mean.exp(), sd: at.sd }
+    }
+}

@@ -1,0 +1,118 @@
+//! Files that users give: machine descriptions, HPL.dat, engine parameters, weights.
+
+use std::path::Path;
+
+use anyhow::Context;
+use hpl::program::Ranks;
+use space::dat::HplDat;
+use space::machine::{Machine, published};
+use space::weights_file::WeightsFile;
+use space::{EngineParams, KernelChoice, Weights};
+
+use crate::exit::bad_input;
+
+/// The description in the file at this path, checked, or the published one of this name where there is no such file.
+///
+/// # Errors
+/// Neither a readable file nor a known name, or a file that is no description.
+pub fn load(name: &str) -> anyhow::Result<Machine> {
+    let path = Path::new(name);
+    if let (false, Some(published)) = (path.exists(), published::find(name)) {
+        return Ok(published.machine()?);
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let known: Vec<&str> = published::ALL.iter().map(|published| published.name).collect();
+        bad_input(format!("cannot read {name}: {error}; give a machine.toml, or one of {}", known.join(", ")))
+    })?;
+    Machine::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
+}
+
+/// A machine.toml, checked, and its text.
+///
+/// # Errors
+/// A file that cannot be read, or is no description.
+pub(crate) fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
+    let machine = Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok((machine, text))
+}
+
+/// The one run that a HPL.dat names.
+///
+/// # Errors
+/// A file that cannot be read, is no HPL.dat, or names several runs.
+pub(crate) fn single_run(path: &Path) -> anyhow::Result<space::HplParams> {
+    single(&read_dat(path)?, path)
+}
+
+/// A HPL.dat.
+///
+/// # Errors
+/// A file that cannot be read, or is none.
+pub(crate) fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let text = String::from_utf8_lossy(&bytes);
+    HplDat::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+}
+
+/// The one run of `dat`, the file at `path`.
+///
+/// # Errors
+/// Several runs.
+pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplParams> {
+    match dat.runs().as_slice() {
+        [one] => Ok(*one),
+        runs => Err(bad_input(format!(
+            "{} asks for {} runs, `hpl-tune run` makes one; use one value in each list, or run it with xhpl",
+            path.display(),
+            runs.len()
+        ))),
+    }
+}
+
+/// The weights of a file that `hpl-tune weights --out` wrote.
+///
+/// # Errors
+/// A file that cannot be read, or holds no weights.
+pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    Ok(file.weights())
+}
+
+/// Engine parameters; the defaults without a file.
+///
+/// # Errors
+/// A file that cannot be read, or holds none.
+pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
+    Ok(read_open(path)?.0)
+}
+
+/// The same for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
+pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Result<EngineParams> {
+    let (mut engine, open) = read_open(path)?;
+    if open {
+        engine.threads = Ranks::threads().threads_each(ranks);
+    }
+    Ok(engine)
+}
+
+/// The engine parameters, and whether the threads are left open.
+fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
+    let Some(path) = path else { return Ok((EngineParams::default(), true)) };
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let (engine, open) =
+        EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    if engine.kernels == KernelChoice::Auto {
+        return Err(bad_input(format!("{}: kernels must be builtin or a path; auto is no single run", path.display())));
+    }
+    Ok((engine, open))
+}
+
+/// A read error as bad input, with its cause in the message.
+fn described(error: anyhow::Error) -> anyhow::Error {
+    bad_input(format!("{error:#}"))
+}
