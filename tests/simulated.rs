@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
-use objectives::simulated::Cluster;
+use objectives::simulated::SimulatedCluster;
 use space::domain::{DomainSpec, HplDomain, Limits, WeightedDomain};
 use space::{Candidate, Candidates, KernelChoice, Unequal};
 use tuner::record::{Identity, Outcome, Row};
-use tuner::search::prior;
+use tuner::search::model_prior;
 
 use crate::program::{err, out, tune};
 use crate::tune::rows;
@@ -24,7 +24,7 @@ fn file(name: &str) -> String {
 
 /// How much longer, in proportion, a whole run of `chosen` takes in truth than the best of the searched space does, noise aside;
 /// by equal shares alone where `weighted` is false.
-fn regret(cluster: &Cluster, chosen: &Candidate, weighted: bool) -> f64 {
+fn regret(cluster: &SimulatedCluster, chosen: &Candidate, weighted: bool) -> f64 {
     let node = cluster.node();
     let unequal = if weighted { cluster.unequal() } else { Unequal::default() };
     let spec = DomainSpec {
@@ -43,7 +43,7 @@ fn regret(cluster: &Cluster, chosen: &Candidate, weighted: bool) -> f64 {
         Box::new(HplDomain::new(&spec).unwrap())
     };
     let predictor = Predictor::new(&cluster.machine).unwrap().slowed(cluster.unequal());
-    let predicted = prior::table(domain.as_ref(), &predictor);
+    let predicted = model_prior::table(domain.as_ref(), &predictor);
     let mut all: Vec<(f64, usize)> = predicted.log_rates_of_all().iter().copied().zip(0..).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let first = all[..FIRST.min(all.len())].iter().map(|&(_, index)| domain.candidate(&domain.points()[index]));
@@ -95,7 +95,7 @@ fn a_night_on_four_simulated_nodes_finds_what_is_there_and_says_that_it_is_simul
     assert!(rows[0].outcome == Outcome::TimedOut && rows[0].wall_s < 900.0, "{:?}", rows[0]);
     assert!(rows[1].strategy == Identity::BASELINE && rows[1].passed, "{:?}", rows[1]);
     assert!(rows.iter().map(|row| row.wall_s).sum::<f64>() > 5400.0, "the clock is the simulated one");
-    let cluster = Cluster::parse(&std::fs::read_to_string(file("four-nodes")).unwrap()).unwrap();
+    let cluster = SimulatedCluster::parse(&std::fs::read_to_string(file("four-nodes")).unwrap()).unwrap();
     let [by_weights, by_equal] = [true, false].map(|weighted| 100.0 * regret(&cluster, &chosen(&rows), weighted));
     println!("{by_weights:.2} % above the best, {by_equal:.2} % above that by equal shares");
     assert!(by_weights < 1.5, "{by_weights:.2} % above the best");
@@ -139,7 +139,7 @@ fn ten_nights_on_a_simulated_dahu() {
         let begun = Instant::now();
         let said = played(path.to_str().unwrap(), "3h", seed, &folder);
         let (rows, wall_s) = (rows(&folder), begun.elapsed().as_secs_f64());
-        let cluster = Cluster::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let cluster = SimulatedCluster::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let found = chosen(&rows);
         let slow = ["dahu-4", "dahu-12", "dahu-21", "dahu-30"];
         let named = slow.iter().filter(|name| said.contains(&format!("simulated-{name}: "))).count();

@@ -4,20 +4,20 @@
 //! row of nodes and four rows; all predictions leave out panels, latencies and look-ahead and are upper bounds.
 
 use objectives::weights::slem::SlemOptions;
-use objectives::weights::{Cluster, Combine, Memory, Method, Request, advise};
+use objectives::weights::{AdviceRequest, Cluster, Combine, MemoryRule, Method, advise};
 use space::machine::{Machine, published};
 
 /// A way of sharing that a measured run may have had.
 struct Way {
     name: &'static str,
     method: Method,
-    memory: Memory,
+    memory: MemoryRule,
 }
 
-const EQUAL: Way = Way { name: "equal shares of nodes", method: Method::Equal, memory: Memory::Cap };
-const SPEED: Way = Way { name: "as the speeds", method: Method::Proportional, memory: Memory::Cap };
-const SLEM: Way = Way { name: "SLEM, memory as cap", method: Method::Slem, memory: Memory::Cap };
-const PAPER: Way = Way { name: "SLEM × memory, eq. (3)", method: Method::Slem, memory: Memory::Paper };
+const EQUAL: Way = Way { name: "equal shares of nodes", method: Method::Equal, memory: MemoryRule::Cap };
+const SPEED: Way = Way { name: "as the speeds", method: Method::Proportional, memory: MemoryRule::Cap };
+const SLEM: Way = Way { name: "SLEM, memory as cap", method: Method::Slem, memory: MemoryRule::Cap };
+const PAPER: Way = Way { name: "SLEM × memory, eq. (3)", method: Method::Slem, memory: MemoryRule::Paper };
 
 /// A measured run: the ways it may have had, and why it differs from their predictions.
 struct Run {
@@ -109,7 +109,7 @@ fn main() {
 
 /// Predicted GFLOP/s at the best N on `p` rows of nodes.
 fn rate(cluster: &Cluster, way: &Way, p: usize) -> f64 {
-    let request = Request {
+    let request = AdviceRequest {
         method: way.method,
         memory: way.memory,
         combine: Combine::Mean,

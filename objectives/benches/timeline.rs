@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use objectives::timeline::{Platform, Profile, events, recursion};
+use objectives::timeline::{Platform, Schedule, events, recursion};
 use space::machine::published;
 use space::{Bcast, HplParams};
 
@@ -13,10 +13,10 @@ fn main() {
     let small = HplParams { nb: 192, ..HplParams::baseline(40_000, 1, 2) };
     let cluster = HplParams { bcast: Bcast::TwoRing, ..HplParams::baseline(250_000, 32, 32) };
     let exascale = HplParams { nb: 512, ..HplParams::baseline(24_000_000, 250, 300) };
-    report("recursion, 2 ranks, N = 40000", || recursion::time_s(&small, &dahu, Profile::Netlib));
-    report("recursion, 1024 ranks, N = 250000", || recursion::time_s(&cluster, &dahu, Profile::Netlib));
-    report("recursion, 75000 ranks, N = 24 million, NB 512", || recursion::time_s(&exascale, &dahu, Profile::Netlib));
-    report("events, 1024 ranks, N = 250000", || events::time_s(&cluster, &dahu, Profile::Netlib));
+    report("recursion, 2 ranks, N = 40000", || recursion::time_s(&small, &dahu, Schedule::Netlib));
+    report("recursion, 1024 ranks, N = 250000", || recursion::time_s(&cluster, &dahu, Schedule::Netlib));
+    report("recursion, 75000 ranks, N = 24 million, NB 512", || recursion::time_s(&exascale, &dahu, Schedule::Netlib));
+    report("events, 1024 ranks, N = 250000", || events::time_s(&cluster, &dahu, Schedule::Netlib));
 }
 
 /// The median of five calls.

@@ -7,7 +7,7 @@ use space::stats::summary;
 
 /// One timed call of a kernel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct FitSample {
     /// Sizes in the order of the kernel's form: m, n, k of DGEMM; k, n of DTRSM; m, k of the panel; k, n of the
     /// swap.
     pub sizes: Vec<f64>,
@@ -72,13 +72,13 @@ pub fn terms(kernel: RateKernel, sizes: &[f64]) -> Vec<f64> {
 ///
 /// # Errors
 /// [`FitError`] when there are no samples, or one has a wrong number of sizes or is not a positive number.
-pub fn fit(kernel: RateKernel, samples: &[Sample]) -> Result<Fit, FitError> {
+pub fn fit(kernel: RateKernel, samples: &[FitSample]) -> Result<Fit, FitError> {
     if samples.is_empty() {
         return Err(FitError::Empty { kernel });
     }
     let positive = |value: &f64| value.is_finite() && *value > 0.0;
     let wrong =
-        |s: &&Sample| s.sizes.len() != kernel.size_count() || !s.sizes.iter().all(positive) || !positive(&s.time_s);
+        |s: &&FitSample| s.sizes.len() != kernel.size_count() || !s.sizes.iter().all(positive) || !positive(&s.time_s);
     if let Some(bad) = samples.iter().find(wrong) {
         return Err(FitError::Sample { kernel, sizes: bad.sizes.clone(), time_s: bad.time_s });
     }
@@ -236,10 +236,10 @@ mod tests {
         sizes.iter().flat_map(|&(m, n)| ks.map(|k| vec![m, n, k])).collect()
     }
 
-    fn made(coefficients: &[f64], noise: impl Fn(usize) -> f64) -> Vec<Sample> {
+    fn made(coefficients: &[f64], noise: impl Fn(usize) -> f64) -> Vec<FitSample> {
         let time_s = |sizes: &[f64]| dot(&terms(RateKernel::Dgemm, sizes), coefficients);
         let shapes = shapes().into_iter().enumerate();
-        shapes.map(|(i, sizes)| Sample { time_s: time_s(&sizes) * (1.0 + noise(i)), sizes }).collect()
+        shapes.map(|(i, sizes)| FitSample { time_s: time_s(&sizes) * (1.0 + noise(i)), sizes }).collect()
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn collinear_terms_and_single_samples_still_fit() {
         // One k only: mnk and mn are the same column.
-        let samples: Vec<Sample> = made(&[1e-11, 1e-10, 0.0, 0.0, 0.0], |_| 0.0);
-        let one_k: Vec<Sample> = samples.into_iter().filter(|s| s.sizes[2] == 64.0).collect();
+        let samples: Vec<FitSample> = made(&[1e-11, 1e-10, 0.0, 0.0, 0.0], |_| 0.0);
+        let one_k: Vec<FitSample> = samples.into_iter().filter(|s| s.sizes[2] == 64.0).collect();
         assert!(fit(RateKernel::Dgemm, &one_k).unwrap().error < 1e-9);
         assert!(fit(RateKernel::Dgemm, &one_k[..1]).unwrap().error < 1e-9);
     }
@@ -289,7 +289,7 @@ mod tests {
     fn useless_samples_are_named() {
         assert_eq!(fit(RateKernel::Swap, &[]), Err(FitError::Empty { kernel: RateKernel::Swap }));
         for (sizes, time_s) in [(vec![1.0, 2.0], 0.0), (vec![1.0], 1.0), (vec![f64::NAN, 1.0], 1.0)] {
-            let result = fit(RateKernel::Swap, &[Sample { sizes, time_s }]);
+            let result = fit(RateKernel::Swap, &[FitSample { sizes, time_s }]);
             assert!(matches!(result, Err(FitError::Sample { .. })), "{result:?}");
         }
     }

@@ -14,7 +14,7 @@ use crate::effects::effect;
 /// How the levels of a dimension relate to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum DimKind {
     /// Levels are only equal or different.
     Categorical,
     /// Levels have a position ([`Level::feature`]); near levels behave alike.
@@ -36,7 +36,7 @@ pub struct Dim {
     /// HPL's word in lower case: `nb`, `grid`, `bcast`, ….
     pub name: String,
     /// How its levels relate.
-    pub kind: Kind,
+    pub kind: DimKind,
     /// Its levels.
     pub levels: Vec<Level>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rand::{Rng, RngExt};
 
-use crate::dims::{Dim, Kind, Point, Space};
+use crate::dims::{Dim, DimKind, Point, Space};
 
 /// A point drawn uniformly from all canonical points, `None` when there is none.
 pub fn uniform<'a>(space: &'a dyn Space, rng: &mut impl Rng) -> Option<&'a Point> {
@@ -22,8 +22,8 @@ pub fn neighbours(space: &dyn Space, point: &Point) -> Vec<Point> {
     for (d, dim) in space.dims().iter().enumerate() {
         let (here, end) = (point.0[d], dim.levels.len() as u16);
         match dim.kind {
-            Kind::Categorical => found.extend((0..end).flat_map(|level| settle(space, &moved(point, d, level), d))),
-            Kind::Ordered => {
+            DimKind::Categorical => found.extend((0..end).flat_map(|level| settle(space, &moved(point, d, level), d))),
+            DimKind::Ordered => {
                 let first = |levels: &mut dyn Iterator<Item = u16>| {
                     levels.map(|level| settle(space, &moved(point, d, level), d)).find(|points| !points.is_empty())
                 };
@@ -48,7 +48,7 @@ fn settle(space: &dyn Space, point: &Point, kept: usize) -> Vec<Point> {
 /// The canonical forms of the valid points that differ from `point` in dimension `d` alone, nearest ones only.
 fn nearest(space: &dyn Space, point: &Point, d: usize, dim: &Dim) -> Vec<Point> {
     let here = dim.levels[usize::from(point.0[d])].feature;
-    let distance = |feature: f64| if dim.kind == Kind::Ordered { (feature - here).abs() } else { 1.0 };
+    let distance = |feature: f64| if dim.kind == DimKind::Ordered { (feature - here).abs() } else { 1.0 };
     let valid = dim.levels.iter().enumerate().filter_map(|(level, to)| {
         let canonical = space.canonical(&moved(point, d, level as u16))?;
         Some((distance(to.feature), canonical))

@@ -88,11 +88,11 @@ impl Space for Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dims::{Kind, Level};
+    use crate::dims::{DimKind, Level};
 
     fn dim(levels: usize) -> Dim {
         let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
-        Dim { name: "nb".into(), kind: Kind::Ordered, levels: (0..levels).map(level).collect() }
+        Dim { name: "nb".into(), kind: DimKind::Ordered, levels: (0..levels).map(level).collect() }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use objectives::foreign::Profile;
-use objectives::simulated::Cluster;
+use objectives::simulated::SimulatedCluster;
 use space::EngineParams;
 use space::domain::Limits;
 use space::machine::Machine;
@@ -125,13 +125,14 @@ fn the_keys_of_input_files_are_those_of_their_readers() {
     let profile = |table: &str| known(toml::from_str::<Profile>(&unknown(table)).err());
     let all = ["", "[patterns]", "[[dimension]]"].into_iter().flat_map(profile).collect();
     same(page, "## The profile of another HPL", &all);
-    same(page, "## A simulated cluster", &known(Cluster::parse(&unknown("")).err()));
+    same(page, "## A simulated cluster", &known(SimulatedCluster::parse(&unknown("")).err()));
     let description = |table: &str| known(toml::from_str::<Description>(&unknown(table)).err());
     same(page, "## A recorded landscape", &["", "[[dimension]]"].into_iter().flat_map(description).collect());
     let codes = Page::read(page).codes();
     let nested = ["[value]", "[cost]", "[failure]", "[model]"].into_iter().flat_map(description);
-    let nested = nested
-        .chain(["[[slow]]", "[[change]]"].into_iter().flat_map(|table| known(Cluster::parse(&unknown(table)).err())));
+    let nested = nested.chain(
+        ["[[slow]]", "[[change]]"].into_iter().flat_map(|table| known(SimulatedCluster::parse(&unknown(table)).err())),
+    );
     for key in nested {
         assert!(codes.contains(&key), "{page} says nothing of {key}");
     }

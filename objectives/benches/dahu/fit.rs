@@ -3,7 +3,7 @@
 //! Least squares of relative errors on three runs, with priors: the published values, of which DGEMM may be 5 % off, the latency
 //! 30 % and the link 15 %. A run is taken as 1.5 % uncertain. Gauss–Newton steps on logarithms.
 
-use objectives::timeline::{Link, Platform};
+use objectives::timeline::{LinkCosts, Platform};
 use space::HplParams;
 
 use crate::runs::{Data, Run};
@@ -46,7 +46,7 @@ impl Fit {
         platform.multiply_add_s = cpus.iter().map(at_128).collect();
         platform.gemm.mn_s *= self.dgemm;
         platform.pivot_s = self.pivot_s;
-        platform.between = Link { s_per_byte: [self.link_s_per_byte; 2].into(), ..published.between };
+        platform.between = LinkCosts { s_per_byte: [self.link_s_per_byte; 2].into(), ..published.between };
         platform
     }
 }

@@ -12,7 +12,7 @@ mod slow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use objectives::timeline::{Platform, Profile, events, recursion};
+use objectives::timeline::{Platform, Schedule, events, recursion};
 use space::HplParams;
 use space::machine::published;
 
@@ -32,8 +32,8 @@ fn main() {
     let machine = published::find("dahu").expect("it comes along").machine().expect("it is well formed");
     let platform = Platform::new(&machine).expect("it describes a platform");
     let levels: [(&str, Level); 2] = [
-        ("recursion", |hpl, platform| recursion::time_s(hpl, platform, Profile::Netlib)),
-        ("events", |hpl, platform| events::time_s(hpl, platform, Profile::Netlib)),
+        ("recursion", |hpl, platform| recursion::time_s(hpl, platform, Schedule::Netlib)),
+        ("events", |hpl, platform| events::time_s(hpl, platform, Schedule::Netlib)),
     ];
     for (name, level) in levels {
         let start = Instant::now();

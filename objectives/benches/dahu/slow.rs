@@ -3,7 +3,7 @@
 //! With ranks numbered row by row a node is a process row of the 32×32 grid, and its two CPUs are halves of the process
 //! columns. So rows are weighed by the mean rate of their node, columns by the mean rate of their CPUs.
 
-use objectives::timeline::{Platform, Profile, recursion};
+use objectives::timeline::{Platform, Schedule, recursion};
 use space::{HplParams, Share, Weights};
 
 use crate::fit::Fit;
@@ -36,7 +36,7 @@ pub(crate) fn print(data: &Data, fit: &Fit, published: &Platform) {
     let set = data.sets.iter().find(|set| set.slow_nodes).expect("runs of 2019");
     for run in &set.runs {
         let time_s = |weights: &Weights, at: usize| {
-            recursion::weighted_time_s(&run.hpl, weights, &platforms[at], Profile::Netlib)
+            recursion::weighted_time_s(&run.hpl, weights, &platforms[at], Schedule::Netlib)
         };
         let equal = Weights::default();
         let [sound_s, slow_s] = [0, 1].map(|at| time_s(&equal, at));

@@ -207,8 +207,8 @@ fn pieces<'a>(kernel: RateKernel, samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>
     if pieces.iter().all(full) { pieces } else { vec![samples.to_vec()] }
 }
 
-fn timed(sample: &Sample) -> fit::Sample {
-    fit::Sample { sizes: sample.sizes.iter().map(|&size| size as f64).collect(), time_s: sample.time_s }
+fn timed(sample: &Sample) -> fit::FitSample {
+    fit::FitSample { sizes: sample.sizes.iter().map(|&size| size as f64).collect(), time_s: sample.time_s }
 }
 
 /// The memory of a rank, and messages between ranks where there can be several.

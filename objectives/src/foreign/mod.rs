@@ -15,4 +15,4 @@ pub use dimension::ExtraDim;
 pub use error::ProfileError;
 pub use output::Reading;
 pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
-pub use progress::{Progress, ratio};
+pub use progress::{ProgressPoint, ratio};

@@ -5,7 +5,7 @@ use super::profile::Foreign;
 
 /// One line of progress.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
+pub struct ProgressPoint {
     /// Part of all flops that is done, 0 to 1.
     pub flops: f64,
     /// Mean GFLOP/s since the start.
@@ -14,14 +14,14 @@ pub struct Progress {
 
 impl Foreign {
     /// The progress that the text tells of, rising; empty when the profile has no pattern for it.
-    pub fn progress(&self, text: &str) -> Vec<Progress> {
+    pub fn progress(&self, text: &str) -> Vec<ProgressPoint> {
         let mut trace = Vec::new();
         text.lines().for_each(|line| self.take_in(line, &mut trace));
         trace
     }
 
     /// Adds what one more line tells to the progress of the lines before it.
-    pub(crate) fn take_in(&self, line: &str, trace: &mut Vec<Progress>) {
+    pub(crate) fn take_in(&self, line: &str, trace: &mut Vec<ProgressPoint>) {
         let Some(found) = self.patterns.progress.as_ref().and_then(|pattern| pattern.captures(line)) else { return };
         let percent = |group| number(&found, group).filter(|percent| (0.0..=100.0).contains(percent));
         // Columns c of N leave (1 − c)³ of the flops: 19 % of the columns are 47 % of the work.
@@ -33,7 +33,7 @@ impl Foreign {
         if trace.last().is_some_and(|last| last.flops > flops) {
             trace.clear();
         }
-        trace.push(Progress { flops, rate_gflops });
+        trace.push(ProgressPoint { flops, rate_gflops });
     }
 
     /// Whether the profile has a pattern for progress.
@@ -44,7 +44,7 @@ impl Foreign {
 
 /// Mean rate of a run under way over that of another one at the same share of the work, with the share; `None` before
 /// both have come that far. Rates of HPL fall towards the end, so only equal shares compare.
-pub fn ratio(running: &[Progress], other: &[Progress]) -> Option<(f64, f64)> {
+pub fn ratio(running: &[ProgressPoint], other: &[ProgressPoint]) -> Option<(f64, f64)> {
     let now = running.last()?;
     let after = other.iter().position(|at| at.flops >= now.flops)?;
     let (a, b) = (other[after.checked_sub(1)?], other[after]);
@@ -56,8 +56,8 @@ pub fn ratio(running: &[Progress], other: &[Progress]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn trace(points: &[(f64, f64)]) -> Vec<Progress> {
-        points.iter().map(|&(flops, rate_gflops)| Progress { flops, rate_gflops }).collect()
+    fn trace(points: &[(f64, f64)]) -> Vec<ProgressPoint> {
+        points.iter().map(|&(flops, rate_gflops)| ProgressPoint { flops, rate_gflops }).collect()
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Messages {
 
 /// Sizes of one step on the fullest process.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct StepSizes {
     /// Columns of the panel.
     jb: f64,
     /// Local rows of the panel as a message.
@@ -146,12 +146,12 @@ impl<'a> Run<'a> {
         Self { key }
     }
 
-    fn step(&self, step: usize) -> Step {
+    fn step(&self, step: usize) -> StepSizes {
         let Key { n, nb, p, q, .. } = *self.key;
         let rows = n - step * nb;
         let jb = nb.min(rows);
         let mt = fullest(rows - jb, nb, p);
-        Step { jb: jb as f64, mp: fullest(rows, nb, p), mf: mt + jb as f64, mt, nq: fullest(rows - jb + 1, nb, q) }
+        StepSizes { jb: jb as f64, mp: fullest(rows, nb, p), mf: mt + jb as f64, mt, nq: fullest(rows - jb + 1, nb, q) }
     }
 
     /// Largest sizes that the run asks of each kernel.
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         let mut terms = Terms::default();
         // With one process column and one thread nothing can run beside the panel.
         let overlaps = key.look_ahead && (key.q > 1 || key.threads > 1);
-        let mut before: Option<(Step, f64)> = None;
+        let mut before: Option<(StepSizes, f64)> = None;
         for index in 0..steps {
             let s = self.step(index);
             let (pivot_s, lbcast_s) = (messages.pivot_s(s.jb), messages.broadcast_s(s.mp, s.jb));
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
 }
 
 /// Row exchange, triangular solve and product over `columns` local columns of a step, in seconds.
-fn update(s: &Step, columns: f64, kernels: &RankKernels, messages: &Messages) -> [f64; 3] {
+fn update(s: &StepSizes, columns: f64, kernels: &RankKernels, messages: &Messages) -> [f64; 3] {
     if columns == 0.0 {
         return [0.0; 3];
     }
@@ -223,9 +223,9 @@ fn update(s: &Step, columns: f64, kernels: &RankKernels, messages: &Messages) ->
 /// A panel factored beside the update before it.
 struct Ahead {
     /// The step whose update it is.
-    previous: Step,
+    previous: StepSizes,
     /// The step of the panel.
-    panel: Step,
+    panel: StepSizes,
     /// Time of that update in one piece.
     update_s: f64,
     /// Time of the panel on one thread, pivot exchange included.

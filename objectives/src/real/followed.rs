@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::guard::{STDERR, STDOUT};
 use super::printed::MOST_BYTES;
-use crate::foreign::{Foreign, Progress};
+use crate::foreign::{Foreign, ProgressPoint};
 
 /// The files in which the run of an engine in `folder` tells its progress, the likeliest first; none when its profile knows
 /// no progress.
@@ -24,12 +24,12 @@ pub(super) struct Followed {
     read: u64,
     /// The last of them, when they are no whole line yet.
     begun: Vec<u8>,
-    trace: Vec<Progress>,
+    trace: Vec<ProgressPoint>,
 }
 
 impl Followed {
     /// The progress that it tells of, after the lines that came since the last look.
-    pub(super) fn look(&mut self, engine: &Foreign) -> &[Progress] {
+    pub(super) fn look(&mut self, engine: &Foreign) -> &[ProgressPoint] {
         // What cannot be read tells nothing.
         if let Ok(lines) = self.read_on() {
             String::from_utf8_lossy(&lines).lines().for_each(|line| engine.take_in(line, &mut self.trace));
@@ -100,9 +100,9 @@ mod tests {
         fs::write(&followed.path, "at 10 5\nat 20 5\n").unwrap();
         assert_eq!(followed.look(&engine).len(), 2);
         fs::write(&followed.path, "at 30 7\n").unwrap();
-        assert_eq!(followed.look(&engine), [Progress { flops: 0.3, rate_gflops: 7.0 }]);
+        assert_eq!(followed.look(&engine), [ProgressPoint { flops: 0.3, rate_gflops: 7.0 }]);
         // A run that the program repeats in the same file.
         OpenOptions::new().append(true).open(&followed.path).unwrap().write_all(b"at 5 6\n").unwrap();
-        assert_eq!(followed.look(&engine), [Progress { flops: 0.05, rate_gflops: 6.0 }]);
+        assert_eq!(followed.look(&engine), [ProgressPoint { flops: 0.05, rate_gflops: 6.0 }]);
     }
 }

@@ -36,7 +36,7 @@ mod words;
 pub use job::{Extent, Job};
 
 pub use processes::TRIAL_VARIABLE;
-pub use record::{EndedBy, GuardRecord, RecordError};
+pub use record::{EndedBy, GuardRecord, GuardRecordError};
 pub use running::Running;
 pub use runs::RealRuns;
 pub use words::{last_lines, quoted};

@@ -11,7 +11,7 @@ use space::stats::median;
 use super::guard::{STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
 use super::verdict::{no_result, printed};
-use crate::foreign::{Foreign, Progress, Reading};
+use crate::foreign::{Foreign, ProgressPoint, Reading};
 use crate::{Exit, Failure, Measurement};
 
 /// Bytes of an output that are read at most; our own captures are far smaller.
@@ -122,7 +122,7 @@ fn measurement(
 }
 
 /// The progress that a run in `folder` has printed so far.
-pub(super) fn progress(engine: &Foreign, folder: &Path) -> Vec<Progress> {
+pub(super) fn progress(engine: &Foreign, folder: &Path) -> Vec<ProgressPoint> {
     let named = engine.profile().output.as_deref();
     let traces = named.into_iter().chain([STDOUT, STDERR]).map(|name| engine.progress(&text(&folder.join(name))));
     traces.into_iter().find(|trace| !trace.is_empty()).unwrap_or_default()

@@ -61,7 +61,7 @@ pub enum EndedBy {
 
 /// Why there is no guard record.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordError {
+pub enum GuardRecordError {
     /// It cannot be read; most often it does not exist because the guard did not come to its end.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -100,16 +100,16 @@ impl GuardRecord {
     ///
     /// # Errors
     /// When the file is missing, damaged or of another version.
-    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+    pub fn read(folder: &Path) -> Result<Self, GuardRecordError> {
         let path = Self::path(folder);
         let text = match fs::read(&path) {
             Ok(text) => text,
-            Err(source) => return Err(RecordError::Read { path, source }),
+            Err(source) => return Err(GuardRecordError::Read { path, source }),
         };
         match serde_json::from_slice::<Self>(&text) {
             Ok(record) if record.schema_version == SCHEMA => Ok(record),
-            Ok(record) => Err(RecordError::Version { path, found: record.schema_version }),
-            Err(source) => Err(RecordError::Parse { path, source }),
+            Ok(record) => Err(GuardRecordError::Version { path, found: record.schema_version }),
+            Err(source) => Err(GuardRecordError::Parse { path, source }),
         }
     }
 

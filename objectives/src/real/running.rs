@@ -17,7 +17,7 @@ use super::processes::PATIENCE;
 use super::record::{EndedBy, GuardRecord};
 use super::runs::RealRuns;
 use super::words::last_lines;
-use crate::foreign::Progress;
+use crate::foreign::ProgressPoint;
 use crate::{Exit, Failure, Observation};
 
 /// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
@@ -64,7 +64,7 @@ impl Running {
 
     /// How far the run has come, by what it has printed; empty where its engine does not tell. Reads what came since the
     /// last call.
-    pub fn progress(&mut self) -> &[Progress] {
+    pub fn progress(&mut self) -> &[ProgressPoint] {
         let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
         let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
         traces.find(|trace| !trace.is_empty()).unwrap_or_default()

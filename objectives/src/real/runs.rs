@@ -16,7 +16,7 @@ use super::record::{EndedBy, GuardRecord};
 use super::slurm;
 use super::verdict::{RESULT, judge, judge_windows};
 use super::words::quoted;
-use crate::foreign::{Foreign, Progress};
+use crate::foreign::{Foreign, ProgressPoint};
 use crate::launcher::MpiJob;
 use crate::simulated::RunClock;
 use crate::{Failure, Observation};
@@ -107,7 +107,7 @@ impl RealRuns {
     }
 
     /// The progress that a run in `folder` has printed, finished or not; empty where its engine does not tell.
-    pub fn progress_in(&self, folder: &Path) -> Vec<Progress> {
+    pub fn progress_in(&self, folder: &Path) -> Vec<ProgressPoint> {
         match &self.engine {
             Engine::Ours | Engine::Launched(_) => Vec::new(),
             Engine::Foreign(engine) => progress(engine, folder),

@@ -10,7 +10,7 @@ use space::flops::rate_gflops;
 use space::result::{PhaseTime, RESULT_SCHEMA};
 use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
 
-use super::{Clock, Cluster};
+use super::{Clock, SimulatedCluster};
 use crate::timeline::noise::{normal, uniform};
 use crate::timeline::{Step, Timeline};
 
@@ -40,7 +40,7 @@ pub enum Answer {
     Hangs,
 }
 
-impl Cluster {
+impl SimulatedCluster {
     /// Where `ranks` ranks of `threads` threads run.
     ///
     /// # Errors

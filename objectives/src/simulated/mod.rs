@@ -30,7 +30,7 @@ const MOST_WRONG: f64 = 2.0;
 /// A simulated cluster, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cluster {
+pub struct SimulatedCluster {
     /// 1.
     pub schema_version: u32,
     /// Where its figures are from, and what is assumed.
@@ -91,7 +91,7 @@ pub enum ClusterError {
     Value(String),
 }
 
-impl Cluster {
+impl SimulatedCluster {
     /// Reads and checks the text of a cluster's file.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Cluster {
     /// The model of the cluster as it is in truth.
     ///
     /// # Panics
-    /// Never: the phases are there since [`Cluster::parse`].
+    /// Never: the phases are there since [`SimulatedCluster::parse`].
     pub fn truth(&self) -> OwnModel {
         OwnModel::new(&self.machine).expect("checked when it was read").slowed(self.unequal())
     }

@@ -5,8 +5,8 @@ use hpl::plan::windows::Windows;
 
 const DAHU: &str = include_str!("../../../datasets/simulated/dahu.toml");
 
-fn cluster() -> Cluster {
-    Cluster::parse(DAHU).unwrap()
+fn cluster() -> SimulatedCluster {
+    SimulatedCluster::parse(DAHU).unwrap()
 }
 
 fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Candidate {
@@ -17,8 +17,8 @@ fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Can
 #[test]
 fn shipped_clusters_are_read_and_come_back() {
     for text in [DAHU, include_str!("../../../datasets/simulated/four-nodes.toml")] {
-        let cluster = Cluster::parse(text).unwrap();
-        assert_eq!(Cluster::parse(&toml::to_string(&cluster).unwrap()).unwrap(), cluster);
+        let cluster = SimulatedCluster::parse(text).unwrap();
+        assert_eq!(SimulatedCluster::parse(&toml::to_string(&cluster).unwrap()).unwrap(), cluster);
         assert!(cluster.origin.contains("made up"));
     }
 }
@@ -34,7 +34,7 @@ fn what_is_told_is_wrong_by_its_share_and_leaves_out_slow_nodes_and_the_network(
         }
     }
     assert!(told.layers.iter().all(|layer| layer.ranks <= 32));
-    assert_ne!(told.phases, Cluster { seed: 2, ..cluster }.told().phases);
+    assert_ne!(told.phases, SimulatedCluster { seed: 2, ..cluster }.told().phases);
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn ranks_of_slow_nodes_are_slow_on_any_grid() {
 /// The windows of the engine, on grids whose owners take long turns, say what whole runs take.
 #[test]
 fn windows_of_large_grids_are_near_whole_runs() {
-    let quiet = Cluster { noise: 0.0, ..cluster() };
+    let quiet = SimulatedCluster { noise: 0.0, ..cluster() };
     for slow in [Vec::new(), quiet.slow.clone()] {
-        let cluster = Cluster { slow, ..quiet.clone() };
+        let cluster = SimulatedCluster { slow, ..quiet.clone() };
         let grids = [(512, (4, 32), 8), (128, (8, 16), 8), (256, (4, 32), 8), (384, (8, 4), 32), (384, (2, 64), 8)];
         for (nb, grid, threads) in grids {
             let candidate = candidate(600_000, nb, grid, threads);
@@ -74,12 +74,12 @@ fn windows_of_large_grids_are_near_whole_runs() {
 
 #[test]
 fn runs_break_off_hang_and_become_slower_as_described() {
-    let always = |breaks_off, hangs| Cluster { breaks_off, hangs, noise: 0.0, ..cluster() };
+    let always = |breaks_off, hangs| SimulatedCluster { breaks_off, hangs, noise: 0.0, ..cluster() };
     let small = candidate(20_000, 128, (4, 8), 32);
-    let run = |cluster: &Cluster, clock_s| cluster.run(&small, None, Clock { runs: 1, clock_s }).unwrap();
+    let run = |cluster: &SimulatedCluster, clock_s| cluster.run(&small, None, Clock { runs: 1, clock_s }).unwrap();
     assert!(matches!(run(&always(0.999_999, 0.0), 0.0), Answer::BreaksOff(_)));
     assert_eq!(run(&always(0.0, 0.999_999), 0.0), Answer::Hangs);
-    let changed = Cluster { change: vec![Change { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
+    let changed = SimulatedCluster { change: vec![Change { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
     let time = |clock_s| match run(&changed, clock_s) {
         Answer::Whole(result, _) => result.time_s,
         other => panic!("{other:?}"),

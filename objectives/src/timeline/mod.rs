@@ -16,11 +16,11 @@ mod speeds;
 #[cfg(test)]
 mod tests;
 
-pub use platform::{Cached, GemmTerms, Link, Platform, PlatformError};
+pub use platform::{Cached, GemmTerms, LinkCosts, Platform, PlatformError};
 
 /// Whose schedule is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Profile {
+pub enum Schedule {
     /// The engine of this project: broadcasts are forwarded without blocking, look-ahead acts on every grid.
     Ours,
     /// Netlib's program: a rank forwards the panel with a send that blocks, in the middle of what it is doing;
@@ -28,7 +28,7 @@ pub enum Profile {
     Netlib,
 }
 
-impl Profile {
+impl Schedule {
     /// Whether a rank that passes a panel on waits until it has left.
     pub fn forwards_block(self) -> bool {
         self == Self::Netlib

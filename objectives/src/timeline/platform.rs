@@ -63,9 +63,9 @@ pub struct Platform {
     /// Copy of rows within a rank, in seconds per byte.
     pub copy_s: Cached,
     /// Messages within a node.
-    pub inside: Link,
+    pub inside: LinkCosts,
     /// Messages between nodes; its rate is that of a node's link, which all ranks of the node share.
-    pub between: Link,
+    pub between: LinkCosts,
     /// One pivot exchange with one partner: latency in seconds.
     pub pivot_s: f64,
     /// Its rate, in seconds per byte of a row of the panel.
@@ -83,7 +83,7 @@ pub struct Cached {
 
 /// A way between two ranks: `latency_s` + bytes × `s_per_byte`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub struct LinkCosts {
     /// Seconds per message.
     pub latency_s: f64,
     /// Seconds per byte, from cache where the way goes through memory.
@@ -167,8 +167,8 @@ impl Platform {
             cache_bytes: costs.cache_bytes,
             panel_s: Cached::from(costs.panel_s),
             copy_s: Cached::from(costs.copy_s_per_byte),
-            inside: Link { latency_s: latency_s(inside)?, s_per_byte: Cached::from(costs.inside_s_per_byte) },
-            between: Link {
+            inside: LinkCosts { latency_s: latency_s(inside)?, s_per_byte: Cached::from(costs.inside_s_per_byte) },
+            between: LinkCosts {
                 latency_s: latency_s(between)?,
                 s_per_byte: Cached::from([between.beta_s_per_word / WORD; 2]),
             },

@@ -16,8 +16,8 @@ pub(super) fn small_cluster(ranks_per_node: usize) -> Platform {
         cache_bytes: 16e6,
         panel_s: rate(10e9, 5e9),
         copy_s: rate(8e9, 2.5e9),
-        inside: Link { latency_s: 1e-6, s_per_byte: rate(2e9, 1e9) },
-        between: Link { latency_s: 13e-6, s_per_byte: rate(12.3e9, 12.3e9) },
+        inside: LinkCosts { latency_s: 1e-6, s_per_byte: rate(2e9, 1e9) },
+        between: LinkCosts { latency_s: 13e-6, s_per_byte: rate(12.3e9, 12.3e9) },
         pivot_s: 12e-6,
         pivot_s_per_byte: 1.0 / 5.9e9,
     }
@@ -46,7 +46,7 @@ fn the_recursion_follows_the_events() {
     let (mut sum, mut count, mut worst) = (0.0, 0.0, (0.0, String::new()));
     for (p, q) in [(4, 4), (2, 8), (8, 2), (3, 5), (1, 4), (4, 1)] {
         for hpl in configurations(p, q) {
-            let time_s = [recursion::time_s, events::time_s].map(|level| level(&hpl, &platform, Profile::Netlib));
+            let time_s = [recursion::time_s, events::time_s].map(|level| level(&hpl, &platform, Schedule::Netlib));
             let off = (time_s[0] / time_s[1]).ln().abs();
             (sum, count) = (sum + off, count + 1.0);
             if off > worst.0 {
@@ -73,8 +73,8 @@ fn the_recursion_follows_the_events_on_unequal_shares() {
         let weights = Weights { rows, columns };
         for hpl in configurations(4, 4) {
             let levels = [recursion::weighted_time_s, events::weighted_time_s];
-            let time_s = levels.map(|level| level(&hpl, &weights, &platform, Profile::Netlib));
-            let equal_s = levels.map(|level| level(&hpl, &Weights::default(), &platform, Profile::Netlib));
+            let time_s = levels.map(|level| level(&hpl, &weights, &platform, Schedule::Netlib));
+            let equal_s = levels.map(|level| level(&hpl, &Weights::default(), &platform, Schedule::Netlib));
             let off = (time_s[0] / time_s[1]).ln().abs();
             (sum, count) = (sum + off, count + 1.0);
             gained += (equal_s[0] / time_s[0]).ln() - (equal_s[1] / time_s[1]).ln();
@@ -94,7 +94,7 @@ fn weights_win_back_what_slow_nodes_cost() {
     let shares = |speeds: &[f64]| speeds.iter().map(|&speed| Share::new(speed).unwrap()).collect::<Vec<_>>();
     let equal = Weights { rows: shares(&[1.0; 4]), columns: shares(&[1.0; 4]) };
     for hpl in configurations(4, 4) {
-        let (platform, profile) = (small_cluster(4), Profile::Netlib);
+        let (platform, profile) = (small_cluster(4), Schedule::Netlib);
         // Equal but for the owner of the last block, b alone, which the closed form takes for a whole one.
         let plain_s = recursion::time_s(&hpl, &platform, profile);
         let equal_s = recursion::weighted_time_s(&hpl, &equal, &platform, profile);
@@ -103,11 +103,11 @@ fn weights_win_back_what_slow_nodes_cost() {
     // A node is a process row. Four fifths of the loss could be won by products alone.
     let hpl = HplParams { nb: 64, ..HplParams::baseline(20_000, 4, 4) };
     let (mut platform, fair_s) = (small_cluster(4), [7e-11, 7e-11, 7e-11, 10e-11]);
-    let fast_s = recursion::time_s(&hpl, &platform, Profile::Netlib);
+    let fast_s = recursion::time_s(&hpl, &platform, Schedule::Netlib);
     platform.multiply_add_s = fair_s.to_vec();
-    let slow_s = recursion::time_s(&hpl, &platform, Profile::Netlib);
+    let slow_s = recursion::time_s(&hpl, &platform, Schedule::Netlib);
     let weights = Weights { rows: shares(&fair_s.map(|s| 1e-11 / s)), columns: Vec::new() };
-    let weighted_s = recursion::weighted_time_s(&hpl, &weights, &platform, Profile::Netlib);
+    let weighted_s = recursion::weighted_time_s(&hpl, &weights, &platform, Schedule::Netlib);
     let won = (slow_s - weighted_s) / (slow_s - fast_s);
     assert!((0.5..1.0).contains(&won), "{fast_s} {slow_s} {weighted_s}");
 }
@@ -118,7 +118,7 @@ fn windows_stand_for_the_run() {
     let platform = small_cluster(8);
     let hpl = HplParams { nb: 6, ..small(4, 4) };
     let (windows_s, whole_s) =
-        (events::time_s(&hpl, &platform, Profile::Netlib), events::whole_s(&hpl, &platform, Profile::Netlib));
+        (events::time_s(&hpl, &platform, Schedule::Netlib), events::whole_s(&hpl, &platform, Schedule::Netlib));
     assert!((windows_s / whole_s).ln().abs() < 0.05, "{windows_s} and {whole_s}");
 }
 
@@ -127,11 +127,11 @@ fn windows_stand_for_the_run() {
 fn one_rank_is_the_sum_of_its_parts() {
     let platform = small_cluster(1);
     let hpl = HplParams { depth: 0, ..small(1, 1) };
-    let timeline = recursion::timeline(&hpl, &platform, Profile::Netlib);
+    let timeline = recursion::timeline(&hpl, &platform, Schedule::Netlib);
     let sums = timeline.sums();
     let parts = sums.fact_s + sums.lbcast_s + sums.rs_s + sums.update_s + timeline.trsv_s;
     assert!((timeline.total_s / parts - 1.0).abs() < 1e-9 && sums.lbcast_s.abs() < 1e-9);
-    let events_s = events::time_s(&hpl, &platform, Profile::Netlib);
+    let events_s = events::time_s(&hpl, &platform, Schedule::Netlib);
     assert!((timeline.total_s / events_s - 1.0).abs() < 1e-6, "{} and {events_s}", timeline.total_s);
     // DGEMM alone is 2/3·N³ flops at the rank's rate.
     let dgemm_s = 6400f64.powi(3) / 3.0 * platform.multiply_add_s[0];
@@ -142,9 +142,9 @@ fn one_rank_is_the_sum_of_its_parts() {
 fn phases_are_what_columns_do_until_they_end() {
     let platform = small_cluster(8);
     for hpl in configurations(4, 6) {
-        let timeline = recursion::timeline(&hpl, &platform, Profile::Netlib);
+        let timeline = recursion::timeline(&hpl, &platform, Schedule::Netlib);
         assert_eq!(timeline.steps.len(), 100);
-        assert_eq!(timeline.total_s, recursion::time_s(&hpl, &platform, Profile::Netlib));
+        assert_eq!(timeline.total_s, recursion::time_s(&hpl, &platform, Schedule::Netlib));
         let mut begun_s = 0.0;
         for step in &timeline.steps {
             assert!(step.end_s >= begun_s, "{hpl:?}");
@@ -168,14 +168,14 @@ fn phases_are_what_columns_do_until_they_end() {
 fn look_ahead_of_netlib_is_idle_on_one_column() {
     let platform = small_cluster(8);
     let time_s = |depth, profile| recursion::time_s(&HplParams { depth, ..small(4, 1) }, &platform, profile);
-    assert_eq!(time_s(0, Profile::Netlib), time_s(1, Profile::Netlib));
-    assert_ne!(time_s(0, Profile::Ours), time_s(1, Profile::Ours));
+    assert_eq!(time_s(0, Schedule::Netlib), time_s(1, Schedule::Netlib));
+    assert_ne!(time_s(0, Schedule::Ours), time_s(1, Schedule::Ours));
 }
 
 #[test]
 fn mix_is_what_it_chooses() {
     let platform = small_cluster(8);
-    let time_s = |swap| recursion::time_s(&HplParams { swap, ..small(4, 4) }, &platform, Profile::Netlib);
+    let time_s = |swap| recursion::time_s(&HplParams { swap, ..small(4, 4) }, &platform, Schedule::Netlib);
     assert_eq!(time_s(Swap::Mix { threshold: 0 }), time_s(Swap::Long));
     assert_eq!(time_s(Swap::Mix { threshold: 1_000_000 }), time_s(Swap::BinExch));
 }
@@ -187,7 +187,7 @@ fn placement_decides_what_is_cheap() {
     let s_per_byte = platform.between.s_per_byte.near * 50.0;
     platform.between.s_per_byte = [s_per_byte; 2].into();
     for level in [recursion::time_s, events::time_s] {
-        let time_s = |pmap, p, q| level(&HplParams { pmap, ..small(p, q) }, &platform, Profile::Netlib);
+        let time_s = |pmap, p, q| level(&HplParams { pmap, ..small(p, q) }, &platform, Schedule::Netlib);
         // One process column per node: its rows stay at home, the panel does not. And the other way round.
         assert_ne!(time_s(Pmap::Row, 4, 4), time_s(Pmap::Column, 4, 4));
         assert_eq!(time_s(Pmap::Row, 2, 2), time_s(Pmap::Column, 2, 2), "all on one node");
@@ -245,7 +245,7 @@ proptest! {
             _ => fast.inside.s_per_byte = [fast.inside.s_per_byte.near * 0.5; 2].into(),
         }
         for level in [recursion::time_s, events::time_s] {
-            let [slow_s, fast_s] = [&slow, &fast].map(|platform| level(&hpl, platform, Profile::Netlib));
+            let [slow_s, fast_s] = [&slow, &fast].map(|platform| level(&hpl, platform, Schedule::Netlib));
             prop_assert!(fast_s > 0.0 && fast_s <= slow_s * 1.02, "{} and {}", fast_s, slow_s);
         }
     }

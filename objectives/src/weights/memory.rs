@@ -4,7 +4,7 @@ use super::{Cluster, WeightsError};
 
 /// How memory enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Memory {
+pub enum MemoryRule {
     /// A node takes at most what it can hold; what is left over goes to the others.
     #[default]
     Cap,
@@ -13,7 +13,7 @@ pub enum Memory {
     Paper,
 }
 
-impl Memory {
+impl MemoryRule {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`WeightsError::NoRoom`], with the order that fits.
-    pub fn bend(self, cluster: &Cluster, shares: &[f64], n: usize) -> Result<Vec<f64>, WeightsError> {
+    pub fn cap_to_memory(self, cluster: &Cluster, shares: &[f64], n: usize) -> Result<Vec<f64>, WeightsError> {
         match self {
             Self::Cap => capped(cluster, shares, n),
             Self::Paper => {

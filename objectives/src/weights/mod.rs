@@ -15,18 +15,18 @@ pub mod slem;
 pub use cluster::{Cluster, NodeGroup};
 pub use error::WeightsError;
 pub use grid::{Combine, Grid};
-pub use memory::Memory;
+pub use memory::MemoryRule;
 pub use methods::{Method, rank_counts};
 
 use self::slem::{Slem, SlemOptions};
 
 /// What is asked of [`advise`] beside the nodes.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct AdviceRequest {
     /// How nodes get their shares.
     pub method: Method,
     /// What their memory does to the shares.
-    pub memory: Memory,
+    pub memory: MemoryRule,
     /// How the shares of the nodes of a row or column become one.
     pub combine: Combine,
     /// Process rows and columns, one process per node.
@@ -68,7 +68,7 @@ const ORDERS: std::ops::RangeInclusive<usize> = 16..=40;
 ///
 /// # Errors
 /// [`WeightsError`].
-pub fn advise(cluster: &Cluster, request: &Request) -> Result<Advice, WeightsError> {
+pub fn advise(cluster: &Cluster, request: &AdviceRequest) -> Result<Advice, WeightsError> {
     if request.nb == 0 {
         return Err(WeightsError::NoBlock);
     }
@@ -92,12 +92,12 @@ pub fn advise(cluster: &Cluster, request: &Request) -> Result<Advice, WeightsErr
 }
 
 /// The same for one order.
-fn advise_at(cluster: &Cluster, request: &Request, n: usize) -> Result<Advice, WeightsError> {
+fn advise_at(cluster: &Cluster, request: &AdviceRequest, n: usize) -> Result<Advice, WeightsError> {
     let (wanted, slem) = request.method.shares(cluster, n, &request.slem)?;
     // Equal weights are what HPL has without any: memory limits N, not them.
     let shares = match request.method {
         Method::Equal => wanted,
-        _ => request.memory.bend(cluster, &wanted, n)?,
+        _ => request.memory.cap_to_memory(cluster, &wanted, n)?,
     };
     let (p, q) = request.grid;
     let grid = Grid::place(cluster, &shares, p, q, request.combine)?;

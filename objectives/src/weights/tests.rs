@@ -32,9 +32,9 @@ fn eight() -> Cluster {
     Cluster::new(groups, links).unwrap()
 }
 
-fn request(method: Method, memory: Memory, nodes: usize) -> Request {
+fn request(method: Method, memory: MemoryRule, nodes: usize) -> AdviceRequest {
     let slem = SlemOptions::default();
-    Request { method, memory, combine: Combine::Mean, grid: (1, nodes), nb: 192, n: None, slem }
+    AdviceRequest { method, memory, combine: Combine::Mean, grid: (1, nodes), nb: 192, n: None, slem }
 }
 
 fn sum(cluster: &Cluster, shares: &[f64]) -> f64 {
@@ -58,7 +58,7 @@ fn known_examples_have_their_known_weights() {
         for method in [Method::Slem, Method::Proportional] {
             let (shares, _) = method.shares(&cluster, 100_000, &SlemOptions::default()).unwrap();
             printed(&shares, &slem, 1e-4);
-            let bent = Memory::Paper.bend(&cluster, &shares, 100_000).unwrap();
+            let bent = MemoryRule::Paper.cap_to_memory(&cluster, &shares, 100_000).unwrap();
             bent.iter().zip(times_memory).for_each(|(found, wanted)| {
                 let digit = if wanted < 0.1 { 1e-4 } else { 1e-3 };
                 printed(&[*found], &[wanted], digit);
@@ -81,8 +81,11 @@ fn slem_depends_on_its_units() {
     let (counted, report) = shares(1e6);
     assert!(distance(&counted) > 0.01 && report.unwrap().units.contains("1000000 times"));
     let rate = |message_unit| {
-        let request =
-            Request { slem: SlemOptions { message_unit }, n: Some(n), ..request(Method::Slem, Memory::Cap, 8) };
+        let request = AdviceRequest {
+            slem: SlemOptions { message_unit },
+            n: Some(n),
+            ..request(Method::Slem, MemoryRule::Cap, 8)
+        };
         advise(&cluster, &request).unwrap().predicted_rate_gflops
     };
     assert!(rate(1e6) < 0.8 * rate(1.0), "{} {}", rate(1e6), rate(1.0));
@@ -95,11 +98,11 @@ fn memory_as_a_factor_loses() {
         let nodes = cluster.nodes();
         let n = memory::largest_n(&cluster) * 8 / 10;
         let rate = |memory| {
-            advise(&cluster, &Request { n: Some(n), ..request(Method::Proportional, memory, nodes) })
+            advise(&cluster, &AdviceRequest { n: Some(n), ..request(Method::Proportional, memory, nodes) })
                 .unwrap()
                 .predicted_rate_gflops
         };
-        let loss = 1.0 - rate(Memory::Paper) / rate(Memory::Cap);
+        let loss = 1.0 - rate(MemoryRule::Paper) / rate(MemoryRule::Cap);
         assert!((0.1..0.5).contains(&loss), "{loss}");
     }
 }
@@ -126,7 +129,8 @@ fn the_model_gives_all_nodes_the_same_time() {
 fn the_model_promises_most() {
     for cluster in [four(), eight()] {
         let rate = |method| {
-            let request = Request { nb: 64, n: Some(80_000), ..request(method, Memory::Cap, cluster.nodes()) };
+            let request =
+                AdviceRequest { nb: 64, n: Some(80_000), ..request(method, MemoryRule::Cap, cluster.nodes()) };
             advise(&cluster, &request).unwrap().predicted_rate_gflops
         };
         let model = rate(Method::Model);
@@ -140,25 +144,25 @@ fn a_full_node_leaves_the_rest_to_the_others() {
     let n = memory::largest_n(&cluster);
     let caps = memory::caps(&cluster, n);
     let (wanted, _) = Method::Proportional.shares(&cluster, n, &SlemOptions::default()).unwrap();
-    let shares = Memory::Cap.bend(&cluster, &wanted, n).unwrap();
+    let shares = MemoryRule::Cap.cap_to_memory(&cluster, &wanted, n).unwrap();
     // At the largest order every node is full.
     shares.iter().zip(&caps).for_each(|(share, cap)| assert!((share - cap).abs() < 1e-4, "{shares:?} {caps:?}"));
-    let error = Memory::Cap.bend(&cluster, &wanted, n + 10).unwrap_err();
+    let error = MemoryRule::Cap.cap_to_memory(&cluster, &wanted, n + 10).unwrap_err();
     assert_eq!(error, WeightsError::NoRoom { n: n + 10, largest_n: n });
     // Even a node without speed takes what nobody else can hold.
     let lazy = Cluster::new(vec![group("a", 1, 1.0, 12), group("b", 1, 0.0, 12)], vec![vec![1.0; 2]; 2]).unwrap();
     let n = 48_000;
-    let bent = Memory::Cap.bend(&lazy, &[1.0, 0.0], n).unwrap();
+    let bent = MemoryRule::Cap.cap_to_memory(&lazy, &[1.0, 0.0], n).unwrap();
     assert!((bent[0] - 10e9 / (8.0 * 48e3_f64.powi(2))).abs() < 1e-12 && (bent[0] + bent[1] - 1.0).abs() < 1e-12);
 }
 
 #[test]
 fn n_is_chosen_with_the_shares() {
     let cluster = eight();
-    let free = advise(&cluster, &request(Method::Model, Memory::Cap, 8)).unwrap();
+    let free = advise(&cluster, &request(Method::Model, MemoryRule::Cap, 8)).unwrap();
     let largest = memory::largest_n(&cluster);
     let at = |n| {
-        let request = Request { n: Some(n), ..request(Method::Model, Memory::Cap, 8) };
+        let request = AdviceRequest { n: Some(n), ..request(Method::Model, MemoryRule::Cap, 8) };
         advise(&cluster, &request).unwrap().predicted_rate_gflops
     };
     assert!(free.n < largest && free.n.is_multiple_of(192));
@@ -240,7 +244,7 @@ fn impossible_speeds_are_named() {
     let idle = Cluster::new(vec![group("a", 2, 0.0, 8)], vec![vec![1.0]]);
     assert_eq!(idle, Err(WeightsError::AllZero));
     let small = Cluster::new(vec![group("a", 1, 9.0, 100), group("b", 1, 1.0, 3)], vec![vec![1.0; 2]; 2]).unwrap();
-    let at = |method| advise(&small, &Request { n: Some(50_000), ..request(method, Memory::Cap, 2) });
+    let at = |method| advise(&small, &AdviceRequest { n: Some(50_000), ..request(method, MemoryRule::Cap, 2) });
     assert!(at(Method::Proportional).is_ok(), "the cap helps");
     assert!(matches!(at(Method::Equal), Err(WeightsError::Memory { n: 50_000, .. })));
     let grid = Grid::place(&small, &[0.5, 0.5], 1, 2, Combine::Mean).unwrap();
@@ -271,7 +275,7 @@ proptest! {
         let caps = memory::caps(&cluster, n);
         for method in Method::ALL {
             let (wanted, _) = method.shares(&cluster, n, &SlemOptions::default()).unwrap();
-            let shares = Memory::Cap.bend(&cluster, &wanted, n).unwrap();
+            let shares = MemoryRule::Cap.cap_to_memory(&cluster, &wanted, n).unwrap();
             prop_assert!((sum(&cluster, &wanted) - 1.0).abs() < 1e-9 && (sum(&cluster, &shares) - 1.0).abs() < 1e-9);
             for (share, cap) in shares.iter().zip(&caps) {
                 prop_assert!(*share >= 0.0 && *share <= cap * (1.0 + 1e-9));

@@ -259,7 +259,7 @@ fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<Axis>, Vec<Dim>) {
     for extra in &foreign.extra {
         let levels = extra.labels.iter().zip(&extra.features);
         let levels = levels.map(|(label, &feature)| Level { label: label.clone(), feature }).collect();
-        let kind = if extra.ordered { dims::Kind::Ordered } else { dims::Kind::Categorical };
+        let kind = if extra.ordered { dims::DimKind::Ordered } else { dims::DimKind::Categorical };
         dims.push(Dim { name: extra.name.clone(), kind, levels });
         axes.push(Axis::Extra(extra.clone()));
     }

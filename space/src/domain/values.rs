@@ -2,7 +2,7 @@
 
 use super::grids::aspects;
 use super::spec::DomainSpec;
-use crate::dims::{Dim, Kind, Level};
+use crate::dims::{Dim, DimKind, Level};
 use crate::params::Coded;
 use crate::{Bcast, Looking, Pmap, Swap};
 
@@ -141,10 +141,10 @@ pub(super) fn up_to(values: &[usize], max: usize) -> Vec<usize> {
 
 fn ordered(name: &str, levels: impl Iterator<Item = (String, f64)>) -> Dim {
     let levels = levels.map(|(label, feature)| Level { label, feature }).collect();
-    Dim { name: name.to_owned(), kind: Kind::Ordered, levels }
+    Dim { name: name.to_owned(), kind: DimKind::Ordered, levels }
 }
 
 fn categorical(name: &str, labels: impl Iterator<Item = &'static str>) -> Dim {
     let levels = labels.enumerate().map(|(i, label)| Level { label: label.to_owned(), feature: i as f64 }).collect();
-    Dim { name: name.to_owned(), kind: Kind::Categorical, levels }
+    Dim { name: name.to_owned(), kind: DimKind::Categorical, levels }
 }

@@ -14,7 +14,7 @@ use super::hpl::HplDomain;
 use super::limits::Limits;
 use super::spec::{Candidates, DomainSpec, MAX_POINTS};
 use crate::candidate::canonical_weights;
-use crate::dims::{Dim, Kind, Level, Point, Space};
+use crate::dims::{Dim, DimKind, Level, Point, Space};
 use crate::order::required_bytes;
 use crate::unequal::ALIKE;
 use crate::{Candidate, HplParams, Pmap, Share, Weights, deal};
@@ -54,7 +54,7 @@ impl Class {
 
     fn dim(&self, name: &str) -> Dim {
         let level = |&log: &f64| Level { label: format!("{:.3}", log.exp()), feature: log };
-        Dim { name: name.to_owned(), kind: Kind::Ordered, levels: self.levels.iter().map(level).collect() }
+        Dim { name: name.to_owned(), kind: DimKind::Ordered, levels: self.levels.iter().map(level).collect() }
     }
 }
 

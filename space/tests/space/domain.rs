@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use space::candidate::EngineProfile;
-use space::dims::{Kind, Point, Space};
+use space::dims::{DimKind, Point, Space};
 use space::domain::{
     DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes,
     squarest,
@@ -112,7 +112,7 @@ fn dimensions_are_well_formed() {
         for dim in domain.dims() {
             assert!(!dim.levels.is_empty());
             assert!(dim.levels.iter().all(|level| level.feature.is_finite()));
-            if dim.kind == Kind::Ordered {
+            if dim.kind == DimKind::Ordered {
                 assert!(dim.levels.windows(2).all(|pair| pair[0].feature < pair[1].feature), "{}", dim.name);
             }
         }

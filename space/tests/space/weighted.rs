@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use space::dims::{Kind, Space};
+use space::dims::{DimKind, Space};
 use space::domain::{DomainError, DomainSpec, Limits, MAX_POINTS, WeightedDomain, default_candidate};
 use space::{Candidates, KernelChoice, Share, Unequal, deal, draw};
 
@@ -37,7 +37,7 @@ fn points_are_canonical_valid_and_distinct() {
         }
         let usual = default_candidate(domain.spec());
         assert!(domain.point(&usual).is_some(), "equal weights are searched, too");
-        for dim in domain.dims().iter().filter(|dim| dim.kind == Kind::Ordered) {
+        for dim in domain.dims().iter().filter(|dim| dim.kind == DimKind::Ordered) {
             assert!(dim.levels.windows(2).all(|pair| pair[0].feature < pair[1].feature), "{}", dim.name);
         }
     }

@@ -10,7 +10,7 @@ const MARGIN_S: f64 = 300.0;
 
 /// What a job asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct JobRequest {
     /// Its nodes; `None` for as many as its tasks need.
     pub nodes: Option<usize>,
     /// Its tasks with the cores of each; `None` for all cores of its nodes.
@@ -19,7 +19,7 @@ pub struct Request {
     pub accelerators: Option<usize>,
 }
 
-impl Request {
+impl JobRequest {
     /// Its lines in a script.
     fn lines(self) -> String {
         let nodes = self.nodes.map(|nodes| format!("#SBATCH --nodes={nodes}\n"));
@@ -33,7 +33,7 @@ impl Request {
 
 /// The script that runs `words`, a command line of hpl-tune without its own `--sbatch`, `--nodes` and `--out`, in a job that asks for
 /// this, for `budget_s` seconds, with its results in `out`.
-pub fn script(words: &[OsString], request: Request, budget_s: f64, out: &Path) -> String {
+pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, out: &Path) -> String {
     let request = request.lines();
     let seconds = (budget_s + MARGIN_S).ceil() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds % 3600 / 60, seconds % 60);
@@ -95,10 +95,10 @@ mod tests {
         let line = words("printf <%s> --budget 4h");
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("it's mine");
-        let tasks = Request { tasks: Some((8, 2)), ..Request::default() };
-        let with_gpus = script(&line, Request { accelerators: Some(8), ..tasks }, 60.0, &out);
+        let tasks = JobRequest { tasks: Some((8, 2)), ..JobRequest::default() };
+        let with_gpus = script(&line, JobRequest { accelerators: Some(8), ..tasks }, 60.0, &out);
         assert!(with_gpus.contains("\n#SBATCH --gpus=8\n"));
-        let nodes = script(&line, Request { nodes: Some(64), ..Request::default() }, 60.0, &out);
+        let nodes = script(&line, JobRequest { nodes: Some(64), ..JobRequest::default() }, 60.0, &out);
         assert!(nodes.contains("--nodes=64\n#SBATCH --exclusive\n#SBATCH --mem=0\n"), "{nodes}");
         let text = script(&line, tasks, 14_400.0, &out);
         assert!(

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Parser;
 use hpl::plan::windows::Windows;
-use objectives::simulated::{Answer, Clock, Cluster, LIMIT_VARIABLE, RunClock};
+use objectives::simulated::{Answer, Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};
 
@@ -55,7 +55,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     let path = &args.cluster;
     let named = || path.display().to_string();
-    let cluster = Cluster::parse(&std::fs::read_to_string(path).with_context(named)?).with_context(named)?;
+    let cluster = SimulatedCluster::parse(&std::fs::read_to_string(path).with_context(named)?).with_context(named)?;
     if args.report_bindings {
         let bindings = cluster.bindings(args.ranks.get(), args.threads.get()).map_err(anyhow::Error::msg)?;
         return printed(&bindings);

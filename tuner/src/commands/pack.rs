@@ -13,7 +13,7 @@ use crate::pack::error::PackError;
 use crate::pack::facts::{Facts, System};
 use crate::pack::init::template;
 use crate::pack::manifest::Manifest;
-use crate::pack::write::{Request, make};
+use crate::pack::write::{PackRequest, make};
 use crate::record::folder::{RunFolder, replace_file};
 use crate::report::digits;
 
@@ -27,7 +27,7 @@ pub fn pack(args: &PackArgs) -> anyhow::Result<u8> {
         (_, Some(folder), ..) => check(folder),
         (.., Some(run), Some(purpose)) => {
             let out = args.out.clone().map_or_else(|| default_out(run, purpose.name()), Ok)?;
-            let request = Request {
+            let request = PackRequest {
                 run,
                 purpose,
                 out: &out,
@@ -46,7 +46,7 @@ fn default_out(run: &Path, purpose: &str) -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(format!("{}-{purpose}", RunFolder::open(run)?.name())))
 }
 
-fn packed(request: &Request<'_>, with_archive: bool) -> anyhow::Result<u8> {
+fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let manifest = make(request, &program).map_err(refused)?;
     let mut out = std::io::stdout().lock();

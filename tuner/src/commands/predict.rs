@@ -4,9 +4,9 @@ use std::io::Write;
 
 use crate::cli::predict::PredictArgs;
 use crate::exit;
-use crate::predict::compare::Comparison;
-use crate::predict::text::Prediction;
-use crate::predict::{Model, Question, Wanted, plot};
+use crate::predict::compare::MeasuredComparison;
+use crate::predict::text::PredictionText;
+use crate::predict::{Model, Question, WantedRun, plot};
 use crate::record::folder::replace_file;
 use crate::session::input;
 use crate::session::progress::say;
@@ -23,9 +23,9 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     if args.measured || args.leave_one_out {
         let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
         let comparison = if args.leave_one_out {
-            Comparison::leave_one_out(&machine, args.nb)?
+            MeasuredComparison::leave_one_out(&machine, args.nb)?
         } else {
-            Comparison::of(&machine, model, &choices, args.nb)?
+            MeasuredComparison::of(&machine, model, &choices, args.nb)?
         };
         out.write_all(if args.json { comparison.json()? } else { comparison.text() }.as_bytes())?;
         return Ok(exit::DONE);
@@ -41,7 +41,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         let picture = plot::picture(&machine, model, &question, &choices, &answer);
         replace_file(path, picture.as_bytes())?;
     }
-    let prediction = Prediction::new(&machine, model, &question, &answer);
+    let prediction = PredictionText::new(&machine, model, &question, &answer);
     out.write_all(if args.json { prediction.json()? } else { prediction.text() }.as_bytes())?;
     if let Some(path) = args.plot.as_ref().filter(|_| !args.json) {
         writeln!(out, "picture in {}", path.display())?;
@@ -53,8 +53,8 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// A HPL.dat that cannot be read, or names several runs.
-fn wanted(args: &PredictArgs) -> anyhow::Result<Wanted> {
-    Ok(Wanted {
+fn wanted(args: &PredictArgs) -> anyhow::Result<WantedRun> {
+    Ok(WantedRun {
         dat: args.dat.as_deref().map(input::single_run).transpose()?,
         nodes: args.nodes,
         n: args.n,

@@ -6,7 +6,7 @@ use std::path::Path;
 use objectives::timeline::own::OwnModel;
 use objectives::weights::slem::SlemOptions;
 use objectives::weights::{
-    Advice, Cluster, Combine, Grid, Memory, Method, Request, WeightsError, advise, makespan, rank_counts,
+    Advice, AdviceRequest, Cluster, Combine, Grid, MemoryRule, Method, WeightsError, advise, makespan, rank_counts,
 };
 use space::Share;
 use space::machine::Machine;
@@ -16,7 +16,7 @@ use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
 use crate::commands::measured::measured;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
-use crate::report::weights::{Comparison, picture};
+use crate::report::weights::{MethodComparison, picture};
 use crate::session::input;
 
 /// Computes the weights, prints them side by side and writes the files that are asked for.
@@ -30,10 +30,10 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     let machine = input::load(name(args))?;
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
-    let advices = Method::ALL.map(|method| (method, advise(&cluster, &Request { method, ..request })));
+    let advices = Method::ALL.map(|method| (method, advise(&cluster, &AdviceRequest { method, ..request })));
     let timeline = by_timeline(&machine, &cluster, request.nb);
     let timeline = timeline.as_ref().map(|timeline| timeline as &dyn Fn(&Advice) -> f64);
-    let comparison = Comparison { cluster: &cluster, request: &request, advices: &advices, timeline };
+    let comparison = MethodComparison { cluster: &cluster, request: &request, advices: &advices, timeline };
     let mut out = std::io::stdout().lock();
     let text = if args.json { comparison.json()? } else { comparison.table() };
     out.write_all(text.as_bytes())?;
@@ -94,7 +94,7 @@ fn by_timeline(machine: &Machine, cluster: &Cluster, nb: usize) -> Option<impl F
     Some(move |advice: &Advice| makespan::timeline_rate_gflops(&model, cluster, &advice.grid, advice.n, nb, threads))
 }
 
-fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {
+fn request(args: &WeightsArgs, cluster: &Cluster) -> AdviceRequest {
     let nodes = cluster.nodes();
     let grid = match (args.p.map(|p| p as usize), args.q.map(|q| q as usize)) {
         (None, None) => (1, nodes),
@@ -102,7 +102,7 @@ fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {
         (None, Some(q)) => (nodes / q, q),
         (Some(p), Some(q)) => (p, q),
     };
-    Request {
+    AdviceRequest {
         method: match args.method {
             MethodArg::Equal => Method::Equal,
             MethodArg::Proportional => Method::Proportional,
@@ -110,8 +110,8 @@ fn request(args: &WeightsArgs, cluster: &Cluster) -> Request {
             MethodArg::Model => Method::Model,
         },
         memory: match args.memory {
-            MemoryArg::Cap => Memory::Cap,
-            MemoryArg::Paper => Memory::Paper,
+            MemoryArg::Cap => MemoryRule::Cap,
+            MemoryArg::Paper => MemoryRule::Paper,
         },
         combine: match args.combine {
             CombineArg::Mean => Combine::Mean,
@@ -167,7 +167,7 @@ fn node_perf(cluster: &Cluster, advice: &Advice) -> String {
 }
 
 /// The picture beside that of equal weights, whether they fit or not.
-fn drawn(cluster: &Cluster, request: &Request, advice: &Advice) -> anyhow::Result<String> {
+fn drawn(cluster: &Cluster, request: &AdviceRequest, advice: &Advice) -> anyhow::Result<String> {
     let (shares, _) = Method::Equal.shares(cluster, advice.n, &request.slem)?;
     let grid = Grid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, advice.n, request.nb);

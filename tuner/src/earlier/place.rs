@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use space::dims::{Dim, Kind, Point};
+use space::dims::{Dim, DimKind, Point};
 use space::params::Coded;
 use space::{Candidate, Candidates, HplParams};
 
@@ -91,7 +91,7 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
     let features = dim.levels.iter().map(|level| level.feature);
     let range = features.clone().fold(f64::NEG_INFINITY, f64::max) - features.clone().fold(f64::INFINITY, f64::min);
     match (dim.kind, feature, label) {
-        (Kind::Ordered, Some(wanted), _) => features.map(|at| (at - wanted).abs() / range.max(1.0)).collect(),
+        (DimKind::Ordered, Some(wanted), _) => features.map(|at| (at - wanted).abs() / range.max(1.0)).collect(),
         (_, _, Some(label)) => dim.levels.iter().map(|level| f64::from(u8::from(level.label != label))).collect(),
         _ => vec![0.0; dim.levels.len()],
     }

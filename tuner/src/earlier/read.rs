@@ -93,7 +93,7 @@ pub(crate) fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
         cores: Some(row.p * row.q * row.threads),
         fidelity: row.fidelity,
         candidate: row.candidate(),
-        rate_gflops: row.figure_gflops().filter(|rate| rate.is_finite() && *rate > 0.0)?,
+        rate_gflops: row.comparable_rate_gflops().filter(|rate| rate.is_finite() && *rate > 0.0)?,
     })
 }
 

@@ -26,7 +26,7 @@ use crate::report::Exports;
 
 /// What is to be packed.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct PackRequest<'a> {
     /// The run folder.
     pub run: &'a Path,
     /// What for.
@@ -48,7 +48,7 @@ type Entry = (String, Vec<u8>);
 ///
 /// # Errors
 /// [`PackError`]; nothing is left then.
-pub fn make(request: &Request<'_>, program: &Path) -> Result<Manifest, PackError> {
+pub fn make(request: &PackRequest<'_>, program: &Path) -> Result<Manifest, PackError> {
     let out = request.out;
     if std::fs::symlink_metadata(out).is_ok() {
         return Err(PackError::Exists { path: out.to_path_buf() });
@@ -81,7 +81,7 @@ fn write(root: &Path, entries: &[Entry]) -> std::io::Result<()> {
 }
 
 /// What the pack says, and its files but for the list of sums.
-fn contents(request: &Request<'_>, scored: &Scored) -> Result<(Manifest, Vec<Entry>), PackError> {
+fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec<Entry>), PackError> {
     let site = request.site.map_or(Ok(Site::default()), read_site)?;
     let facts = Facts::read(&System::here());
     let is_here = facts.host == scored.row.host;

@@ -1,7 +1,7 @@
 //! Netlib's program on a described cluster, by the column recursion.
 
 use objectives::scenario::Placement;
-use objectives::timeline::{Platform, Profile, Timeline, recursion};
+use objectives::timeline::{Platform, Schedule, Timeline, recursion};
 use space::machine::Machine;
 
 use super::Question;
@@ -48,7 +48,7 @@ pub(super) fn timeline(machine: &Machine, question: &Question) -> anyhow::Result
             hpl.n, hpl.nb, hpl.q
         )));
     }
-    Ok(recursion::timeline(hpl, &platform, Profile::Netlib))
+    Ok(recursion::timeline(hpl, &platform, Schedule::Netlib))
 }
 
 /// NB from which on DGEMM's time is at least half of what its multiply–adds take.

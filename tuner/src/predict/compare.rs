@@ -14,7 +14,7 @@ use crate::report::digits;
 
 /// One measured run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct ComparedRun {
     nodes: Option<usize>,
     p: usize,
     q: usize,
@@ -29,12 +29,12 @@ pub struct Row {
 
 /// All measured runs that could be predicted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct MeasuredComparison {
     schema_version: u32,
     machine: String,
     model: String,
     parameters: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<ComparedRun>,
     /// Runs whose ranks or N are not known.
     left_out: usize,
     mean_error_percent: f64,
@@ -42,7 +42,7 @@ pub struct Comparison {
     mean_difference_percent: Option<f64>,
 }
 
-impl Comparison {
+impl MeasuredComparison {
     /// Every measured run, predicted by `model` on its own nodes and ranks.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Comparison {
             let Some(question) = Question::of_measured(measured, nb, filled(machine, measured, nb)) else { continue };
             let answer = model.answer(machine, &question, choices)?;
             let hpl = &question.hpl;
-            rows.push(Row {
+            rows.push(ComparedRun {
                 predicted_gflops: answer.rate_gflops(hpl.n),
                 n_assumed: assumed,
                 ..row(measured, &question)
@@ -81,7 +81,7 @@ impl Comparison {
         let known =
             machine.measured.iter().filter(|run| run.n.is_some() && run.grid().is_some() && run.nodes.is_some());
         let questions = known.filter_map(|measured| Some((measured, Question::of_measured(measured, Some(nb), None)?)));
-        let rows = questions.zip(runs::leave_one_out(&runs)).map(|((measured, question), time_s)| Row {
+        let rows = questions.zip(runs::leave_one_out(&runs)).map(|((measured, question), time_s)| ComparedRun {
             predicted_gflops: space::flops::rate_gflops(question.hpl.n, time_s),
             ..row(measured, &question)
         });
@@ -95,11 +95,11 @@ impl Comparison {
         Self::new(machine, "leave one out", rates.into_iter().collect(), rows.collect())
     }
 
-    fn new(machine: &Machine, model: &str, parameters: Vec<String>, rows: Vec<Row>) -> anyhow::Result<Self> {
+    fn new(machine: &Machine, model: &str, parameters: Vec<String>, rows: Vec<ComparedRun>) -> anyhow::Result<Self> {
         if rows.is_empty() {
             return Err(bad_input("no [[measured]] run states ranks and N; predict one run with --n, --p and --q"));
         }
-        let mean = |of: &dyn Fn(&Row) -> Option<f64>| {
+        let mean = |of: &dyn Fn(&ComparedRun) -> Option<f64>| {
             let all: Vec<f64> = rows.iter().filter_map(of).map(f64::abs).collect();
             (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
         };
@@ -174,9 +174,9 @@ fn whole(gflops: f64) -> String {
     if gflops >= 1e3 { format!("{gflops:.0}") } else { digits(gflops) }
 }
 
-fn row(measured: &Measured, question: &Question) -> Row {
+fn row(measured: &Measured, question: &Question) -> ComparedRun {
     let hpl = &question.hpl;
-    Row {
+    ComparedRun {
         nodes: measured.nodes,
         p: hpl.p,
         q: hpl.q,
@@ -190,12 +190,12 @@ fn row(measured: &Measured, question: &Question) -> Row {
 }
 
 /// Predicted against measured, in percent.
-fn error(row: &Row) -> f64 {
+fn error(row: &ComparedRun) -> f64 {
     100.0 * (row.predicted_gflops / row.measured_gflops - 1.0)
 }
 
 /// Predicted against the publication's model, in percent.
-fn difference(row: &Row) -> Option<f64> {
+fn difference(row: &ComparedRun) -> Option<f64> {
     row.published_model_gflops.map(|published| 100.0 * (row.predicted_gflops / published - 1.0))
 }
 

@@ -14,4 +14,4 @@ pub mod text;
 
 pub(crate) use model::MODELS;
 pub use model::{Answer, Model, Term};
-pub use question::{Question, Wanted};
+pub use question::{Question, WantedRun};

@@ -9,7 +9,7 @@ use crate::exit::bad_input;
 
 /// What a user says of the run; what is left open follows from the machine's description.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct WantedRun {
     /// The run of a HPL.dat, which the fields below change.
     pub dat: Option<HplParams>,
     /// Nodes that the ranks spread over evenly.
@@ -51,7 +51,7 @@ impl Question {
     /// # Errors
     /// Sizes that fit no grid, or a size that neither flags nor
     /// description give.
-    pub fn new(wanted: &Wanted, machine: &Machine) -> anyhow::Result<Self> {
+    pub fn new(wanted: &WantedRun, machine: &Machine) -> anyhow::Result<Self> {
         let dat = wanted.dat;
         let threads = wanted.threads.unwrap_or(1);
         let (p, q) = grid(wanted, machine, dat.as_ref(), threads)?;
@@ -140,7 +140,12 @@ fn same_shape(machine: &Machine, nodes: Option<usize>, (p, q): (usize, usize)) -
 }
 
 /// P and Q: as given; else of as many ranks as the nodes hold, as square as they allow; else those of a measured run.
-fn grid(wanted: &Wanted, machine: &Machine, dat: Option<&HplParams>, threads: usize) -> anyhow::Result<(usize, usize)> {
+fn grid(
+    wanted: &WantedRun,
+    machine: &Machine,
+    dat: Option<&HplParams>,
+    threads: usize,
+) -> anyhow::Result<(usize, usize)> {
     if let (Some(p), Some(q)) = (wanted.p, wanted.q) {
         return Ok((p, q));
     }
@@ -169,7 +174,7 @@ fn grid(wanted: &Wanted, machine: &Machine, dat: Option<&HplParams>, threads: us
 }
 
 /// Ranks of the nodes asked for, of all by default.
-fn ranks(wanted: &Wanted, machine: &Machine, threads: usize) -> Option<usize> {
+fn ranks(wanted: &WantedRun, machine: &Machine, threads: usize) -> Option<usize> {
     if machine.nodes.is_empty() {
         return machine.measured.iter().filter_map(Measured::ranks).max();
     }

@@ -14,7 +14,7 @@ pub const SCHEMA: u32 = 2;
 
 /// A prediction with all that it depends on.
 #[derive(Debug, Serialize)]
-pub struct Prediction<'a> {
+pub struct PredictionText<'a> {
     schema_version: u32,
     machine: &'a str,
     origin: &'a str,
@@ -42,7 +42,7 @@ struct Parameter<'a> {
     value: &'a str,
 }
 
-impl<'a> Prediction<'a> {
+impl<'a> PredictionText<'a> {
     /// The prediction of a run beside what was measured of it.
     pub fn new(machine: &'a Machine, model: Model, question: &Question, answer: &'a Answer) -> Self {
         let hpl = &question.hpl;

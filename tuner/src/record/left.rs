@@ -9,14 +9,14 @@ pub const LEVEL: f64 = 0.95;
 
 /// Relative gains over the best known point, noise of runs apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Left {
+pub struct GainLeft {
     /// What is expected.
     pub expected: f64,
     /// What is exceeded with a probability of 1 − [`LEVEL`].
     pub at_most: f64,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for GainLeft {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let (most, mean) = (percent(self.at_most), percent(self.expected));

@@ -16,7 +16,7 @@ use space::{Candidate, KernelChoice, Unequal};
 use crate::error::{RecordError, Version};
 use crate::record::Row;
 use crate::record::folder::replace_file;
-use crate::record::left::Left;
+use crate::record::left::GainLeft;
 
 /// Version of the `session.toml` schema.
 ///
@@ -91,7 +91,7 @@ pub struct Session {
     pub until_gain: Option<f64>,
     /// What the runs of the search let expect that better points gain, once it has ended; nothing of it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<Left>,
+    pub left: Option<GainLeft>,
     /// Cores that runs may use, by number.
     pub cores: Vec<usize>,
     /// Memory that a run may use, in bytes; 0 where nothing says.

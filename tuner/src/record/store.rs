@@ -52,14 +52,14 @@ impl Begun {
 
 /// A trial that was begun: where its run works.
 #[derive(Debug)]
-pub struct Trial {
+pub struct RunningTrial {
     folder: PathBuf,
     begun: Begun,
     /// Where its run writes its results.
     results: PathBuf,
 }
 
-impl Trial {
+impl RunningTrial {
     /// Who it is, and what chose it.
     pub fn identity(&self) -> &Identity {
         &self.begun.identity
@@ -167,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
-    pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<Trial, RecordError> {
+    pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
         self.folder.check_space().inspect_err(|_| {
             // What is written now are the last records.
             self.folder.drop_ballast();
@@ -196,7 +196,7 @@ impl Store {
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
         let results = folder.join(runs.results_file());
-        Ok(Trial { folder, begun, results })
+        Ok(RunningTrial { folder, begun, results })
     }
 
     /// Records a finished trial; it is on the disk when this returns.
@@ -206,7 +206,7 @@ impl Store {
     /// One that failed while the disk was full says nothing of its candidate: it is forgotten.
     pub fn finish(
         &mut self,
-        trial: Trial,
+        trial: RunningTrial,
         outcome: &Result<Observation, Failure>,
         around: Circumstances,
     ) -> Result<(), RecordError> {

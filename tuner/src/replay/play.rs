@@ -9,7 +9,7 @@ use super::landscape::Landscape;
 use super::trace::Trace;
 use super::world::World;
 use crate::search::hashed::hash;
-use crate::search::history::{History, Outcome, Trial};
+use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
@@ -35,7 +35,7 @@ pub fn search(
     (space, prior): (&dyn Space, &dyn Prior),
     seed: u64,
     limit: usize,
-    run: &mut dyn FnMut(&Point, usize) -> Outcome,
+    run: &mut dyn FnMut(&Point, usize) -> TrialResult,
     seen: &mut dyn FnMut(&History, &Proposal) -> bool,
 ) -> (History, Vec<f64>) {
     let (mut history, mut ask_s) = (History::default(), Vec::new());
@@ -80,7 +80,7 @@ pub fn play(
     let mut run = |point: &Point, repeat: usize| {
         number += 1;
         let value = world.run(at(point), repeat, number - 1);
-        value.map_or(Outcome::Failed, |value| Outcome::Rate(landscape.rate(value)))
+        value.map_or(TrialResult::Failed, |value| TrialResult::Rate(landscape.rate(value)))
     };
     let until = Until { strategy, gain: until_gain };
     let (history, ask_s) = search(&until, (&landscape.space, prior.as_ref()), seed, evals, &mut run, &mut |_, _| false);
@@ -115,13 +115,13 @@ impl Strategy for Until<'_> {
 }
 
 /// Expected log rates by position, and what every run is expected to cost.
-struct Told<'a> {
+struct ModelPrior<'a> {
     landscape: &'a Landscape,
     log_rates: Vec<f64>,
     cost_s: f64,
 }
 
-impl Prior for Told<'_> {
+impl Prior for ModelPrior<'_> {
     fn log_rate(&self, point: &Point) -> f64 {
         self.landscape.space.position(point).map_or(f64::NEG_INFINITY, |at| self.log_rates[at])
     }
@@ -145,5 +145,5 @@ pub(super) fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64, co
             order.into_iter().map(|at| logs[at]).collect()
         }
     };
-    Box::new(Told { landscape, log_rates, cost_s })
+    Box::new(ModelPrior { landscape, log_rates, cost_s })
 }

@@ -29,7 +29,7 @@ pub struct Reach {
 
 /// What was said to be left to gain beyond the declared best, and what was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Told {
+pub struct GainBound {
     /// The bound, relative, mean over the searches that named one.
     pub at_most: f64,
     /// Share of them in which no more was left.
@@ -55,7 +55,7 @@ pub struct Score {
     /// Evaluations of a search, mean.
     pub evaluations: f64,
     /// What searches said in the end that was left to gain; `None` where none said it.
-    pub left: Option<Told>,
+    pub left: Option<GainBound>,
     /// Failed evaluations of a search, mean.
     pub failed: f64,
     /// Evaluations of points run before in the same search, mean.
@@ -89,21 +89,21 @@ pub fn score(searches: &[(Trace, World<'_>)]) -> Score {
         regret_p95: percentile(&mut regrets, 95),
         regret_mean: mean(&regret),
         evaluations: mean(&|trace, _| trace.points.len() as f64),
-        left: told(searches),
+        left: gain_bound(searches),
         failed: mean(&|trace, world| trace.points.iter().filter(|at| world.truth(**at).is_none()).count() as f64),
         repeats: mean(&repeats),
         ask_s_p95: percentile(&mut asks, 95),
     }
 }
 
-fn told(searches: &[(Trace, World<'_>)]) -> Option<Told> {
+fn gain_bound(searches: &[(Trace, World<'_>)]) -> Option<GainBound> {
     let named = searches.iter().filter_map(|(trace, world)| {
         let rate = world.rate(trace.declared?);
         Some((trace.left?.at_most, world.best() / rate - 1.0))
     });
     let (bounds, held): (Vec<f64>, Vec<f64>) =
         named.map(|(bound, left)| (bound, f64::from(u8::from(left <= bound)))).unzip();
-    (!bounds.is_empty()).then(|| Told { at_most: space::stats::mean(&bounds), held: space::stats::mean(&held) })
+    (!bounds.is_empty()).then(|| GainBound { at_most: space::stats::mean(&bounds), held: space::stats::mean(&held) })
 }
 
 fn reach(searches: &[(Trace, World<'_>)], within: f64) -> Reach {

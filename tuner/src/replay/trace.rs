@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::landscape::Landscape;
-use crate::record::left::Left;
+use crate::record::left::GainLeft;
 
 /// One search of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Trace {
     pub declared: Option<usize>,
     /// What it says is left to gain in the end, where it says that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<Left>,
+    pub left: Option<GainLeft>,
 }
 
 /// Why traces cannot be read or written.

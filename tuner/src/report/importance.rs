@@ -49,7 +49,7 @@ const RISK: f64 = 0.05;
 /// result.
 pub fn importance(rows: &[&Row]) -> Vec<Importance> {
     let mut runs: BTreeMap<Vec<(String, String)>, Vec<f64>> = BTreeMap::new();
-    for (row, rate) in rows.iter().filter_map(|row| Some((row, row.figure_gflops()?))) {
+    for (row, rate) in rows.iter().filter_map(|row| Some((row, row.comparable_rate_gflops()?))) {
         runs.entry(dimensions(row)).or_default().push(rate.ln());
     }
     let mean = |logs: &Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;

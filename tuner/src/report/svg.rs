@@ -9,7 +9,7 @@ pub(super) struct Plot<'a> {
     pub(super) x_name: &'a str,
     pub(super) y_name: &'a str,
     /// Measured values.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<Mark>,
     /// Corners of a line, drawn under the points.
     pub(super) line: Vec<(f64, f64)>,
     /// What a reader's program says of the picture.
@@ -17,7 +17,7 @@ pub(super) struct Plot<'a> {
 }
 
 /// A dot with a text that appears under the pointer.
-pub(super) struct Point {
+pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) y: f64,
     /// Class of the style sheet.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn texts_under_the_pointer_are_escaped() {
-        let point = Point { x: 1.0, y: 1.0, class: "passed", title: "</title><script>".into() };
+        let point = Mark { x: 1.0, y: 1.0, class: "passed", title: "</title><script>".into() };
         let plot = Plot { x_name: "x", y_name: "y", points: vec![point], line: vec![], description: "d" };
         assert!(!plot.draw().unwrap().contains("<script"));
     }

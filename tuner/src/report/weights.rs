@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use objectives::weights::{Advice, Cluster, Method, Request, WeightsError};
+use objectives::weights::{Advice, AdviceRequest, Cluster, Method, WeightsError};
 use serde_json::json;
 
 use super::owners::{self, Bar, Owned};
 
 /// All methods side by side.
-pub struct Comparison<'a> {
+pub struct MethodComparison<'a> {
     /// The nodes.
     pub cluster: &'a Cluster,
     /// What was asked.
-    pub request: &'a Request,
+    pub request: &'a AdviceRequest,
     /// What each method says.
     pub advices: &'a [(Method, Result<Advice, WeightsError>)],
     /// GFLOP/s of an advice by the timeline, where that can be predicted.
@@ -26,7 +26,7 @@ const COLUMN: usize = 13;
 /// Groups that a table shows.
 const MOST_GROUPS: usize = 40;
 
-impl Comparison<'_> {
+impl MethodComparison<'_> {
     /// Sum of the speeds of all nodes in GFLOP/s.
     fn speeds(&self) -> f64 {
         self.cluster.groups().iter().map(|group| group.count as f64 * group.speed_gflops).sum()

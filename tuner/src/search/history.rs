@@ -23,14 +23,14 @@ pub struct Trial {
     /// What was run, canonical.
     pub point: Point,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: TrialResult,
     /// Wall-clock seconds that the trial cost.
     pub wall_s: f64,
 }
 
 /// What a strategy learns from a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Outcome {
+pub enum TrialResult {
     /// A run with a passed residual, or the windows of one that passed their checks, in GFLOP/s of whole runs.
     Rate(f64),
     /// Ended at its time limit: the rate is at most this many GFLOP/s.
@@ -59,14 +59,14 @@ impl History {
         let to_whole = |fidelity| if fidelity == Fidelity::Window { factor } else { 1.0 };
         let quickest = quickest_windows(&rows);
         let trial = |row: &&Row| {
-            let outcome = match (row.figure_gflops(), row.outcome) {
-                (Some(rate), _) => Outcome::Rate(rate * to_whole(row.fidelity)),
+            let outcome = match (row.comparable_rate_gflops(), row.outcome) {
+                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row.fidelity)),
                 (None, record::Outcome::Skipped) => return None,
                 (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
-                    Some(rate) => Outcome::TimedOut { at_most_gflops: rate * to_whole(row.fidelity) },
-                    None => Outcome::Failed,
+                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row.fidelity) },
+                    None => TrialResult::Failed,
                 },
-                (None, _) => Outcome::Failed,
+                (None, _) => TrialResult::Failed,
             };
             Some(Trial { number: row.trial, point: domain.point(&row.candidate())?, outcome, wall_s: row.wall_s })
         };
@@ -92,16 +92,16 @@ fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
         let next = places.len();
         places.entry(row.candidate()).or_insert(next);
     }
-    let figures = |fidelity| {
-        let mut figures = vec![Vec::new(); places.len()];
+    let rates = |fidelity| {
+        let mut rates = vec![Vec::new(); places.len()];
         for row in of(fidelity) {
-            if let (Some(figure), Some(&place)) = (row.figure_gflops(), places.get(&row.candidate())) {
-                figures[place].push(figure);
+            if let (Some(rate), Some(&place)) = (row.comparable_rate_gflops(), places.get(&row.candidate())) {
+                rates[place].push(rate);
             }
         }
-        figures
+        rates
     };
-    let both = figures(Fidelity::Full).into_iter().zip(figures(Fidelity::Window));
+    let both = rates(Fidelity::Full).into_iter().zip(rates(Fidelity::Window));
     both.filter_map(|(whole, windows)| Some((median(&whole)? / median(&windows)?).ln())).collect()
 }
 
@@ -110,11 +110,11 @@ pub fn offset_sd(rows: &[&Row]) -> f64 {
     OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64 * (OFFSET_SD / PAIR_SD).powi(2)).sqrt()
 }
 
-/// Wall-clock seconds and figure of the windows that passed in the least time.
+/// Wall-clock seconds and rate of the windows that passed in the least time.
 fn quickest_windows(rows: &[&Row]) -> Option<(f64, f64)> {
     let windows = rows.iter().filter(|row| row.fidelity == Fidelity::Window);
-    let figures = windows.filter_map(|row| Some((row.wall_s, row.figure_gflops()?)));
-    figures.min_by(|a, b| a.0.total_cmp(&b.0))
+    let rates = windows.filter_map(|row| Some((row.wall_s, row.comparable_rate_gflops()?)));
+    rates.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its fidelity; `quickest`: of
@@ -198,8 +198,8 @@ mod tests {
         let history = History::from_rows(&rows, &domain);
         assert_eq!(history.trials.iter().map(|trial| trial.number).collect::<Vec<_>>(), [0, 3, 4]);
         assert_eq!(domain.candidate(&history.trials[0].point), candidate);
-        assert_eq!(history.trials[0].outcome, Outcome::Rate(20.0));
-        assert_eq!(history.trials[1].outcome, Outcome::TimedOut { at_most_gflops: rate_gflops(1000, 0.5) });
-        assert_eq!(history.trials[2].outcome, Outcome::Failed);
+        assert_eq!(history.trials[0].outcome, TrialResult::Rate(20.0));
+        assert_eq!(history.trials[1].outcome, TrialResult::TimedOut { at_most_gflops: rate_gflops(1000, 0.5) });
+        assert_eq!(history.trials[2].outcome, TrialResult::Failed);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`drive`] is the loop. It asks [`schedule`] what is due, a pure function of the record and the [`budget`]: the baseline,
 //! what a [`strategy`] proposes, the final run, and the [`rounds`] after it. A strategy sees the trials as a [`history`] and
-//! the predictions of the session's [`model`] as a [`prior`]. [`cost`] says how long a trial will take.
+//! the predictions of the session's [`model`] as a prior ([`model_prior`]). [`cost`] says how long a trial will take.
 
 pub mod budget;
 pub mod cost;
@@ -11,7 +11,7 @@ pub mod drive;
 pub(crate) mod hashed;
 pub mod history;
 pub mod model;
-pub mod prior;
+pub mod model_prior;
 pub mod rounds;
 pub mod schedule;
 pub mod strategy;

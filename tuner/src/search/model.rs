@@ -1,8 +1,8 @@
-//! The model of a session: as calibrated, then corrected by the phases of the session's runs; its word on the candidates, by
-//! what earlier sessions saw of them.
+//! The model of a session: as calibrated, then corrected by the phases of the session's runs; and the prior that it makes of
+//! all candidates, corrected by the runs of earlier sessions.
 //!
 //! Where phases are calibrated there are two models, the timeline and the plain sum of the kernels' times. Neither is chosen
-//! beforehand: their words are weighed by how well they predict the runs of the session.
+//! beforehand: their predictions are weighted by how well they predict the runs of the session.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,10 +13,11 @@ use space::Candidates;
 use space::dims::Point;
 use space::machine::Machine;
 use space::result::PhaseTime;
+use space::stats::mean;
 
 use crate::record::Row;
-use crate::search::history::{History, Outcome};
-use crate::search::prior;
+use crate::search::history::{History, TrialResult};
+use crate::search::model_prior;
 use crate::search::strategy::Prior;
 use crate::search::strategy::informed::{Group, Informed};
 use crate::search::strategy::prior::PriorTable;
@@ -27,7 +28,7 @@ const WORTH: f64 = 0.01;
 /// Runs that the model learns from, at most: after so many its phases have settled.
 const LEARNED: usize = 64;
 
-/// Standard deviation of a log rate about a model's word before any run, and the runs that this belief is worth.
+/// Standard deviation of a log rate about a model's prediction before any run, and the runs that this belief is worth.
 const ERROR: f64 = 0.03;
 const BELIEF: f64 = 2.0;
 
@@ -47,15 +48,15 @@ pub struct SessionModel<'a> {
     learned: usize,
     /// Seconds that making the prior took.
     made_s: f64,
-    /// The words of the timeline and of the plain sum; one of them where there is no more to know.
-    words: Vec<PriorTable<'a>>,
+    /// The predictions of the timeline and of the plain sum; the first alone where phases are not calibrated.
+    tables: Vec<PriorTable<'a>>,
     /// Log odds of each before any run.
     odds: Vec<f64>,
     /// Predicts any candidate.
     pub predictor: Predictor,
-    /// Its word on the domain.
+    /// Its prediction of all candidates of the domain.
     pub prior: Box<dyn Prior + 'a>,
-    /// Whether earlier sessions had a say in it.
+    /// Whether runs of earlier sessions changed it.
     pub informed: bool,
 }
 
@@ -72,14 +73,14 @@ impl<'a> SessionModel<'a> {
         let plain = Machine { phases: Vec::new(), ..calibrated.clone() };
         let plain = Predictor::new(&plain).ok().filter(|_| !calibrated.phases.is_empty());
         let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()));
-        let timeline = prior::table(domain, &predictor);
-        let plain = plain.map(|plain| prior::other_word(&timeline, domain, &plain));
-        let words: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
+        let timeline = model_prior::table(domain, &predictor);
+        let plain = plain.map(|plain| model_prior::other_prior(&timeline, domain, &plain));
+        let tables: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
         let odds = if ours { vec![MADE_FOR, 0.0] } else { vec![0.0; 2] };
-        let weights = weights(&words, &odds, &History::default());
-        let (prior, informed) = word(domain, weighed(&words, &weights), &earlier);
+        let weights = weights(&tables, &odds, &History::default());
+        let (prior, informed) = build_prior(domain, weighted_mean(&tables, &weights), &earlier);
         let made_s = clock.elapsed().as_secs_f64();
-        Self { domain, calibrated, earlier, learned: 0, made_s, words, odds, predictor, prior, informed }
+        Self { domain, calibrated, earlier, learned: 0, made_s, tables, odds, predictor, prior, informed }
     }
 
     /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
@@ -101,49 +102,52 @@ impl<'a> SessionModel<'a> {
             && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, unequal))
         {
             self.predictor = predictor.slowed(unequal.clone());
-            self.words[0] = prior::table(self.domain, &self.predictor);
+            self.tables[0] = model_prior::table(self.domain, &self.predictor);
         }
         let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
-        let weights = weights(&self.words, &self.odds, &History::from_rows(&seen, self.domain));
-        (self.prior, self.informed) = word(self.domain, weighed(&self.words, &weights), &self.earlier);
+        let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain));
+        (self.prior, self.informed) = build_prior(self.domain, weighted_mean(&self.tables, &weights), &self.earlier);
     }
 }
 
-/// The weight of each model's word, all together 1: the likelihood of the runs, each point once by the mean of its log rates,
-/// under a normal error of unknown size about the word and an unknown factor.
-fn weights(words: &[PriorTable<'_>], odds: &[f64], seen: &History) -> Vec<f64> {
+/// The weight of each model's predictions, all together 1: the likelihood of the runs, each point once by the mean of its log
+/// rates, under a normal error of unknown size about the prediction and an unknown factor.
+fn weights(tables: &[PriorTable<'_>], odds: &[f64], seen: &History) -> Vec<f64> {
     let mut runs: BTreeMap<&Point, Vec<f64>> = BTreeMap::new();
     for trial in &seen.trials {
-        if let Outcome::Rate(rate) = trial.outcome {
+        if let TrialResult::Rate(rate) = trial.outcome {
             runs.entry(&trial.point).or_default().push(rate.ln());
         }
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let likelihood = |word: &PriorTable<'_>| {
-        let errors: Vec<f64> = runs.iter().map(|(point, logs)| mean(logs) - word.log_rate(point)).collect();
+    let likelihood = |table: &PriorTable<'_>| {
+        let errors: Vec<f64> = runs.iter().map(|(point, logs)| mean(logs) - table.log_rate(point)).collect();
         let centre = mean(&errors);
         let squares: f64 = errors.iter().map(|error| (error - centre).powi(2)).sum();
         let free = (errors.len() as f64 - 1.0).max(0.0);
         -0.5 * free * ((BELIEF * ERROR * ERROR + squares) / (BELIEF + free)).ln()
     };
-    let logs: Vec<f64> = words.iter().zip(odds).map(|(word, odds)| likelihood(word) + odds).collect();
+    let logs: Vec<f64> = tables.iter().zip(odds).map(|(table, odds)| likelihood(table) + odds).collect();
     let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let shares: Vec<f64> = logs.iter().map(|log| (log - best).exp()).collect();
     let sum: f64 = shares.iter().sum();
     shares.into_iter().map(|share| share / sum).collect()
 }
 
-/// The weighted mean of the words' log rates, and the first one's costs.
-fn weighed<'a>(words: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'a> {
-    let mut mean = vec![0.0; words[0].log_rates_of_all().len()];
-    for (word, weight) in words.iter().zip(weights) {
-        mean.iter_mut().zip(word.log_rates_of_all()).for_each(|(mean, log)| *mean += weight * log);
+/// The weighted mean of the predicted log rates, and the first one's costs.
+fn weighted_mean<'a>(tables: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'a> {
+    let mut mean = vec![0.0; tables[0].log_rates_of_all().len()];
+    for (table, weight) in tables.iter().zip(weights) {
+        mean.iter_mut().zip(table.log_rates_of_all()).for_each(|(mean, log)| *mean += weight * log);
     }
-    words[0].with_log_rates(mean)
+    tables[0].with_log_rates(mean)
 }
 
-/// The model's word on all points of `domain`, corrected by earlier runs where two of them can be compared.
-fn word<'a>(domain: &'a dyn Candidates, model: PriorTable<'a>, earlier: &[Group]) -> (Box<dyn Prior + 'a>, bool) {
+/// The prior of all points of `domain`: the model's predictions, corrected by earlier runs where two of them can be compared.
+fn build_prior<'a>(
+    domain: &'a dyn Candidates,
+    model: PriorTable<'a>,
+    earlier: &[Group],
+) -> (Box<dyn Prior + 'a>, bool) {
     if earlier.is_empty() {
         return (Box::new(model), false);
     }
@@ -236,7 +240,7 @@ mod tests {
             times.push(model.predictor.time_s(&candidate));
             let point = domain.point(&candidate).unwrap();
             let rate = rate_gflops(500, times[count]).ln();
-            assert!((model.words[0].log_rate(&point) - rate).abs() < 1e-9, "the table follows");
+            assert!((model.tables[0].log_rate(&point) - rate).abs() < 1e-9, "the table follows");
         }
         assert!(times[0] < times[1] && times[1] < times[2] && times[2] == times[3] && times[3] < times[4], "{times:?}");
         assert!(times[4] < 1.3 * times[0], "{times:?}");
@@ -253,19 +257,19 @@ mod tests {
             let logs = space.points().iter().map(|point| slope * f64::from(point.0[0])).collect();
             PriorTable::of(&space, logs, vec![1.0; 5])
         };
-        let words = [of(0.0), of(0.05)];
+        let tables = [of(0.0), of(0.05)];
         let run = |level: u16| Trial {
             number: u64::from(level),
             point: Point(vec![level]),
-            outcome: Outcome::Rate((2.0 + 0.05 * f64::from(level)).exp()),
+            outcome: TrialResult::Rate((2.0 + 0.05 * f64::from(level)).exp()),
             wall_s: 1.0,
         };
         let seen = |count: u16| History { trials: (0..count).map(run).collect() };
-        let shares = [0, 1, 3, 5].map(|count| weights(&words, &[2.0, 0.0], &seen(count))[0]);
+        let shares = [0, 1, 3, 5].map(|count| weights(&tables, &[2.0, 0.0], &seen(count))[0]);
         // Before two points are known the odds stand.
         assert!(shares[0] == shares[1] && (shares[0] - 0.88).abs() < 0.01, "{shares:?}");
         assert!(shares[1] > shares[2] && shares[2] > shares[3] && shares[3] < 0.4, "{shares:?}");
-        let both = weighed(&words, &[0.25, 0.75]);
+        let both = weighted_mean(&tables, &[0.25, 0.75]);
         assert!((both.log_rate(&Point(vec![4])) - 0.15).abs() < 1e-12);
     }
 }

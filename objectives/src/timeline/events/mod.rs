@@ -1,8 +1,8 @@
 //! The event simulation: every rank, every message, over windows of a run.
 //!
 //! Ranks do what Netlib's program does, one operation after the other: they exchange rows pair by pair, poll for the
-//! panel between messages and slabs, and forward it by sends that block ([`Profile::Netlib`]) or do not
-//! ([`Profile::Ours`]). A message goes when both ends are there, and waits for its turn on the links of both nodes.
+//! panel between messages and slabs, and forward it by sends that block ([`Schedule::Netlib`]) or do not
+//! ([`Schedule::Ours`]). A message goes when both ends are there, and waits for its turn on the links of both nodes.
 //! Three windows of [`WINDOW`] steps stand for the run, by Gauss–Legendre quadrature over the steps; a short run is simulated
 //! whole.
 //!
@@ -16,7 +16,7 @@ mod window;
 use space::{HplParams, Weights};
 
 use super::recursion::trsv_s;
-use super::{Platform, Profile};
+use super::{Platform, Schedule};
 use window::Window;
 
 /// Steps of a window: 18 until the columns are as far apart as they get, then those that are counted.
@@ -35,7 +35,7 @@ const GAUSS: [(f64, f64); 3] = [(0.112_701_665, 5.0 / 18.0), (0.5, 8.0 / 18.0), 
 ///
 /// # Panics
 /// When N, NB, P or Q is 0, or the platform fails its [check](Platform::check).
-pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
     weighted_time_s(hpl, &Weights::default(), platform, profile)
 }
 
@@ -43,7 +43,7 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
 ///
 /// # Panics
 /// As [`time_s`], and when weights are there but not one per process row or column.
-pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Profile) -> f64 {
+pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Schedule) -> f64 {
     let panels = hpl.n.div_ceil(hpl.nb);
     let mut window = Window::new(hpl, weights, platform, profile);
     if panels < LEAST_STEPS {
@@ -63,7 +63,7 @@ pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, 
 ///
 /// # Panics
 /// As [`time_s`].
-pub fn whole_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+pub fn whole_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
     whole(&mut Window::new(hpl, &Weights::default(), platform, profile), hpl, platform)
 }
 

@@ -14,7 +14,7 @@ use crate::timeline::placement::rank as rank_number;
 use crate::timeline::recursion::ring;
 use crate::timeline::shape::WORD;
 use crate::timeline::shape::{Deal, Unequal};
-use crate::timeline::{Platform, Profile};
+use crate::timeline::{Platform, Schedule};
 use crate::timeline::{noise, rows};
 
 /// A simulation that can run any window of its run.
@@ -44,7 +44,7 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(hpl: &HplParams, weights: &Weights, platform: &'a Platform, profile: Profile) -> Self {
+    pub(super) fn new(hpl: &HplParams, weights: &Weights, platform: &'a Platform, profile: Schedule) -> Self {
         assert!(hpl.n > 0 && hpl.nb > 0 && hpl.p > 0 && hpl.q > 0, "N, NB, P and Q are at least 1");
         platform.check().expect("a platform that can be computed with");
         let (p, q) = (hpl.p, hpl.q);

@@ -17,13 +17,13 @@ pub(super) use run::ring;
 use space::{HplParams, Weights};
 
 use super::shape::{Unequal, WORD};
-use super::{Platform, Profile, Timeline};
+use super::{Platform, Schedule, Timeline};
 
 /// The predicted run.
 ///
 /// # Panics
 /// When N, NB, P or Q is 0, or the platform fails its [check](Platform::check).
-pub fn timeline(hpl: &HplParams, platform: &Platform, profile: Profile) -> Timeline {
+pub fn timeline(hpl: &HplParams, platform: &Platform, profile: Schedule) -> Timeline {
     let mut run = Run::new(hpl, platform, profile);
     let mut steps = Vec::with_capacity(run.cols.blocks());
     run.walk(|step| steps.push(step));
@@ -35,7 +35,7 @@ pub fn timeline(hpl: &HplParams, platform: &Platform, profile: Profile) -> Timel
 ///
 /// # Panics
 /// As [`timeline`].
-pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
+pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
     let mut run = Run::new(hpl, platform, profile);
     run.walk(|_| ());
     run.now_s() + trsv_s(hpl, platform)
@@ -45,7 +45,7 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Profile) -> f64 {
 ///
 /// # Panics
 /// As [`timeline`], and when weights are there but not one per process row or column.
-pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Profile) -> f64 {
+pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Schedule) -> f64 {
     let mut run = Run::new(hpl, platform, profile);
     run.unequal = Unequal::new(hpl, weights);
     run.walk(|_| ());

@@ -8,7 +8,7 @@ use crate::timeline::placement::rank;
 use crate::timeline::rows::{Rows, long};
 use crate::timeline::shape::{Deal, Trailing, Unequal};
 use crate::timeline::speeds::Speeds;
-use crate::timeline::{Platform, Profile, noise};
+use crate::timeline::{Platform, Schedule, noise};
 
 /// A run under way.
 pub(super) struct Run<'a> {
@@ -43,7 +43,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(hpl: &HplParams, platform: &'a Platform, profile: Profile) -> Self {
+    pub(super) fn new(hpl: &HplParams, platform: &'a Platform, profile: Schedule) -> Self {
         assert!(hpl.n > 0 && hpl.nb > 0 && hpl.p > 0 && hpl.q > 0, "N, NB, P and Q are at least 1");
         platform.check().expect("a platform that can be computed with");
         let costs = Costs::new(hpl, platform);

@@ -5,7 +5,7 @@ use std::path::Path;
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
-use objectives::simulated::Cluster;
+use objectives::simulated::SimulatedCluster;
 use space::Unequal;
 use space::machine::{Machine, Node};
 
@@ -135,22 +135,22 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
 ///
 /// # Errors
 /// A file that cannot be read, or describes none.
-fn read_cluster(path: &Path) -> anyhow::Result<(Cluster, String)> {
+fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
     let bad = |problem: String| bad_input(format!("--simulate {}: {problem}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let cluster = Cluster::parse(&text).map_err(|error| bad(error.to_string()))?;
+    let cluster = SimulatedCluster::parse(&text).map_err(|error| bad(error.to_string()))?;
     Ok((cluster, text))
 }
 
 /// All nodes of a cluster that `program` simulates; where its file will be is not known yet.
-fn on_simulated(cluster: &Cluster, program: &Path) -> Placed {
+fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> Placed {
     let node = cluster.node().clone();
     let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
     Placed { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
 }
 
 /// Keeps the cluster, and what is told of its nodes as if one had been calibrated, in `folder`.
-fn save_cluster(folder: &RunFolder, cluster: &Cluster, text: &str) -> Result<(), RecordError> {
+fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> Result<(), RecordError> {
     let told = folder.calibrated_node();
     let rates = cluster.told().to_toml().map_err(|error| RecordError::damaged(&told, error))?;
     std::fs::create_dir_all(folder.calibration()).map_err(RecordError::write(&told))?;

@@ -23,7 +23,7 @@ use crate::search::cost::CostEstimate;
 use crate::search::doubts;
 use crate::search::drive::{Drive, Ended};
 use crate::search::model::SessionModel;
-use crate::search::prior;
+use crate::search::model_prior;
 use crate::search::schedule::{FINAL_SHARE, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::Prior;
@@ -278,7 +278,7 @@ fn plan(
     progress.line(&format!(
         "{} candidates, {} distinct predictions",
         domain.points().len(),
-        prior::distinct(domain, prior)
+        model_prior::distinct(domain, prior)
     ));
     if session.unequal.differs() {
         progress.line(&format!("{}: weights are searched around these", session.speeds()));

@@ -16,7 +16,7 @@ use space::{EngineParams, KernelChoice};
 use super::begin::{budget_s, placed, rank_input};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
-use crate::cluster::sbatch::{self, Request};
+use crate::cluster::sbatch::{self, JobRequest};
 use crate::commands::space::limits;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
@@ -78,7 +78,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     };
     // A session calibrates nodes that it has found.
     let rates = machine.as_ref().filter(|_| args.machine.is_some());
-    let Order { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
+    let TargetOrder { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
     spec.n = n;
     let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
     if let Some(path) = &args.sbatch {
@@ -118,7 +118,7 @@ fn elsewhere(here: Here, machine: Option<&Machine>, nodes: Option<u64>, wanted: 
 ///
 /// # Errors
 /// Several nodes for ranks that are threads of one process.
-fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> anyhow::Result<Request> {
+fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> anyhow::Result<JobRequest> {
     let nodes = args.nodes.map(|nodes| nodes as usize);
     let fixed = wanted.ranks.or(wanted.threads).map(|_| {
         let threads = wanted.threads.unwrap_or(1);
@@ -129,10 +129,10 @@ fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> any
         Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) && args.local => {
             return Err(bad_input("--local uses one node: leave out --nodes, or --local"));
         }
-        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) => Request { nodes, tasks: fixed, accelerators: None },
+        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) => JobRequest { nodes, tasks: fixed, accelerators: None },
         Engine::Ours => {
             let tasks = fixed.map(|(ranks, threads)| (1, ranks * threads));
-            Request { nodes: Some(1), tasks, accelerators: None }
+            JobRequest { nodes: Some(1), tasks, accelerators: None }
         }
         _ => {
             let threads = wanted.threads.unwrap_or(1);
@@ -140,13 +140,13 @@ fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> any
             // All cores of the nodes, where neither they nor the ranks are known.
             let unknown = nodes.is_some() && args.machine.is_none() && fixed.is_none() && engine.calibrates();
             let tasks = (!unknown).then_some((ranks, threads));
-            Request { nodes, tasks, accelerators: (!engine.calibrates()).then_some(ranks) }
+            JobRequest { nodes, tasks, accelerators: (!engine.calibrates()).then_some(ranks) }
         }
     })
 }
 
 /// N of a session.
-struct Order {
+struct TargetOrder {
     n: usize,
     /// Why it is that.
     why: String,
@@ -162,21 +162,21 @@ fn order(
     machine: Option<&Machine>,
     spec: &DomainSpec,
     budget: &Budget,
-) -> anyhow::Result<Order> {
+) -> anyhow::Result<TargetOrder> {
     let n = args.n.map(|n| n as usize);
     if machine.is_none() && engine.calibrates() {
         let example = || (EXAMPLE_N, "an example: a session chooses it after its calibration".to_owned());
         let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
-        return Ok(Order { n, why, note: None });
+        return Ok(TargetOrder { n, why, note: None });
     }
     let Modelled { machine, note } = room.model(engine, machine, spec, n, budget).map_err(bad_input)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(spec.unequal.clone());
     let target = prepare::target(engine, spec, &predictor, budget, n)?;
     let why = prepare::limit(n.is_some(), target.limited_by_budget, target.n_memory);
-    Ok(Order { n: target.n, why, note })
+    Ok(TargetOrder { n: target.n, why, note })
 }
 
-fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: Request, room: &Room) -> anyhow::Result<u8> {
+fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: JobRequest, room: &Room) -> anyhow::Result<u8> {
     let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--nodes", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));

@@ -212,7 +212,7 @@ impl Row {
 
     /// What compares with other rows of the same fidelity: the score of a full run, the estimate of windows whose checks
     /// passed.
-    pub fn figure_gflops(&self) -> Option<f64> {
+    pub fn comparable_rate_gflops(&self) -> Option<f64> {
         match self.fidelity {
             Fidelity::Full => self.score_gflops(),
             Fidelity::Window => self.estimated_rate_gflops.filter(|_| self.passed),

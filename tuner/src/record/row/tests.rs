@@ -69,11 +69,11 @@ fn a_row_of_version_4_keeps_what_it_says() {
 fn an_estimate_is_no_score() {
     let row = arbitrary::windows(4, 64, 30.0);
     assert_eq!((row.score_gflops(), row.rate_gflops, row.time_s), (None, None, None));
-    assert_eq!((row.figure_gflops(), row.fidelity), (Some(30.0), Fidelity::Window));
+    assert_eq!((row.comparable_rate_gflops(), row.fidelity), (Some(30.0), Fidelity::Window));
     assert!(row.cost_fraction > 0.0 && row.cost_fraction < 0.2, "{}", row.cost_fraction);
     let beaten = Failure::Beaten { done_percent: 25.0, estimated_rate_gflops: 20.0, best_rate_gflops: 30.0 };
     let row = failed(&row.candidate(), beaten);
-    assert_eq!((row.estimated_rate_gflops, row.cost_fraction, row.figure_gflops()), (Some(20.0), 0.25, None));
+    assert_eq!((row.estimated_rate_gflops, row.cost_fraction, row.comparable_rate_gflops()), (Some(20.0), 0.25, None));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use space::dims::Kind;
+use space::dims::DimKind;
 
 /// Version of the description's schema.
 pub const LANDSCAPE_SCHEMA: u32 = 1;
@@ -56,7 +56,7 @@ impl Description {
         if let Some(twice) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
             return Err(format!("dimension '{}' is there twice", twice.1));
         }
-        let odd = |dimension: &&Dimension| dimension.kind == Kind::Categorical && dimension.ratio.is_some();
+        let odd = |dimension: &&Dimension| dimension.kind == DimKind::Categorical && dimension.ratio.is_some();
         if let Some(dimension) = self.dimension.iter().find(odd) {
             return Err(format!("dimension '{}': a ratio is ordered, not categorical", dimension.name));
         }
@@ -135,7 +135,7 @@ pub struct Dimension {
     /// Its name, and its column unless `ratio` is given.
     pub name: String,
     /// How its levels relate.
-    pub kind: Kind,
+    pub kind: DimKind,
     /// Scale of an ordered one.
     #[serde(default)]
     pub scale: Scale,

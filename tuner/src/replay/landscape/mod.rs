@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use space::dims::{Dim, Kind, Level, Point, Space};
+use space::dims::{Dim, DimKind, Level, Point, Space};
 use space::listed::Listed;
 
 pub use self::description::{
@@ -262,7 +262,7 @@ impl Axis {
             let level = axis.level(table, row, &axis.columns)?;
             if !levels.iter().any(|known| axis.same(known, &level)) {
                 levels.push(Level {
-                    feature: if dimension.kind == Kind::Categorical { levels.len() as f64 } else { level.feature },
+                    feature: if dimension.kind == DimKind::Categorical { levels.len() as f64 } else { level.feature },
                     ..level
                 });
             }
@@ -274,15 +274,15 @@ impl Axis {
 
     fn same(&self, a: &Level, b: &Level) -> bool {
         match self.dim.kind {
-            Kind::Categorical => a.label == b.label,
-            Kind::Ordered => a.feature == b.feature,
+            DimKind::Categorical => a.label == b.label,
+            DimKind::Ordered => a.feature == b.feature,
         }
     }
 
     /// What a row holds on this axis; the feature of a categorical level is its place among the levels, not known here.
     fn level(&self, table: &Table, row: usize, columns: &[usize]) -> Result<Level, TableError> {
         let label = columns.iter().map(|column| table.text(row, *column)).collect::<Vec<_>>().join(":");
-        if self.dim.kind == Kind::Categorical {
+        if self.dim.kind == DimKind::Categorical {
             return Ok(Level { label, feature: 0.0 });
         }
         let number = |column: usize| match (self.scale, columns.len()) {

@@ -49,7 +49,7 @@ pub(crate) fn hill(failing: usize) -> Landscape {
         let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
         Dim { name: name.to_owned(), kind, levels: (0..count).map(level).collect() }
     };
-    let dims = vec![dim("nb", Kind::Ordered, 8), dim("bcast", Kind::Categorical, 3)];
+    let dims = vec![dim("nb", DimKind::Ordered, 8), dim("bcast", DimKind::Categorical, 3)];
     let space = Listed::product(dims, |_| true);
     let site = |(at, point): (usize, &Point)| {
         let (nb, bcast) = (f64::from(point.0[0]), f64::from(point.0[1]));
@@ -106,7 +106,7 @@ fn what_is_wrong_is_named() {
 #[test]
 fn smoothing_keeps_effects_and_shares_luck_among_many() {
     let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
-    let dim = |name: &str| Dim { name: name.into(), kind: Kind::Categorical, levels: (0..4).map(level).collect() };
+    let dim = |name: &str| Dim { name: name.into(), kind: DimKind::Categorical, levels: (0..4).map(level).collect() };
     let space = Listed::product(vec![dim("nb"), dim("bcast"), dim("swap")], |_| true);
     // NB acts with BCAST and with SWAP, which is all that the fit knows.
     let log = |point: &Point| {

@@ -8,7 +8,7 @@ use super::importance::Importance;
 use super::sentences::{
     choice, estimated, failures, final_by_estimate, limit_of_n, spread, steadiness, telling_columns, words_of,
 };
-use super::svg::{Plot, Point};
+use super::svg::{Mark, Plot};
 use super::{Exports, Score, Summary};
 use crate::record::Row;
 
@@ -144,11 +144,11 @@ fn over_time(summary: &Summary, rows: &[Row]) -> Plot<'static> {
     let mut points = Vec::new();
     let mut line: Vec<(f64, f64)> = Vec::new();
     for row in of_search(summary, rows) {
-        let Some(rate) = row.figure_gflops() else { continue };
+        let Some(rate) = row.comparable_rate_gflops() else { continue };
         let end_s = summary.session.budget_s - row.budget_left_s;
         let highest = line.last().map_or(rate, |&(_, highest)| highest);
         line.extend([(end_s, highest), (end_s, highest.max(rate))]);
-        points.push(Point { x: end_s, y: rate, class: class(summary, row), title: label(row, rate) });
+        points.push(Mark { x: end_s, y: rate, class: class(summary, row), title: label(row, rate) });
     }
     let y_name = rate_name(summary);
     Plot { x_name: "wall clock, s", y_name, description: "Measured rates over time", points, line }
@@ -157,10 +157,10 @@ fn over_time(summary: &Summary, rows: &[Row]) -> Plot<'static> {
 /// Passed trials of the search that were predicted, and the diagonal.
 fn against_prediction(summary: &Summary, rows: &[Row]) -> Plot<'static> {
     let point = |row: &Row| {
-        let (predicted, rate) = (row.predicted_rate_gflops?, row.figure_gflops()?);
-        Some(Point { x: predicted, y: rate, class: class(summary, row), title: label(row, rate) })
+        let (predicted, rate) = (row.predicted_rate_gflops?, row.comparable_rate_gflops()?);
+        Some(Mark { x: predicted, y: rate, class: class(summary, row), title: label(row, rate) })
     };
-    let points: Vec<Point> = of_search(summary, rows).into_iter().filter_map(point).collect();
+    let points: Vec<Mark> = of_search(summary, rows).into_iter().filter_map(point).collect();
     let values = || points.iter().flat_map(|point| [point.x, point.y]);
     let ends = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
     let description = "Measured against predicted rates";

@@ -16,11 +16,12 @@ pub(super) fn drift(rows: &[Row]) -> Option<Ratio> {
     let explored = explored(rows);
     let mut pairs = Vec::new();
     for fidelity in [Fidelity::Full, Fidelity::Window] {
-        let of =
-            |row: &&Row| row.fidelity == fidelity && row.figure_gflops().is_some() && !explored.contains(&row.trial);
+        let of = |row: &&Row| {
+            row.fidelity == fidelity && row.comparable_rate_gflops().is_some() && !explored.contains(&row.trial)
+        };
         for (_, runs) in by_candidate(rows.iter().filter(of)) {
             let half = runs.len() / 2;
-            let rates: Vec<f64> = runs.iter().filter_map(|row| row.figure_gflops()).collect();
+            let rates: Vec<f64> = runs.iter().filter_map(|row| row.comparable_rate_gflops()).collect();
             pairs.extend(rates[rates.len() - half..].iter().copied().zip(rates.iter().copied()).take(half));
         }
     }

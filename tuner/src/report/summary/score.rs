@@ -47,8 +47,8 @@ pub struct Score {
 pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> {
     let at_n: Vec<&Row> = rows.iter().filter(|row| row.n == candidate.hpl.n).collect();
     let own = at_n.iter().filter(|row| row.fidelity == Fidelity::Window && row.candidate() == *candidate);
-    let own: Vec<&&Row> = own.filter(|row| row.figure_gflops().is_some()).collect();
-    let logs: Vec<f64> = own.iter().filter_map(|row| row.figure_gflops()).map(f64::ln).collect();
+    let own: Vec<&&Row> = own.filter(|row| row.comparable_rate_gflops().is_some()).collect();
+    let logs: Vec<f64> = own.iter().filter_map(|row| row.comparable_rate_gflops()).map(f64::ln).collect();
     let inner = own.iter().filter_map(|row| row.estimated_sd).fold(0.0, f64::max);
     Some(Estimate {
         candidate: candidate.clone(),
@@ -60,14 +60,15 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
 
 /// The scores of all candidates that passed at this fidelity, highest median first.
 pub(super) fn scores(rows: &[Row], fidelity: Fidelity) -> Vec<Score> {
-    let groups = by_candidate(rows.iter().filter(|row| row.fidelity == fidelity && row.figure_gflops().is_some()));
+    let groups =
+        by_candidate(rows.iter().filter(|row| row.fidelity == fidelity && row.comparable_rate_gflops().is_some()));
     let mut scores: Vec<Score> = groups.into_iter().filter_map(|(candidate, runs)| score(candidate, &runs)).collect();
     scores.sort_by(|a, b| b.rate_gflops.total_cmp(&a.rate_gflops));
     scores
 }
 
 fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
-    let rates: Vec<f64> = runs.iter().filter_map(|row| row.figure_gflops()).collect();
+    let rates: Vec<f64> = runs.iter().filter_map(|row| row.comparable_rate_gflops()).collect();
     let fold = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);
     Some(Score {
         candidate,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use objectives::foreign::{Progress as Trace, ratio};
+use objectives::foreign::{ProgressPoint, ratio};
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
 use space::stats::median;
@@ -243,7 +243,7 @@ impl Drive<'_> {
 
     fn show(&mut self, plan: &Plan) {
         let Some(row) = self.store.rows().last() else { return };
-        let result = match (row.figure_gflops(), row.fidelity, &row.failure_detail) {
+        let result = match (row.comparable_rate_gflops(), row.fidelity, &row.failure_detail) {
             (Some(rate), Fidelity::Window, _) => format!("{rate:8.2} GFLOP/s by windows"),
             (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
             (_, _, Some(detail)) => format!("failed: {detail}"),
@@ -252,7 +252,7 @@ impl Drive<'_> {
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, on_one_line(&plan.candidate)));
         let alike = self.store.rows().iter().filter(|other| other.fidelity == row.fidelity && other.n == row.n);
-        let best = alike.filter_map(|row| row.figure_gflops()).fold(0.0, f64::max);
+        let best = alike.filter_map(|row| row.comparable_rate_gflops()).fold(0.0, f64::max);
         self.progress.best(format!("{best:.2} GFLOP/s"));
     }
 }
@@ -281,12 +281,12 @@ impl Pace {
 /// The run to be beaten.
 struct Rival {
     rate_gflops: f64,
-    trace: Vec<Trace>,
+    trace: Vec<ProgressPoint>,
 }
 
 impl Rival {
     /// Why a run that has come so far is not worth its end, if it is not.
-    fn beats(&self, running: &[Trace]) -> Option<Failure> {
+    fn beats(&self, running: &[ProgressPoint]) -> Option<Failure> {
         let (ratio, flops) = ratio(running, &self.trace)?;
         let judged = (flops - JUDGED.start) / (JUDGED.end - JUDGED.start);
         let hopeless = HOPELESS_AT_FIRST + judged * (HOPELESS - HOPELESS_AT_FIRST);

@@ -10,8 +10,8 @@ fn a_run_is_judged_soon_and_then_once_a_second() {
 
 #[test]
 fn a_run_that_falls_behind_is_ended_and_a_close_one_is_not() {
-    let trace = |points: &[(f64, f64)]| -> Vec<Trace> {
-        points.iter().map(|&(flops, rate_gflops)| Trace { flops, rate_gflops }).collect()
+    let trace = |points: &[(f64, f64)]| -> Vec<ProgressPoint> {
+        points.iter().map(|&(flops, rate_gflops)| ProgressPoint { flops, rate_gflops }).collect()
     };
     let rival = Rival { rate_gflops: 100.0, trace: trace(&[(0.02, 120.0), (0.5, 110.0), (1.0, 100.0)]) };
     assert_eq!(rival.beats(&trace(&[(0.05, 60.0)])), None, "too early to say");

@@ -19,11 +19,11 @@ use space::dims::Point;
 use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
-use crate::record::left::Left;
+use crate::record::left::GainLeft;
 use crate::record::{Identity, Row};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
-use crate::search::history::{History, Outcome, Trial};
+use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design};
 
@@ -120,14 +120,14 @@ impl View<'_> {
     }
 
     /// What the runs so far let expect that better points gain.
-    pub fn left(&self) -> Option<Left> {
+    pub fn left(&self) -> Option<GainLeft> {
         left::left(&self.ctx())
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
     /// them has.
     pub fn final_runs(&self) -> u32 {
-        let passed = |trial: &&Trial| matches!(trial.outcome, Outcome::Rate(_));
+        let passed = |trial: &&Trial| matches!(trial.outcome, TrialResult::Rate(_));
         let trials = &self.history.trials;
         let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
         let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
@@ -138,7 +138,7 @@ impl View<'_> {
     /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
     /// where the search goes by windows at most a share of the budget.
     pub fn final_reserve_s(&self) -> f64 {
-        let rate = |row: &&Row| row.figure_gflops().unwrap_or(0.0);
+        let rate = |row: &&Row| row.comparable_rate_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
         let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);

@@ -9,7 +9,7 @@ use space::{KernelChoice, Unequal};
 use super::*;
 use crate::record::Fidelity;
 use crate::record::arbitrary::row_of;
-use crate::search::prior;
+use crate::search::model_prior;
 use crate::search::rounds;
 use crate::search::strategy::bayes::Bayes;
 
@@ -86,7 +86,7 @@ fn session_until(
     let predictor = predictor();
     let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
-    let (prior, baseline) = (prior::table(&domain, &predictor), default_candidate(&spec));
+    let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec));
     let mut done: Vec<(Plan, Row)> = Vec::new();
     let mut left_s = TOTAL_S;
     let mut last = false;
@@ -189,7 +189,7 @@ fn where_runs_are_dear_windows_search_and_whole_runs_confirm() {
         assert_eq!(row.fidelity, if whole { Fidelity::Full } else { Fidelity::Window }, "{plan:?}");
         assert_eq!(row.score_gflops().is_some(), whole);
     }
-    let seen = searched.iter().filter_map(|(_, row)| row.figure_gflops()).fold(0.0, f64::max);
+    let seen = searched.iter().filter_map(|(_, row)| row.comparable_rate_gflops()).fold(0.0, f64::max);
     assert!(best(&last.0.candidate).unwrap() > seen - 0.2, "{:?}", last.0.candidate);
     // At 5000 a whole run takes 1.9 s: the leaders get one.
     let done = session_by(Extent::Windows, 5000, best);
@@ -255,7 +255,7 @@ fn where_a_candidate_that_passed_fails_time_is_kept_for_a_second_final_run() {
 fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     let predictor = predictor();
     let domain = HplDomain::new(&spec()).unwrap();
-    let (prior, baseline) = (prior::table(&domain, &predictor), default_candidate(&spec()));
+    let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
     what(&View {
         domain: &domain,
         prior: &prior,

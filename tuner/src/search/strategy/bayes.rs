@@ -202,7 +202,7 @@ mod tests {
     use super::super::testing::{Table, categorical, noise, ordered, session};
     use super::super::{Prior, Proposal};
     use super::*;
-    use crate::search::history::{History, Outcome, Trial};
+    use crate::search::history::{History, Trial, TrialResult};
 
     fn hpl_like() -> Listed {
         let dims: Vec<Dim> = vec![
@@ -238,11 +238,11 @@ mod tests {
         let causes: [&dyn Fn(&Point) -> bool; 2] = [&block, &pair];
         for (seed, dies) in (0..3).flat_map(|seed| causes.map(|dies| (seed, dies))) {
             let run = |point: &Point, repeat| match dies(point) {
-                true => Outcome::Failed,
-                false => Outcome::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp()),
+                true => TrialResult::Failed,
+                false => TrialResult::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp()),
             };
             let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 100);
-            let failed = history.trials.iter().filter(|trial| trial.outcome == Outcome::Failed).count();
+            let failed = history.trials.iter().filter(|trial| trial.outcome == TrialResult::Failed).count();
             assert!(failed <= 12, "{failed} of 100 runs failed");
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         let mut regrets: Vec<f64> = (0..40)
             .map(|seed| {
                 let run =
-                    |point: &Point, repeat| Outcome::Rate((truth(point) + 0.01 * noise(seed, point, repeat)).exp());
+                    |point: &Point, repeat| TrialResult::Rate((truth(point) + 0.01 * noise(seed, point, repeat)).exp());
                 let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
                 let ctx = Ctx {
                     space: &space,
@@ -281,7 +281,7 @@ mod tests {
             let run = |point: &Point, repeat| {
                 count.set(count.get() + 1);
                 let slower = if count.get() > 30 { 0.9_f64.ln() } else { 0.0 };
-                Outcome::Rate((truth(point) + slower + 0.003 * noise(seed, point, repeat)).exp())
+                TrialResult::Rate((truth(point) + slower + 0.003 * noise(seed, point, repeat)).exp())
             };
             let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
             let (budget_left_s, budget_total_s) = (0.0, 60.0);
@@ -302,7 +302,8 @@ mod tests {
         let space = hpl_like();
         let top = best(&space);
         let needed = |prior: &dyn Prior, seed| {
-            let run = |point: &Point, repeat| Outcome::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp());
+            let run =
+                |point: &Point, repeat| TrialResult::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp());
             let near = |history: &History, _: &Proposal| {
                 history.trials.last().is_some_and(|trial| truth(&trial.point) > top - 0.01)
             };
@@ -318,8 +319,8 @@ mod tests {
     }
 
     /// What the posterior says of `of` after `trials`, given as points with their outcomes.
-    fn expected_after(trials: &[(&Point, Outcome)], of: &Point) -> Prediction {
-        let trial = |(i, &(point, outcome)): (usize, &(&Point, Outcome))| Trial {
+    fn expected_after(trials: &[(&Point, TrialResult)], of: &Point) -> Prediction {
+        let trial = |(i, &(point, outcome)): (usize, &(&Point, TrialResult))| Trial {
             number: i as u64,
             point: point.clone(),
             outcome,
@@ -342,9 +343,11 @@ mod tests {
     #[test]
     fn a_run_that_hung_says_nothing_of_a_point_that_passed_and_little_of_the_like_of_many_that_did() {
         let points: Vec<Point> = (0..4).map(|pfact| Point(vec![3, 1, pfact % 3, 0, 0, pfact / 3])).collect();
-        let mut trials: Vec<(&Point, Outcome)> =
-            points[..3].iter().flat_map(|point| [(point, Outcome::Rate(50.0)), (point, Outcome::Rate(50.3))]).collect();
-        let hung = Outcome::TimedOut { at_most_gflops: 20.0 };
+        let mut trials: Vec<(&Point, TrialResult)> = points[..3]
+            .iter()
+            .flat_map(|point| [(point, TrialResult::Rate(50.0)), (point, TrialResult::Rate(50.3))])
+            .collect();
+        let hung = TrialResult::TimedOut { at_most_gflops: 20.0 };
         let before = [&points[0], &points[3]].map(|point| expected_after(&trials, point));
         trials.push((&points[0], hung));
         assert_eq!(expected_after(&trials, &points[0]), before[0]);
@@ -357,10 +360,10 @@ mod tests {
     #[test]
     fn a_point_that_failed_more_seldom_than_it_passed_may_be_run_again() {
         let (steady, shaky, once) = (Point(vec![0; 6]), Point(vec![1; 6]), Point(vec![2; 6]));
-        let (passed, failed) = (Outcome::Rate(50.0), Outcome::Failed);
+        let (passed, failed) = (TrialResult::Rate(50.0), TrialResult::Failed);
         let runs = [(&steady, passed), (&steady, passed), (&steady, failed), (&shaky, passed), (&shaky, failed)];
         let trial =
-            |&(point, outcome): &(&Point, Outcome)| Trial { number: 0, point: point.clone(), outcome, wall_s: 1.0 };
+            |&(point, outcome): &(&Point, TrialResult)| Trial { number: 0, point: point.clone(), outcome, wall_s: 1.0 };
         let history = History { trials: runs.iter().chain([&(&once, failed)]).map(trial).collect() };
         let space = hpl_like();
         let (budget_left_s, budget_total_s) = (1.0, 1.0);
@@ -373,8 +376,8 @@ mod tests {
     fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
         let (seen, slow) = (Point(vec![3, 1, 0, 0, 0, 0]), Point(vec![3, 1, 1, 0, 0, 0]));
         let expected = |at_most_gflops: Option<f64>| {
-            let passed = (&seen, Outcome::Rate(50.0));
-            let ended = at_most_gflops.map(|at_most_gflops| (&slow, Outcome::TimedOut { at_most_gflops }));
+            let passed = (&seen, TrialResult::Rate(50.0));
+            let ended = at_most_gflops.map(|at_most_gflops| (&slow, TrialResult::TimedOut { at_most_gflops }));
             let trials: Vec<_> = [passed].into_iter().chain(ended).collect();
             expected_after(&trials, &slow).rate_gflops
         };

@@ -10,7 +10,7 @@ use space::{KernelChoice, Share, Unequal};
 use super::prior::{Flat, PriorTable};
 use super::testing::{categorical, noise, ordered, session};
 use super::{Ctx, NAMES, Prior, Strategy, by_name};
-use crate::search::history::{History, Outcome, Trial};
+use crate::search::history::{History, Trial, TrialResult};
 
 fn strategies() -> impl Iterator<Item = Box<dyn Strategy>> {
     NAMES.iter().map(|name| by_name(name).unwrap())
@@ -26,10 +26,10 @@ fn small() -> Listed {
     Listed::product(dims, |levels| levels[0] < 2 || levels[2] < 2)
 }
 
-fn rate(point: &Point, repeat: usize) -> Outcome {
+fn rate(point: &Point, repeat: usize) -> TrialResult {
     let smooth =
         -0.1 * (f64::from(point.0[0]) - 2.0).powi(2) - 0.05 * f64::from(point.0[1]) + 0.02 * f64::from(point.0[2]);
-    Outcome::Rate((3.0 + smooth + 0.005 * noise(1, point, repeat)).exp())
+    TrialResult::Rate((3.0 + smooth + 0.005 * noise(1, point, repeat)).exp())
 }
 
 const PRIOR: Flat = Flat { cost_s: 2.0 };
@@ -105,15 +105,15 @@ fn a_table_of_the_prior_changes_nothing() {
 #[test]
 fn failures_and_timeouts_are_never_tried_again() {
     let space = small();
-    let outcomes = [Outcome::Failed, Outcome::TimedOut { at_most_gflops: 5.0 }];
+    let outcomes = [TrialResult::Failed, TrialResult::TimedOut { at_most_gflops: 5.0 }];
     for strategy in strategies() {
         for outcome in outcomes {
             let history = session(strategy.as_ref(), &space, &PRIOR, 7, &|_, _| outcome, |_, _| false, 200);
             assert_eq!(history.trials.len(), space.points().len(), "{} {outcome:?}", strategy.name());
         }
-        let mixed = |point: &Point, repeat| if point.0[1] == 1 { Outcome::Failed } else { rate(point, repeat) };
+        let mixed = |point: &Point, repeat| if point.0[1] == 1 { TrialResult::Failed } else { rate(point, repeat) };
         let history = session(strategy.as_ref(), &space, &PRIOR, 7, &mixed, |_, _| false, 200);
-        let failed = history.trials.iter().filter(|trial| trial.outcome == Outcome::Failed).count();
+        let failed = history.trials.iter().filter(|trial| trial.outcome == TrialResult::Failed).count();
         assert_eq!(failed, 10, "{}", strategy.name());
     }
 }
@@ -122,7 +122,7 @@ fn failures_and_timeouts_are_never_tried_again() {
 fn a_repeat_that_fails_is_the_last() {
     let space = small();
     for strategy in strategies() {
-        let run = |point: &Point, repeat| if repeat > 0 { Outcome::Failed } else { rate(point, repeat) };
+        let run = |point: &Point, repeat| if repeat > 0 { TrialResult::Failed } else { rate(point, repeat) };
         let history = session(strategy.as_ref(), &space, &PRIOR, 9, &run, |_, _| false, 200);
         let times = |point: &Point| history.trials.iter().filter(|trial| trial.point == *point).count();
         assert!(space.points().iter().all(|point| times(point) <= 2), "{}", strategy.name());
@@ -133,7 +133,7 @@ fn a_repeat_that_fails_is_the_last() {
 fn a_space_of_one_point() {
     let space = Listed::product(vec![ordered("nb", &[7.0]), categorical("bcast", &["a"])], |_| true);
     for strategy in strategies() {
-        let run = |_: &Point, _| Outcome::Rate(20.0);
+        let run = |_: &Point, _| TrialResult::Rate(20.0);
         let history = session(strategy.as_ref(), &space, &PRIOR, 1, &run, |_, _| false, 10);
         assert_eq!(history.trials.len(), 1, "{}", strategy.name());
     }
@@ -163,10 +163,10 @@ fn odd_records_do_no_harm() {
     let rates = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300, 1e-300, 20.0, 20.0];
     let trial = |(i, &rate): (usize, &f64)| {
         let point = space.points()[i % 7].clone();
-        Trial { number: i as u64, point, outcome: Outcome::Rate(rate), wall_s: 0.0 }
+        Trial { number: i as u64, point, outcome: TrialResult::Rate(rate), wall_s: 0.0 }
     };
     let mut history = History { trials: rates.iter().enumerate().map(trial).collect() };
-    let limit = Outcome::TimedOut { at_most_gflops: f64::NAN };
+    let limit = TrialResult::TimedOut { at_most_gflops: f64::NAN };
     history.trials.push(Trial { number: 8, point: Point(vec![3, 0, 2]), outcome: limit, wall_s: 1.0 });
     for strategy in strategies() {
         for (budget_left_s, budget_total_s) in [(0.0, 0.0), (f64::NAN, 1.0), (-5.0, 10.0)] {
@@ -197,11 +197,11 @@ fn the_real_domain_is_explored() {
     let nb = domain.dims().iter().position(|dim| dim.name == "nb").unwrap();
     let run = |point: &Point, repeat| {
         let away = domain.dims()[nb].levels[usize::from(point.0[nb])].feature - 7.0;
-        Outcome::Rate((3.0 - 0.05 * away * away + 0.005 * noise(1, point, repeat)).exp())
+        TrialResult::Rate((3.0 - 0.05 * away * away + 0.005 * noise(1, point, repeat)).exp())
     };
     let best = |history: &History| {
         let rates = history.trials.iter().filter_map(|trial| match trial.outcome {
-            Outcome::Rate(rate) => Some(rate.ln()),
+            TrialResult::Rate(rate) => Some(rate.ln()),
             _ => None,
         });
         rates.fold(f64::NEG_INFINITY, f64::max)
@@ -237,12 +237,12 @@ fn weights_are_searched_around_the_measured_ones() {
         |point: &Point| (domain.dims()[weights].levels[usize::from(point.0[weights])].feature - 0.43f64.ln()).abs();
     let run = |point: &Point, repeat| {
         let away = domain.dims()[nb].levels[usize::from(point.0[nb])].feature - 7.0;
-        Outcome::Rate((3.0 - 0.05 * away * away - 0.5 * off(point) + 0.002 * noise(1, point, repeat)).exp())
+        TrialResult::Rate((3.0 - 0.05 * away * away - 0.5 * off(point) + 0.002 * noise(1, point, repeat)).exp())
     };
     for strategy in strategies() {
         let history = session(strategy.as_ref(), &domain, &PRIOR, 4, &run, |_, _| false, 40);
         check(&domain, &history);
-        let rate = |trial: &&Trial| if let Outcome::Rate(rate) = trial.outcome { rate } else { 0.0 };
+        let rate = |trial: &&Trial| if let TrialResult::Rate(rate) = trial.outcome { rate } else { 0.0 };
         let best = history.trials.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
         if strategy.name() == "bayes" {
             assert!(off(&best.point) < 0.1, "{}: {:?}", strategy.name(), best.point);

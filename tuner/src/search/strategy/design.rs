@@ -98,7 +98,7 @@ mod tests {
 
     use super::super::prior::Flat;
     use super::*;
-    use crate::search::history::{History, Outcome, Trial};
+    use crate::search::history::{History, Trial, TrialResult};
     use crate::search::schedule::tests::spec;
 
     fn domain() -> ForeignDomain {
@@ -112,7 +112,7 @@ mod tests {
         let usual = domain.point(&domain.usual()).unwrap();
         let prior = Flat { cost_s: 1.0 };
         let mut history = History::default();
-        let trial = |point: Point, number| Trial { number, point, outcome: Outcome::Rate(1.0), wall_s: 1.0 };
+        let trial = |point: Point, number| Trial { number, point, outcome: TrialResult::Rate(1.0), wall_s: 1.0 };
         history.trials.push(trial(usual.clone(), 0));
         loop {
             let number = history.trials.len() as u64;

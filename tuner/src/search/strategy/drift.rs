@@ -7,11 +7,11 @@
 
 /// The changes that are believed in, by rising time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Drift(Vec<Step>);
+pub(crate) struct Drift(Vec<SpeedStep>);
 
 /// One change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct SpeedStep {
     /// Place among the trials of the first run after it.
     pub(crate) at: usize,
     /// Logarithm of the new speed over the old one.
@@ -34,7 +34,7 @@ impl Drift {
         self.0.iter().filter(|step| step.at > trial).map(|step| step.size).sum()
     }
 
-    pub(crate) fn add(&mut self, step: Step) {
+    pub(crate) fn add(&mut self, step: SpeedStep) {
         self.0.push(step);
         self.0.sort_by_key(|step| step.at);
     }

@@ -4,7 +4,7 @@
 //! expected to be better than its ends: who chose the range meant to enclose the best value. That is a weak belief: a
 //! model is trusted more (see [`super::surrogate`]), and runs that contradict it end it.
 
-use space::dims::{Dim, Kind, Point};
+use space::dims::{Dim, DimKind, Point};
 
 use super::context::finite;
 use super::gp::kernel::unit_positions;
@@ -28,7 +28,7 @@ impl<'a> Expected<'a> {
     pub(crate) fn new(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
         let told: Vec<f64> = prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
         let is_flat = told.windows(2).all(|pair| pair[0] == pair[1]);
-        let positions = |dim: &Dim| (dim.kind == Kind::Ordered).then(|| unit_positions(dim));
+        let positions = |dim: &Dim| (dim.kind == DimKind::Ordered).then(|| unit_positions(dim));
         let bowl = if is_flat { ctx.space.dims().iter().map(positions).collect() } else { Vec::new() };
         let mut expected = Self { prior, bowl, all: told, top: 0.0 };
         let depths: Vec<f64> = ctx.space.points().iter().map(|point| expected.depth(point)).collect();

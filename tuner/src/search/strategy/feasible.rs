@@ -8,7 +8,7 @@ use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
 use super::surrogate::most_points;
-use crate::search::history::Outcome;
+use crate::search::history::TrialResult;
 
 /// A run is never taken for impossible: this much probability stays.
 const LEAST: f64 = 0.01;
@@ -29,7 +29,7 @@ pub(crate) struct Feasibility {
 
 impl Feasibility {
     pub(crate) fn new(ctx: &Ctx<'_>) -> Self {
-        let failed = |outcome| matches!(outcome, Outcome::Failed);
+        let failed = |outcome| matches!(outcome, TrialResult::Failed);
         let failures = ctx.history.trials.iter().filter(|trial| failed(trial.outcome)).count();
         if failures == 0 {
             return Self { posterior: None, failures };

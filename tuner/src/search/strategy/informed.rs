@@ -17,7 +17,7 @@ use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::Axes;
 use super::gp::posterior::{Marginal, Posterior};
-use super::gp::screen::{Groups, glance};
+use super::gp::screen::{Groups, screen};
 use super::prior::PriorTable;
 use super::warp::Warp;
 
@@ -57,7 +57,7 @@ impl<'a> Informed<'a> {
         let axes = Axes::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
         let posterior = Posterior::fitted(&axes, beliefs(space), data)?;
-        let corrections = glance(&posterior, &Groups::new(space.points()), &vec![0.0; told.len()]);
+        let corrections = screen(&posterior, &Groups::new(space.points()), &vec![0.0; told.len()]);
         let corrected = told.iter().zip(corrections).map(|(&log, correction)| {
             let mean = scale.level(log) + correction.mean;
             scale.log_rate(Marginal { mean, sd: 0.0 }).mean
@@ -128,7 +128,7 @@ mod tests {
     use super::super::testing::{categorical, noise, ordered, session};
     use super::super::{Proposal, Strategy, bayes::Bayes};
     use super::*;
-    use crate::search::history::{History, Outcome};
+    use crate::search::history::{History, TrialResult};
 
     fn space() -> Listed {
         let dims = vec![
@@ -162,7 +162,8 @@ mod tests {
             let model = PriorTable::new(&space, &Flat { cost_s: 1.0 });
             let informed = Informed::new(&space, model.clone(), &groups(&space, seed));
             let prior: &dyn Prior = informed.as_ref().map_or(&model, |informed| informed);
-            let run = |point: &Point, repeat| Outcome::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp());
+            let run =
+                |point: &Point, repeat| TrialResult::Rate((truth(point) + 0.003 * noise(seed, point, repeat)).exp());
             let near = |history: &History, _: &Proposal| {
                 history.trials.last().is_some_and(|trial| truth(&trial.point) > top - 0.01)
             };

@@ -11,7 +11,7 @@ use space::stats::mean;
 use super::feasible::Feasibility;
 use super::surrogate::Surrogate;
 use super::{Ctx, bayes};
-use crate::record::left::{LEVEL, Left};
+use crate::record::left::{GainLeft, LEVEL};
 use crate::search::hashed::normal;
 
 /// Untried points that are drawn: those that look best by [`OPTIMISM`] standard deviations above the mean.
@@ -52,11 +52,11 @@ pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
 }
 
 /// What is left to gain, as the runs show it; `None` before one has passed.
-pub fn left(ctx: &Ctx<'_>) -> Option<Left> {
+pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
     left_by(&Surrogate::new(ctx), ctx)
 }
 
-fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<Left> {
+fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     let known = bayes::leaders_by(surrogate, ctx, TRIED);
     let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
     let points = [known, untried(ctx, surrogate)].concat();
@@ -70,7 +70,7 @@ fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<Left> {
     let mut gains: Vec<f64> = surrogate.draws(&points, DRAWS, &mut luck).into_iter().map(gain).collect();
     gains.sort_by(f64::total_cmp);
     let last = (LEVEL * gains.len() as f64).ceil() as usize;
-    Some(Left { at_most: *gains.get(last.checked_sub(1)?)?, expected: mean(&gains) })
+    Some(GainLeft { at_most: *gains.get(last.checked_sub(1)?)?, expected: mean(&gains) })
 }
 
 /// The untried points that may be best, those that are likely to fail apart.
@@ -97,7 +97,7 @@ mod tests {
     use super::super::prior::Flat;
     use super::super::testing::{categorical, noise, ordered, session};
     use super::*;
-    use crate::search::history::{History, Outcome};
+    use crate::search::history::{History, TrialResult};
 
     fn space() -> Listed {
         let nb = ordered("nb", &[5.0, 5.6, 6.0, 6.6, 7.0, 7.3, 7.6, 8.0]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn searched(runs: usize, seed: u64) -> History {
-        let run = |point: &Point, repeat| Outcome::Rate((truth(point) + 0.005 * noise(seed, point, repeat)).exp());
+        let run = |point: &Point, repeat| TrialResult::Rate((truth(point) + 0.005 * noise(seed, point, repeat)).exp());
         session(&Bayes, &space(), &Flat { cost_s: 1.0 }, seed, &run, |_, _| false, runs)
     }
 

@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use argmin::core::{CostFunction, Executor};
-use space::dims::{Kind, Point, Space};
+use space::dims::{DimKind, Point, Space};
 
 use super::context::{most_expected, untried};
 use super::gp::kernel::unit_positions;
@@ -78,7 +78,7 @@ const FORBIDDEN: f64 = 1e3;
 impl<'a> Cube<'a> {
     fn new(space: &'a dyn Space, start: &Point) -> Self {
         let dims = space.dims().iter().enumerate();
-        let axes = dims.filter(|(_, dim)| dim.kind == Kind::Ordered).map(|(i, dim)| (i, unit_positions(dim)));
+        let axes = dims.filter(|(_, dim)| dim.kind == DimKind::Ordered).map(|(i, dim)| (i, unit_positions(dim)));
         let axes = axes.filter(|(_, positions)| positions.iter().any(|&at| at > 0.0)).collect();
         Self { space, start: start.clone(), axes }
     }

@@ -15,7 +15,7 @@ use super::nelder_mead::NelderMead;
 use super::prior::PriorTable;
 use super::testing::{categorical, noise, ordered};
 use super::{Ctx, Prior, Strategy, Surrogate, bayes};
-use crate::search::history::{History, Outcome, Trial};
+use crate::search::history::{History, Trial, TrialResult};
 
 /// Nine dimensions as in the HPL domain, 103 680 points.
 fn large() -> Listed {
@@ -57,7 +57,7 @@ fn history(space: &Listed, count: usize, seed: u64) -> History {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let trial = |(number, point): (usize, &Point)| {
         let rate = (log_rate(point) + 0.01 * noise(seed, point, 0)).exp();
-        let outcome = if number % 10 == 9 { Outcome::Failed } else { Outcome::Rate(rate) };
+        let outcome = if number % 10 == 9 { TrialResult::Failed } else { TrialResult::Rate(rate) };
         Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0 }
     };
     History { trials: space.points().sample(&mut rng, count).enumerate().map(trial).collect() }
@@ -97,9 +97,9 @@ fn long_history(space: &Listed, count: usize, distinct: usize, seed: u64) -> His
         let slower = if 5 * number > 3 * count { 0.94_f64.ln() } else { 0.0 };
         let rate = (log_rate(points[place]) + slower + 0.01 * noise(seed, points[place], repeat)).exp();
         let outcome = match place {
-            _ if place % 10 == 9 => Outcome::Failed,
-            _ if place % 30 == 7 => Outcome::TimedOut { at_most_gflops: 1.02 * rate },
-            _ => Outcome::Rate(rate),
+            _ if place % 10 == 9 => TrialResult::Failed,
+            _ if place % 30 == 7 => TrialResult::TimedOut { at_most_gflops: 1.02 * rate },
+            _ => TrialResult::Rate(rate),
         };
         Trial { number: number as u64, point: points[place].clone(), outcome, wall_s: 1.0 }
     };

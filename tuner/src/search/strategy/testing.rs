@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use space::dims::{Dim, Kind, Level, Point, Space};
+use space::dims::{Dim, DimKind, Level, Point, Space};
 
 use super::{Prior, Proposal, Strategy};
 use crate::replay::play::search;
 use crate::search::hashed::normal;
-use crate::search::history::{History, Outcome};
+use crate::search::history::{History, TrialResult};
 
 pub(super) fn categorical(name: &str, labels: &[&str]) -> Dim {
     let levels = labels.iter().enumerate().map(|(i, label)| Level { label: (*label).to_owned(), feature: i as f64 });
-    Dim { name: name.to_owned(), kind: Kind::Categorical, levels: levels.collect() }
+    Dim { name: name.to_owned(), kind: DimKind::Categorical, levels: levels.collect() }
 }
 
 pub(crate) fn ordered(name: &str, features: &[f64]) -> Dim {
     let levels = features.iter().map(|&feature| Level { label: feature.to_string(), feature });
-    Dim { name: name.to_owned(), kind: Kind::Ordered, levels: levels.collect() }
+    Dim { name: name.to_owned(), kind: DimKind::Ordered, levels: levels.collect() }
 }
 
 /// A prior given as a table of log rates.
@@ -33,7 +33,7 @@ impl Prior for Table {
 }
 
 /// What a run of a point gives, the `k`-th time it is run.
-pub(super) type Run<'a> = &'a dyn Fn(&Point, usize) -> Outcome;
+pub(super) type Run<'a> = &'a dyn Fn(&Point, usize) -> TrialResult;
 
 /// Asks `strategy` and answers by `run`, until it has enough or `stop` says so.
 pub(super) fn session(

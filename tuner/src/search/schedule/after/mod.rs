@@ -10,7 +10,7 @@ use space::Candidate;
 use super::{Plan, View};
 use crate::record::{Identity, Row};
 use crate::search::cost::CostEstimate;
-use crate::search::prior;
+use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE};
 
 /// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit.
@@ -39,7 +39,7 @@ impl View<'_> {
         if finals.nth(1).is_some() {
             return None;
         }
-        let unseen = || self.rows.is_empty().then(|| prior::fastest(self.domain, self.prior));
+        let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.domain, self.prior));
         Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
     }
 

@@ -6,7 +6,7 @@
 //! ρ_d = exp(−rate · [x_d ≠ x'_d]) and e_d = [x_d = x'_d]. Since the space is finite, ρ_d and e_d are small tables, and since the
 //! kernel is made of sums and products of them, groups of dimensions can be tabulated too (see [`super::screen`]).
 
-use space::dims::{Dim, Kind, Point};
+use space::dims::{Dim, DimKind, Point};
 
 /// Positions of the levels of each dimension, all that the kernel needs to know of a space.
 #[derive(Debug, Clone)]
@@ -30,8 +30,8 @@ impl Axes {
 impl Axis {
     fn new(dim: &Dim) -> Self {
         match dim.kind {
-            Kind::Categorical => Self::Categorical(dim.levels.len()),
-            Kind::Ordered => Self::Ordered(unit_positions(dim)),
+            DimKind::Categorical => Self::Categorical(dim.levels.len()),
+            DimKind::Ordered => Self::Ordered(unit_positions(dim)),
         }
     }
 

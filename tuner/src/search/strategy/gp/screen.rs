@@ -15,7 +15,7 @@ use super::posterior::Posterior;
 
 /// What screening says of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Glance {
+pub(crate) struct Screened {
     /// Posterior mean, to single precision.
     pub(crate) mean: f64,
     /// A rough standard deviation: of what dimensions do together by the nearest observed point alone, of what one does by the
@@ -24,7 +24,7 @@ pub(crate) struct Glance {
 }
 
 /// Looks at all points of `groups`; `basis`: their values of the linear basis.
-pub(crate) fn glance(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) -> Vec<Glance> {
+pub(crate) fn screen(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) -> Vec<Screened> {
     let data = &posterior.data;
     let beliefs = &posterior.beliefs;
     let known: f64 = posterior.alpha.iter().sum();
@@ -51,7 +51,7 @@ pub(crate) fn glance(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) 
         let (known, nearest) = weighted(&weights, a, b);
         let alone = one[i].plus(two[j]);
         let unknown = signal * (1.0 - f64::from(nearest * nearest)) + alone.variance;
-        Glance { mean: offset + slope * basis + f64::from(known) + alone.mean, sd: unknown.max(0.0).sqrt() }
+        Screened { mean: offset + slope * basis + f64::from(known) + alone.mean, sd: unknown.max(0.0).sqrt() }
     };
     basis.iter().enumerate().map(look).collect()
 }

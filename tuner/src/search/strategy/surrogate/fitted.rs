@@ -6,8 +6,8 @@ use std::ops::Range;
 use space::dims::Point;
 use space::stats::{mean, squared_deviations};
 
-use crate::search::history::{History, Outcome, Trial};
-use crate::search::strategy::drift::{Drift, Step};
+use crate::search::history::{History, Trial, TrialResult};
+use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
 use crate::search::strategy::gp::data::Data;
 use crate::search::strategy::gp::fit::{Beliefs, LogNormal};
@@ -143,7 +143,7 @@ impl<'a> Surrogate<'a> {
             if !believed || surrogate.drift.len() == CHANGES {
                 break;
             }
-            surrogate.drift.add(Step { at: runs[change.at].trial, size: change.size });
+            surrogate.drift.add(SpeedStep { at: runs[change.at].trial, size: change.size });
             // It is not known on which side of the change these were run.
             runs.drain(doubtful);
             surrogate.condition(&runs);
@@ -275,7 +275,7 @@ impl<'a> Surrogate<'a> {
 /// Log rate of a passed run.
 pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
     match trial.outcome {
-        Outcome::Rate(rate) => log_of(rate),
+        TrialResult::Rate(rate) => log_of(rate),
         _ => None,
     }
 }
@@ -283,7 +283,9 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
 /// Upper limits of the log rates of runs that did not end in time.
 fn limits(history: &History) -> impl Iterator<Item = Seen<'_>> {
     history.trials.iter().enumerate().filter_map(|(trial, run)| match run.outcome {
-        Outcome::TimedOut { at_most_gflops } => Some(Seen { point: &run.point, log: log_of(at_most_gflops)?, trial }),
+        TrialResult::TimedOut { at_most_gflops } => {
+            Some(Seen { point: &run.point, log: log_of(at_most_gflops)?, trial })
+        }
         _ => None,
     })
 }

@@ -8,7 +8,7 @@ use super::fitted::{Fitted, OFFSET_SD, RUNS, Surrogate};
 use crate::record::Prediction;
 use crate::search::strategy::gp::kernel::Axes;
 use crate::search::strategy::gp::posterior::Marginal;
-use crate::search::strategy::gp::screen::{Glance, Groups, glance};
+use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 
 impl Surrogate<'_> {
     /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
@@ -94,8 +94,8 @@ impl Surrogate<'_> {
         let groups = Groups::new(self.ctx.space.points());
         let one = |Fitted { centre, level, posterior, .. }: &Fitted| -> Vec<f64> {
             let basis: Vec<f64> = self.levels.iter().map(|level| level - centre).collect();
-            let value = |at: Glance| level + at.mean + spread * at.sd;
-            glance(posterior, &groups, &basis).into_iter().map(value).collect()
+            let value = |at: Screened| level + at.mean + spread * at.sd;
+            screen(posterior, &groups, &basis).into_iter().map(value).collect()
         };
         let all = self.fits.iter().map(one);
         all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())

@@ -10,15 +10,15 @@ use crate::search::cost;
 use crate::search::strategy::Prior;
 use crate::search::strategy::prior::PriorTable;
 
-/// The model's word on all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
+/// The model's predictions for all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
 pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
     let times = times(domain, predictor);
     let costs_s = times.iter().copied().map(cost::whole_s).collect();
     PriorTable::of(domain, log_rates(domain, &times), costs_s)
 }
 
-/// The same log rates alone as another word on the points of `table`.
-pub fn other_word<'a>(table: &PriorTable<'a>, domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
+/// Another model's log rates for the points of `table`, with the costs of `table`.
+pub fn other_prior<'a>(table: &PriorTable<'a>, domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
     table.with_log_rates(log_rates(domain, &times(domain, predictor)))
 }
 
