@@ -123,7 +123,7 @@ fn the_space_says_why_and_which_limit_emptied_it() {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
     std::fs::write(&path, "[nb]\nmin = 600\n").unwrap();
-    refused(["space", "--n", "2000", "--space", file], 2, &["[nb] leaves no value", "widen it"]);
+    refused(["space", "--n", "2000", "--space", file], 2, &["[nb] leaves no value", "allow more values"]);
     std::fs::write(&path, "[blocks]\nmin = 600\n").unwrap();
     refused(["--budget", "1m", "--space", file], 2, &["space.toml", "[blocks]", "bcast"]);
     refused(["space", "--space", "/no/such.toml"], 2, &["/no/such.toml"]);
@@ -174,7 +174,7 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
     refused(["weights", "--machine", file], 2, &["100000000 nodes are more than 1000000"]);
     refused(["predict", "--machine", file, "--n", "1000"], 2, &["more than 16777216 ranks", "[[node]]"]);
     node("count = 2\ncores = 2\npeak_gflops = 1.0\n");
-    refused(["weights", "--machine", file], 2, &["nothing is known of the link a – a", "link_gbytes_per_s"]);
+    refused(["weights", "--machine", file], 2, &["the bandwidth of the link a – a is unknown", "link_gbytes_per_s"]);
     // Nodes that differ are taken as they are, with a word on what that costs.
     node("count = 2\ncores = 2\n[[node]]\nname = 'b'\ncount = 1\ncores = 2\nmemory_bytes = 600_000_000\n");
     let output = tune(space);

@@ -92,7 +92,7 @@ fn one_crusher_node_is_fitted_and_128_are_predicted() {
 fn what_a_model_does_not_see_is_said() {
     let output = tune(["predict", "--machine", "crusher", "--bcast", "long", "--depth", "0"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(err(&output).contains("does not see DEPTH, BCAST"), "{}", err(&output));
+    assert!(err(&output).contains("does not depend on DEPTH, BCAST"), "{}", err(&output));
     assert!(out(&output).contains("note: "), "{}", out(&output));
 }
 
@@ -136,7 +136,7 @@ fn a_described_cluster_is_walked_step_by_step() {
         assert!((changed / time_s - 1.0).abs() > 1e-4, "{change:?}: {changed} s, {time_s} s");
     }
     let output = tune([&DAHU[..], &["--n", "9000", "--depth", "2", "--pmap", "column"]].concat());
-    assert!(!err(&output).contains("does not see"), "{}", err(&output));
+    assert!(!err(&output).contains("does not depend on"), "{}", err(&output));
     assert!(out(&output).contains("DEPTH 2 is taken as 1"), "{}", out(&output));
     let text = told(&["predict", "--machine", "dahu", "--n", "250000"]);
     assert!(text.contains("ms a step") && text.lines().any(|line| line.contains("0-195")), "{text}");

@@ -348,7 +348,7 @@ fn a_search_looks_around_the_measured_weights() {
     let three = file(root.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
     not(&["--engine-params", &three], &["weights of 2 ranks, rank_kernels of 3"]);
     let depth = file(root.path(), "split.toml", "split = 0.5\n");
-    not(&["--engine-params", &depth], &["takes rank_kernels and [weights] alone"]);
+    not(&["--engine-params", &depth], &["takes rank_kernels and [weights] only"]);
     let idle = file(root.path(), "idle.toml", "columns = [1.0, 0.0]\n");
     refused(&["--budget", "30s", "--weights", &idle], &["leave rank 1 without work"]);
 }

@@ -60,8 +60,7 @@ pub enum Failure {
     },
     /// The run was ended because by its own progress it could not be the best any more.
     #[error(
-        "ended after {done_percent:.0} % of its work: on its way to {estimated_rate_gflops:.1} GFLOP/s, the best has \
-         {best_rate_gflops:.1}"
+        "ended after {done_percent:.0} % of its work: it would reach {estimated_rate_gflops:.1} GFLOP/s, the best has {best_rate_gflops:.1}"
     )]
     Beaten {
         /// Flops done, in percent.

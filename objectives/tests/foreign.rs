@@ -198,7 +198,7 @@ fn each_misbehaviour_is_its_own_failure() {
         ("echo 'W1 100 0.00 2e-1'; echo 'r= 99 ... FAILED'", "residual", "99"),
         ("echo 'W1 100 0.00 2e-1'", "residual", "missing"),
         ("echo 'W1 200 0.00 2e-1'; echo 'r= 1 ... PASSED'", "output", "N = 200, 100 was asked for"),
-        ("echo 'W1 100 0.00 1e-6'; echo 'r= 1 ... PASSED'", "output", "lived for"),
+        ("echo 'W1 100 0.00 1e-6'; echo 'r= 1 ... PASSED'", "output", "ran for"),
         ("echo 'W1 100 9.00 2e-1'; echo 'r= 1 ... PASSED'; sleep 0.05", "output", "another rate"),
         ("echo no memory >&2; exit 2", "crashed", "no memory"),
         ("kill -SEGV $$", "crashed", "SIGSEGV"),

@@ -29,7 +29,7 @@ pub const GUIDELINES: [Guideline; 12] = {
         ),
         of(
             "nb",
-            "dense where small changes matter, with the 192, 240 and 384 that processor vendors recommend; at most N",
+            "dense where small changes matter; includes 192, 240 and 384, which processor vendors recommend; at most N",
             "[HPL] tuning page; [Cornebize]: 37 % of the variance",
         ),
         of(
@@ -67,7 +67,7 @@ pub const GUIDELINES: [Guideline; 12] = {
 /// The guideline of the dimensions that only ranks of unequal speed have.
 pub const WEIGHTS: Guideline = Guideline {
     dim: "weights",
-    why: "speed of the slower ranks as part of the fastest: the measured one, some around it, and equal weights",
+    why: "speed of the slower ranks relative to the fastest: the measured one, some near it, and equal weights",
     source: "rule: only where ranks differ by more than 2 %",
 };
 

@@ -57,7 +57,7 @@ pub const PAIR_SCHEMA: u32 = 1;
 pub struct PairResult {
     /// [`PAIR_SCHEMA`] of the writer.
     pub pair_schema_version: u32,
-    /// Natural logarithm of the rate of the candidate by that of the reference, as the windows let expect it of whole runs.
+    /// Natural logarithm of the rate of the candidate by that of the reference, as the windows predict it of whole runs.
     pub predicted_log_ratio: f64,
     /// One standard error of it, from what repeated windows differ by.
     pub predicted_log_ratio_sd: f64,

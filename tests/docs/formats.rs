@@ -153,7 +153,7 @@ fn the_keys_of_a_session_are_those_of_its_reader() {
 #[test]
 fn the_files_of_a_run_folder_are_on_its_page() {
     let page = Page::read("docs/run-folder.md");
-    let text = fs::read_to_string(root().join("tuner/src/record/folder.rs")).unwrap();
+    let text = fs::read_to_string(root().join("tuner/src/record/folder/mod.rs")).unwrap();
     let code = text.split("mod tests").next().unwrap();
     let joined = code.split(".join(\"").skip(1).filter_map(|rest| rest.split('"').next());
     let mut files = names(joined.filter(|name| !name.is_empty() && *name != "runs"));

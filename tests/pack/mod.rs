@@ -83,7 +83,7 @@ fn a_competition_gets_its_files_and_they_hold() {
     assert_eq!(checked.status.code(), Some(0), "{}", out(&checked));
     let verified = verify(folder);
     assert_eq!(verified.status.code(), Some(0), "{}", out(&verified));
-    assert!(out(&verified).contains("pack for scc, and all of it holds"), "{}", out(&verified));
+    assert!(out(&verified).contains("pack for scc, and all checks passed"), "{}", out(&verified));
     // As anybody verifies it, without this program.
     let sums =
         std::process::Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(folder).output();
@@ -264,7 +264,7 @@ fn simulated_sessions_and_ones_without_a_final_run_are_no_scores() {
     let windows: Vec<&str> = before.iter().copied().filter(|line| line.contains("\"fidelity\":\"window\"")).collect();
     if !windows.is_empty() {
         std::fs::write(killed.join("journal.jsonl"), windows.join("\n") + "\n").unwrap();
-        refused(&killed, &["only windows of runs passed", "estimate, no score"]);
+        refused(&killed, &["only windows of runs passed", "estimate is no score"]);
     }
 }
 

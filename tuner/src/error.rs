@@ -53,7 +53,7 @@ pub enum RecordError {
         pid: Option<u32>,
     },
     /// A new session would land in a folder that is in use.
-    #[error("{} exists and is not empty; go on with --resume {0}, or choose another folder with --out",
+    #[error("{} exists and is not empty; continue with --resume {0}, or choose another folder with --out",
         path.display())]
     Exists {
         /// The folder.
@@ -66,7 +66,7 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// The folder, or what it holds, is another user's.
-    #[error("{} belongs to user {owner}, you are user {you}: what it says would run with your rights; copy the run folder, \
+    #[error("{} belongs to user {owner}, you are user {you}: the commands in it would run with your rights; copy the run folder, \
         look into engine.toml and session.toml, and use the copy", path.display())]
     NotYours {
         /// The folder or file.
@@ -77,7 +77,7 @@ pub enum RecordError {
         you: u32,
     },
     /// Others may write where only this user should.
-    #[error("{} is writable by others (mode {mode:03o}): what it says would run with your rights; look into engine.toml and \
+    #[error("{} is writable by others (mode {mode:03o}): the commands in it would run with your rights; look into engine.toml and \
         session.toml, then: chmod -R go-w on the run folder", path.display())]
     Open {
         /// The folder or file.
@@ -117,7 +117,7 @@ impl RecordError {
 
 fn way_out(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then go on with --resume",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then continue with --resume",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; make it writable, or choose another folder with --out"
         }

@@ -278,7 +278,7 @@ fn interruptions(samples: &[Sample]) -> Option<String> {
 fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
     let share = runs.disturbed_share();
     let outcome = if share > USELESS {
-        "so that their phases are not used and the model stays blind to most variants"
+        "so that their phases are not used and the model does not distinguish most variants"
     } else {
         "so that their phases are too long"
     };
@@ -291,8 +291,8 @@ fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
     let share = slowed as f64 / runs.max(1) as f64;
     (share > DISTURBED).then(|| {
         format!(
-            "the machine was more than a tenth slower during {:.0} % of the runs though nobody took its cores, as when others \
-             share its caches, memory or cores from outside; these runs are left out, real ones will scatter as much",
+            "the machine was more than 10 % slower during {:.0} % of the runs although no other process used its cores, as on \
+            virtual machines that share caches, memory or cores; these runs are left out, and real runs will vary as much",
             100.0 * share
         )
     })
@@ -307,8 +307,9 @@ fn doubtful_phases(phases: &[PhaseRate]) -> Vec<String> {
         let words: Vec<String> = phases.iter().filter(|rate| of(rate) > DOUBTFUL).map(word).collect();
         (!words.is_empty()).then(|| words.join(", "))
     };
-    let spread = list(|rate| rate.spread).map(|words| format!("runs scatter around their phases by: {words}"));
-    let error = list(|rate| rate.fit_error).map(|words| format!("phases miss their runs on average by: {words}"));
+    let spread =
+        list(|rate| rate.spread).map(|words| format!("times of runs differ from the fitted phases by: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("mean error of the phases: {words}"));
     spread.into_iter().chain(error).collect()
 }
 
@@ -323,7 +324,7 @@ fn doubts(rates: &[Rate]) -> Vec<String> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let spread = list(|rate| rate.spread).map(|words| format!("repeats differ by up to: {words}"));
-    let error = list(|rate| rate.fit_error).map(|words| format!("fits miss their samples by up to: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("largest error of the fits: {words}"));
     spread.into_iter().chain(error).collect()
 }
 

@@ -55,7 +55,7 @@ fn doubts_are_told() {
     };
     assert!(doubts(&[rate(0.05, 0.05)]).is_empty());
     let told = doubts(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
-    assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "fits miss their samples by up to: dgemm 30 %"]);
+    assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "largest error of the fits: dgemm 30 %"]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn contradiction(reading: &Reading, candidate: &Candidate, record: &GuardRecord)
     let time_s = time_of(n, rate);
     if time_s > 1.05 * record.wall_s + 0.05 {
         return Some(format!(
-            "{rate} GFLOP/s take {time_s:.2} s at N = {n}, the program lived for {:.2} s",
+            "{rate} GFLOP/s take {time_s:.2} s at N = {n}, the program ran for {:.2} s",
             record.wall_s
         ));
     }

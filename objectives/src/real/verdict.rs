@@ -109,7 +109,7 @@ fn contradiction(result: &RunResult, residual: f64, record: &GuardRecord) -> Opt
     } else if (rate - expected).abs() > 0.01 * expected {
         Some(format!("{rate} GFLOP/s, but its N and its time give {expected}"))
     } else if time_s > 1.01 * record.wall_s + 0.01 {
-        Some(format!("a time of {time_s} s, but the program lived for {} s", record.wall_s))
+        Some(format!("a time of {time_s} s, but the program ran for {} s", record.wall_s))
     } else {
         None
     }
@@ -129,7 +129,7 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
         },
         (EndedBy::Itself, _) if record.oom_kills > 0 => Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes },
         (EndedBy::Itself, Some(Exit::Signal(signal))) if FROM_OUTSIDE.iter().any(|s| *s as i32 == signal) => {
-            killed(&format!("somebody else; it {}", Exit::Signal(signal)))
+            killed(&format!("another process; the run {}", Exit::Signal(signal)))
         }
         (EndedBy::Itself, Some(Exit::Code(code))) if [NOT_FOUND, NOT_STARTED].map(i32::from).contains(&code) => {
             let what = record.command.first().cloned().unwrap_or_default();

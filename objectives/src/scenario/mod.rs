@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-/// What the published models leave open, and figures in place of those that a description does not state.
+/// Choices that the published models leave open, and figures in place of those that a description does not state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choices {
     /// What a layer of MCL is charged for.

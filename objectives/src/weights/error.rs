@@ -51,7 +51,7 @@ pub enum WeightsError {
     AllZero,
     /// Nothing is known of a link.
     #[error(
-        "nothing is known of the link {} – {}; write a [[link]] with gbytes_per_s, link_gbytes_per_s of both nodes, or a \
+        "the bandwidth of the link {} – {} is unknown; write a [[link]] with gbytes_per_s, link_gbytes_per_s of both nodes, or a \
          [[layer]]", between[0], between[1]
     )]
     NoLink {

@@ -59,7 +59,7 @@ pub enum DomainError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// The allowed grids are of no allowed number of ranks.
-    #[error("[ranks] and [grid] contradict each other: none of {} ranks makes a grid of {}; widen one of them", ranks.join(", "), grids.join(", "))]
+    #[error("[ranks] and [grid] contradict each other: none of {} ranks makes a grid of {}; allow more values of one of them", ranks.join(", "), grids.join(", "))]
     NoGrid {
         /// Allowed numbers of ranks.
         ranks: Vec<String>,
@@ -68,7 +68,8 @@ pub enum DomainError {
     },
     /// NBMIN is above NB everywhere.
     #[error(
-        "[nb] and [nbmin] contradict each other: the rule NBMIN <= NB leaves nothing of NB up to {nb} and NBMIN from {nbmin}; widen one of them"
+        "[nb] and [nbmin] contradict each other: the rule NBMIN <= NB excludes all of NB up to {nb} with NBMIN from {nbmin}; \
+        allow more values of one of them"
     )]
     Recursion {
         /// Largest allowed NB.

@@ -90,7 +90,7 @@ pub enum LimitError {
         wrong: String,
     },
     /// Nothing is left of a dimension.
-    #[error("[{name}] leaves no value of {}; widen it, or leave it out", usual.join(", "))]
+    #[error("[{name}] leaves no value of {}; allow more values, or leave it out", usual.join(", "))]
     Empty {
         /// The dimension.
         name: String,

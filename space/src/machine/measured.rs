@@ -1,4 +1,4 @@
-//! `[[measured]]`: a run of HPL that was measured, as far as its source tells.
+//! `[[measured]]`: a run of HPL that was measured, as far as its source states it.
 
 use serde::{Deserialize, Serialize};
 

@@ -49,7 +49,7 @@ fn head(result: &WindowsResult) -> String {
     )
 }
 
-/// What the windows let expect of the whole run.
+/// What the windows predict of the whole run.
 fn predicted(result: &WindowsResult) -> String {
     let WindowsResult { predicted_time_s, predicted_rate_gflops, predicted_spread_s, .. } = *result;
     let spread_gflops = predicted_rate_gflops * predicted_spread_s / predicted_time_s.max(f64::MIN_POSITIVE);
@@ -70,7 +70,7 @@ fn push(out: &mut String, window: &WindowResult) {
         let _ = writeln!(out, "   {times}");
     }
     let _ = match passed {
-        None => writeln!(out, "    what is left is not checked"),
+        None => writeln!(out, "    the matrix after the window is not checked"),
         Some(passed) => {
             let verdict = if passed { "PASSED" } else { "FAILED" };
             let residual = residual.unwrap_or(f64::NAN);

@@ -95,7 +95,7 @@ fn what_is_wrong_is_named_with_its_dimension() {
         ("[ranks]\nfixed = 3", ["'3'", "1, 2, 4"]),
         ("[split]\nfixed = 1.0", ["[split]", "below 1"]),
         ("[depth]", ["[depth]", "no key"]),
-        ("[ranks]\nfixed = 4\n[grid]\nfixed = '1:2'", ["[ranks] and [grid]", "widen"]),
+        ("[ranks]\nfixed = 4\n[grid]\nfixed = '1:2'", ["[ranks] and [grid]", "allow more values"]),
         ("[nb]\nfixed = 16\n[nbmin]\nfixed = 32", ["NBMIN <= NB", "16"]),
     ] {
         let error = within(4, limits).err().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// A product y ← y + A·x shared by two workers of unequal speed, balanced by measured times.
+/// Divide a product y ← y + A·x between two workers of unequal speed, by their measured times.
 #[derive(Debug, Args)]
 pub struct BalanceArgs {
     /// Rows of A

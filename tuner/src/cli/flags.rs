@@ -1,4 +1,4 @@
-//! Every flag of a session, and what becomes of it with our engine, another one, on a resume and in a report.
+//! Every flag of a session: accepted or refused with our engine, with another one, on a resume and in a report.
 //!
 //! `docs/flags.md` is made here: the cells come from the parser and from [`Engine::check_flags`], not from a hand. Where the
 //! two differ, `HPL_TUNE_WRITE_DOCS=1 cargo test --release --workspace --lib -- cli::flags` writes the file again.
@@ -16,18 +16,18 @@ const FLAGS: [(&str, &[&str], &str); 27] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
-    ("--resume", &["DIR"], "which session goes on"),
+    ("--resume", &["DIR"], "which session is continued"),
     ("--n", &["1000"], "N"),
     ("--ranks", &["2"], "P × Q"),
     ("--threads", &["2"], "threads of each rank"),
     ("--blas", &["builtin"], "the kernels of our engine"),
-    ("--engine", &["netlib"], "whose runs they are"),
+    ("--engine", &["netlib"], "which HPL runs"),
     ("--program", &["xhpl"], "the program that MPI jobs run"),
-    ("--launcher", &["srun"], "how those start their ranks"),
+    ("--launcher", &["srun"], "how MPI jobs start their ranks"),
     ("--local", &[], "whether all nodes of a job are used"),
-    ("--simulate", &["FILE"], "the cluster that answers in place of runs"),
+    ("--simulate", &["FILE"], "the cluster that is simulated"),
     ("--dry-run", &[], "whether anything runs"),
-    ("--sbatch", &["FILE"], "the same, with a script for Slurm"),
+    ("--sbatch", &["FILE"], "whether anything runs; writes a script for Slurm"),
     ("--nodes", &["4", "--sbatch", "FILE"], "nodes that a script asks for, or that the launcher reaches"),
     ("--machine", &["FILE"], "rates and nodes, in place of measured ones"),
     ("--space", &["FILE"], "what is searched"),
@@ -66,8 +66,8 @@ fn word(accepted: bool) -> &'static str {
 
 fn table() -> String {
     let mut text = String::from(
-        "# Flags of a session\n\nWhat becomes of each flag of `hpl-tune` with our engine, with another one, on a resume and in a report. Obeyed here\nmeans: \
-         parser and engine take it; that it then acts is for other tests. Refused ends with exit code 2. A resumed session keeps the flags that it was started with.\n\n\
+        "# Flags of a session\n\nWhich flags of `hpl-tune` are accepted with our engine, with another one, on a resume and in a report. Obeyed: the\nparser and \
+         the engine accept the flag. Refused: the program ends with exit code 2. A resumed session keeps the flags that it was started with.\n\n\
          | flag | changes | our engine | another engine | `--resume DIR` | `report DIR` |\n|---|---|---|---|---|---|\n",
     );
     for (flag, value, changes) in FLAGS {

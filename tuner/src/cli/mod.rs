@@ -34,8 +34,8 @@ use crate::search::strategy::NAMES;
 
 /// Autotuner for High Performance Linpack.
 ///
-/// Without a verb it tunes: measures this machine, searches HPL's parameters within the budget, and leaves the best
-/// HPL.dat, the command that runs it, a verified score and every trial in a run folder.
+/// Without a command it tunes: it measures this machine, searches HPL's parameters within the time budget, and writes the best
+/// HPL.dat, the command that runs it, the verified score and every trial into a run folder.
 #[derive(Debug, Parser)]
 #[command(name = "hpl-tune", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -62,23 +62,23 @@ pub enum Command {
     Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
-    /// Pack the score of a session for a list, a competition or an acceptance
+    /// Pack the result of a session for a list, a competition or an acceptance test
     Pack(PackArgs),
-    /// Look for what does not hold in a pack or a run folder; exit code 6 when something does not
+    /// Check that the files of a pack or a run folder agree with each other; exit code 6 if a check fails
     Verify(VerifyArgs),
     /// Print what would be searched on this machine, and why
     Space(SpaceArgs),
     /// Score search strategies, and the stored searches of other tools, on a recorded landscape
     Replay(ReplayArgs),
-    /// Measure what each rank reaches while all work, with the links between them
+    /// Measure the speed of each rank while all ranks compute, and the links between them
     Survey(SurveyArgs),
-    /// Run HPL on every node of the job at once, and say which are slow or have less than the others
+    /// Run HPL on every node of the job at the same time; name slow nodes and nodes with less memory or fewer cores
     Nodes(NodesArgs),
-    /// Make an xhpl whose ranks are processes of the MPI library here, by its mpicc
+    /// Build an xhpl for the MPI library of this machine, with its mpicc
     MpiSetup(MpiSetupArgs),
-    /// Weights of unequal nodes by every method, side by side
+    /// Compute the weights of unequal nodes by every method
     Weights(WeightsArgs),
-    /// Share a product y ← y + A·x between two workers of unequal speed
+    /// Divide a product y ← y + A·x between two workers of unequal speed
     Balance(BalanceArgs),
 }
 
@@ -91,19 +91,19 @@ pub struct TuneArgs {
     /// Folder for the results; runs/HOST-DATE-TIME by default
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Let everybody on this machine read that folder; by default only you may (mode 0700)
+    /// Let all users of this machine read that folder; by default only you can (mode 0700)
     #[arg(long, conflicts_with = "resume")]
     pub shared_folder: bool,
-    /// Go on with the session in this run folder, with the flags it was started with
+    /// Continue the session in this run folder, with the flags it was started with
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
-    /// Matrix order to tune for; by default the largest safe one that the budget allows
+    /// Matrix order N to tune for; by default the largest one that memory and budget allow
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub n: Option<u64>,
-    /// Only grids of this many ranks
+    /// Number of ranks, P × Q; searched by default
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub ranks: Option<u64>,
-    /// Only this many threads per rank
+    /// Threads of each rank; searched by default
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub threads: Option<u64>,
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
@@ -112,58 +112,58 @@ pub struct TuneArgs {
     /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
-    /// Our xhpl with the MPI library of --launcher, by default that of mpi-setup; with --engine the other HPL's program, instead of
-    /// the one that its profile names
+    /// Path of our xhpl, built for the MPI library of --launcher; by default the one that mpi-setup built. With --engine: path
+    /// of the other HPL's program, in place of the one in its profile
     #[arg(long, value_name = "PATH", conflicts_with = "resume")]
     pub program: Option<PathBuf>,
-    /// Run the ranks as processes of MPI jobs, started by mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with
-    /// {np} and {threads}: those of our xhpl, or of the other HPL of --engine
+    /// Run the ranks as MPI processes, started by mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and
+    /// {threads}. The program is our xhpl, or the other HPL of --engine
     #[arg(long, value_name = "NAME|WORDS", conflicts_with = "resume")]
     pub launcher: Option<String>,
-    /// Keep to this node, where a job of Slurm, PBS or LSF has several; otherwise our engine uses all of them, as processes of the
-    /// launcher that works there
+    /// Use this node alone when the Slurm, PBS or LSF job has several nodes; by default our engine runs on all of them, with the
+    /// first launcher that works
     #[arg(long, conflicts_with_all = ["resume", "launcher", "program", "engine"])]
     pub local: bool,
-    /// Play the session on the simulated cluster that this file describes, on a clock of its own: nothing is run or measured
+    /// Simulate the session on the cluster that this file describes: HPL does not run, nothing is measured, and the time is simulated
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine", "launcher", "program", "local", "dry_run", "sbatch",
         "machine", "weights", "engine_params", "blas"])]
     pub simulate: Option<PathBuf>,
-    /// Print the command, environment and input of the first run, and do nothing
+    /// Print the command, environment and input of the first run without running it; exit code 2 if the session could not start
     #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
     pub dry_run: bool,
-    /// Write a Slurm batch script of this session to a new file, and do nothing else
+    /// Write a Slurm batch script of this session to a new file, and run nothing
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub sbatch: Option<PathBuf>,
-    /// Nodes of the job that --sbatch asks for; outside of a job, nodes that --launcher reaches
+    /// Number of nodes that the script of --sbatch requests; outside of a job, number of nodes on which --launcher starts processes
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["resume", "local"])]
     pub nodes: Option<u64>,
-    /// Use the rates of this machine.toml instead of measuring; with --launcher or --engine also the nodes or accelerators
-    /// that the runs have
+    /// Use the rates in this machine.toml instead of measuring them; with --launcher or --engine also its nodes and accelerators
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub machine: Option<PathBuf>,
-    /// TOML that narrows, fixes or widens what is searched; see hpl-tune space
+    /// TOML file that restricts, fixes or extends the searched values; see hpl-tune space
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub space: Option<PathBuf>,
-    /// Ranks of unequal speed: search the weights, too, around those of this file, as `hpl-tune weights --out` writes them
+    /// For ranks of unequal speed: search their weights as well, near those in this file, as `hpl-tune weights --out` writes them
     ///
-    /// Without it a machine.toml of `hpl-tune survey` whose ranks differ by more than 2 % does the same.
+    /// A machine.toml of `hpl-tune survey` has the same effect if its ranks differ by more than 2 %.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
     pub weights: Option<PathBuf>,
-    /// TOML with rank_kernels, the kernels of each rank where they differ, and with [weights] in place of --weights
+    /// TOML file with rank_kernels, the kernels of each rank where they differ, and with [weights] in place of --weights
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine"])]
     pub engine_params: Option<PathBuf>,
     /// Start from earlier runs: run folders, journal.jsonl or trials.parquet files, HPL.out files, of this or other machines
     ///
-    /// They only say what to try first: of this machine the differences between runs count, of others their order, and
-    /// when they mislead they are dropped. They are no part of the results.
+    /// They influence what is tried first, and are never part of the results. Runs of this machine: their rate differences are
+    /// used. Runs of other machines: only their ranking. They are ignored once the runs of this session are predicted better
+    /// without them.
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "resume")]
     pub warm_start: Vec<PathBuf>,
-    /// How the next point is chosen: a Gaussian process with the model as its mean, refined by Nelder–Mead; Nelder–Mead
-    /// alone; uniform without replacement; or local search
+    /// Search strategy: a Gaussian process with the model as its mean, refined by Nelder–Mead (bayes); Nelder–Mead alone;
+    /// uniform without replacement (random); or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
     pub strategy: String,
-    /// End the search when its runs let expect, at 95 %, that the best point gains no more than this over the best known one, as 0.5%; the
-    /// comparisons and the final run follow at once
+    /// End the search when the predicted gain of the best candidate over the best tested one is at most this (with 95 %
+    /// probability), for example 0.5%; the comparisons and the final run follow
     #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "resume")]
     pub until_gain: Option<f64>,
     /// Seed of all random choices
@@ -180,7 +180,7 @@ pub struct RunArgs {
     /// HPL.dat that names exactly one run
     #[arg(long, value_name = "FILE", default_value = "HPL.dat")]
     pub dat: PathBuf,
-    /// Engine parameters (threads, huge pages, kernels); without threads the cores are spread over the ranks
+    /// Engine parameters (threads, huge pages, kernels); without threads the cores are divided among the ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
@@ -189,23 +189,22 @@ pub struct RunArgs {
     /// Write the result as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
-    /// Print a progress line now and then on standard error
+    /// Print progress lines on standard error
     #[arg(long)]
     pub progress: bool,
-    /// Run even when memory looks too small
+    /// Run even if the available memory is smaller than needed
     #[arg(long)]
     pub force: bool,
     /// Measure only these steps of the run and predict the time of the whole: FIRST:STEPS,... or auto
     ///
-    /// Steps count from 0, one per panel. What each window leaves is checked; the result says of every number whether it
-    /// was measured or predicted, and cannot be read as that of a whole run.
+    /// Steps count from 0, one per panel. The matrix after each window is checked. The result marks every number as measured or
+    /// predicted, and its format differs from that of a whole run.
     #[arg(long, value_name = "WINDOWS", conflicts_with = "progress")]
     pub windows: Option<Windows>,
-    /// Compare with the run that this HPL.dat names, by windows of both in turn
+    /// Compare with the run of this HPL.dat, by windows of both in turn
     ///
     /// Both have the same N. Each window is measured before and after its counterpart, in one process and the same memory,
-    /// so that a machine whose speed changes slows both. The result is the ratio of the rates that whole runs are
-    /// predicted to have.
+    /// so that a change of the machine's speed affects both. The result is the ratio of the predicted rates of the whole runs.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["progress", "windows", "weights"])]
     pub reference: Option<PathBuf>,
     /// Engine parameters of --reference; those of --engine-params when absent
@@ -219,7 +218,7 @@ pub struct CalibrateArgs {
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "machine.toml")]
     pub out: PathBuf,
-    /// Time to measure for, between 2s and 60s
+    /// Time for the measurements, between 2s and 60s
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub budget: Duration,
     /// Kernels: auto, builtin, or the path of a BLAS library
@@ -262,27 +261,27 @@ pub struct ReplayArgs {
     /// Evaluations of one search; by default 200, or all points where there are fewer
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub evals: Option<u64>,
-    /// End a search when its runs let expect that no more than this is left to gain, as 0.5%
+    /// End a search when the predicted remaining gain is at most this, for example 0.5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub until_gain: Option<f64>,
-    /// Play whole sessions, as tune runs them, with a budget of this many runs of the usual point, beside random draws of the
-    /// same time: 25,50,100
+    /// Simulate whole sessions of tune with a budget of this many runs of the usual point, beside random draws in the same time: 25,50,100
     #[arg(long, value_name = "RUNS,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..),
         conflicts_with_all = ["evals", "until_gain", "traces", "store"])]
     pub session: Vec<u32>,
-    /// What strategies are told beforehand: nothing, the model's values, these shuffled among the points, or upside down
+    /// Prior that the strategies get: none, the model's values, these shuffled among the points, or these reversed
     #[arg(long, value_enum, default_value_t = PriorChoice::None)]
     pub prior: PriorChoice,
     /// Relative standard deviation of every run around its point's mean, in place of the recorded runs
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub cv: Option<f64>,
-    /// Share of the points that crash, in boxes of two dimensions, others for each seed
+    /// Share of the points that crash, in boxes of two dimensions, different for each seed
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub crash: f64,
     /// Share of the speed that is lost from the middle of each search on
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub drift: f64,
-    /// With --session: standard deviation of a speed that changes all the time, forgotten after about five runs of the usual point
+    /// With --session: standard deviation of a machine speed that changes all the time, with a correlation time of about five
+    /// runs of the usual point
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, requires = "session")]
     pub wander: f64,
     /// Also score the searches in this file, as --store or another tool wrote them

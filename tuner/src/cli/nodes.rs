@@ -5,31 +5,31 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// Run HPL on every node of the job at once, and say which are slow or have less than the others.
+/// Run HPL on every node of the job at the same time; name slow nodes and nodes with less memory or fewer cores.
 #[derive(Debug, Args)]
 pub struct NodesArgs {
     /// Our xhpl with MPI; by default that of mpi-setup, else the one beside this program or on the search path
     #[arg(long, value_name = "XHPL")]
     pub program: Option<PathBuf>,
-    /// How it is launched: srun, mpirun, or the words of a launcher with {np} and {threads}; by default what works in the job
+    /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job
     #[arg(long, value_name = "NAME|WORDS")]
     pub launcher: Option<String>,
-    /// Nodes that --launcher reaches, outside of a job
+    /// Number of nodes on which --launcher starts processes, outside of a job
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "launcher")]
     pub nodes: Option<u64>,
     /// Engine parameters: kernels, kernels of single nodes (rank_kernels)
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
-    /// Order of the HPL run of each node; by default 4000·√cores, as far as it fits
+    /// Order of the HPL run of each node; by default 4000·√cores, or less if the memory is small
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=200_000))]
     pub n: Option<u64>,
     /// Runs on each node
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeats: u64,
-    /// Share by which a node may be below the typical one
+    /// Share by which a node may be slower than the typical one
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = super::values::share)]
     pub tolerance: f64,
-    /// Time that all nodes have to answer
+    /// Time limit for the answers of all nodes
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m")]
     pub limit: Duration,
     /// Folder for nodes.html and nodes.json

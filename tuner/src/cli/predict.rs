@@ -67,7 +67,7 @@ pub struct PredictArgs {
     /// Order of the ranks in the grid, where the model sees it: row or column
     #[arg(long, value_name = "PMAP", value_parser = coded::<Pmap>())]
     pub pmap: Option<Pmap>,
-    /// What the published models leave open
+    /// Choices that the published models leave open
     #[command(flatten)]
     pub choices: ChoiceArgs,
     /// Predict the machine's measured runs and compare
@@ -90,7 +90,7 @@ pub struct ChoiceArgs {
     /// mcl: charge a layer for its own full extent (cumulative) or for what it adds to the one inside (printed)
     #[arg(long, value_name = "READING", default_value = "cumulative", value_parser = one_of(&READINGS))]
     pub reading: Reading,
-    /// Words that a row exchange moves per word of U: 3 in print, 2 on full-duplex links
+    /// Words sent by a row exchange per word of U: 3 in the paper, 2 on full-duplex links
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = positive)]
     pub update_coefficient: f64,
     /// mcl: bandwidth of an accelerator's memory: equivalent or simple-sum

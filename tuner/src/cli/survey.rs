@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// What each rank reaches while all work, with the links between them.
+/// Measure the speed of each rank while all ranks compute, and the links between them.
 #[derive(Debug, Args)]
 pub struct SurveyArgs {
     /// Ranks, as threads of this process unless --program is given; by default one per core
@@ -14,13 +14,13 @@ pub struct SurveyArgs {
     /// An xhpl built with MPI, whose processes are surveyed in place of threads of this process
     #[arg(long, value_name = "XHPL", requires = "ranks")]
     pub program: Option<PathBuf>,
-    /// How it is launched: none, mpirun, mpiexec, srun, flux, aprun, or the words of a launcher with {np} and {threads}
+    /// Launcher: none, mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and {threads}
     #[arg(long, value_name = "NAME|WORDS", default_value = "mpirun", requires = "program")]
     pub launcher: String,
-    /// Time that the processes of --program have to answer
+    /// Time limit for the answers of the processes of --program
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m", requires = "program")]
     pub limit: Duration,
-    /// Engine parameters: threads of a rank (1 where it says none), kernels, kernels of single ranks
+    /// Engine parameters: threads of a rank (1 by default), kernels, kernels of single ranks
     #[arg(long, value_name = "FILE")]
     pub engine_params: Option<PathBuf>,
     /// Order of the short HPL run of each rank

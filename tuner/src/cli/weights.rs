@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Weights of unequal nodes by every method, side by side.
+/// Compute the weights of unequal nodes by every method.
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
     /// Machine description with the nodes and their speeds: a file, or the name of a published machine
@@ -31,13 +31,13 @@ pub struct WeightsArgs {
     /// Speeds of the groups of nodes in GFLOP/s, in place of those of the description
     #[arg(long, value_name = "S,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub speeds: Option<Vec<f64>>,
-    /// What memory does to the shares: a cap, or the factor of the SLEM paper, which favours nodes with much memory
+    /// How memory limits the shares: by a cap, or by the factor of the SLEM paper, which favours nodes with much memory
     #[arg(long, value_name = "HOW", value_enum, default_value = "cap")]
     pub memory: MemoryArg,
     /// How the shares of the nodes in a row or column become one
     #[arg(long, value_name = "HOW", value_enum, default_value = "mean")]
     pub combine: CombineArg,
-    /// SLEM: how many times a word sent counts beside a flop
+    /// SLEM: cost of one communicated word, in flops
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub message_unit: f64,
     /// Method whose weights the files hold
@@ -49,13 +49,13 @@ pub struct WeightsArgs {
     /// Write the weights as HPL-GPU's node-perf.dat
     #[arg(long, value_name = "FILE")]
     pub node_perf: Option<PathBuf>,
-    /// Share out this many equal ranks instead, for programs that know no weights
+    /// Distribute this many equal ranks over the nodes instead, for programs without weights
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..))]
     pub ranks: Option<u64>,
     /// Write the ranks of each node as an Open MPI host file
     #[arg(long, value_name = "FILE", requires = "ranks")]
     pub hostfile: Option<PathBuf>,
-    /// Draw who owns which block and how busy the nodes are, with equal weights and these
+    /// Draw the owner of each block and the load of each node, with equal weights and with these
     #[arg(long, value_name = "SVG")]
     pub picture: Option<PathBuf>,
     /// Print the weights as JSON

@@ -165,7 +165,7 @@ impl Allocation {
         let untried = !matches!(self.manager, "Slurm" | "");
         let untried = untried.then(|| {
             format!(
-                "{self}: nodes are read from the variables of {}, which nobody has tried; its end is unknown",
+                "{self}: nodes are read from the variables of {}, which was never tested; the end time of the job is unknown",
                 self.manager
             )
         });
@@ -286,7 +286,7 @@ mod tests {
     fn other_managers_say_their_nodes_and_that_they_are_untried() {
         let found = job(&[("LSB_JOBID", "8"), ("LSB_MCPU_HOSTS", "a 4 b 4")], None).unwrap();
         assert_eq!((found.to_string(), found.nodes(), found.left_s), ("LSF job 8".to_owned(), 2, None));
-        assert!(found.told(60.0, 60.0, false)[0].contains("nobody has tried"));
+        assert!(found.told(60.0, 60.0, false)[0].contains("never tested"));
         assert!(found.launchers().iter().all(|words| words.starts_with("mpi")));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "n1\nn1\nn2\n").unwrap();

@@ -65,7 +65,7 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(repeats) = args.survey {
         return printed(&cluster.survey(&candidate, repeats.get(), clock).map_err(anyhow::Error::msg)?);
     }
-    let Some(result) = &args.result else { bail!("--result: nobody would see what the run leaves") };
+    let Some(result) = &args.result else { bail!("a simulated run needs --result, the file of its result") };
     let answer = cluster.run(&candidate, args.windows.as_ref(), clock).map_err(anyhow::Error::msg)?;
     let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
     let timed_out = answer.wall_s() > limit_s;

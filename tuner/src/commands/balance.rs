@@ -120,7 +120,7 @@ fn print(args: &BalanceArgs, shared: &Shared) -> anyhow::Result<u8> {
     )?;
     writeln!(
         out,
-        "both at once   slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured, nobody waiting)",
+        "both at once   slower {:.3} GFLOP/s, faster {:.3} GFLOP/s (measured, without waiting)",
         slow[1], fast[1]
     )?;
     writeln!(

@@ -136,7 +136,7 @@ fn init(path: &Path) -> anyhow::Result<u8> {
     let found = facts.known().len();
     writeln!(
         out,
-        "written: {}, with {found} values that this host tells; fill in the others, and pack with --site",
+        "written: {}, with {found} values found on this host; fill in the others, and pack with --site",
         path.display()
     )?;
     out.flush()?;

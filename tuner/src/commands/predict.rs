@@ -35,7 +35,11 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let answer = model.answer(&machine, &question, &choices)?;
     let unseen = unseen(args, model.sees(&machine));
     if !unseen.is_empty() {
-        say(&format!("note: {} does not see {}; the prediction is the same without", model.name(), unseen.join(", ")));
+        say(&format!(
+            "note: the model {} does not depend on {}; the prediction is the same without",
+            model.name(),
+            unseen.join(", ")
+        ));
     }
     if let Some(path) = &args.plot {
         let picture = plot::picture(&machine, model, &question, &choices, &answer);

@@ -48,7 +48,7 @@ impl<'a> Entry<'a> {
         Self {
             dim,
             limited: limits.names().any(|name| name == dim.name),
-            why: guide.map_or("a dimension of this engine alone, by its profile", |guide| guide.why),
+            why: guide.map_or("a dimension of this engine only, from its profile", |guide| guide.why),
             source: guide.map_or(profile, |guide| guide.source),
         }
     }
@@ -124,7 +124,7 @@ fn text(report: &Report<'_>) -> String {
         false => format!(" of {} without --space", report.candidates_unlimited),
     };
     let mut text = format!(
-        "N = {} on {} cores: {} candidates{unlimited}, each valid and none twice\n",
+        "N = {} on {} cores: {} candidates{unlimited}, all valid and all different\n",
         report.n, report.cores, report.candidates
     );
     for entry in &report.dimensions {

@@ -109,7 +109,7 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
     let all = medians(found);
     writeln!(
         out,
-        "with equal shares all wait for the slowest: {:.1} % of {:.1} GFLOP/s are lost; weights win most of that back",
+        "with equal shares all ranks wait for the slowest: {:.1} % of {:.1} GFLOP/s are lost; weights recover most of that",
         100.0 * lost_by_equal_shares(&all),
         all.iter().sum::<f64>()
     )

@@ -20,13 +20,13 @@ pub fn verify(args: &VerifyArgs) -> anyhow::Result<u8> {
     let holds = checked.findings.is_empty();
     if !args.quiet {
         for what in &checked.looked_at {
-            writeln!(out, "looked at: {what}")?;
+            writeln!(out, "checked: {what}")?;
         }
         let folder = args.folder.display();
         match checked.findings.len() {
-            0 => writeln!(out, "{folder}: {}, and all of it holds", checked.what)?,
-            1 => writeln!(out, "{folder}: {}, 1 thing does not hold", checked.what)?,
-            count => writeln!(out, "{folder}: {}, {count} things do not hold", checked.what)?,
+            0 => writeln!(out, "{folder}: {}, all checks passed", checked.what)?,
+            1 => writeln!(out, "{folder}: {}, 1 check failed", checked.what)?,
+            count => writeln!(out, "{folder}: {}, {count} checks failed", checked.what)?,
         }
     }
     out.flush()?;

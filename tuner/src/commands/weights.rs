@@ -145,7 +145,7 @@ fn weights_file(args: &WeightsArgs, cluster: &Cluster, advice: &Advice) -> anyho
         args.nb
     );
     if weights.is_empty() {
-        return Err(bad_input("one node needs no weights; leave --out away"));
+        return Err(bad_input("one node needs no weights; leave out --out"));
     }
     let nodes = by_rank(advice).map(node).collect::<Result<_, _>>()?;
     Ok(WeightsFile { origin, rows: weights.rows, columns: weights.columns, nodes }.to_toml()?)

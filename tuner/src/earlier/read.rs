@@ -158,9 +158,13 @@ WR11C2R4        8000   256     1     2               3.";
         assert_eq!((found.runs[1].fidelity, found.runs[1].cores), (Fidelity::Window, Some(2)));
         assert_eq!((found.runs[6].candidate.hpl.nb, found.runs[6].host.as_deref()), (128, None));
         let all = found.warnings.join("\n");
-        for word in
-            ["torn: journal.jsonl line 1", "line 6: torn", "bad.parquet", "1 of 2 results", "notes.txt: no passed"]
-        {
+        for word in [
+            "torn: journal.jsonl line 1",
+            "line 6: incomplete",
+            "bad.parquet",
+            "1 of 2 results",
+            "notes.txt: no passed",
+        ] {
             assert!(all.contains(word), "'{word}' is not in: {all}");
         }
         assert!(read(&[at("run"), at("typo")], &Decoder::Here).unwrap_err().contains("typo: no such file"));

@@ -19,7 +19,7 @@ impl Asked {
     pub fn how(&self) -> String {
         let said = HOW.iter().find(|(key, _)| *key == self.key).map(|(_, how)| (*how).to_owned());
         said.or_else(|| find(self.key).map(super::site::Key::how)).unwrap_or_else(|| {
-            "the record of the run does not tell it: run a new session with this version of hpl-tune".to_owned()
+            "the record of the run does not contain it: run a new session with this version of hpl-tune".to_owned()
         })
     }
 }

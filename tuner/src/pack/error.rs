@@ -11,7 +11,7 @@ use crate::error::RecordError;
 pub enum PackError {
     /// Nothing of the session was measured.
     #[error(
-        "{}: the session was played on a simulated cluster (engine \"{engine}\"), nothing of it was measured, and a pack holds \
+        "{}: the session was simulated (engine \"{engine}\"), nothing of it was measured, and a pack holds \
          measured scores alone; run a session on the machine itself, without --simulate",
         folder.display()
     )]
@@ -23,7 +23,7 @@ pub enum PackError {
     },
     /// No whole run was verified.
     #[error(
-        "{}: no passed final run of the best: {why}; a pack holds a whole run whose residual passed. Go on with hpl-tune --resume \
+        "{}: no passed final run of the best: {why}; a pack holds a whole run whose residual passed. Continue with hpl-tune --resume \
          {0}, or start a session with a larger --budget",
         folder.display()
     )]

@@ -101,7 +101,7 @@ fn clock(processor: Option<&Processor>, site: &Site) -> Result<(f64, String), St
         let now = processor.and_then(|processor| processor.now_mhz);
         let now = now
             .map_or(String::new(), |mhz| format!("; its clock at this moment is {mhz:.0} MHz, which need not be it"));
-        format!("in site.toml, [peak] clock_ghz = …: the system does not tell the nominal clock{now}")
+        format!("in site.toml, [peak] clock_ghz = …: the system does not report the nominal clock{now}")
     })
 }
 

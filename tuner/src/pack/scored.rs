@@ -77,7 +77,7 @@ impl Scored {
         let no_final = |why: String| PackError::NoFinal { folder: root.to_path_buf(), why };
         let row = summary.verified_run().cloned().ok_or_else(|| no_final(instead(&summary, &rows)))?;
         if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
-            return Err(no_final("what is called its final run is no passed whole run".to_owned()));
+            return Err(no_final("its final run is no whole run that passed".to_owned()));
         }
         let engine = Engine::of(&session, &folder)?;
         let runs = engine.runs(program);
@@ -143,7 +143,7 @@ fn instead(summary: &Summary, rows: &[Row]) -> String {
             row.failure_detail.as_deref().unwrap_or(row.outcome.name())
         ),
         None if windows && summary.best.is_none() => {
-            "only windows of runs passed, and what they let expect of a whole run is an estimate, no score".to_owned()
+            "only windows of runs passed; the rate of a whole run is only estimated from them, and an estimate is no score".to_owned()
         }
         None => "none was made".to_owned(),
     }

@@ -38,7 +38,7 @@ fn line(field: &Field) -> String {
         (Some(value), None) => format!("{}: {value}\n", field.label),
         (None, _) => {
             let wanted = if field.needed { "missing" } else { "not given" };
-            format!("{}: ({wanted}: {})\n", field.label, field.how.as_deref().unwrap_or("nothing tells it"))
+            format!("{}: ({wanted}: {})\n", field.label, field.how.as_deref().unwrap_or("unknown"))
         }
     }
 }

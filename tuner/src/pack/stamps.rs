@@ -76,7 +76,7 @@ fn of_output(output: &str, job: Option<&Span>) -> Result<Span, String> {
     let utc = |time: DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
     let (Ok(start_utc), Ok(end_utc)) = (utc(start), utc(end)) else { return Err("its stamps are no times".to_owned()) };
     let span = Span { start_utc, end_utc };
-    let job = job.ok_or("guard.json is gone, so that nothing tells the zone of the stamps")?;
+    let job = job.ok_or("guard.json is gone, so the time zone of the stamps is unknown")?;
     let ([start, end], [first, last]) = (span.unix_s(), job.unix_s());
     if start < first - WHOLE_SECONDS || end > last + WHOLE_SECONDS || end < start {
         return Err("the program prints local time; run the session with TZ=UTC0 in its environment".to_owned());

@@ -44,7 +44,7 @@ pub(super) fn timeline(machine: &Machine, question: &Question) -> anyhow::Result
     let steps = hpl.n.div_ceil(hpl.nb);
     if steps.saturating_mul(hpl.q) > LARGEST {
         return Err(bad_input(format!(
-            "N = {}, NB = {}: {steps} steps on Q = {} process columns are too many to walk; raise NB, or give --model mcl",
+            "N = {}, NB = {}: {steps} steps on Q = {} process columns are too many to compute; raise NB, or give --model mcl",
             hpl.n, hpl.nb, hpl.q
         )));
     }

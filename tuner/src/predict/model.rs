@@ -227,7 +227,7 @@ fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> 
     let worst = machine.rates.iter().map(|rate| rate.fit_error).fold(0.0, f64::max);
     let parameters = vec![
         ("rates", machine.host.origin.clone()),
-        ("fit", format!("rates miss their samples by at most {:.0} %", 100.0 * worst)),
+        ("fit", format!("largest error of the fitted rates: {:.0} %", 100.0 * worst)),
         ("DEPTH", question.hpl.depth.to_string()),
     ];
     Ok(Answer {

@@ -120,7 +120,7 @@ fn phases(answer: &Answer) -> Panel {
         areas: series.collect(),
         lines: Vec::new(),
         marks: Vec::new(),
-        empty: steps.is_empty().then(|| "this model sees no steps".to_owned()),
+        empty: steps.is_empty().then(|| "this model has no steps".to_owned()),
     }
 }
 

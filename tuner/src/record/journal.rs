@@ -40,7 +40,7 @@ pub struct Contents {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
     /// The last line ends in the middle: the tuner or the machine went down while writing it.
-    #[error("journal.jsonl line {line}: torn, dropped")]
+    #[error("journal.jsonl line {line}: incomplete, dropped")]
     Torn {
         /// Line number, from 1.
         line: usize,

@@ -14,7 +14,7 @@ use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
 
-/// What a strategy is told before the first run.
+/// The prior that a strategy gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum PriorChoice {
     /// Nothing.
@@ -107,7 +107,7 @@ impl Strategy for Until<'_> {
             Next::Search => self.strategy.ask(ctx),
             Next::Again(point) => {
                 let repeat_of = ctx.history.trials.iter().find(|trial| trial.point == point).map(|trial| trial.number);
-                Some(Proposal { point, repeat_of, why: "the leader again".to_owned(), predicted: None })
+                Some(Proposal { point, repeat_of, why: "the best so far again".to_owned(), predicted: None })
             }
             Next::End => None,
         }

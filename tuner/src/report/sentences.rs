@@ -56,7 +56,7 @@ pub(super) fn estimated(estimate: &Estimate) -> String {
     )
 }
 
-/// The final run beside its estimate, `0.962: windows of 12.0 s let expect 210.3 ± 2.1 GFLOP/s, the whole run took 340.2 s`.
+/// The final run beside its estimate, `0.962: windows of 12.0 s predict 210.3 ± 2.1 GFLOP/s, the whole run took 340.2 s`.
 pub(super) fn final_by_estimate(beside: &FinalByEstimate) -> String {
     let FinalByEstimate { ratio, estimate, final_s, windows_s, clock_hz } = beside;
     let rate = estimate.estimated_rate_gflops;
@@ -64,7 +64,7 @@ pub(super) fn final_by_estimate(beside: &FinalByEstimate) -> String {
     let advice =
         if beside.is_slower() { "; long runs are slower here: look at clock, heat and power limits" } else { "" };
     format!(
-        "{ratio:.3}: windows of {windows_s:.1} s let expect {} ± {} GFLOP/s, the whole run took {final_s:.1} s{}{advice}",
+        "{ratio:.3}: windows of {windows_s:.1} s predict {} ± {} GFLOP/s, the whole run took {final_s:.1} s{}{advice}",
         digits(rate),
         digits(rate * estimate.estimated_sd),
         clock.unwrap_or_default()
@@ -81,7 +81,8 @@ pub(super) fn steadiness(summary: &Summary) -> Option<String> {
         };
         format!("speed of later ÷ earlier runs of the same candidates: {}{verdict}", ratio_in_words(drift))
     });
-    let stolen = summary.most_stolen.map(|share| format!("stolen at most {:.1} %", 100.0 * share));
+    let stolen =
+        summary.most_stolen.map(|share| format!("time taken by the hypervisor: at most {:.1} %", 100.0 * share));
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
     let parts: Vec<String> = [drift, stolen, clock].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))

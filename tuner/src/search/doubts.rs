@@ -41,7 +41,7 @@ fn grouped(said: impl Iterator<Item = String>) -> Vec<String> {
     };
     let mut lines: Vec<String> = groups.iter().take(MOST).map(line).collect();
     if groups.len() > MOST {
-        lines.push(format!("prediction: doubts of {} other kinds", groups.len() - MOST));
+        lines.push(format!("prediction: {} more kinds of warnings", groups.len() - MOST));
     }
     lines
 }
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(grouped(said.into_iter()), ["prediction: a at 1 (and 1 like it)", "prediction: b"]);
         let many = (b'a'..=b'z').map(|letter| char::from(letter).to_string());
         let lines = grouped(many);
-        assert_eq!((lines.len(), lines[MOST].as_str()), (MOST + 1, "prediction: doubts of 22 other kinds"));
+        assert_eq!((lines.len(), lines[MOST].as_str()), (MOST + 1, "prediction: 22 more kinds of warnings"));
     }
 
     #[test]

@@ -85,7 +85,11 @@ fn sentence(settings: &[Setting], rates: Option<(f64, f64)>) -> String {
         Some(_) => "DGEMM on one core is as fast without; threads were not tried".to_owned(),
         None => "what that costs was not measured".to_owned(),
     };
-    format!("the environment tells the BLAS {}: {cost}; without: env {} hpl-tune …", named.join(" "), unset.join(" "))
+    format!(
+        "the environment sets {} for the BLAS: {cost}; to run without it: env {} hpl-tune …",
+        named.join(" "),
+        unset.join(" ")
+    )
 }
 
 /// Rate of the library at `path` on one core in GFLOP/s, measured in a child without these variables; `None` where that gives

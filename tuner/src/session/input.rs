@@ -107,7 +107,10 @@ fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
     let (engine, open) =
         EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     if engine.kernels == KernelChoice::Auto {
-        return Err(bad_input(format!("{}: kernels must be builtin or a path; auto is no single run", path.display())));
+        return Err(bad_input(format!(
+            "{}: kernels must be builtin or a path; auto is not possible for a single run",
+            path.display()
+        )));
     }
     Ok((engine, open))
 }

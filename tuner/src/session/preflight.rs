@@ -50,12 +50,15 @@ fn warnings(pulses: &[Pulse]) -> Vec<String> {
     let standing_out = outliers(&rates).into_iter().map(|outlier| {
         let (pulse, ratio) = (&pulses[outlier.index], outlier.ratio);
         let percent = 100.0 * (ratio - 1.0).abs();
-        let what =
-            if ratio < 1.0 { "slower than the median: equal shares wait for it" } else { "faster than the median" };
+        let what = if ratio < 1.0 {
+            "slower than the median: with equal shares all ranks wait for it"
+        } else {
+            "faster than the median"
+        };
         format!("core {}: {:.1} GFLOP/s, {percent:.0} % {what}", pulse.core, pulse.rate_gflops)
     });
     let loose = pulses.iter().filter(|pulse| !pulse.bound);
-    let loose = loose.map(|pulse| format!("core {}: threads cannot be bound to it; runs will wander", pulse.core));
+    let loose = loose.map(|pulse| format!("core {}: threads cannot be bound to it; run times will vary", pulse.core));
     standing_out.chain(loose).collect()
 }
 

@@ -40,7 +40,7 @@ impl RankInput<'_> {
             return Err(bad_input(format!("the weights leave rank {rank} without work; search without it")));
         }
         if unequal.kernels.contains(&KernelChoice::Auto) {
-            return Err(bad_input("rank_kernels: 'auto' does not say which; name the kernels of each rank"));
+            return Err(bad_input("rank_kernels: 'auto' is not possible; name the kernels of each rank"));
         }
         if !unequal.differs() {
             unequal.speeds.clear();
@@ -66,7 +66,7 @@ fn params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
     let EngineParams { rank_kernels, weights, .. } = params.clone();
     if params != (EngineParams { rank_kernels, weights, ..EngineParams::default() }) {
         return Err(bad_input(
-            "--engine-params: a search takes rank_kernels and [weights] alone, the rest it finds out",
+            "--engine-params: a search takes rank_kernels and [weights] only, and searches the rest",
         ));
     }
     Ok(params)

@@ -28,7 +28,7 @@ pub enum LearnError {
     /// Not enough runs.
     #[error(
         "{found} usable runs with {threads} threads per rank are too few for phase {phase:?}, {LEAST_RUNS} are needed: \
-         the model stays blind to most variants; give the calibration more time"
+         the model does not distinguish most variants; give the calibration more time"
     )]
     TooFew {
         /// Threads of each rank.

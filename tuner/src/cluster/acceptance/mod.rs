@@ -81,7 +81,7 @@ pub(crate) struct Acceptance {
     pub(crate) n: usize,
     /// Its threads.
     pub(crate) threads: usize,
-    /// Share by which a node may be below the typical one.
+    /// Share by which a node may be slower than the typical one.
     pub(crate) tolerance: f64,
     /// Median over the nodes of their HPL rates, in GFLOP/s.
     pub(crate) typical_gflops: f64,

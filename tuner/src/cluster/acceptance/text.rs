@@ -67,7 +67,8 @@ pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
     let percent = |bound: Bound| 100.0 * of.gain(bound);
     lines.push(match of.fastest {
         Some(fastest) => format!(
-            "equal shares wait for the slowest (predicted, messages not counted): at most {} without {}, in place of {}: {:+.1} %; in Slurm \
+            "with equal shares all ranks wait for the slowest (predicted, messages not counted): at most {} without {}, in \
+            place of {}: {:+.1} %; in Slurm \
              --exclude={}",
             place(fastest),
             of.too_slow.join(", "),

@@ -22,7 +22,7 @@ pub(crate) fn bindings(job: &MpiJob, ranks: usize, threads: usize) -> anyhow::Re
     let engine = EngineParams { threads, ..EngineParams::default() };
     let candidate = Candidate { hpl: HplParams::baseline(1, 1, ranks), engine };
     let flags = ["--report-bindings", "--threads", &threads.to_string()];
-    let way_out = "is the job waiting for nodes, or the launcher for a word?";
+    let way_out = "is the job waiting for nodes, or the launcher for input?";
     let (line, said) = said(job, &candidate, &flags, Path::new("."), STARTS, way_out)?;
     found(&said, ranks).map_err(|problem| bad_input(format!("{line}: {problem}")))
 }
@@ -36,7 +36,7 @@ fn found(said: &[u8], ranks: usize) -> Result<Bindings, String> {
     match found.pop() {
         None => Err("it does not say where its ranks are; is it our xhpl?".to_owned()),
         Some(_) if answers > 1 => Err(format!(
-            "{answers} processes ran alone, in place of one job; make an xhpl with the mpicc of the launcher's MPI library by \
+            "{answers} processes ran as separate jobs, in place of one; make an xhpl with the mpicc of the launcher's MPI library by \
              hpl-tune mpi-setup, or give the launcher what its library needs, as in srun --mpi=pmix"
         )),
         Some(one) if one.version != this => {
@@ -120,7 +120,7 @@ mod tests {
         let problem = |said: &str, ranks| found(said.as_bytes(), ranks).unwrap_err();
         assert!(problem("xhpl 0.0\n", 2).contains("our xhpl"));
         let alone = serde_json::to_string(&of(vec![rank("n1", &[0], &[0])])).unwrap();
-        assert!(problem(&format!("{alone}\n{alone}\n"), 2).contains("2 processes ran alone"));
+        assert!(problem(&format!("{alone}\n{alone}\n"), 2).contains("2 processes ran as separate jobs"));
         assert!(problem(&line, 3).contains("2 processes started in place of 3"));
         let other = Bindings { version: "0.0.1".into(), ..two };
         assert!(problem(&serde_json::to_string(&other).unwrap(), 2).contains("xhpl 0.0.1"));

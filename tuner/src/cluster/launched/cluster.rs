@@ -24,7 +24,7 @@ const REPEATS: [u64; 2] = [3, 31];
 const BUDGET_OF_A_REPEAT_S: f64 = 240.0;
 /// Part of the budget that the survey may take.
 const SHARE: f64 = 0.05;
-/// Share by which a node may be below the typical one without being named.
+/// Share by which a node may be slower than the typical one without being named.
 const TOLERANCE: f64 = 0.05;
 
 /// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
@@ -90,6 +90,6 @@ fn say(found: &Acceptance, network: &[Layer], progress: &Progress) {
     ));
     for node in found.nodes.iter().filter(|node| !node.faults.is_empty()) {
         let said: Vec<&str> = node.faults.iter().chain(&node.causes).map(String::as_str).collect();
-        progress.warn(&format!("{}: {}; equal shares wait for it", node.host, said.join("; ")));
+        progress.warn(&format!("{}: {}; with equal shares all ranks wait for it", node.host, said.join("; ")));
     }
 }

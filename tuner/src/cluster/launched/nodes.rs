@@ -41,8 +41,9 @@ pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) 
     let wanted = allocation.nodes();
     if hosts.len() < wanted {
         return Err(bad_input(format!(
-            "--launcher {}: {ranks} ranks of {threads} threads run on {} of the {wanted} nodes of {allocation}: {}; give words that \
-             spread them, as in 'srun --ntasks={{np}} --cpus-per-task={{threads}}', or the nodes by --machine",
+            "--launcher {}: {ranks} ranks of {threads} threads run on {} of the {wanted} nodes of {allocation}: {}; give a \
+            launch command that spreads them over the nodes, as in 'srun --ntasks={{np}} --cpus-per-task={{threads}}', or the \
+            nodes by --machine",
             job.launcher,
             hosts.len(),
             hosts.join(", ")

@@ -115,7 +115,7 @@ fn score(tool: &str, budget_runs: u32, played: &[(World<'_>, Played)]) -> Sessio
 
 fn table(report: &Report) -> String {
     let mut text = format!(
-        "{}: {} points, sessions on a clock of their own; budgets in runs of the usual point\n\
+        "{}: {} points, sessions in simulated time; budgets in runs of the usual point\n\
          {:14}{:>7}{:>7}{:>8}{:>8}{:>8}{:>9}{:>17}{:>12}{:>8}{:>15}{:>8}\n",
         report.landscape,
         report.points,

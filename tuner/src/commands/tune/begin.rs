@@ -209,7 +209,7 @@ pub(super) fn placed(
                     let nodes = nodes::granted(job, &hpl::machine::host::facts());
                     let said: Vec<String> = nodes.iter().map(words).collect();
                     say(&format!(
-                        "{job}: {} (as granted, else as this node; give them by --machine otherwise)",
+                        "{job}: {} (as granted to the job, else as this node; describe them with --machine if that is wrong)",
                         said.join(", ")
                     ));
                     let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
@@ -278,7 +278,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
         return Ok(());
     }
     say(&format!(
-        "warning: the session was on {}, now it is on {}: its trials there say what to try first, and are no part of the result",
+        "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",
         session.hosts.join(" "),
         other.hosts.join(" ")
     ));

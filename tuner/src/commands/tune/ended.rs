@@ -11,9 +11,9 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, pro
     let failed = store.rows().iter().rev().find_map(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
     let folder = objectives::real::quoted([store.folder().root()]).join("");
     match ended {
-        Ok(Ended::Interrupted) => progress.line(&format!("stopped; go on with: hpl-tune --resume {folder}")),
+        Ok(Ended::Interrupted) => progress.line(&format!("stopped; continue with: hpl-tune --resume {folder}")),
         Ok(Ended::NothingWorks) => progress.warn(&format!(
-            "trial after trial failed, the last one: {failed}; when this is mended go on with: hpl-tune --resume {folder}"
+            "trial after trial failed, the last one: {failed}; when this is fixed, continue with: hpl-tune --resume {folder}"
         )),
         Ok(Ended::Done) if !store.rows().iter().any(|row| row.passed) => {
             progress.warn(&format!("no trial succeeded, the last one: {failed}"));

@@ -77,7 +77,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
 
     progress.line(&format!("results in {}", store.folder().root().display()));
     if store.session().is_simulated() {
-        progress.line("simulated: no HPL runs, nothing is measured, and the clock is that of the simulated cluster");
+        progress
+            .line("simulated: HPL does not run, nothing is measured, and all times are those of the simulated cluster");
     }
     match &engine {
         Engine::Foreign(foreign) if args.resume.is_some() => {
@@ -161,7 +162,7 @@ fn search(
     let given = !earlier.is_empty();
     let model = SessionModel::new(domain, &machine, predictor, earlier, engine.is_ours());
     if given && !model.informed {
-        progress.warn("the earlier runs have no two to compare; they are not used");
+        progress.warn("the earlier runs are not used: no two of them can be compared");
     }
     store.write_space(domain)?;
     plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
@@ -250,7 +251,8 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
     let (here, elsewhere) = (placed(true), placed(false));
     let of = earlier.len();
     progress.line(&format!(
-        "{} of {of} earlier runs are used: {here} of this machine, {elsewhere} of others by their order",
+        "{} of {of} earlier runs are used: {here} of this machine by their rate differences, {elsewhere} of other machines by \
+        their ranking",
         here + elsewhere
     ));
     Ok(groups)
@@ -269,19 +271,22 @@ fn plan(
     let n = domain.spec().n;
     let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
     let by = match session.search_by {
-        Extent::Whole => "by whole runs",
-        Extent::Windows => "by windows of the run; the final run is whole, at the largest N that fits",
+        Extent::Whole => "each trial is a whole run",
+        Extent::Windows => {
+            "each trial measures windows of the run and extrapolates to the whole; the final run is whole, at \
+        the largest N that fits"
+        }
     };
     let kernels = session.kernels.as_ref().map(|kernels| format!("kernels {kernels}"));
     let kernels = kernels.unwrap_or_else(|| session.engine.clone());
-    progress.line(&format!("N = {n} ({limit}), {kernels}, {by}"));
+    progress.line(&format!("N = {n} ({limit}), {kernels}; {by}"));
     progress.line(&format!(
         "{} candidates, {} distinct predictions",
         domain.points().len(),
         model_prior::distinct(domain, prior)
     ));
     if session.unequal.differs() {
-        progress.line(&format!("{}: weights are searched around these", session.speeds()));
+        progress.line(&format!("{}: weights near these are searched", session.speeds()));
     }
     let cost = CostEstimate::new(store.rows(), predictor);
     let whole_s = cost.at_most(baseline, Extent::Whole);

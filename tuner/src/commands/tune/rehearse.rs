@@ -100,7 +100,8 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         writeln!(out, "\n# {}\n{}", folder.join(name).display(), text.trim_end())?;
     }
     out.flush()?;
-    engine.check_programs()?;
+    // What would run is shown first, so that the command can be corrected by it.
+    engine.check_programs().map_err(|error| bad_input(format!("this session could not start: {error}")))?;
     Ok(exit::DONE)
 }
 

@@ -116,7 +116,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
         );
     }
     if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
-        let problem = format!("its trial {} is no passed whole run: what windows let expect is no score", row.trial);
+        let problem = format!("its trial {} is no passed whole run: an estimate from windows is no score", row.trial);
         checked.find(manifest::NAME, problem, AGAIN);
     }
     match &row.output_sha256 {

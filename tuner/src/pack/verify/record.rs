@@ -34,7 +34,7 @@ pub(super) fn read(checked: &mut Checked, folder: &Path, place: &str) -> (Option
                 checked.find(
                     file("journal.jsonl"),
                     line.to_string(),
-                    "put the line back as it was; a torn one is dropped by --resume",
+                    "put the line back as it was; an incomplete last line is dropped by --resume",
                 );
             }
             contents.rows
@@ -119,7 +119,7 @@ pub(super) fn rows(checked: &mut Checked, place: &str, session: Option<&Session>
             // Of a run that was taken in after a crash the time of its process may be unknown.
             let (share, seconds) = CLOCKS;
             if row.wall_s > 0.0 && time_s > (1.0 + share) * row.wall_s + seconds {
-                tell(&format!("a time of {time_s} s, but its process lived for {} s", row.wall_s));
+                tell(&format!("a time of {time_s} s, but its process ran for {} s", row.wall_s));
             }
         }
     }
@@ -131,7 +131,7 @@ fn kinds(row: &Row, tell: &mut impl FnMut(&str)) {
     match row.fidelity {
         Fidelity::Window => {
             if row.rate_gflops.is_some() || row.time_s.is_some() {
-                tell("windows with a measured rate or time: what windows let expect is estimated_rate_gflops alone");
+                tell("windows with a measured rate or time: what windows predict is estimated_rate_gflops alone");
             }
             if row.strategy == Identity::FINAL {
                 tell("windows as the final run, which is always whole");
@@ -182,7 +182,7 @@ mod tests {
             (Row { rate_gflops: Some(99.0), ..good() }, "99 GFLOP/s, but N = 1000"),
             (
                 Row { wall_s: 0.5, time_s: Some(0.6), rate_gflops: Some(rate_gflops(1000, 0.6)), ..good() },
-                "its process lived for 0.5 s",
+                "its process ran for 0.5 s",
             ),
             (Row { rate_gflops: Some(20.0), ..window() }, "windows with a measured rate"),
             (Row { strategy: Identity::FINAL.into(), ..window() }, "windows as the final run"),

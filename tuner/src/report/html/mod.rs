@@ -64,7 +64,7 @@ fn head(summary: &Summary) -> Markup {
         facts.push(("final / estimate", format!("{:.3}", beside.ratio), final_by_estimate(beside)));
     }
     if let Some(estimate) = &summary.estimate {
-        let detail = "the whole run as windows of it let expect, ± one standard deviation".to_owned();
+        let detail = "the whole run as predicted from windows, ± one standard deviation".to_owned();
         facts.push(("estimated", estimated(estimate), detail));
     }
     for (name, comparison, other) in [
@@ -110,7 +110,11 @@ fn head(summary: &Summary) -> Markup {
 fn figures(summary: &Summary, rows: &[Row]) -> Markup {
     let plots = [
         (over_time(summary, rows), "Rates over time; the line is the highest so far."),
-        (against_prediction(summary, rows), "Found against predicted before the trial; on the line both agree."),
+        (
+            against_prediction(summary, rows),
+            "Measured rate against the rate that was predicted before the trial; on the line \
+        both are equal.",
+        ),
     ];
     html! {
         div.figures {

@@ -104,7 +104,7 @@ impl View<'_> {
             Next::Search => self.explore(),
             Next::Again(leader) => {
                 let leader = self.domain.candidate(&leader);
-                Some(self.again(&leader, Identity::RACE, "the leader, which may be lucky"))
+                Some(self.again(&leader, Identity::RACE, "the best so far again: its rate may be too high by chance"))
             }
             Next::End => None,
         };
@@ -198,7 +198,7 @@ impl View<'_> {
         if self.designed
             && let Some(point) = self.domain.point(self.baseline).and_then(|usual| design::next(&ctx, &usual))
         {
-            let why = "the usual one with one thing changed, whatever the model says";
+            let why = "the usual HPL.dat with one parameter changed";
             return Some(self.plan(self.domain.candidate(&point), Identity::DESIGN, why));
         }
         let proposal = self.strategy.ask(&ctx)?;
@@ -220,7 +220,7 @@ impl View<'_> {
         let mut leaders = self.leaders(PROMOTED).into_iter();
         let (candidate, predicted) = leaders.find(|(candidate, _)| !whole(candidate))?;
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);
-        let mut plan = self.plan(candidate, Identity::PROMOTE, "a whole run of a leader");
+        let mut plan = self.plan(candidate, Identity::PROMOTE, "a whole run of one of the best");
         plan.extent = Extent::Whole;
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
         plan.repeat_of = self.first_trial_of(&plan.candidate);

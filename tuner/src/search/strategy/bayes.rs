@@ -119,7 +119,7 @@ fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
 
 fn why(chosen: usize, known: &[(&Point, u64)], first: bool) -> String {
     match known.get(chosen) {
-        Some(_) => "repeat: who leads is uncertain".to_owned(),
+        Some(_) => "repeat: which candidate is best is uncertain".to_owned(),
         None if first => "best expected by the model".to_owned(),
         None => "largest expected improvement".to_owned(),
     }

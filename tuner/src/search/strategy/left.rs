@@ -30,7 +30,7 @@ const RUNS: usize = 3;
 pub enum Next {
     /// It goes on.
     Search,
-    /// It runs the leader again, whose lead may be luck.
+    /// It runs the best so far again, whose lead may be luck.
     Again(Point),
     /// It ends.
     End,

@@ -41,7 +41,7 @@ impl Strategy for LocalSearch {
                 let around = neighbours(ctx.space, &centre);
                 let fresh: Vec<&Point> = around.iter().filter(|point| !values.contains_key(*point)).collect();
                 if let Some(point) = most_expected(ctx, fresh) {
-                    return Some(propose(point, "neighbour of the centre of the climb"));
+                    return Some(propose(point, "neighbour of the current best"));
                 }
                 let best = around.iter().max_by(|a, b| values[*a].total_cmp(&values[*b])).cloned();
                 covered.extend(around);

@@ -35,7 +35,7 @@ impl Engine {
         if let Some(first) = first.filter(|first| *first != program && found(first).is_none()) {
             let known: Vec<&str> = LAUNCHERS.iter().map(|(name, _)| *name).collect();
             return Err(bad_input(format!(
-                "{whose}: no program {}; install it, or choose another with --launcher: {} or its words",
+                "{whose}: no program {}; install it, or choose another with --launcher: {} or a launch command",
                 first.display(),
                 known.join(", ")
             )));

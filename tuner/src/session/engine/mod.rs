@@ -57,7 +57,7 @@ impl Engine {
         let said = |word: &str| profile.command.iter().any(|text| text.contains(word));
         if launcher.is_some() && !said("{launch}") {
             return Err(bad_input(format!(
-                "--launcher: engine {name} starts its ranks by the words of its own command; leave --launcher out, or \
+                "--launcher: engine {name} starts its ranks by its own command; leave --launcher out, or \
                  put {{launch}} into the command of a copy of its profile"
             )));
         }
@@ -71,7 +71,7 @@ impl Engine {
             let words = launcher_words(launcher);
             if !words.is_empty() && !says_processes(&words) {
                 return Err(bad_input(format!(
-                    "--launcher {launcher}: its words do not say {{np}}, the number of processes; write them as in \
+                    "--launcher {launcher}: the command lacks {{np}}, the number of processes; write it as in \
                      '{launcher} -n {{np}}'"
                 )));
             }
@@ -89,7 +89,7 @@ impl Engine {
         let launcher = launcher.unwrap_or("mpirun").to_owned();
         if !says_processes(&launcher_words(&launcher)) {
             return Err(bad_input(format!(
-                "--launcher {launcher}: its words do not say {{np}}, the number of processes; leave --launcher and --program \
+                "--launcher {launcher}: the command lacks {{np}}, the number of processes; leave --launcher and --program \
                  out for ranks that are threads of one process"
             )));
         }
@@ -136,13 +136,13 @@ impl Engine {
         let Profile { name, threads: several, .. } = foreign.profile();
         if *kernels != KernelChoice::Auto {
             return Err(bad_input(format!(
-                "--blas {kernels}: engine {name} has kernels of its own, which --blas does not reach; leave it out, and \
-                 give the program that is linked with the wanted ones by --program"
+                "--blas {kernels}: engine {name} has kernels of its own, which --blas does not change; leave it out, and give a \
+                program that is linked with the wanted kernels by --program"
             )));
         }
         match threads {
             Some(threads) if threads > 1 && !several => Err(bad_input(format!(
-                "--threads {threads}: ranks of engine {name} are not told their threads; leave it out, or write threads \
+                "--threads {threads}: engine {name} does not set the threads of its ranks; leave it out, or write threads \
                  = true and {{threads}} into a copy of its profile"
             ))),
             _ => Ok(()),
@@ -160,8 +160,8 @@ impl Engine {
         match (self, asked, described) {
             (Self::Foreign(_), ..) => Ok(None),
             (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
-                "--machine: [host] kernels is {0}, and a description does not make a library be loaded; give --blas {0} if \
-                 you trust it, or --blas builtin",
+                "--machine: [host] kernels is {0}, and libraries named in descriptions are not loaded; give --blas {0} if you \
+                trust it, or --blas builtin",
                 path.display()
             ))),
             (_, KernelChoice::Auto, Some(described)) => Ok(Some(described)),

@@ -191,7 +191,7 @@ impl Room {
             (Some(bytes), _) => Ok(bytes),
             (None, Some(_)) => Ok(u64::MAX),
             (None, None) => Err(bad_input(
-                "no N: nothing says how much memory the ranks have; give --n, or [[node]] with memory_bytes (and \
+                "no N: the memory of the ranks is unknown; give --n, or [[node]] with memory_bytes (and \
                  accelerators, where they hold the matrix) by --machine",
             )),
         }
@@ -219,14 +219,15 @@ impl Room {
         let places = self.places.max(1);
         let (machine, note) = if let Some(place_gflops) = self.place_gflops {
             let layers = machine.map_or(Vec::new(), |machine| machine.layers.clone());
-            let note = "rate_gflops or peak_gflops of the nodes says what runs cost, until the first has run";
+            let note =
+                "run times are predicted from rate_gflops or peak_gflops of the nodes until the first run has ended";
             (equal_places(places, place_gflops, layers), note)
         } else {
             let n = n.unwrap_or_else(|| largest_order(spec.memory_bytes, self.used, engine.largest_nb()));
             let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
             let at_one = Predictor::new(&equal_places(places, 1.0, Vec::new())).map_or(1.0, |one| one.time_s(&usual));
             let place_gflops = at_one / cost::solve_s(0.5 * budget.run_s());
-            let note = "nothing says how fast the nodes are: the first run tells what runs cost";
+            let note = "the speed of the nodes is unknown: the first run shows how long runs take";
             (equal_places(places, place_gflops, Vec::new()), note)
         };
         Ok(Modelled { machine, note: Some(note.to_owned()) })
@@ -290,7 +291,7 @@ fn memory_of(used: &[Part<'_>], device: bool, notes: &mut Vec<String>) -> Option
     }
     if most > *least {
         notes.push(format!(
-            "ranks have equal shares: those on [[node]] {} bound all by {:.1} GiB of each",
+            "ranks have equal shares: those on [[node]] {} limit all to {:.1} GiB each",
             least_of.node.name,
             *least as f64 / f64::from(1 << 30)
         ));

@@ -41,7 +41,7 @@ fn accelerators_have_the_matrix_and_a_rank_each() {
 fn the_node_with_the_least_memory_per_rank_bounds_all() {
     let unequal = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], None);
     assert_eq!((unequal.places, unequal.memory_bytes), (40, Some(200_000_000_000)));
-    assert!(unequal.notes[0].contains("of 50 GB bound all"), "{:?}", unequal.notes);
+    assert!(unequal.notes[0].contains("of 50 GB limit all"), "{:?}", unequal.notes);
     // Ranks fill the nodes in their order: those of the first three alone do not see the fourth.
     let few = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], Some(30));
     assert_eq!((few.memory_bytes, few.notes.len()), (Some(300_000_000_000), 0));
