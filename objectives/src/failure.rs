@@ -89,7 +89,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The word for this kind of failure in records and tables.
+    /// The name of this kind of failure in records and tables.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Infeasible { .. } => "infeasible",

@@ -2,7 +2,7 @@
 //!
 //! Start at [`real::RealRuns`]: a candidate goes in, an [`Observation`] or a typed [`Failure`] comes out. Both are
 //! data for the record. The engine runs there as another process; [`mcl`], [`netlib`], [`overlap`] and
-//! [`timeline`] predict, [`scenario`] tells the closed forms what a machine description and a run are to them.
+//! [`timeline`] predict, [`scenario`] makes the inputs of the closed forms from a machine description and a run.
 
 #![forbid(unsafe_code)]
 

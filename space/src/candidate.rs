@@ -1,4 +1,4 @@
-//! A candidate: everything that one run needs to be told.
+//! A candidate: all parameters of one run.
 
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
     if hpl.p == 1 || hpl.q == 1 {
         hpl.pmap = usual.pmap;
     }
-    // A panel that goes to nobody, or to one other process column, goes the same way by every variant.
+    // A panel that is sent to at most one other process column takes the same way by every variant.
     if hpl.q <= 2 {
         hpl.bcast = usual.bcast;
     }

@@ -33,7 +33,7 @@ pub struct Level {
 /// A named dimension with at least one level; ordered levels rise in `feature`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dim {
-    /// HPL's word in lower case: `nb`, `grid`, `bcast`, ….
+    /// HPL's name in lower case: `nb`, `grid`, `bcast`, ….
     pub name: String,
     /// How its levels relate.
     pub kind: DimKind,

@@ -1,4 +1,4 @@
-//! The words of the project: what an HPL run *is*.
+//! What an HPL run *is*.
 //!
 //! Parameters, their named dimensions, the formats that carry them (HPL.dat, HPL.out, `machine.toml`),
 //! the domain that a search explores and the rules that keep it valid. Pure: no clock, no I/O.

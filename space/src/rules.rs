@@ -75,7 +75,7 @@ pub enum RuleError {
         /// Its name.
         name: String,
     },
-    /// Weights that leave the matrix to nobody.
+    /// Weights that leave no rank a part of the matrix.
     #[error("weights.{axis} are all 0, so that nobody would own the matrix; make one of them positive")]
     NoWeight {
         /// `rows` or `columns`.

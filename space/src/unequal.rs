@@ -33,7 +33,7 @@ impl Unequal {
         self.speeds.is_empty() && self.kernels.is_empty()
     }
 
-    /// Ranks that it speaks of, `None` for any number; the larger number where speeds and kernels disagree.
+    /// Ranks that it describes, `None` for any number; the larger number where speeds and kernels disagree.
     pub fn ranks(&self) -> Option<usize> {
         Some(self.rank_speeds().len().max(self.kernels.len())).filter(|&ranks| ranks > 0)
     }

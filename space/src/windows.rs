@@ -10,7 +10,7 @@ pub const WINDOWS_SCHEMA: u32 = 1;
 
 /// Some steps of a run, measured without the steps before them, and what they predict of the whole run.
 ///
-/// It is no [`crate::RunResult`] and cannot be read as one: nobody has run the whole. All times are measured but
+/// It is no [`crate::RunResult`] and cannot be read as one: the whole was not run. All times are measured but
 /// those whose names begin with `predicted_`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowsResult {

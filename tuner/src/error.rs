@@ -49,7 +49,7 @@ pub enum RecordError {
     Locked {
         /// The run folder.
         path: PathBuf,
-        /// Its process id, where the lock file tells.
+        /// Its process id, where the lock file holds it.
         pid: Option<u32>,
     },
     /// A new session would land in a folder that is in use.

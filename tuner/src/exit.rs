@@ -45,21 +45,21 @@ pub fn code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whether whoever read the standard output has closed it.
+/// Whether the reader of the standard output has closed it.
 pub fn closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().any(|e| e.downcast_ref().is_some_and(closed))
 }
 
-/// What an error says with its causes, those left out that an outer message has told already.
+/// The message of an error with its causes, without those that an outer message repeats.
 pub fn message(error: &anyhow::Error) -> String {
-    let mut told = error.to_string();
+    let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !told.contains(&cause) {
-            told += &format!(": {cause}");
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
         }
     }
-    told
+    text
 }
 
 #[cfg(test)]

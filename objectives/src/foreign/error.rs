@@ -48,7 +48,7 @@ pub enum ProfileError {
         /// The missing group, or the groups of which one is needed.
         group: &'static str,
     },
-    /// A dimension of HPL that nobody searches.
+    /// A dimension that HPL does not have.
     #[error("obeys: unknown dimension '{name}'; known are {known}")]
     Obeys {
         /// What stands there.

@@ -13,14 +13,14 @@ pub struct ProgressPoint {
 }
 
 impl Foreign {
-    /// The progress that the text tells of, rising; empty when the profile has no pattern for it.
+    /// The progress that the text reports, rising; empty when the profile has no pattern for it.
     pub fn progress(&self, text: &str) -> Vec<ProgressPoint> {
         let mut trace = Vec::new();
         text.lines().for_each(|line| self.take_in(line, &mut trace));
         trace
     }
 
-    /// Adds what one more line tells to the progress of the lines before it.
+    /// Adds one more line to the progress of the lines before it.
     pub(crate) fn take_in(&self, line: &str, trace: &mut Vec<ProgressPoint>) {
         let Some(found) = self.patterns.progress.as_ref().and_then(|pattern| pattern.captures(line)) else { return };
         let percent = |group| number(&found, group).filter(|percent| (0.0..=100.0).contains(percent));

@@ -8,7 +8,7 @@ use super::guard::{STDERR, STDOUT};
 use super::printed::MOST_BYTES;
 use crate::foreign::{Foreign, ProgressPoint};
 
-/// The files in which the run of an engine in `folder` tells its progress, the likeliest first; none when its profile knows
+/// The files in which the run of an engine in `folder` prints its progress, the likeliest first; none when its profile knows
 /// no progress.
 pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
     let names = engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]);
@@ -28,9 +28,9 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// The progress that it tells of, after the lines that came since the last look.
+    /// The progress that it has printed, after the lines that came since the last look.
     pub(super) fn look(&mut self, engine: &Foreign) -> &[ProgressPoint] {
-        // What cannot be read tells nothing.
+        // What cannot be read shows no progress.
         if let Ok(lines) = self.read_on() {
             String::from_utf8_lossy(&lines).lines().for_each(|line| engine.take_in(line, &mut self.trace));
         }

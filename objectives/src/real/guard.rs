@@ -99,7 +99,7 @@ fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED })
 }
 
-/// What the guard was told.
+/// What the guard was asked to do.
 #[derive(Debug, PartialEq)]
 struct Order {
     parent: Pid,
@@ -265,7 +265,7 @@ impl Run {
             match self.child.try_wait() {
                 Ok(None) => {}
                 Ok(status) => (self.ended, self.status) = (true, status),
-                // SIGCHLD was ignored by whoever started the tuner: the kernel keeps no status.
+                // SIGCHLD was ignored by the parent of the tuner: the kernel keeps no status.
                 Err(_) => self.ended = true,
             }
         }

@@ -42,7 +42,7 @@ pub(super) fn judge_printed(
     }
     if readings.len() < engine.profile().repeats {
         return Err(match no_result(folder, record) {
-            // Exit code 2 is a word of our engine alone.
+            // Exit code 2 has its meaning for our engine alone.
             Failure::Infeasible { .. } => {
                 Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), last_lines: printed(folder) }
             }

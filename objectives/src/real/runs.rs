@@ -114,7 +114,7 @@ impl RealRuns {
         }
     }
 
-    /// Whether its engine tells how far a run has come.
+    /// Whether its engine reports its progress.
     pub fn tell_progress(&self) -> bool {
         matches!(&self.engine, Engine::Foreign(engine) if engine.tells_progress())
     }

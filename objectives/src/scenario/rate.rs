@@ -15,7 +15,7 @@ pub struct Gamma {
 }
 
 impl Gamma {
-    /// The speed of the slowest rank from the best source there is: the user's word, an accelerator's equation (10) of
+    /// The speed of the slowest rank from the best source there is: the user's value, an accelerator's equation (10) of
     /// \[MCL\], a measured rate of the node, the fitted DGEMM at this NB, a measured run of one rank, the peak.
     pub(super) fn new(
         model: &'static str,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hpl::program::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-/// The environment variable that tells a simulated run its time limit in seconds.
+/// The environment variable with the time limit of a simulated run in seconds.
 pub const LIMIT_VARIABLE: &str = "HPL_TUNE_SIMULATED_LIMIT_S";
 
 /// The clock of a cluster, beside its file.

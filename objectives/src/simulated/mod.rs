@@ -2,7 +2,7 @@
 //!
 //! `hpl-tune __simulated` is started in the place of `xhpl`, walks the engine's own plan on a described machine
 //! ([`crate::timeline::own`]) and leaves the same results, with noise, slow nodes, runs that break off or never end, and
-//! changes of speed. Nothing of it is measured, and all that it leaves says so. It is there to judge a search whose true best is
+//! changes of speed. Nothing of it is measured, and all its output says so. It is there to judge a search whose true best is
 //! known.
 
 mod answer;
@@ -24,7 +24,7 @@ pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
 pub const VERB: &str = "__simulated";
 /// Version of the format.
 const SCHEMA: u32 = 1;
-/// How wrong what is told of the cluster may be, as a share: a factor of three either way.
+/// How wrong the description of the cluster may be, as a share: a factor of three either way.
 const MOST_WRONG: f64 = 2.0;
 
 /// A simulated cluster, as in its TOML file.
@@ -39,7 +39,7 @@ pub struct SimulatedCluster {
     pub seed: u64,
     /// Standard deviation of the logarithm of a run's time.
     pub noise: f64,
-    /// Least and largest share by which each rate that the tuner is told differs from the true one, up or down.
+    /// Least and largest share by which each rate in the tuner's description differs from the true one, up or down.
     pub told_wrong_by: [f64; 2],
     /// Share of the runs that break off.
     #[serde(default)]
@@ -128,7 +128,7 @@ impl SimulatedCluster {
         Ok(cluster)
     }
 
-    /// Its nodes, all alike as far as is told.
+    /// Its nodes, all alike in the tuner's description.
     pub fn node(&self) -> &Node {
         &self.machine.nodes[0]
     }
@@ -138,9 +138,9 @@ impl SimulatedCluster {
         (1..=self.node().count).map(|index| format!("simulated-{}-{index}", self.node().name)).collect()
     }
 
-    /// What a tuner is told of it: every rate wrong by its share, no slow nodes, and of the layers those within a node, as
+    /// The description that a tuner gets: every rate wrong by its share, no slow nodes, and of the layers those within a node, as
     /// a calibration of one node would say.
-    pub fn told(&self) -> Machine {
+    pub fn description(&self) -> Machine {
         let [least, most] = self.told_wrong_by;
         let factor = |index: usize| {
             let luck = self.luck(0, index as u64);

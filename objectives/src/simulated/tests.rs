@@ -26,7 +26,7 @@ fn shipped_clusters_are_read_and_come_back() {
 #[test]
 fn what_is_told_is_wrong_by_its_share_and_leaves_out_slow_nodes_and_the_network() {
     let cluster = cluster();
-    let told = cluster.told();
+    let told = cluster.description();
     for (told, true_) in told.phases.iter().zip(&cluster.machine.phases) {
         for (told, true_) in told.coefficients.iter().zip(&true_.coefficients).filter(|(_, true_)| **true_ > 0.0) {
             let by = (told / true_).max(true_ / told);
@@ -34,7 +34,7 @@ fn what_is_told_is_wrong_by_its_share_and_leaves_out_slow_nodes_and_the_network(
         }
     }
     assert!(told.layers.iter().all(|layer| layer.ranks <= 32));
-    assert_ne!(told.phases, SimulatedCluster { seed: 2, ..cluster }.told().phases);
+    assert_ne!(told.phases, SimulatedCluster { seed: 2, ..cluster }.description().phases);
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub fn paper_factors(cluster: &Cluster) -> Vec<f64> {
 }
 
 /// The shares, none above its node's cap: who would have more keeps the cap, the others take the rest in the proportions
-/// they had, until nobody has too much. Nodes without a share take what nobody else can hold.
+/// they had, until no node has too much. Nodes without a share take what no other node can hold.
 fn capped(cluster: &Cluster, shares: &[f64], n: usize) -> Result<Vec<f64>, WeightsError> {
     let caps = caps(cluster, n);
     let counts: Vec<f64> = cluster.groups().iter().map(|group| group.count as f64).collect();

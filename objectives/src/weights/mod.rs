@@ -1,7 +1,7 @@
 //! Weights of unequal nodes: how much of the matrix each is dealt.
 //!
 //! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, all shares together 1;
-//! [`memory`] bends them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
+//! [`memory`] limits them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
 //! [`makespan`] says what to expect. [`advise`] does all of it for one method, N included.
 
 mod cluster;
@@ -61,7 +61,7 @@ pub struct Advice {
 /// Parts of the largest order that are tried when N is free.
 const ORDERS: std::ops::RangeInclusive<usize> = 16..=40;
 
-/// Shares by one method, bent to memory, on the grid, with the order that promises most.
+/// Shares by one method, limited by memory, on the grid, with the order of the best predicted rate.
 ///
 /// With N free, 25 orders from 0.4 to 1 times the largest are tried: a large one has less to send, a smaller one leaves
 /// memory to follow the speeds.

@@ -17,7 +17,7 @@ pub enum DomainError {
         /// Cores there are.
         cores: usize,
     },
-    /// A machine that nobody has.
+    /// More cores than any machine has.
     #[error("{found} cores or accelerators over all nodes are more than {MAX_PLACES}; see count and cores of [[node]]")]
     Places {
         /// How many there would be.

@@ -84,7 +84,7 @@ pub(super) const DETAILS: [Detail; 8] = {
     let coarse = Detail { nb: &NB_COARSE, ..no_rfact };
     let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
     let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
-    // Thousands of ranks have hundreds of grids, and nobody takes those of a few process rows.
+    // Thousands of ranks have hundreds of grids, and those of a few process rows are never good.
     let no_strips = Detail { elongation: 32, ..coarsest };
     let near_square = Detail { elongation: 8, ..coarsest };
     [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest, no_strips, near_square]

@@ -1,4 +1,4 @@
-//! `[[phase]]`: what the phases of our engine's steps take, as linear forms of work that the plan tells.
+//! `[[phase]]`: what the phases of our engine's steps take, as linear forms of the work in the plan.
 
 use serde::{Deserialize, Serialize};
 

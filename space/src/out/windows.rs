@@ -1,4 +1,4 @@
-//! The text of windows of a run: not HPL's, so that nobody takes a prediction for a score.
+//! The text of windows of a run: not HPL's, so that a prediction is not taken for a score.
 
 use std::fmt::Write as _;
 

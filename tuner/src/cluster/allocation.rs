@@ -1,7 +1,7 @@
 //! The job of a resource manager that a session runs in: its nodes, what they grant, and when it ends.
 //!
 //! Slurm is known by its variables and `squeue`, and tried. PBS and LSF are known by a table of variables, which say the nodes and
-//! their slots; nobody has tried them, and their end is unknown.
+//! their slots; this was never tested, and their end is unknown.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -155,7 +155,7 @@ impl Allocation {
 
     /// What the user should know of a session of `budget_s` seconds in place of `asked_s`, a sentence each. `local`: its ranks are
     /// threads of one process.
-    pub fn told(&self, asked_s: f64, budget_s: f64, local: bool) -> Vec<String> {
+    pub fn warnings(&self, asked_s: f64, budget_s: f64, local: bool) -> Vec<String> {
         let shorter = (budget_s < asked_s).then(|| {
             let left_s = self.left_s.unwrap_or_default();
             format!("{self} ends in {left_s:.0} s: the budget is {budget_s:.0} s")
@@ -286,7 +286,7 @@ mod tests {
     fn other_managers_say_their_nodes_and_that_they_are_untried() {
         let found = job(&[("LSB_JOBID", "8"), ("LSB_MCPU_HOSTS", "a 4 b 4")], None).unwrap();
         assert_eq!((found.to_string(), found.nodes(), found.left_s), ("LSF job 8".to_owned(), 2, None));
-        assert!(found.told(60.0, 60.0, false)[0].contains("never tested"));
+        assert!(found.warnings(60.0, 60.0, false)[0].contains("never tested"));
         assert!(found.launchers().iter().all(|words| words.starts_with("mpi")));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "n1\nn1\nn2\n").unwrap();
@@ -301,10 +301,10 @@ mod tests {
         assert_eq!(of(None).budget_s(7200.0).unwrap(), 7200.0);
         assert_eq!(of(Some(3600.0)).budget_s(7200.0).unwrap(), 3540.0);
         assert_eq!(of(Some(3600.0)).budget_s(600.0).unwrap(), 600.0);
-        assert!(of(Some(3600.0)).told(600.0, 600.0, true).is_empty());
-        assert!(of(Some(3600.0)).told(7200.0, 3540.0, true)[0].contains("the budget is 3540 s"));
+        assert!(of(Some(3600.0)).warnings(600.0, 600.0, true).is_empty());
+        assert!(of(Some(3600.0)).warnings(7200.0, 3540.0, true)[0].contains("the budget is 3540 s"));
         let four = Allocation { cpus: vec![None; 4], ..of(None) };
-        assert!(four.told(60.0, 60.0, true)[0].contains("4 nodes") && four.told(60.0, 60.0, false).is_empty());
+        assert!(four.warnings(60.0, 60.0, true)[0].contains("4 nodes") && four.warnings(60.0, 60.0, false).is_empty());
         let message = of(Some(80.0)).budget_s(600.0).unwrap_err().to_string();
         assert!(message.contains("17 ends in 80 s"), "{message}");
     }

@@ -23,7 +23,7 @@ use crate::session::engine::programs::{MPI_FOLDER, found};
 
 /// What this program is called where it is `xhpl`.
 const XHPL: &str = "xhpl";
-/// Lines that are told of a compiler that failed.
+/// Lines that are printed of a compiler that failed.
 const LINES: usize = 12;
 /// Processes and order of the run that checks it.
 const CHECKED: (usize, usize) = (2, 1000);

@@ -51,7 +51,7 @@ fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &Ru
     if let Some(path) = &args.result {
         write_windows(path, &result).map_err(RecordError::write(path))?;
     }
-    told(&space::out::windows(&result), result.passed)
+    print_text(&space::out::windows(&result), result.passed)
 }
 
 /// The engine parameters of the reference, a run of `ranks` ranks. Kernels are loaded once for both.
@@ -78,11 +78,11 @@ fn compare(
     if let Some(path) = &args.result {
         write_pair(path, &result).map_err(RecordError::write(path))?;
     }
-    told(&space::out::pair(&result), result.passed())
+    print_text(&space::out::pair(&result), result.passed())
 }
 
 /// Prints what windows have shown; the exit code.
-fn told(text: &str, passed: bool) -> anyhow::Result<u8> {
+fn print_text(text: &str, passed: bool) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

@@ -66,9 +66,9 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let engine = engine.on(machine.as_ref());
     let facts = hpl::machine::host::facts();
     let cores = facts.cores_allowed.len();
-    let told =
+    let input =
         RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
-    let unequal = told.unequal(&engine, machine.as_ref(), cores)?;
+    let unequal = input.unequal(&engine, machine.as_ref(), cores)?;
     let mut wanted = Wanted::of(args.ranks, args.threads);
     wanted.ranks = wanted.ranks.or(unequal.ranks());
     let here = Here { cores, memory_bytes: facts.memory_available_bytes };

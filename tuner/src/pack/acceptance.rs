@@ -19,7 +19,7 @@ pub struct Accepted {
     pub of_target: Option<f64>,
     /// (fastest − slowest) / fastest of the nodes' own runs; `None` of one node, and where these were not measured.
     pub node_spread: Option<f64>,
-    /// Whether nothing that is known speaks against it; `None` without a target.
+    /// Whether it is accepted; `None` without a target.
     pub accepted: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! A `site.toml` to fill in: every key with a comment, and the value where this host tells it.
+//! A `site.toml` to fill in: every key with a comment, and the value where it was found on this host.
 
 use super::facts::Facts;
 use super::site::{KEYS, Kind};

@@ -1,6 +1,6 @@
 //! Packs: what lists, competitions and acceptances ask for after a run, in one folder with the evidence.
 //!
-//! [`scored`] is the run that is packed and refuses what is no score, [`facts`] what this host tells of itself, [`site`] what
+//! [`scored`] is the run that is packed and refuses what is no score, [`facts`] what was found on this host, [`site`] what
 //! only people know, [`peak`] Rpeak, [`power`] a meter's readings, [`asked`] which fields each purpose wants, [`values`] what is
 //! known of them, [`sheet`] how they are printed, [`mod@write`] the folder, [`archive`] the folder as one file. [`verify`] looks for
 //! what does not hold in a pack or in a run folder. A value that is not known is missing: nothing is filled in for it.
@@ -43,7 +43,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Its word on the command line and in file names.
+    /// Its name on the command line and in file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Top500 => "top500",

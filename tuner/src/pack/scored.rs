@@ -195,7 +195,7 @@ fn inputs(runs: &RealRuns, row: &Row, trial: &Path) -> Result<(String, Vec<(Stri
         let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
         if name == DAT { dat = Some(text) } else { others.push((name, text)) }
     }
-    // An engine whose input has another name, or that takes flags alone, is told the same in HPL's form.
+    // An engine whose input has another name, or that takes flags alone, has the same parameters in HPL's form.
     let dat =
         dat.map_or_else(|| HplDat::single(&candidate.hpl).write().map_err(|error| unwritable(error.to_string())), Ok)?;
     Ok((dat, others))

@@ -69,7 +69,7 @@ pub fn tunables(scored: &Scored) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["tunable", "default", "used"])?;
     for (name, value) in words(&used) {
-        // What another engine is not told is no tunable of its run.
+        // What another engine does not take is no tunable of its run.
         if !scored.engine.is_ours() && ["split", "weights", "huge pages", "kernels"].contains(&name.as_str()) {
             continue;
         }

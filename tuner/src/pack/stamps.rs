@@ -68,7 +68,7 @@ fn of_result(result: &RunResult) -> Option<Span> {
     Span::new(generated.end_utc, result.time_s)
 }
 
-/// Start and end that HPL has printed last, `HPL_pdgesv() start time Thu Oct 12 18:37:13 2023`: in the local time of whoever ran it,
+/// Start and end that HPL has printed last, `HPL_pdgesv() start time Thu Oct 12 18:37:13 2023`: in the local time of the run,
 /// which counts as UTC where that lies inside of the job.
 fn of_output(output: &str, job: Option<&Span>) -> Result<Span, String> {
     let [start, end] = printed(output)

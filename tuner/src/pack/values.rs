@@ -103,8 +103,8 @@ fn of_system(values: &mut Values, sources: &Sources<'_>) {
     values.put("system.binary", ours.then_some(binary), "the run");
     if sources.facts.is_none() {
         let here = format!("the run was on {}, this is another host: pack there, or", scored.row.host);
-        let told = super::site::KEYS.iter().filter(|key| key.path.starts_with("system."));
-        for key in told {
+        let keys = super::site::KEYS.iter().filter(|key| key.path.starts_with("system."));
+        for key in keys {
             values.missing.insert(key.path, format!("{here} {}", key.how()));
         }
     }

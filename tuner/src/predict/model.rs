@@ -268,7 +268,7 @@ fn stepwise(timeline: Timeline, parameters: Vec<(&'static str, String)>, notes: 
     Answer { time_s: timeline.total_s, terms: phases(&timeline), timeline: Some(timeline), parameters, notes }
 }
 
-/// The run as our own engine would be told it.
+/// The run as a candidate of our own engine.
 fn candidate(question: &Question) -> Candidate {
     Candidate { hpl: question.hpl, engine: EngineParams { threads: question.threads, ..EngineParams::default() } }
 }

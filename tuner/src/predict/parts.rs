@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::report::digits;
 
-/// Parts that a run is told in.
+/// Parts into which a run is divided.
 const PARTS: usize = 10;
 
 /// Some successive steps of a run, in seconds; phases are means over all processes.

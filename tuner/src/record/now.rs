@@ -1,4 +1,4 @@
-//! `now.json`: what runs at this moment, for whoever watches; there only while something does.
+//! `now.json`: what runs at this moment; the file exists only while something runs.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Now {
         }
     }
 
-    /// Shows it. A disk too full for that is told by the trial itself.
+    /// Writes it. If the disk is full, the trial itself reports that.
     pub fn write(&self, folder: &RunFolder) {
         let json = serde_json::to_vec_pretty(self).expect("has no keys but names");
         let _ = replace_file(&folder.now(), &json);

@@ -130,7 +130,7 @@ impl Store {
         &self.rows
     }
 
-    /// Finished trials on the nodes that the session had before: they say something of another machine.
+    /// Finished trials on the nodes that the session had before: they belong to another machine.
     pub fn elsewhere(&self) -> &[Row] {
         &self.elsewhere
     }
@@ -299,7 +299,7 @@ impl Store {
         for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
             let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
-            // What has no word of who it is was never started.
+            // What has no identity file was never started.
             let Some(begun): Option<Begun> = begun else { continue };
             let Some(outcome) = runs.adopt(&begun.job(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);

@@ -131,7 +131,7 @@ impl Prior for ModelPrior<'_> {
     }
 }
 
-/// What strategies are told of `landscape`, where every run is expected to cost `cost_s` seconds.
+/// The prior that strategies get for `landscape`, where every run is expected to cost `cost_s` seconds.
 pub(super) fn prior_of(landscape: &Landscape, choice: PriorChoice, seed: u64, cost_s: f64) -> Box<dyn Prior + '_> {
     let logs = landscape.sites.iter().filter_map(|site| site.model).map(|value| landscape.rate(value).ln());
     let logs: Vec<f64> = logs.collect();

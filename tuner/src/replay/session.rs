@@ -138,9 +138,15 @@ struct Playing<'a> {
 
 /// Plays the session of one seed by `strategy` with a budget of `run_times` runs of the usual point. A strategy that is told
 /// nothing begins with the design, as for an engine that no model was made for.
-pub fn play(strategy: &dyn Strategy, world: &World<'_>, told: PriorChoice, run_times: f64, seed: u64) -> Played {
+pub fn play(
+    strategy: &dyn Strategy,
+    world: &World<'_>,
+    prior_choice: PriorChoice,
+    run_times: f64,
+    seed: u64,
+) -> Played {
     let landscape = world.landscape();
-    let prior = prior_of(landscape, told, seed, RUN_S);
+    let prior = prior_of(landscape, prior_choice, seed, RUN_S);
     let mut playing = Playing::new(world, run_times, seed);
     let baseline = playing.places.at(playing.usual);
     let predictor = predictor();
@@ -149,7 +155,7 @@ pub fn play(strategy: &dyn Strategy, world: &World<'_>, told: PriorChoice, run_t
             domain: &playing.places,
             prior: prior.as_ref(),
             strategy,
-            designed: told == PriorChoice::None,
+            designed: prior_choice == PriorChoice::None,
             rows: &playing.rows,
             history: &History::from_rows(&playing.rows, &playing.places),
             baseline: &baseline,

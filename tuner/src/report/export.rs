@@ -35,7 +35,7 @@ pub enum ExportError {
     /// A value does not fit TOML.
     #[error("the best candidate fits no engine-params.toml: {0}")]
     Toml(#[from] toml::ser::Error),
-    /// A path that no shell can be told.
+    /// A path that cannot be written into a shell script.
     #[error("the program's path fits no script: {0}")]
     Path(#[from] shlex::QuoteError),
 }

@@ -13,7 +13,7 @@ use crate::record::Row;
 /// How much of the differences between candidates one dimension explains by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Importance {
-    /// HPL's word, `grid` for P×Q, or the name of the engine's own dimension.
+    /// HPL's name, `grid` for P×Q, or the name of the engine's own dimension.
     pub dimension: String,
     /// Part of the variance of the logarithm of the rates, 0 to 1, that its values explain, less what as many values
     /// would explain by chance (ε² of the one-way analysis of variance). A search looks at good regions only, so this is

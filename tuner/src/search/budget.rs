@@ -30,7 +30,7 @@ impl Budget {
         Self { started, spent_before_s, total_s, ahead_s: 0.0 }
     }
 
-    /// Counts `seconds` that nobody has waited for: those of a simulated run, less what simulating it took.
+    /// Counts seconds that did not pass: those of a simulated run, less what simulating it took.
     pub fn pass(&mut self, seconds: f64) {
         self.ahead_s += seconds;
     }

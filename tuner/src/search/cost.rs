@@ -1,4 +1,4 @@
-//! What a run will cost in wall-clock time: the model's word, scaled by what runs really took.
+//! What a run will cost in wall-clock time: the model's prediction, scaled by what runs really took.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::record::{Fidelity, Row};
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
 
-/// Share that generation and check add to the solve time, until runs have told better.
+/// Share that generation and check add to the solve time, until runs have shown it.
 const CHECK_SHARE: f64 = 0.1;
 
-/// Standard deviation of the log cost of a run about the model's word, before any run.
+/// Standard deviation of the log cost of a run about the model's prediction, before any run.
 const MODEL_SPREAD: f64 = 0.15;
 
 /// Standard deviation of the log cost between runs of one candidate, as believed before there are repeats.
@@ -35,7 +35,7 @@ const HARDLY: f64 = 2.0;
 /// Share that the panels before the windows and their checks add to the steps of the windows.
 const WINDOWS_SHARE: f64 = 0.2;
 
-/// Bytes per second at which a core fills the memory of windows, until windows have told better: pages of a fresh process
+/// Bytes per second at which a core fills the memory of windows, until windows have shown it: pages of a fresh process
 /// come slowly on a virtual machine.
 const FILL_BYTES_PER_S: f64 = 0.75e9;
 

@@ -94,7 +94,7 @@ impl<'a> SessionModel<'a> {
             return;
         }
         self.learned = count;
-        // Another engine tells no phases.
+        // Another engine reports no phases.
         let observed = |row: &&Row| Some(Observed { candidate: row.candidate(), phases: phases(row.trial)? });
         let observed: Vec<Observed> = usable[..count].iter().filter_map(observed).collect();
         let unequal = &self.domain.spec().unequal;

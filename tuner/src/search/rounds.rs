@@ -12,7 +12,7 @@ use crate::record::{Identity, Row};
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
 
-/// Pairs after the choice that are enough to take it back: the default is what everybody starts from, so doubt speaks for it.
+/// Pairs after the choice that are enough to reverse it: in doubt the default, with which users start, is the result.
 const PAIRS_TO_TAKE_BACK: usize = 3;
 
 /// The rows up to the choice, the first passed final run included, and those after it; all are before it while there is none.

@@ -1,7 +1,7 @@
 //! Variables that hold a BLAS or its threads back: named before a session begins.
 //!
 //! Children keep them, as launchers, batch systems and libraries are told much by variables, and `run.sh` is run with them,
-//! too. So a user is told what is set, and where one library can be asked, what that costs.
+//! too. So a warning names what is set and, where one library can be measured, what that costs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub const VERB: &str = "__dgemm";
 /// Variables that a BLAS or its threads obey begin with these.
 const PREFIXES: [&str; 5] = ["OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_"];
 
-/// Our engine tells a library that it is to have one thread, whatever these say.
+/// Our engine sets one thread for its library, whatever these say.
 const THREADS: &str = "_NUM_THREADS";
 
 /// Longest time of one measurement, in case that a library hangs.

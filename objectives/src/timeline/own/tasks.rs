@@ -19,7 +19,7 @@ use super::sampling::Sampling;
 pub(super) enum Op {
     /// The panel, perhaps the narrower last one, is factored by all process rows together, whose [`Lists::facts`] these are.
     Fact { rows: Range<usize>, last: bool, weight: f64 },
-    /// The panel sets out along the process row from its owner; words of each row's message.
+    /// The panel is sent along the process row from its owner; words of each row's message.
     Lbcast { panel: usize, owner: usize, words: usize, weight: f64 },
     /// The panel has to be here.
     Await { panel: usize },

@@ -104,7 +104,7 @@ impl Run<'_> {
         self.costs.fact_s(rows, product_s)
     }
 
-    /// A panel along rings while nobody does anything else: sets `ready`.
+    /// A panel along rings while no rank does anything else: sets `ready`.
     fn ring_waited_for(&mut self, owner: usize, bytes: f64) {
         let q = self.hpl.q;
         let ring = ring(self.hpl.bcast, q).expect("a ring");

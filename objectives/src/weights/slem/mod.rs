@@ -23,7 +23,7 @@ pub use grouped::Grouped;
 
 use super::cluster::{Cluster, NodeGroup};
 
-/// What SLEM takes a word to be worth.
+/// The cost of a communicated word in SLEM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlemOptions {
     /// Factor on the words of A; 1 counts a word sent at 1 GB/s like a flop computed at 1 GFLOP/s.

@@ -1,6 +1,6 @@
 //! Whether the nodes of a job are alike: what each reaches while all work, which to leave out, and what that gains.
 //!
-//! Typical is the median over the nodes. What leaving nodes out gains is told by a bound: equal shares run at the speed of the
+//! Typical is the median over the nodes. The gain of leaving nodes out is given by a bound: equal shares run at the speed of the
 //! slowest node; messages are not counted.
 
 mod page;
@@ -18,7 +18,7 @@ pub(crate) use page::page;
 const SCHEMA: u32 = 1;
 /// A node with less than this part of the typical memory bounds N for all.
 const MEMORY: f64 = 0.9;
-/// A link with less than this part of the typical bandwidth is told.
+/// A link with less than this part of the typical bandwidth is reported.
 const LINK: f64 = 0.8;
 /// Leaving nodes out for less than this gain is not advised.
 const WORTH: f64 = 0.01;

@@ -132,8 +132,8 @@ mod tests {
         let hosts = ["n1", "n2"].map(String::from);
         // Two threads a rank: two ranks on four cores.
         assert_eq!(out_of_order(&on(&["n1", "n1", "n2", "n2"]), &hosts, 4), None);
-        let told = out_of_order(&on(&["n1", "n2", "n1", "n2"]), &hosts, 4).unwrap();
-        assert!(told.contains("rank 1 runs on n2"), "{told}");
+        let warning = out_of_order(&on(&["n1", "n2", "n1", "n2"]), &hosts, 4).unwrap();
+        assert!(warning.contains("rank 1 runs on n2"), "{warning}");
         assert_eq!(out_of_order(&on(&["n2"]), &[], 4), None);
     }
 

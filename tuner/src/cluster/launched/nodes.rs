@@ -14,7 +14,7 @@ use crate::session::engine::programs;
 
 /// Nodes are described together while their memory differs by less than this part.
 const ALIKE: f64 = 0.1;
-/// Lines that are told of each launcher that does not start a program.
+/// Lines that are printed of each launcher that does not start a program.
 const LINES: usize = 5;
 /// Part of a node's memory that is kept free of the matrix.
 const RESERVED: u64 = 20;

@@ -145,10 +145,10 @@ fn table(report: &Report) -> String {
             score.performance,
             format!("{:.2} / {:.2} %", 100.0 * score.regret_mean, 100.0 * score.regret_p95),
             score.evaluations,
-            score.left.map_or("-".to_owned(), |told| format!(
+            score.left.map_or("-".to_owned(), |bound| format!(
                 "{:.2} % ({:.0} %)",
-                100.0 * told.at_most,
-                100.0 * told.held
+                100.0 * bound.at_most,
+                100.0 * bound.held
             )),
             score.failed,
             score.repeats,

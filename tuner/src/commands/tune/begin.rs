@@ -70,7 +70,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
         room.memory_for(args.n.map(|n| n as usize))?;
     }
     if let Some(job) = &job {
-        let said = job.told(asked_s, budget_s, args.local);
+        let said = job.warnings(asked_s, budget_s, args.local);
         said.iter().for_each(|sentence| say(&format!("warning: {sentence}")));
     }
     let (folder, lock) = match &args.out {
@@ -149,12 +149,12 @@ fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> Placed {
     Placed { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
 }
 
-/// Keeps the cluster, and what is told of its nodes as if one had been calibrated, in `folder`.
+/// Keeps the cluster, and the description of its nodes as if one had been calibrated, in `folder`.
 fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> Result<(), RecordError> {
-    let told = folder.calibrated_node();
-    let rates = cluster.told().to_toml().map_err(|error| RecordError::damaged(&told, error))?;
-    std::fs::create_dir_all(folder.calibration()).map_err(RecordError::write(&told))?;
-    replace_file(&told, rates.as_bytes())?;
+    let path = folder.calibrated_node();
+    let rates = cluster.description().to_toml().map_err(|error| RecordError::damaged(&path, error))?;
+    std::fs::create_dir_all(folder.calibration()).map_err(RecordError::write(&path))?;
+    replace_file(&path, rates.as_bytes())?;
     replace_file(&folder.simulated_toml(), text.as_bytes())
 }
 
@@ -223,7 +223,7 @@ pub(super) fn placed(
     Ok(Placed { engine: Engine::Launched(job), nodes, hosts })
 }
 
-/// Whether the launcher of another engine starts as many processes as it is told.
+/// Whether the launcher of another engine starts as many processes as it is path.
 fn reaches_nodes(foreign: &Foreign) -> bool {
     launcher::says_processes(&launcher::words(&foreign.profile().launcher))
 }
@@ -250,7 +250,7 @@ pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
 }
 
 /// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
-/// anew, unless their rates were given, and what was measured before says something of another machine.
+/// anew, unless their rates were given, and what was measured before belongs to another machine.
 fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let before = session.hosts.len();
@@ -303,7 +303,7 @@ pub(super) fn within_job(budget_s: f64, spent_s: f64, simulated: bool) -> anyhow
     let Some(job) = Allocation::here().filter(|_| left_s > 0.0 && !simulated) else { return Ok(budget_s) };
     let most_s = job.budget_s(left_s)?;
     if most_s < left_s {
-        say(&format!("warning: {}", job.told(left_s, most_s, false).join("; ")));
+        say(&format!("warning: {}", job.warnings(left_s, most_s, false).join("; ")));
     }
     Ok(spent_s + most_s)
 }

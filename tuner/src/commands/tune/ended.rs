@@ -1,4 +1,4 @@
-//! How a session ended: what the user is told, and the exit code.
+//! How a session ended: its last messages, and the exit code.
 
 use crate::exit;
 use crate::record::store::Store;

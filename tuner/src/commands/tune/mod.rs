@@ -205,7 +205,7 @@ fn calibrated(
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
     if store.session().is_simulated() {
-        // The file of the cluster tells what a calibration would.
+        // The file of the cluster holds what a calibration would measure.
         cluster::describe(engine.mpi_job(), &store.folder().calibrated_node(), store, budget, progress)?;
         return Ok(true);
     }

@@ -92,7 +92,7 @@ pub(super) fn settle(
 /// The kernels of the session: what the user named, or what the calibration chose.
 pub(super) fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::Result<KernelChoice> {
     let choice = match (&session.kernels, machine) {
-        // Another engine is not told any: one value stands for that.
+        // Another engine takes none: one value stands for that.
         (None, _) => EngineParams::default().kernels,
         (Some(KernelChoice::Auto), Some(machine)) => KernelChoice::from(machine.host.kernels.clone()),
         (Some(named), _) => named.clone(),

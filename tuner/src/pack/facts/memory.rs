@@ -13,7 +13,7 @@ use crate::session::engine::programs::found;
 pub struct Modules {
     /// How many.
     pub count: usize,
-    /// Size, type, speed and part of one, as the firmware tells them.
+    /// Size, type, speed and part of one, as the firmware reports them.
     pub module: String,
 }
 
@@ -22,7 +22,7 @@ pub(super) fn total_bytes(meminfo: &str) -> Option<u64> {
     field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The modules as `dmidecode` tells them; none where it is missing, or may not read the firmware's table.
+/// The modules as `dmidecode` reports them; none where it is missing, or may not read the firmware's table.
 pub(super) fn modules() -> Vec<Modules> {
     let Some(program) = found("dmidecode".as_ref()) else { return Vec::new() };
     let output = Command::new(program).args(["-q", "-t", "17"]).stdin(Stdio::null()).stderr(Stdio::null()).output();

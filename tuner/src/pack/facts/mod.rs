@@ -1,6 +1,6 @@
-//! What a host tells of itself: processor, memory, network, firmware, settings, programs.
+//! Facts of a host: processor, memory, network, firmware, settings, programs.
 //!
-//! Everything is read below a root, so that tests read a tree of their own. What the system does not tell is absent.
+//! Everything is read below a root, so that tests read a tree of their own. What the system does not report is absent.
 
 pub mod libraries;
 mod memory;
@@ -101,7 +101,7 @@ impl Facts {
         }
     }
 
-    /// Values of keys of `site.toml` that the host tells, by the path of the key.
+    /// Values of keys of `site.toml` that were found on the host, by the path of the key.
     pub fn known(&self) -> BTreeMap<&'static str, String> {
         let Processor { model, sockets, cores_per_socket, nominal_mhz, .. } = &self.processor;
         let firmware = |name: &str| self.firmware.get(name).cloned();

@@ -11,7 +11,7 @@ pub struct Port {
     pub name: String,
     /// `Ethernet` or `InfiniBand`.
     pub kind: String,
-    /// Whether it is in use, by the system's word.
+    /// Whether it is in use, as the system reports it.
     pub state: Option<String>,
     /// Its rate, by the system's words or in Mbit/s.
     pub rate: Option<String>,

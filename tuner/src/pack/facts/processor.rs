@@ -1,4 +1,4 @@
-//! The processors of a host, as lscpu tells them.
+//! The processors of a host, as lscpu reports them.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn clock_of_name(model: &str) -> Option<f64> {
     (ghz > 0.0).then_some((ghz * 1e3).round())
 }
 
-/// Sockets, cores and logical CPUs that are on line; `None` where the system tells no topology.
+/// Sockets, cores and logical CPUs that are on line; `None` where the system reports no topology.
 fn topology(system: &System) -> Option<(usize, usize, usize)> {
     let (mut sockets, mut cores, mut cpus) = (BTreeSet::new(), BTreeSet::new(), 0);
     for name in system.names(CPUS) {

@@ -1,4 +1,4 @@
-//! The files in which a system tells of itself.
+//! The files in which a system describes itself.
 
 use std::path::{Path, PathBuf};
 

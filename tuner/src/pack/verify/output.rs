@@ -120,7 +120,7 @@ fn values(params: &HplParams) -> [(&'static str, String); 16] {
     ]
 }
 
-/// Checks that the runs that `dat` names are those that `text` reports. `obeyed` says of a parameter whether the engine is told it.
+/// Checks that the runs that `dat` names are those that `text` reports. `obeyed`: whether the engine takes a parameter.
 pub(super) fn against_dat(
     checked: &mut Checked,
     [dat_file, file]: [&str; 2],
@@ -142,13 +142,13 @@ pub(super) fn against_dat(
     }
     for (run, Printed { record, .. }) in runs.iter().zip(&results) {
         let differing = values(run).into_iter().zip(values(&record.params)).filter(|(asked, ran)| asked != ran);
-        let told: Vec<String> = differing
+        let problems: Vec<String> = differing
             .filter(|((name, _), _)| ["N", "NB", "P", "Q"].contains(name) || obeyed(name))
             .map(|((name, asked), (_, ran))| format!("{name} is {asked}, in {file} it is {ran}"))
             .collect();
-        if !told.is_empty() {
+        if !problems.is_empty() {
             let codes = format!("T/V {} and {}", tv_code(run), tv_code(&record.params));
-            checked.find(dat_file, format!("{} ({codes})", told.join("; ")), OWN_DAT);
+            checked.find(dat_file, format!("{} ({codes})", problems.join("; ")), OWN_DAT);
         }
     }
     Some(dat)
@@ -221,8 +221,8 @@ mod tests {
             ("3.4e+01 ...... FAILED", "is FAILED"),
             ("", "has no residual line"),
         ] {
-            let told = found(&text(line, residual));
-            assert!(told.len() == 1 && told[0].contains(words), "{residual}: {told:?}");
+            let problems = found(&text(line, residual));
+            assert!(problems.len() == 1 && problems[0].contains(words), "{residual}: {problems:?}");
         }
         assert!(found("nothing")[0].contains("no result line"));
     }

@@ -37,7 +37,7 @@ pub(super) fn verify(root: &Path, decoder: &Decoder) -> Checked {
     checked.what = format!("pack for {}", manifest.purpose.name());
     let row = rows.iter().find(|row| row.trial == manifest.trial);
     score(&mut checked, root, &manifest, session.as_ref(), row);
-    told(&mut checked, root, &manifest, row);
+    claims(&mut checked, root, &manifest, row);
     times(&mut checked, root, &manifest);
     power(&mut checked, root, &manifest);
     checked
@@ -136,7 +136,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
 }
 
 /// What the pack says in its fields and sheets.
-fn told(checked: &mut Checked, root: &Path, manifest: &Manifest, row: Option<&Row>) {
+fn claims(checked: &mut Checked, root: &Path, manifest: &Manifest, row: Option<&Row>) {
     let score = &manifest.score;
     let rmax = score.rmax_gflops;
     let mut wanted = vec![

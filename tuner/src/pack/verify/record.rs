@@ -162,7 +162,7 @@ mod tests {
     use crate::record::arbitrary::{row, windows};
     use crate::report::summary::tests::session;
 
-    fn told(row: Row) -> Vec<String> {
+    fn findings(row: Row) -> Vec<String> {
         let mut checked = Checked::default();
         rows(&mut checked, "", None, &[row]);
         checked.findings.iter().map(ToString::to_string).collect()
@@ -175,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_be_are_told() {
-        assert_eq!((told(good()), told(windows(1, 64, 20.0))), (vec![], vec![]));
+    fn rows_that_cannot_be_are_findings() {
+        assert_eq!((findings(good()), findings(windows(1, 64, 20.0))), (vec![], vec![]));
         let window = || windows(1, 64, 20.0);
         let cases = [
             (Row { rate_gflops: Some(99.0), ..good() }, "99 GFLOP/s, but N = 1000"),
@@ -193,26 +193,26 @@ mod tests {
             (Row { passed: false, outcome: Outcome::Residual, ..good() }, "a failed run with a measured rate"),
         ];
         for (row, words) in cases {
-            let told = told(row);
-            assert!(told.iter().any(|line| line.contains(words)), "{words}: {told:?}");
+            let findings = findings(row);
+            assert!(findings.iter().any(|line| line.contains(words)), "{words}: {findings:?}");
         }
     }
 
     #[test]
-    fn a_row_of_another_session_or_engine_is_told() {
+    fn a_row_of_another_session_or_engine_is_findings() {
         let session = session();
         let own = Row { session: session.name.clone(), engine: session.recorded_engine(), ..good() };
-        let told = |row: &Row| {
+        let findings = |row: &Row| {
             let mut checked = Checked::default();
             rows(&mut checked, "record/", Some(&session), std::slice::from_ref(row));
             checked.findings.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert!(told(&own).is_empty(), "{:?}", told(&own));
-        let simulated = told(&Row { engine: Row::SIMULATED.into(), ..own.clone() });
+        assert!(findings(&own).is_empty(), "{:?}", findings(&own));
+        let simulated = findings(&Row { engine: Row::SIMULATED.into(), ..own.clone() });
         assert!(
             simulated[0].starts_with("record/journal.jsonl: trial 0: its engine is \"hpl, simulated\""),
             "{simulated:?}"
         );
-        assert!(told(&Row { session: "other".into(), ..own })[0].contains("of the session other"));
+        assert!(findings(&Row { session: "other".into(), ..own })[0].contains("of the session other"));
     }
 }

@@ -129,12 +129,12 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
     checked.looked(format!("HPL.dat, engine-params.toml and HPL.out with the best, trial {}", row.trial));
 }
 
-/// Which parameters an engine is told: ours all; another one those of its profile at `path`, none where that cannot be read.
+/// Which parameters an engine takes: ours all; another one those of its profile at `path`, none where that cannot be read.
 pub(super) fn obeyed(session: Option<&Session>, path: &Path) -> impl Fn(&str) -> bool + use<> {
     let ours = session.is_none_or(|session| session.engine == Session::OURS);
     let profile = std::fs::read_to_string(path).ok().and_then(|text| Profile::parse(&text).ok());
     move |name: &str| {
-        let told = |profile: &Profile| profile.obeys.iter().any(|known| known.eq_ignore_ascii_case(name));
-        ours || profile.as_ref().is_some_and(told)
+        let obeys = |profile: &Profile| profile.obeys.iter().any(|known| known.eq_ignore_ascii_case(name));
+        ours || profile.as_ref().is_some_and(obeys)
     }
 }

@@ -42,7 +42,7 @@ impl Drop for Lock {
 }
 
 impl RunFolder {
-    /// Where a session goes when nobody says: `runs/<host>-<date-time>`, in UTC, below the current folder.
+    /// The run folder of a session without --out: `runs/<host>-<date-time>`, in UTC, below the current folder.
     pub fn default_path(host: &str, now: Timestamp) -> PathBuf {
         let host: String =
             host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
@@ -189,7 +189,7 @@ impl RunFolder {
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), pid: None }),
-            // A file system without locks tells nothing.
+            // A file system without locks cannot show it.
             Err(TryLockError::Error(_)) => Ok(None),
         }
     }
@@ -199,7 +199,7 @@ impl RunFolder {
     /// # Errors
     /// [`RecordError::Write`] when less than 4 MiB are free.
     pub fn check_space(&self) -> Result<(), RecordError> {
-        // A file system that tells nothing, or claims to have no blocks at all, is given a try.
+        // A file system that reports nothing, or no blocks at all, is tried.
         let Ok(disk) = nix::sys::statvfs::statvfs(&self.root) else { return Ok(()) };
         let free_bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
         if disk.blocks() == 0 || free_bytes >= SPACE_OF_A_TRIAL {

@@ -86,7 +86,7 @@ pub struct Row {
     pub equil: bool,
     /// Threads of each rank.
     pub threads: usize,
-    /// Whether huge pages were asked for; null for another engine, which is not told.
+    /// Whether huge pages were asked for; null for another engine, which does not take it.
     pub huge_pages: Option<bool>,
     /// Kernels: `builtin` or the path of a BLAS; null for another engine, which has its own.
     pub kernels: Option<KernelChoice>,
@@ -168,7 +168,7 @@ impl Row {
 
     /// The candidate that was run.
     pub fn candidate(&self) -> Candidate {
-        // What another engine is not told has one value for all of its candidates.
+        // What another engine does not take has one value for all of its candidates.
         let untold = EngineParams::default();
         Candidate {
             hpl: HplParams {

@@ -1,4 +1,4 @@
-//! What came of a trial, in one word.
+//! The outcome of a trial.
 
 use objectives::Failure;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl Outcome {
         !matches!(self, Self::Infeasible | Self::Launch | Self::Skipped)
     }
 
-    /// The word of tables and files.
+    /// Its name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",

@@ -109,13 +109,13 @@ pub enum Noise {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The column that tells.
+    /// The column with the outcome.
     pub column: String,
     /// Its texts that mean a passed run.
     pub passed: Vec<String>,
 }
 
-/// A model's word on each point.
+/// A model's value for each point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {

@@ -6,7 +6,7 @@ use space::stats::median;
 use super::score::{Estimate, estimate};
 use crate::record::{Fidelity, Row};
 
-/// Standard deviations of the estimate beyond which a slower final run is told to be slower.
+/// Standard deviations of the estimate beyond which a final run is reported as slower.
 const BEYOND: f64 = 2.0;
 
 /// The final run by its estimate: the estimate knows nothing of that run, nor of any after it.

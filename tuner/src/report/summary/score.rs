@@ -9,7 +9,7 @@ use space::stats::{median, sample_sd};
 use crate::record::{Fidelity, Row};
 use crate::search::history::{offset, offset_sd};
 
-/// What windows say of a whole run that nobody has made.
+/// The rate of a whole run as predicted from windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// What was sampled, with its N.

@@ -61,7 +61,7 @@ pub enum Ended {
 pub struct Drive<'a> {
     /// The searched domain at the target N.
     pub domain: &'a dyn Candidates,
-    /// The model with its word on the domain's points.
+    /// The model with its predictions of the domain's points.
     pub model: SessionModel<'a>,
     /// The strategy that explores.
     pub strategy: &'a dyn Strategy,

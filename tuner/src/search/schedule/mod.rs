@@ -63,7 +63,7 @@ pub struct Plan {
 pub struct View<'a> {
     /// The searched domain at the target N.
     pub domain: &'a dyn Candidates,
-    /// The model's word on its points.
+    /// The model's predictions of its points.
     pub prior: &'a dyn Prior,
     /// The strategy that explores.
     pub strategy: &'a dyn Strategy,

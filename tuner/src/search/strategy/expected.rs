@@ -26,18 +26,18 @@ pub(crate) struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     pub(crate) fn new(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
-        let told: Vec<f64> = prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
-        let is_flat = told.windows(2).all(|pair| pair[0] == pair[1]);
+        let prior_logs: Vec<f64> = prior.log_rates(ctx.space.points()).into_iter().map(finite).collect();
+        let is_flat = prior_logs.windows(2).all(|pair| pair[0] == pair[1]);
         let positions = |dim: &Dim| (dim.kind == DimKind::Ordered).then(|| unit_positions(dim));
         let bowl = if is_flat { ctx.space.dims().iter().map(positions).collect() } else { Vec::new() };
-        let mut expected = Self { prior, bowl, all: told, top: 0.0 };
+        let mut expected = Self { prior, bowl, all: prior_logs, top: 0.0 };
         let depths: Vec<f64> = ctx.space.points().iter().map(|point| expected.depth(point)).collect();
         expected.all.iter_mut().zip(depths).for_each(|(log, depth)| *log -= depth);
         expected.top = expected.all.iter().copied().reduce(f64::max).unwrap_or(0.0);
         expected
     }
 
-    /// Whether it is a guess by position, not a prior's word.
+    /// Whether it is a guess by position, without a prior.
     pub(crate) fn is_guess(&self) -> bool {
         !self.bowl.is_empty()
     }

@@ -1,6 +1,5 @@
 //! A prior that has seen earlier runs.
-//!
-//! The model's word is corrected by a Gaussian process on what earlier runs showed beyond it, so that far from them it is
+//! The model's prediction is corrected by a Gaussian process on how earlier runs differed from it, so that far from them it is
 //! the model's. Only differences within a group of runs that were measured alike count: no level of another night, another N
 //! or another machine enters. Of another machine not even the differences do, only the order: the best of its runs is taken to
 //! be better than the second by as much as the second is than the third. When this session's runs are predicted better
@@ -35,7 +34,7 @@ pub struct Group {
     pub runs: Vec<(Point, f64)>,
 }
 
-/// The model's word, and the same corrected by earlier runs.
+/// The model's predictions, and the same corrected by earlier runs.
 #[derive(Debug, Clone)]
 pub struct Informed<'a> {
     model: PriorTable<'a>,
@@ -46,8 +45,8 @@ impl<'a> Informed<'a> {
     /// Corrects `model` at all points of `space`. `None` when no group has two different points: a single run cannot say
     /// what is better than what.
     pub fn new(space: &dyn Space, model: PriorTable<'a>, groups: &[Group]) -> Option<Self> {
-        let told: Vec<f64> = model.log_rates(space.points()).into_iter().map(finite).collect();
-        let scale = Warp { best: told.iter().copied().reduce(f64::max)? };
+        let prior_logs: Vec<f64> = model.log_rates(space.points()).into_iter().map(finite).collect();
+        let scale = Warp { best: prior_logs.iter().copied().reduce(f64::max)? };
         let level = |point: &Point| scale.level(finite(model.log_rate(point)));
         let unexplained: Vec<(Point, f64)> = groups.iter().flat_map(|group| unexplained(group, &level)).collect();
         let (first, _) = unexplained.first()?;
@@ -57,8 +56,8 @@ impl<'a> Informed<'a> {
         let axes = Axes::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
         let posterior = Posterior::fitted(&axes, beliefs(space), data)?;
-        let corrections = screen(&posterior, &Groups::new(space.points()), &vec![0.0; told.len()]);
-        let corrected = told.iter().zip(corrections).map(|(&log, correction)| {
+        let corrections = screen(&posterior, &Groups::new(space.points()), &vec![0.0; prior_logs.len()]);
+        let corrected = prior_logs.iter().zip(corrections).map(|(&log, correction)| {
             let mean = scale.level(log) + correction.mean;
             scale.log_rate(Marginal { mean, sd: 0.0 }).mean
         });
@@ -94,7 +93,7 @@ fn beliefs(space: &dyn Space) -> Beliefs {
 }
 
 /// What the runs of a group show beyond the model, each point once, about a mean of 0.
-fn unexplained(group: &Group, told: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)> {
+fn unexplained(group: &Group, prior_logs: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)> {
     let mut logs: BTreeMap<&Point, Vec<f64>> = BTreeMap::new();
     for (point, log) in &group.runs {
         logs.entry(point).or_default().push(*log);
@@ -107,7 +106,7 @@ fn unexplained(group: &Group, told: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)>
     let best = Warp { best: means.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
     let levels: Vec<f64> = means.iter().map(|&log| best.level(log)).collect();
     let seen = if group.of_this_machine { levels } else { by_order(&levels) };
-    let beyond: Vec<f64> = logs.keys().zip(seen).map(|(point, seen)| seen - told(point)).collect();
+    let beyond: Vec<f64> = logs.keys().zip(seen).map(|(point, seen)| seen - prior_logs(point)).collect();
     let centre = mean(&beyond);
     logs.into_keys().cloned().zip(beyond.into_iter().map(|beyond| beyond - centre)).collect()
 }

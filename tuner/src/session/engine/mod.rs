@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Refuses flags that its runs would not obey: what is recorded of a run is what it was told.
+    /// Refuses flags that its runs would not obey: the record must say what a run has used.
     ///
     /// # Errors
     /// The flag and the way out.
@@ -195,7 +195,7 @@ impl Engine {
         replace_file(&path, text.as_bytes())
     }
 
-    /// Whether a calibration of this host says something of its runs.
+    /// Whether a calibration of this host is valid for its runs.
     pub fn calibrates(&self) -> bool {
         !matches!(self, Self::Foreign(foreign) if foreign.profile().memory == MatrixMemory::Device)
     }

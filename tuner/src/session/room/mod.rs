@@ -199,7 +199,7 @@ impl Room {
 
     /// The description that predictions of runs start from: `machine` itself where its rates are those of the ranks, else
     /// one that knows no more than how fast a place is. Where not even that is known, the usual run at the target N takes
-    /// half of what one run may take; the first one tells better. `spec.n` is not read.
+    /// half of what one run may take; the first one shows it. `spec.n` is not read.
     ///
     /// # Errors
     /// [`DomainError`] when no candidate is left.

@@ -59,7 +59,7 @@ impl Posterior {
     }
 
     /// The same with other hyperparameters, drawn from what the data leave of their beliefs. What belongs to each point alone is
-    /// taken for noise: where nothing was run twice the two look alike, and a lucky run is no fast point.
+    /// taken for noise: where nothing was run twice the two look alike, and one fast run is no fast point.
     pub(crate) fn drawn(&self, axes: &Axes, count: usize, normal: &mut dyn FnMut() -> f64) -> Vec<Self> {
         let thin = self.data.clone().thinned(FIT_POINTS);
         let hypers = draws(axes, &self.beliefs, &thin, &self.hyper, count, normal).into_iter();
@@ -303,8 +303,8 @@ mod tests {
             drawn.iter().map(of).sum::<f64>() / drawn.len() as f64
         };
         for (i, j) in [(0, 0), (1, 1), (1, 2)] {
-            let (found, told) = (product(i, j), joint.covariance[(i, j)]);
-            assert!((found / told - 1.0).abs() < 0.1, "{i} {j}: {found} {told}");
+            let (found, joined) = (product(i, j), joint.covariance[(i, j)]);
+            assert!((found / joined - 1.0).abs() < 0.1, "{i} {j}: {found} {joined}");
         }
     }
 

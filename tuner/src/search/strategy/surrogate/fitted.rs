@@ -62,7 +62,7 @@ pub struct Surrogate<'a> {
     pub(super) ctx: &'a Ctx<'a>,
     pub(super) expected: Expected<'a>,
     /// The scale of what is expected.
-    pub(super) told: Warp,
+    pub(super) prior_scale: Warp,
     /// What is expected of all points of the space on that scale, in its order, and how far it spreads.
     pub(super) levels: Vec<f64>,
     pub(super) spread: f64,
@@ -114,8 +114,8 @@ impl<'a> Surrogate<'a> {
 
     fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
         let expected = Expected::new(ctx, prior);
-        let told = Warp { best: expected.top };
-        let levels: Vec<f64> = expected.all.iter().map(|&log| told.level(log)).collect();
+        let prior_scale = Warp { best: expected.top };
+        let levels: Vec<f64> = expected.all.iter().map(|&log| prior_scale.level(log)).collect();
         let spread = moments(&levels).map_or(0.0, |moments| moments.1);
         let trials = ctx.history.trials.iter().enumerate();
         let runs = trials.filter_map(|(trial, run)| Some(Seen { point: &run.point, log: log_rate(run)?, trial }));
@@ -123,10 +123,10 @@ impl<'a> Surrogate<'a> {
         let mut surrogate = Self {
             ctx,
             expected,
-            told,
+            prior_scale,
             levels,
             spread,
-            seen: told,
+            seen: prior_scale,
             drift: Drift::default(),
             fits: Vec::new(),
             suspect: None,
@@ -171,7 +171,7 @@ impl<'a> Surrogate<'a> {
 
     /// What is expected of a point, on the levelled scale.
     pub(super) fn expected(&self, point: &Point) -> f64 {
-        self.told.level(self.expected.log_rate(point))
+        self.prior_scale.level(self.expected.log_rate(point))
     }
 
     /// Levels of runs with the number of changes before each.
