@@ -1,16 +1,16 @@
-//! Why a solve ended without a result.
+//! Errors of a solve.
 
 use crate::backend::host::team::HelperPanicked;
 use crate::comm::PeerGone;
 use crate::mat::NoMemory;
 
-/// Error of [`crate::lu::solve`]. All ranks of a run return one; those that did not cause it return [`Error::Peer`].
+/// Error of [`crate::lu::solve`]. All ranks of a run return one; the ranks that did not cause it return [`Error::Peer`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// Another rank failed or went away.
+    /// Another rank failed or its process ended.
     #[error(transparent)]
     Peer(#[from] PeerGone),
-    /// The group has another size than the grid.
+    /// The number of ranks differs from the size P·Q of the grid.
     #[error("P={p} Q={q} needs {} ranks, the group has {found}; start as many ranks as the grid has", p * q)]
     Ranks {
         /// Process rows.
@@ -28,9 +28,9 @@ pub enum Error {
     Thread {
         /// Index of the thread in its rank.
         index: usize,
-        /// Threads wanted by each rank.
+        /// Requested threads per rank.
         threads: usize,
-        /// What the system said.
+        /// Error message of the system.
         reason: String,
     },
     /// A thread of this rank panicked; its message went to stderr.

@@ -1,9 +1,9 @@
 //! The HPL engine: distributed LU with partial pivoting on P×Q ranks, HPL's generator and residual.
 //!
-//! A newcomer's path: [`plan`] (what a step consists of, as plain values), [`lu`] (the main loop that runs them), [`backend`]
-//! (threads and kernels), [`comm`] (messages), [`mat`] (views and memory). Around these: [`program`] starts ranks and makes
-//! one result of their reports, [`machine`] asks the host, [`observe`] keeps what is seen of a run, and [`balance`] finds
-//! shares for ranks of unequal speed.
+//! Where to start reading: [`plan`] (the tasks of each step, as plain values), [`lu`] (the main loop that runs them), [`backend`]
+//! (threads and kernels), [`comm`] (messages), [`mat`] (views and memory). Around these: [`program`] starts ranks and combines
+//! their reports into one result, [`machine`] detects the host's hardware, [`observe`] records times and progress of a run, and
+//! [`balance`] computes shares of the matrix for ranks of unequal speed.
 
 pub mod backend;
 pub mod balance;

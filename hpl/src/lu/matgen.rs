@@ -91,11 +91,11 @@ impl LocalRows {
     fn from(layout: &Layout, row: usize, first: usize) -> Self {
         let axis: &Axis = &layout.rows;
         let local = axis.local_from(row, first)..axis.local_len(row);
-        let piece = |run: crate::plan::layout::Run| {
+        let piece = |run: crate::plan::layout::BlockRun| {
             let start = run.local - local.start;
             Piece { jump: Jump::by(run.global.start as u64), rows: start..start + run.global.len() }
         };
-        let pieces = axis.runs(row, local.clone()).into_iter().map(piece).collect();
+        let pieces = axis.block_runs(row, local.clone()).into_iter().map(piece).collect();
         Self { n: layout.n(), len: local.len(), pieces }
     }
 

@@ -1,8 +1,8 @@
-//! What is done, as plain values: nothing here moves data or asks the host.
+//! The work of a run as plain values: this module moves no data and depends only on parameters.
 //!
-//! [`layout`] says which rank owns which block, [`steps`] which tasks a step consists of, [`recursion`] how a panel is cut
-//! on the way to its columns, [`windows`] which steps stand for a whole run. The engine runs these values
-//! ([`lu`](crate::lu)); the models of the crate `objectives` walk the same ones.
+//! [`layout`]: which rank owns which block; [`steps`]: the tasks of each step; [`recursion`]: the operations of a panel
+//! factorization; [`windows`]: samples of steps from which the time of a whole run is predicted. The engine
+//! ([`lu`](crate::lu)) executes these values; the models of the crate `objectives` iterate over the same ones.
 
 pub mod layout;
 pub mod recursion;

@@ -1,19 +1,19 @@
-//! The recursion of the panel factorization as data: which operations, on which columns, in which order.
+//! The recursion of the panel factorization as data: the operations, their columns and their order.
 //!
 //! One [`Recipe::walk`] serves both levels: with blocks of one column it is PFACT, with blocks of jb columns it is
 //! RFACT. At each block the columns are `done | blk | rest`, and the variants differ in when they apply which product
-//! [HPL, `src/pfact/HPL_pdrpan*.c`, `HPL_pdpan*.c`]. The engine carries the operations out; a model counts them.
+//! [HPL, `src/pfact/HPL_pdrpan*.c`, `HPL_pdpan*.c`]. The engine executes the operations; a model counts them.
 
 use std::ops::Range;
 
 use space::{HplParams, Looking};
 
-/// How the recursion goes.
+/// Parameters of the recursion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Recipe {
-    /// PFACT: the variant at up to `nbmin` columns.
+    /// PFACT: the variant for up to `nbmin` columns.
     pub pfact: Looking,
-    /// RFACT: the variant above.
+    /// RFACT: the variant for more than `nbmin` columns.
     pub rfact: Looking,
     /// NBMIN, at least 1.
     pub nbmin: usize,
@@ -24,7 +24,7 @@ pub struct Recipe {
 /// One operation on the columns of a panel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Column j: find the pivot, exchange rows, scale.
+    /// Column j: find the pivot, swap the rows, scale.
     Pivot(usize),
     /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols)
     Solve {
@@ -42,7 +42,7 @@ pub enum Op {
     },
     /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest)
     EliminateU {
-        /// Rows that change.
+        /// Rows that are updated.
         blk: Range<usize>,
         /// Columns of L1, not empty.
         done: Range<usize>,
@@ -52,16 +52,16 @@ pub enum Op {
 }
 
 impl Recipe {
-    /// What the parameters say.
+    /// The recursion of `params`.
     pub fn new(params: &HplParams) -> Self {
         Self { pfact: params.pfact, rfact: params.rfact, nbmin: params.nbmin, ndiv: params.ndiv }
     }
 
-    /// Calls `act` with the operations that factor `cols`, in order, until one fails. Outer levels have applied all
-    /// columns before them.
+    /// Calls `act` with the operations that factor `cols`, in order, until one fails. The updates by all columns before
+    /// `cols` have been applied by the outer levels.
     ///
     /// # Errors
-    /// The first of `act`.
+    /// The first error of `act`.
     pub fn walk<E>(&self, cols: Range<usize>, act: &mut impl FnMut(Op) -> Result<(), E>) -> Result<(), E> {
         let width = self.width(cols.len());
         let looking = if width == 1 { self.pfact } else { self.rfact };
@@ -77,7 +77,7 @@ impl Recipe {
                 Looking::Crout => eliminate(&done, &blk, act)?,
                 Looking::Right => {}
             }
-            // A one-column "block" of a recursive level is divided no further either.
+            // A block of one column is a leaf at every level.
             if blk.len() == 1 {
                 act(Op::Pivot(at))?
             } else {
@@ -99,7 +99,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// Columns of a block when `n` columns are divided: ⌈⌈n/NBMIN⌉/NDIV⌉·NBMIN, 1 at the leaves.
+    /// Columns per block when `n` columns are divided: ⌈⌈n/NBMIN⌉/NDIV⌉·NBMIN, or 1 for n ≤ NBMIN.
     fn width(&self, n: usize) -> usize {
         if n <= self.nbmin { 1 } else { n.div_ceil(self.nbmin).div_ceil(self.ndiv) * self.nbmin }
     }
@@ -137,8 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Every column is pivoted once, and every column right of it is updated by it once below its diagonal block of
-    /// one: the lower part of LU, whatever the variant.
+    /// In every variant, each column is pivoted once, and its `Eliminate` updates each column to its right exactly once.
     #[test]
     fn every_variant_updates_every_column_once() {
         const LOOKING: [Looking; 3] = [Looking::Left, Looking::Crout, Looking::Right];

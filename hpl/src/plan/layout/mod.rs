@@ -1,8 +1,8 @@
 //! Owner tables: which process of a row or column owns which block, at what local index.
 //!
-//! An [`Axis`] distributes the rows or the columns of the matrix. Its table is the only place that says
-//! who owns a block; the engine asks it and computes no `% P` of its own. Blocks are NB long, the last
-//! one is what remains, and each process stores its blocks in ascending order without gaps.
+//! An [`Axis`] distributes the rows or the columns of the matrix. Its table is the only source of block owners:
+//! the engine looks owners up here and never computes `% P` itself. Blocks are NB long, the last one is the
+//! remainder, and each process stores its blocks in ascending order without gaps.
 
 use std::ops::Range;
 
@@ -21,12 +21,12 @@ pub struct Axis {
     owned: Vec<Vec<usize>>,
 }
 
-/// A piece of a dimension that is contiguous both globally and in its owner's storage.
+/// Consecutive blocks of one owner: a range that is contiguous both globally and in its owner's storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct BlockRun {
     /// Global indices.
     pub global: Range<usize>,
-    /// Local index of the first of them.
+    /// Local index of the first global index.
     pub local: usize,
 }
 
@@ -34,7 +34,7 @@ impl Axis {
     /// `len` indices in blocks of `nb`, block `k` owned by process `owners[k]` of `procs`.
     ///
     /// # Panics
-    /// When `nb` or `procs` is 0, the table has not one entry per block, or names an unknown process.
+    /// When `nb` or `procs` is 0, the length of the table differs from the number of blocks, or an owner is not below `procs`.
     pub fn new(len: usize, nb: usize, procs: usize, owners: Vec<usize>) -> Self {
         assert!(nb > 0 && procs > 0, "blocks and processes must exist");
         assert_eq!(owners.len(), len.div_ceil(nb), "one owner per block");
@@ -53,11 +53,11 @@ impl Axis {
         Self::new(len, nb, procs, (0..procs).cycle().take(len.div_ceil(nb)).collect())
     }
 
-    /// Blocks dealt by `shares`, relative speeds of the processes, so that every suffix is balanced: see
-    /// [`space::deal`].
+    /// Blocks dealt by `shares`, the relative speeds of the processes, so that every trailing part of the axis is balanced:
+    /// see [`space::deal`].
     ///
     /// # Panics
-    /// When `nb` is 0, a share is negative or not finite, or none is positive.
+    /// When `nb` is 0, a share is negative or not finite, or no share is positive.
     pub fn weighted(len: usize, nb: usize, shares: &[f64]) -> Self {
         assert!(nb > 0, "blocks must exist");
         Self::new(len, nb, shares.len(), deal(len.div_ceil(nb), shares))
@@ -68,12 +68,12 @@ impl Axis {
         self.len
     }
 
-    /// Whether there is no index at all.
+    /// Whether the axis has length 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Length of every block but the last.
+    /// Length of every block except the last.
     pub fn nb(&self) -> usize {
         self.nb
     }
@@ -125,15 +125,15 @@ impl Axis {
     /// Global index of local index `local` on process `proc`.
     ///
     /// # Panics
-    /// When the process owns no such index.
+    /// When `local` is not below the process's local length.
     pub fn global(&self, proc: usize, local: usize) -> usize {
         let global = self.owned[proc][local / self.nb] * self.nb + local % self.nb;
         assert!(global < self.len);
         global
     }
 
-    /// Local index of the first index ≥ `global` that process `proc` owns; its local length when there is
-    /// none. The same as the number of its indices below `global`.
+    /// Number of indices below `global` that process `proc` owns. This is also the local index of its first index
+    /// ≥ `global`, or its local length if there is none.
     pub fn local_from(&self, proc: usize, global: usize) -> usize {
         let (block, owned) = (global / self.nb, &self.owned[proc]);
         if global >= self.len {
@@ -141,7 +141,7 @@ impl Axis {
             let short = owned.last().map_or(0, |&b| self.nb - self.block(b).len());
             return owned.len() * self.nb - short;
         }
-        // Where blocks are dealt in turn or by shares, a process has about the same part of those before as of all.
+        // Start of the search: block-cyclic or by shares, a process owns about the same fraction of every leading part.
         let mut slot = block * owned.len() / self.blocks();
         while slot > 0 && owned[slot - 1] >= block {
             slot -= 1;
@@ -152,17 +152,17 @@ impl Axis {
         if owned.get(slot) == Some(&block) { slot * self.nb + global % self.nb } else { slot * self.nb }
     }
 
-    /// Pieces of the local indices `local` of process `proc`, ascending; adjacent blocks of one owner join.
-    pub fn runs(&self, proc: usize, local: Range<usize>) -> Vec<Run> {
+    /// The local indices `local` of process `proc` as block runs, ascending; adjacent blocks are merged into one run.
+    pub fn block_runs(&self, proc: usize, local: Range<usize>) -> Vec<BlockRun> {
         assert!(local.end <= self.local_len(proc));
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<BlockRun> = Vec::new();
         let mut at = local.start;
         while at < local.end {
             let len = (self.nb - at % self.nb).min(local.end - at);
             let start = self.global(proc, at);
             match runs.last_mut() {
                 Some(last) if last.global.end == start => last.global.end = start + len,
-                _ => runs.push(Run { global: start..start + len, local: at }),
+                _ => runs.push(BlockRun { global: start..start + len, local: at }),
             }
             at += len;
         }
@@ -185,10 +185,10 @@ impl Layout {
         Self { rows: Axis::block_cyclic(n, nb, p), cols: Axis::block_cyclic(n + 1, nb, q) }
     }
 
-    /// The distribution of a run: HPL's along axes without weights, by the weights along the others.
+    /// The distribution of a run: block-cyclic along an axis without weights, by its weights along the other.
     ///
     /// # Panics
-    /// When there are neither P row weights nor none, neither Q column weights nor none, or all are 0.
+    /// When a list of weights is not empty and its length is not P (rows) or Q (columns), or all of its weights are 0.
     pub fn of(hpl: &HplParams, weights: &Weights) -> Self {
         let axis = |len, procs, weights: &[Share]| {
             if weights.is_empty() {

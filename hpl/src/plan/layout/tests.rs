@@ -3,7 +3,7 @@ use space::{HplParams, Share, Weights};
 
 use super::*;
 
-/// Every statement that an axis makes, checked against its owner table by counting.
+/// Checks every method of an axis against its owner table by counting.
 fn check(axis: &Axis, owners: &[usize]) {
     let total: usize = (0..axis.procs()).map(|p| axis.local_len(p)).sum();
     assert_eq!(total, axis.len(), "local sizes sum to N");
@@ -19,7 +19,7 @@ fn check(axis: &Axis, owners: &[usize]) {
             assert_eq!(axis.local_from(p, from), mine.iter().filter(|&&g| g < from).count());
         }
         let middle = mine.len() / 3..mine.len() - mine.len() / 4;
-        let runs = axis.runs(p, middle.clone());
+        let runs = axis.block_runs(p, middle.clone());
         let covered: Vec<usize> = runs.iter().flat_map(|run| run.global.clone()).collect();
         assert_eq!(covered, mine[middle.clone()]);
         assert!(runs.windows(2).all(|pair| pair[0].global.end < pair[1].global.start));
@@ -48,7 +48,7 @@ fn b_belongs_to_the_owner_of_column_n() {
     assert_eq!((layout.cols.owner(7), layout.cols.local(7)), (0, 4));
 }
 
-/// The dealing rule by counting all of the table anew for every block.
+/// Reference implementation of the dealing rule: counts the whole table for every block.
 fn dealt(blocks: usize, shares: &[f64]) -> Vec<usize> {
     let mut owners = vec![usize::MAX; blocks];
     for k in (0..blocks).rev() {
@@ -67,7 +67,7 @@ fn table(axis: &Axis) -> Vec<usize> {
     (0..axis.blocks()).map(|block| axis.block_owner(block)).collect()
 }
 
-/// In every suffix, how far each process is from its part of the blocks: the largest deficit and surplus.
+/// For each process, the largest deficit and surplus against its share of the blocks, over all suffixes.
 fn imbalance(axis: &Axis, shares: &[f64]) -> Vec<(f64, f64)> {
     let total: f64 = shares.iter().sum();
     let mut counts = vec![0.0; shares.len()];
@@ -99,10 +99,10 @@ fn known_shares() {
     assert_eq!(of(8, &[0.5, 0.25, 0.25]), [0, 1, 2, 0, 1, 2, 0, 0]);
     assert_eq!(of(6, &[1.0, 0.0]), [0; 6]);
     assert_eq!(of(6, &[0.0, 3.0, 0.0]), [1; 6]);
-    // One block in a hundred, the first of them after 99 others.
+    // One block in a hundred, the first one after 99 blocks of the other process.
     let rare = of(300, &[0.99, 0.01]);
     assert_eq!(rare.iter().filter(|&&owner| owner == 1).count(), 3);
-    // Powers of two and not, tiny and huge: only ratios matter.
+    // Scales that are powers of two and others, tiny and huge: only ratios matter.
     let ratios = [1.0, 2.0, 3.0];
     for scale in [1e-320, 1e-300, 0.25, 1e300, 5e307] {
         let scaled = ratios.map(|ratio| ratio * scale);
@@ -141,7 +141,7 @@ proptest! {
         check_balance(&Axis::weighted(blocks, 1, &shares), &shares);
     }
 
-    /// With weights whose products are exact, so that ties are.
+    /// The weights are small integers: their products are exact, and so are ties.
     #[test]
     fn ties_go_to_the_nearest_below(blocks in 0_usize..60, shares in prop::collection::vec(0_u8..5, 1..6)) {
         let shares: Vec<f64> = shares.into_iter().map(f64::from).collect();

@@ -1,8 +1,8 @@
-//! The schedule as data: what each step of the factorization consists of, for each rank.
+//! The schedule as data: the tasks of each step of the factorization, for each rank.
 //!
-//! The engine runs these values and a model may walk them; nothing here moves data. HPL's local names are
-//! used throughout the engine: `jb` is the width of a panel, `ia` its first global row and column, `ii` the
-//! first local row at or below it, `mp` the local rows from there on, and `nq` counts local columns.
+//! The engine executes these values and models iterate over them; this module moves no data. HPL's local names are
+//! used throughout the engine: `jb` is the number of columns of a panel, `ia` its first global row and column, `ii` the
+//! first local row at or below `ia`, `mp` the local rows from `ii` on, and `nq` counts local columns.
 
 use std::ops::Range;
 
@@ -12,26 +12,26 @@ use crate::plan::layout::Layout;
 
 /// The steps of one factorization of the N×(N+1) matrix `[A | b]`.
 ///
-/// **Look-ahead** of `depth` d ≥ 1: in step k, which updates the matrix by panel k, panel k + d is factored and sets
-/// out. Its columns first get all updates that are still missing, those by panels k to k + d − 1. A run, or a window of
-/// one, starts with a prologue that factors the first d panels.
+/// **Look-ahead** of `depth` d ≥ 1: in step k, which updates the matrix by panel k, panel k + d is factored and its
+/// broadcast starts. Its columns first get the missing updates, by panels k to k + d − 1. A run, or a window of a run,
+/// starts with a prologue that factors the first d panels.
 ///
-/// **Split update**: the last `split` of a rank's columns are its right section, a fixed width; the left section is
-/// what the trailing matrix has before it, and vanishes first. While one section is updated, the rows of the other
-/// travel: those of the right section during the update of the left; the next panel is factored, and the rows of the
-/// left section that *it* moves travel, during the update of the right [rocHPL, section III.C].
+/// **Split update**: the last fraction `split` of a rank's columns is its right section, of fixed width; the left section is
+/// the part of the trailing matrix before it, which shrinks to nothing first. The row swap of one section overlaps the
+/// update of the other: during the update of the left section, the rows of the right section are swapped; during the update
+/// of the right section, the next panel is factored and *its* row swap of the left section starts [rocHPL, section III.C].
 ///
-/// **Strips**: without a split, the rows of the last section may travel strip by strip, each right before its update, so
-/// that a place is still in the cache when its new row comes.
+/// **Strips**: without a split, the rows of the last section may be swapped strip by strip, each right before its update, so
+/// that the columns of a strip stay in cache between the row swap and the update.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Who owns what.
+    /// Owners of the blocks.
     pub layout: Layout,
-    /// Look-ahead: panels factored before the update that precedes them is complete.
+    /// Look-ahead: number of panels factored ahead of the update.
     pub depth: usize,
-    /// Share of a rank's columns in the right section; 0 for no split. Without effect at P = 1, where no rows travel.
+    /// Fraction of a rank's columns in the right section; 0 for no split. Without effect at P = 1, which has no row exchange.
     pub split: f64,
-    /// Columns of a strip; `None` for all at once, as models walk it. Without effect at P = 1 and with a split.
+    /// Columns of a strip; `None` for all columns at once, as the models assume. Without effect at P = 1 and with a split.
     pub strip: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ pub enum Part {
     /// With the split update, the columns before the right section. Their rows are exchanged together with those of
     /// the look-ahead columns.
     Left,
-    /// All others.
+    /// All other columns.
     Rest,
 }
 
@@ -84,24 +84,24 @@ pub struct Section {
     pub cols: Range<usize>,
 }
 
-/// One piece of a step.
+/// One task of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     /// Factorization of a panel by its process column.
     Fact(PanelShape),
-    /// The panel sets out along the process rows. Who needs it later waits then.
+    /// Starts the broadcast of a panel along the process rows. A later task that needs the panel waits for it.
     Lbcast(PanelShape),
-    /// The rows of a section that panel `panel` moves set out along the process column. Only at P > 1.
+    /// Starts the row exchange of a section by the pivots of panel `panel` along the process column. Only at P > 1.
     RsStart {
-        /// The panel whose pivots say which.
+        /// The panel with the pivots.
         panel: usize,
         /// The columns.
         section: Section,
-        /// Columns of U: those of the section, or of all that it is a strip of. SWAP mix compares its threshold with them,
-        /// as `HPL_pdupdate` does with its columns.
+        /// Columns of U: those of the section, or for a strip those of the section it is a part of. SWAP mix compares its
+        /// threshold with them, as `HPL_pdupdate` does with its columns.
         u_cols: usize,
     },
-    /// The rows of a section are all here.
+    /// Waits until the row exchange of a section is complete.
     RsWait {
         /// As in [`Task::RsStart`].
         panel: usize,
@@ -114,33 +114,34 @@ pub enum Task {
         panel: usize,
         /// The columns of U and C.
         section: Section,
-        /// The exchange that brought their rows; it may span more columns.
+        /// The section of the row exchange that these columns were part of; it may have more columns.
         rows: Part,
         /// Whether L2 is packed first, once for all sections of the panel: where these have more columns than the panel
-        /// that is factored next. If not, nothing is beside.
+        /// that is factored next. If false, `beside` is empty.
         packs: bool,
-        /// Tasks meanwhile, each as soon as what it needs is there: a factorization, the first of them if there is one,
-        /// by the [few threads](fact_threads), all else by the first thread. They join the update when these are done, or while
-        /// they have to wait.
+        /// Tasks executed during the update, each as soon as it can start: a factorization, always the first of them, by
+        /// [some of the threads](fact_threads), the others by the first thread. These threads join the update when their
+        /// tasks are done, or while they wait for messages.
         beside: Vec<Task>,
     },
 }
 
-/// One step: everything that panel `panel` does to the matrix, and what look-ahead adds.
+/// One step: the update of the matrix by panel `panel`, and the look-ahead tasks done with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The panel whose update this is.
+    /// The panel of the update.
     pub panel: PanelShape,
-    /// In order.
+    /// The tasks in order.
     pub tasks: Vec<Task>,
 }
 
-/// What a flop of a panel costs, counted as mp·jb², in flops of an update: one thread factors 8000×128 at a third of the
-/// rate of its products, and helpers lose some time where they meet.
+/// Cost of one flop of a panel factorization, counted as mp·jb² flops, in flops of an update: one thread factors 8000×128 at
+/// a third of its DGEMM rate, and the barriers between the threads of a factorization cost some time.
 const PANEL_FLOP: f64 = 4.0;
 
-/// Of the `threads` threads of a rank, those that factor `next` while the others update `cols` columns by `panel`, and then
-/// join them: as few as end no later than the update does when all are busy all the time.
+/// Number of threads, of the `threads` of a rank, that factor `next` while the others update `cols` columns by `panel`; they
+/// join the update afterwards. The smallest number with which the factorization ends no later than a perfectly balanced
+/// update.
 pub fn fact_threads(threads: usize, next: &PanelShape, panel: &PanelShape, cols: usize) -> usize {
     let fact = PANEL_FLOP * (next.mp * next.jb * next.jb) as f64;
     let update = 2.0 * (panel.mp - panel.diag_rows) as f64 * (panel.jb * cols) as f64;
@@ -171,8 +172,8 @@ impl Plan {
         }
     }
 
-    /// What comes before step `first` when the run, or a window of it, begins there: the panels in flight at that
-    /// moment are factored one after the other. Nothing without look-ahead.
+    /// Tasks before step `first` when the run, or a window of it, begins there: factors the panels that are in flight at
+    /// that step, one after the other. Empty without look-ahead.
     pub fn prologue(&self, first: usize, row: usize, col: usize) -> Vec<Task> {
         let ahead = first..self.steps().min(first + self.depth);
         let mut tasks: Vec<Task> = ahead
@@ -196,14 +197,14 @@ impl Plan {
         let right_section = ahead.end.max(left.end)..self.layout.cols.local_len(col);
         let split = !left.is_empty();
         if split {
-            // At DEPTH 0 the panel has just come: nothing could set out earlier.
+            // At DEPTH 0 the panel has just been broadcast: this is the earliest start of its row exchange.
             if self.depth == 0 {
-                tasks.extend(self.rows(k, Part::Left, ahead.start..left.end));
-                tasks.extend(self.rows(k, Part::Rest, right_section.clone()));
+                tasks.extend(self.start_laswp(k, Part::Left, ahead.start..left.end));
+                tasks.extend(self.start_laswp(k, Part::Rest, right_section.clone()));
             }
             tasks.push(Task::RsWait { panel: k, part: Part::Left });
         } else if !ahead.is_empty() {
-            tasks.extend(self.exchange(k, Part::LookAhead, ahead.clone(), ahead.len()));
+            tasks.extend(self.laswp(k, Part::LookAhead, ahead.clone(), ahead.len()));
         }
         if !ahead.is_empty() {
             let rows = if split { Part::Left } else { Part::LookAhead };
@@ -213,11 +214,11 @@ impl Plan {
         }
         if split {
             if self.depth > 0 {
-                tasks.extend(self.rows(k, Part::Rest, right_section.clone()));
+                tasks.extend(self.start_laswp(k, Part::Rest, right_section.clone()));
             }
             tasks.push(update(k, Part::Left, left, Part::Left, true, Vec::new()));
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
-            // The factorization has the link to itself: its small messages would queue up behind rows.
+            // The row exchange starts after the factorization, whose small messages would queue behind the rows.
             let early = if self.depth > 0 { self.start_left_laswp(k + 1, col) } else { None };
             let beside = fact_and_bcast.chain(early).collect();
             tasks.push(update(k, Part::Rest, right_section, Part::Rest, true, beside));
@@ -227,20 +228,20 @@ impl Plan {
             let (u_cols, strips) = (right_section.len(), self.strips(right_section));
             let beside = std::iter::once(fact_and_bcast.collect()).chain(std::iter::repeat_with(Vec::new));
             for (strip, beside) in strips.zip(beside) {
-                tasks.extend(self.exchange(k, Part::Rest, strip.clone(), u_cols));
+                tasks.extend(self.laswp(k, Part::Rest, strip.clone(), u_cols));
                 tasks.push(update(k, Part::Rest, strip, Part::Rest, true, beside));
             }
         }
         Step { panel: self.panel(k, row), tasks }
     }
 
-    /// What makes one matrix of what is left before step `end`: all panels in flight but the last update the columns
-    /// that none of them has looked ahead to.
+    /// Tasks that bring the trailing matrix to one common state before step `end`: each panel in flight, except the last,
+    /// updates the columns that have only the updates of the steps before `end`.
     pub fn drain(&self, end: usize, col: usize) -> Vec<Task> {
         let cols = self.first_pending_col(end, col)..self.layout.cols.local_len(col);
         let panels = end..self.steps().min((end + self.depth).saturating_sub(1));
         let one = |k: usize| {
-            // Those of the first panel may be under way already.
+            // The row exchange of the first panel's left section may be in flight already.
             let left = if k == end { self.left(k, col) } else { 0..0 };
             let middle = if left.is_empty() { cols.start } else { left.end };
             let mut tasks = Vec::new();
@@ -249,7 +250,7 @@ impl Plan {
                 tasks.push(update(k, Part::Left, cols.start..middle, Part::Left, true, Vec::new()));
             }
             if middle < cols.end {
-                tasks.extend(self.exchange(k, Part::Rest, middle..cols.end, cols.end - middle));
+                tasks.extend(self.laswp(k, Part::Rest, middle..cols.end, cols.end - middle));
                 tasks.push(update(k, Part::Rest, middle..cols.end, Part::Rest, true, Vec::new()));
             }
             tasks
@@ -257,15 +258,15 @@ impl Plan {
         panels.flat_map(one).collect()
     }
 
-    /// First local column that panel `k` has not updated when its step begins: those before it were looked ahead to.
+    /// First local column that panel `k` has not updated when its step begins: look-ahead has updated the columns before it.
     fn first_pending_col(&self, k: usize, col: usize) -> usize {
         let cols = &self.layout.cols;
-        // Column N is b, which is nobody's panel.
+        // Column N is b, which belongs to no panel.
         cols.local_from(col, self.layout.n().min((k + self.depth.max(1)) * cols.nb()))
     }
 
-    /// Local columns of panel `t`, none elsewhere than in its process column.
-    fn columns(&self, t: usize, col: usize) -> Range<usize> {
+    /// Local columns of panel `t`; empty outside its process column.
+    fn panel_cols(&self, t: usize, col: usize) -> Range<usize> {
         let start = self.layout.cols.local_from(col, self.layout.rows.block(t).start);
         let jb = if self.layout.cols.block_owner(t) == col { self.layout.rows.block(t).len() } else { 0 };
         start..start + jb
@@ -275,30 +276,30 @@ impl Plan {
     fn ahead(&self, k: usize, col: usize) -> Range<usize> {
         let (next, first_pending_col) = (k + self.depth, self.first_pending_col(k, col));
         if self.depth > 0 && next < self.steps() {
-            self.columns(next, col)
+            self.panel_cols(next, col)
         } else {
             first_pending_col..first_pending_col
         }
     }
 
-    /// Local columns of the left section in step `k`; empty where there is none, or no rows travel.
+    /// Local columns of the left section in step `k`; empty without a split, at P = 1, or once the section is used up.
     fn left(&self, k: usize, col: usize) -> Range<usize> {
         let start = self.ahead(k, col).end;
         let (len, nb) = (self.layout.cols.local_len(col), self.layout.cols.nb());
         // Whole blocks, as in [rocHPL].
         let right = ((len as f64 * (1.0 - self.split)) as usize) / nb * nb;
-        let travels = self.layout.rows.procs() > 1 && self.split > 0.0;
-        if travels && start < right && right < len { start..right } else { start..start }
+        let exchanges_rows = self.layout.rows.procs() > 1 && self.split > 0.0;
+        if exchanges_rows && start < right && right < len { start..right } else { start..start }
     }
 
-    /// The columns whose rows travel together.
+    /// The columns in strips: the rows of each strip are exchanged together.
     fn strips(&self, cols: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        let travels = self.layout.rows.procs() > 1;
-        let width = self.strip.filter(|_| travels).unwrap_or(cols.len()).max(1);
+        let exchanges_rows = self.layout.rows.procs() > 1;
+        let width = self.strip.filter(|_| exchanges_rows).unwrap_or(cols.len()).max(1);
         cols.clone().step_by(width).map(move |first| first..cols.end.min(first + width))
     }
 
-    /// The rows of the left section, look-ahead columns included, set out for panel `k` before its step.
+    /// Starts the row exchange of the left section, look-ahead columns included, for panel `k` before its step.
     fn start_left_laswp(&self, k: usize, col: usize) -> Option<Task> {
         if self.depth == 0 || k >= self.steps() {
             return None;
@@ -308,37 +309,31 @@ impl Plan {
         (!left.is_empty()).then(|| rs_start(k, Part::Left, cols.clone(), cols.len()))
     }
 
-    /// The columns of panel `t` get the updates by `panels`, one after the other.
+    /// Updates of the columns of panel `t` by `panels`, one after the other.
     fn missing_updates(&self, panels: Range<usize>, t: usize, col: usize) -> impl Iterator<Item = Task> {
-        let cols = if t < self.steps() { self.columns(t, col) } else { 0..0 };
+        let cols = if t < self.steps() { self.panel_cols(t, col) } else { 0..0 };
         let panels = if cols.is_empty() { 0..0 } else { panels };
         panels.flat_map(move |j| {
-            let exchange = self.exchange(j, Part::LookAhead, cols.clone(), cols.len());
-            exchange.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, false, Vec::new())])
+            let laswp = self.laswp(j, Part::LookAhead, cols.clone(), cols.len());
+            laswp.chain([update(j, Part::LookAhead, cols.clone(), Part::LookAhead, false, Vec::new())])
         })
     }
 
-    /// How panel `k` comes to a rank.
+    /// Factorization of panel `k` in its process column, and its broadcast on all ranks.
     fn fact_and_bcast(&self, k: usize, row: usize, col: usize) -> impl Iterator<Item = Task> + use<> {
         let panel = self.panel(k, row);
         let fact = (panel.col == col).then_some(Task::Fact(panel));
         fact.into_iter().chain([Task::Lbcast(panel)])
     }
 
-    /// Rows of all columns of U set out, if there is where to.
-    fn rows(&self, panel: usize, part: Part, cols: Range<usize>) -> Option<Task> {
+    /// Starts the row exchange of all columns of U; none at P = 1.
+    fn start_laswp(&self, panel: usize, part: Part, cols: Range<usize>) -> Option<Task> {
         let u_cols = cols.len();
         (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols, u_cols))
     }
 
-    /// Rows of some of the `u_cols` columns of U set out and are waited for.
-    fn exchange(
-        &self,
-        panel: usize,
-        part: Part,
-        cols: Range<usize>,
-        u_cols: usize,
-    ) -> impl Iterator<Item = Task> + use<> {
+    /// Starts the row exchange of some of the `u_cols` columns of U and waits for it; empty at P = 1.
+    fn laswp(&self, panel: usize, part: Part, cols: Range<usize>, u_cols: usize) -> impl Iterator<Item = Task> + use<> {
         let start = (self.layout.rows.procs() > 1).then(|| rs_start(panel, part, cols, u_cols));
         start.into_iter().flat_map(move |start| [start, Task::RsWait { panel, part }])
     }

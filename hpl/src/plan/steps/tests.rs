@@ -13,16 +13,17 @@ fn flatten(tasks: &[Task]) -> Vec<&Task> {
     all
 }
 
-/// What has happened to one rank's part of the matrix.
+/// The tasks done so far on one rank's part of the matrix.
 struct Rank<'a> {
     plan: &'a Plan,
     col: usize,
-    /// Updates that each local column has seen: those by the first so many panels of the window.
+    /// Number of updates of each local column so far, by the panels of the window in order.
     updates: Vec<usize>,
     factored: Vec<usize>,
-    sent: Vec<usize>,
-    /// Exchanges under way or complete: panel, part, columns, whether waited for.
-    exchanges: Vec<(usize, Part, Range<usize>, bool)>,
+    /// Panels whose broadcast has started.
+    broadcast: Vec<usize>,
+    /// Row swaps in flight or complete: panel, part, columns, whether complete.
+    swaps: Vec<(usize, Part, Range<usize>, bool)>,
     first: usize,
 }
 
@@ -34,33 +35,33 @@ impl Rank<'_> {
                 Task::Fact(panel) => {
                     let at = cols.local(panel.ia);
                     let all = panel.k - self.first;
-                    assert!(self.updates[at..at + panel.jb].iter().all(|&seen| seen == all), "panel {}", panel.k);
+                    assert!(self.updates[at..at + panel.jb].iter().all(|&count| count == all), "panel {}", panel.k);
                     self.factored.push(panel.k);
                 }
-                Task::Lbcast(panel) => self.sent.push(panel.k),
+                Task::Lbcast(panel) => self.broadcast.push(panel.k),
                 Task::RsStart { panel, section, .. } => {
-                    assert!(self.sent.contains(panel) && !section.cols.is_empty());
-                    // The columns have seen every panel before this one: what sets out is final.
-                    assert!(self.updates[section.cols.clone()].iter().all(|&seen| seen == panel - self.first));
-                    let under_way = self.exchanges.iter().any(|(_, part, _, here)| *part == section.part && !here);
-                    assert!(!under_way, "one exchange of a part at a time");
-                    self.exchanges.retain(|(_, part, ..)| *part != section.part);
-                    self.exchanges.push((*panel, section.part, section.cols.clone(), false));
+                    assert!(self.broadcast.contains(panel) && !section.cols.is_empty());
+                    // The columns have all updates by the panels before this one: the exchanged rows are final.
+                    assert!(self.updates[section.cols.clone()].iter().all(|&count| count == panel - self.first));
+                    let in_flight = self.swaps.iter().any(|(_, part, _, complete)| *part == section.part && !complete);
+                    assert!(!in_flight, "one row swap of a part at a time");
+                    self.swaps.retain(|(_, part, ..)| *part != section.part);
+                    self.swaps.push((*panel, section.part, section.cols.clone(), false));
                 }
                 Task::RsWait { panel, part } => {
-                    let exchange = self.exchanges.iter_mut().find(|(k, of, ..)| k == panel && of == part);
-                    exchange.expect("started before").3 = true;
+                    let swap = self.swaps.iter_mut().find(|(k, of, ..)| k == panel && of == part);
+                    swap.expect("started before").3 = true;
                 }
                 Task::Update { panel, section, rows, .. } => {
-                    assert!(self.sent.contains(panel) && !section.cols.is_empty());
+                    assert!(self.broadcast.contains(panel) && !section.cols.is_empty());
                     if self.plan.layout.rows.procs() > 1 {
-                        let exchange = self.exchanges.iter().find(|(k, of, ..)| k == panel && of == rows);
-                        let (.., span, here) = exchange.expect("exchanged before");
-                        assert!(*here && span.start <= section.cols.start && section.cols.end <= span.end);
+                        let swap = self.swaps.iter().find(|(k, of, ..)| k == panel && of == rows);
+                        let (.., cols, complete) = swap.expect("started before");
+                        assert!(*complete && cols.start <= section.cols.start && section.cols.end <= cols.end);
                     }
-                    for seen in &mut self.updates[section.cols.clone()] {
-                        assert_eq!(*seen, panel - self.first, "each panel once, in order");
-                        *seen += 1;
+                    for count in &mut self.updates[section.cols.clone()] {
+                        assert_eq!(*count, panel - self.first, "each panel once, in order");
+                        *count += 1;
                     }
                 }
             }
@@ -71,39 +72,46 @@ impl Rank<'_> {
 fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
     let cols = &plan.layout.cols;
     let (first, len) = (window.start, cols.local_len(col));
-    let mut rank =
-        Rank { plan, col, updates: vec![0; len], factored: Vec::new(), sent: Vec::new(), exchanges: Vec::new(), first };
+    let mut rank = Rank {
+        plan,
+        col,
+        updates: vec![0; len],
+        factored: Vec::new(),
+        broadcast: Vec::new(),
+        swaps: Vec::new(),
+        first,
+    };
     rank.run(&plan.prologue(first, row, col));
     for k in window.clone() {
         rank.run(&plan.step(k, row, col).tasks);
         assert!(
             rank.updates[cols.local_from(col, ((k + 1) * cols.nb()).min(plan.layout.n()))..]
                 .iter()
-                .all(|&seen| seen >= k + 1 - first)
+                .all(|&count| count >= k + 1 - first)
         );
     }
     let last = plan.steps().min(window.end + plan.depth);
     if plan.depth > 1 && window.end < plan.steps() {
         rank.run(&plan.drain(window.end, col));
         let beyond = cols.local_from(col, (last * cols.nb()).min(plan.layout.n()));
-        let seen = plan.steps().min(window.end + plan.depth - 1) - first;
-        assert!(rank.updates[beyond..].iter().all(|&updates| updates == seen), "one matrix is left");
+        let expected = plan.steps().min(window.end + plan.depth - 1) - first;
+        assert!(rank.updates[beyond..].iter().all(|&count| count == expected), "all columns have the same updates");
         rank.updates[beyond..].fill(window.end - first);
     }
-    assert!(rank.sent.iter().copied().eq(first..last), "each panel sets out once, in order");
+    assert!(rank.broadcast.iter().copied().eq(first..last), "each panel is broadcast once, in order");
     assert!(rank.factored.into_iter().eq((first..last).filter(|&k| cols.block_owner(k) == rank.col)));
-    for (c, &seen) in rank.updates.iter().enumerate() {
+    for (c, &count) in rank.updates.iter().enumerate() {
         // Column N is b, which every panel updates.
         let global = cols.global(col, c);
         let block = if global < plan.layout.n() { global / cols.nb() } else { plan.steps() };
-        // The columns of panels in flight have seen more than the others.
+        // The columns of panels in flight have more updates than the others.
         let expected = if block < last { block } else { window.end };
-        assert_eq!(seen, expected.max(first) - first, "column {c} of {window:?}");
+        assert_eq!(count, expected.max(first) - first, "column {c} of {window:?}");
     }
 }
 
-/// Each panel is factored once by each rank of its process column and broadcast once to everybody; each trailing
-/// column is exchanged and then updated once per step, and a panel is factored after the updates before it.
+/// Each panel is factored once by each rank of its process column and broadcast once to all ranks; the rows of each trailing
+/// column are exchanged and then updated once per step, and a panel is factored after all earlier updates.
 #[test]
 fn steps_cover_the_matrix_once() {
     for (n, nb, p, q) in [(1, 1, 1, 1), (7, 3, 2, 2), (9, 3, 1, 3), (64, 8, 3, 2), (5, 8, 2, 2), (40, 7, 1, 5)] {
@@ -118,7 +126,7 @@ fn steps_cover_the_matrix_once() {
 }
 
 proptest! {
-    /// The same of any window of any distribution.
+    /// The same holds for any window of any distribution.
     #[test]
     fn windows_cover_their_steps_once(
         n in 1_usize..120, nb in 1_usize..12, depth in 0_usize..5, split in 0.0_f64..1.0,
@@ -138,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn rows_of_a_panel_sum_to_what_is_left() {
+fn rows_of_a_panel_sum_to_the_remaining_rows() {
     let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strip: None };
     for k in 0..plan.steps() {
         let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
@@ -147,9 +155,9 @@ fn rows_of_a_panel_sum_to_what_is_left() {
     }
 }
 
-/// SWAP mix asks for the columns of U, of which a strip has few.
+/// SWAP mix compares its threshold with all columns of U, also when the rows are exchanged strip by strip.
 #[test]
-fn strips_tell_the_columns_of_u() {
+fn strips_keep_the_column_count_of_u() {
     let plan = |strip| Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.0, strip };
     let of = |plan: &Plan| -> Vec<(usize, usize)> {
         let tasks = plan.step(0, 0, 0).tasks;
@@ -163,7 +171,7 @@ fn strips_tell_the_columns_of_u() {
     assert_eq!(of(&plan(Some(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
 }
 
-/// L2 is packed where more is updated by a panel than the columns of the next one.
+/// L2 is packed where a panel updates more than the columns of the next panel.
 #[test]
 fn a_panel_is_packed_for_long_updates_only() {
     let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strip: None };
@@ -180,9 +188,9 @@ fn a_panel_is_packed_for_long_updates_only() {
     assert_eq!(packs(&plan.step(1, 0, 1).tasks), [(1, 10, false), (2, 10, false)]);
 }
 
-/// The schedule of the split update with look-ahead, spelled out once.
+/// The schedule of the split update with look-ahead, written out for one example.
 #[test]
-fn split_update_hides_the_rows_of_one_section_behind_the_other() {
+fn split_update_overlaps_the_row_swap_of_one_section_with_the_update_of_the_other() {
     let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strip: None };
     let names = |tasks: &[Task]| -> Vec<String> {
         let name = |task: &Task| match task {
@@ -209,7 +217,7 @@ fn split_update_hides_the_rows_of_one_section_behind_the_other() {
             "start Left 1 20..40",
         ]
     );
-    // The left section is used up: one section, as without split.
+    // The left section is used up: one section remains, as without a split.
     let last = ["start LookAhead 4 50..60", "wait LookAhead 4", "update LookAhead 4 50..60"];
     assert_eq!(names(&plan.step(4, 0, 0).tasks)[..3], last);
 }

@@ -1,4 +1,4 @@
-//! Which windows of a run are worth measuring.
+//! The choice of windows to measure.
 
 use std::str::FromStr;
 
@@ -6,12 +6,12 @@ use space::HplParams;
 
 use super::{Window, WindowError};
 
-/// Windows as asked for.
+/// Windows as requested by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Windows {
-    /// Those that predict the whole run well for little time.
+    /// Windows that predict the whole run well in a small part of its time.
     Auto,
-    /// These.
+    /// The given windows.
     These(Vec<Window>),
 }
 
@@ -28,7 +28,7 @@ impl FromStr for Windows {
 }
 
 impl Windows {
-    /// The windows of the run of `hpl`, in the order asked for.
+    /// The windows for the run of `hpl`, in the requested order.
     ///
     /// # Errors
     /// [`WindowError::Beyond`].
@@ -44,38 +44,40 @@ impl Windows {
     }
 }
 
-/// What the windows of `auto` may take of the time of a run of order [`COST_ORDER`].
+/// Time of the windows of `auto` as a fraction of the whole run's time, for a run of order [`COST_ORDER`].
 const COST: f64 = 0.07;
 const COST_ORDER: f64 = 16_000.0;
-/// Larger runs have more, but cheaper steps: the part falls with this power of the order.
+/// Larger runs have more, but cheaper steps: the fraction falls with this power of the order.
 const COST_FALL: f64 = 0.75;
 
-/// Generation and check aside, what a window costs beside its steps, as part of one of them: the panels before it,
-/// the check.
+/// Overhead of a window beside its steps (the panels before it, the check), in steps.
 const EXTRA: f64 = 0.16;
 
-/// The largest trailing matrix of `auto`, as part of N, and the ratio of each to the one before: far apart when time
-/// is short, so that the largest is large and little is extrapolated.
+/// The largest trailing matrix of `auto`, as fraction of N.
 const LARGEST: f64 = 0.9;
-/// It is no smaller than this part, whatever that costs: what bounds a step changes with the size.
+/// The first trailing matrix is at least this fraction of N, whatever its cost: large and small steps are limited by
+/// different resources.
 const LEAST: f64 = 0.6;
+/// Ratio of each trailing matrix to the one before, at least: with the time for more windows it is closer to 1. A small ratio
+/// leaves most of the time to the largest matrix, so that little is extrapolated.
 const RATIO: f64 = 0.6;
 
-/// Steps of a window at most, where turns of the owners are whole.
+/// Maximum steps of a window that covers a whole cycle of panel owners.
 const LONGEST: usize = 8;
 
-/// The windows of `auto` on grids whose turns are longer: parts of N and steps. There no window sees all owners, so that one
-/// window's error tilts what is extrapolated, the less so the more windows there are among the large steps, and the small
-/// ones are cheap enough for many steps.
+/// The windows of `auto` on grids with a longer cycle of panel owners: fractions of N and steps. There a window covers only
+/// some of the owners, and its error enters the extrapolation. More windows among the large steps reduce this error, and small
+/// steps are cheap enough for long windows.
 const LARGE: [(f64, usize); 5] = [(0.85, 4), (0.65, 4), (0.45, 4), (0.25, 8), (0.12, 16)];
-/// The same without look-ahead, where every panel is waited for and each owner's takes its own time.
+/// The same without look-ahead, where all ranks wait for every panel and the time of a step depends on its panel's owner.
 const LARGE_IN_TURN: [(f64, usize); 4] = [(0.75, 8), (0.4, 8), (0.2, 8), (0.1, 8)];
 
-/// The smallest trailing matrix of `auto`, as part of N. What follows takes less than a thousandth of the time.
+/// The smallest trailing matrix of `auto`, as fraction of N. The steps after it take less than a thousandth of the time.
 const SMALLEST: f64 = 0.06;
 
-/// Windows of one turn each, on trailing matrices in geometric progression: their cost is a sum of squares, most of which
-/// the first one takes, and the others, nearly for nothing, tell how the rate depends on the size. Of long turns a part.
+/// Windows of one cycle of panel owners each, on trailing matrices in geometric progression. Their cost is a sum of squares,
+/// most of which is that of the first window; the others are cheap and show how the rate depends on the size. For a long
+/// cycle, a window covers a part of it.
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
     let asked: Vec<(f64, usize)> = match hpl.depth {
@@ -88,12 +90,12 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
         let free = windows.last().map_or(1, |last| last.first + last.steps);
         windows.extend(at(hpl, part, length).filter(|window| window.first >= free));
     }
-    // Of so few steps all are measured.
+    // A run of so few steps is measured completely.
     let all = Window { first: 0, steps };
     if windows.len() >= 2 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
 }
 
-/// Windows of two runs of the same order that compare: on trailing matrices of the same orders, nearly.
+/// Windows to compare two runs of the same order: pairs on trailing matrices of nearly the same order.
 pub(crate) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
     let [of_a, of_b] = [a, b].map(parts);
     let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
@@ -103,15 +105,15 @@ pub(crate) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
     if windows.len() >= 2 { windows } else { Vec::from_iter((a.n > 0).then_some(all)) }
 }
 
-/// Times that each window of a pair is measured: once before and once after its counterpart.
+/// How often each window of a pair is measured: once before and once after its counterpart.
 pub(crate) const VISITS: usize = 2;
 
-/// Orders of the trailing matrices of windows of the usual cost, as parts of N, falling.
+/// Orders of the trailing matrices of windows of the usual cost, as fractions of N, falling.
 fn parts(hpl: &HplParams) -> Vec<f64> {
     let n = hpl.n as f64;
-    // After its last step a window is left as one matrix: the panels in flight but the last update the rest.
+    // After the last step of a window, the panels in flight, except the last, update the rest of the matrix.
     let len = (length(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
-    // A step on the part f of N takes 3·NB/N·f² of the run.
+    // A step on a trailing matrix of order f·N takes 3·NB/N·f² of the run.
     let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
     let squares = squares.max(LEAST * LEAST / (1.0 - RATIO * RATIO));
     let largest = (squares * (1.0 - RATIO * RATIO)).sqrt().min(LARGEST);
@@ -119,21 +121,22 @@ fn parts(hpl: &HplParams) -> Vec<f64> {
     std::iter::successors(Some(largest), |part| Some(part * ratio)).take_while(|&part| part > SMALLEST).collect()
 }
 
-/// Steps of a window of two runs that compare: a turn of the owners, of large grids a part of one. There what each owner has
-/// differs little, and a turn takes so long that its trailing matrix would have to be small, which says little of the large ones.
+/// Steps of a window that compares two runs: a cycle of panel owners, or a part of a cycle on large grids. There the parts of
+/// the owners differ little, and a whole cycle would be affordable only on a small trailing matrix, which predicts large ones
+/// badly.
 fn length(hpl: &HplParams) -> usize {
     turn(hpl).min(LONGEST)
 }
 
-/// The window of `length` steps on the trailing matrix of this part of N; none where it would begin with the run or reach its
-/// last step.
+/// The window of `length` steps on the trailing matrix of order `part`·N; `None` where it would contain the first or the last
+/// step of the run.
 fn at(hpl: &HplParams, part: f64, length: usize) -> Option<Window> {
     let steps = hpl.n.div_ceil(hpl.nb);
     let first = ((1.0 - part) * steps as f64).round() as usize;
     (first >= 1 && first + length < steps).then_some(Window { first, steps: length })
 }
 
-/// Steps after which the owners of the panels repeat, if dealt in turns.
+/// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
 pub(super) fn turn(hpl: &HplParams) -> usize {
     let (mut a, mut b) = (hpl.p, hpl.q);
     while b > 0 {

@@ -1,27 +1,27 @@
-//! From windows of two runs, measured in turn, to the ratio of their rates.
+//! The ratio of the rates of two runs, from alternately measured windows.
 //!
-//! Two runs of one order meet the same trailing matrices, so that their windows compare one by one: a ratio of rates for
-//! each, the windows' parts of the whole run being its weights. Nothing is extrapolated but that ratio, and what slows
-//! the machine for longer than a window slows both.
+//! Two runs of the same order have the same trailing matrices, so that their windows can be compared one by one: each pair
+//! gives a ratio of rates, weighted by the windows' part of the whole run. Only this ratio is extrapolated, and a disturbance
+//! of the machine that lasts longer than a window slows both runs.
 
 use space::HplParams;
 use space::stats::{mean, squared_deviations};
 
 use super::{Window, WindowTimes};
 
-/// How the rates of two runs compare.
+/// The ratio of the rates of two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Comparison {
-    /// Natural logarithm of the rate of the first by that of the second.
+    /// Natural logarithm of (rate of the first run ÷ rate of the second).
     pub(crate) log_ratio: f64,
-    /// One standard error of it, from what the visits of the same windows differ by.
+    /// Standard error of `log_ratio`, from the differences between the visits of the same window.
     pub(crate) sd: f64,
 }
 
 /// Both runs' times of one window, visit by visit.
 pub(crate) type Visits = Vec<[WindowTimes; 2]>;
 
-/// The rate of the first run by that of the second; `visits` has for each window, largest first, what its visits have shown.
+/// The ratio of the rate of the first run to that of the second. `visits`: the visits of each window, largest window first.
 /// `None` without a window.
 pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Comparison> {
     let log = |times: &[WindowTimes; 2]| {
@@ -34,7 +34,7 @@ pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Compari
     let means: Vec<f64> = logs.iter().map(|logs| mean(logs)).collect();
     let log_ratio = weights.iter().zip(&means).map(|(weight, mean)| weight * mean).sum();
 
-    // A window's noise is as its time: that of another one at the largest order, with the same excess, would be `unit`.
+    // The noise of a window grows as its time: `unit` is the variance scaled to the largest order, pooled over all windows.
     let scale = |at: usize| (orders[at] / orders[0]).powi(2);
     let squares = |at: usize| squared_deviations(&logs[at]) * scale(at);
     let free: usize = logs.iter().map(|logs| logs.len() - 1).sum();
@@ -44,8 +44,8 @@ pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Compari
     (!logs.is_empty()).then_some(Comparison { log_ratio, sd })
 }
 
-/// What the windows on trailing matrices of these orders, falling, stand for: the parts of a run's flops nearest to each, by
-/// the ratio of orders.
+/// Weights of windows on trailing matrices of these orders, falling: the part of a run's flops nearest to each window, by the
+/// ratio of orders.
 fn weights(orders: &[f64]) -> Vec<f64> {
     let bound = |at: usize| (orders[at] * orders[at + 1]).powf(1.5);
     let weight = |at: usize| {
@@ -55,15 +55,15 @@ fn weights(orders: &[f64]) -> Vec<f64> {
     (0..orders.len()).map(weight).collect()
 }
 
-/// Order of the trailing matrix at step `k`, as part of N.
+/// Order of the trailing matrix at step `k`, as fraction of N.
 fn part(hpl: &HplParams, k: usize) -> f64 {
     1.0 - hpl.n.min(k * hpl.nb) as f64 / hpl.n as f64
 }
 
-/// Part of the whole run's flops by second in the steps of a window.
+/// Rate of the steps of a window, in fractions of the whole run's flops per second.
 fn rate(hpl: &HplParams, times: &WindowTimes) -> f64 {
     let &WindowTimes { window: Window { first, steps }, ref step_s, prologue_s, .. } = times;
-    // The whole run begins with its panels.
+    // Only the first window includes the panels before the first step.
     let extra_s = if first == 0 { prologue_s } else { 0.0 };
     (part(hpl, first).powi(3) - part(hpl, first + steps).powi(3)) / (extra_s + step_s.iter().sum::<f64>())
 }
@@ -73,7 +73,8 @@ mod tests {
     use super::*;
     use crate::plan::windows::paired;
 
-    /// Windows of two made-up machines: GFLOP/s of a step on the part f of N, and what multiplies each visit's times.
+    /// Windows of two simulated machines. `rates`: GFLOP/s of a step on a trailing matrix of order f·N; `noise`: the factor of
+    /// each visit's times.
     fn visits(hpl: [&HplParams; 2], rates: [fn(f64) -> f64; 2], noise: impl Fn(usize, usize) -> f64) -> Vec<Visits> {
         let times = |side: usize, window: Window, factor: f64| {
             let step = |k: usize| {
@@ -98,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_found_again_whatever_nb_and_grid_are() {
+    fn a_ratio_is_recovered_for_unequal_nb_and_grids() {
         let (a, b) = (params(128, 2), params(384, 1));
         let found = compare([&a, &b], &visits([&a, &b], [|_| 102.0, |_| 100.0], |_, _| 1.0)).unwrap();
         assert!((found.log_ratio - 1.02_f64.ln()).abs() < 1e-12 && found.sd < 1e-12, "{found:?}");
-        // Where small matrices are slower, on both sides alike, the steps of unequal NB matter little.
+        // Where small matrices are slower, equally on both sides, unequal NB has little effect.
         let slower = |f: f64| 100.0 / (1.0 + 0.02 / f);
         let found = compare([&a, &b], &visits([&a, &b], [slower, slower], |_, _| 1.0)).unwrap();
         assert!(found.log_ratio.abs() < 0.001, "{found:?}");
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_error_follows_what_visits_differ_by() {
+    fn the_standard_error_follows_the_differences_between_visits() {
         let hpl = params(128, 1);
         let noise = |size: f64| {
             move |at: usize, visit: usize| if (at + visit).is_multiple_of(2) { 1.0 + size } else { 1.0 - size }
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_parts_of_the_run() {
+    fn weights_sum_to_the_whole_run() {
         for orders in [&[0.8][..], &[0.9, 0.5, 0.2], &[0.5, 0.3]] {
             let weights = weights(orders);
             assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12 && weights.iter().all(|&weight| weight > 0.0));

@@ -1,8 +1,8 @@
 //! Windows: some steps of the target-size problem, without the steps before them.
 //!
-//! A window of steps k₀ … k₀ + n − 1 runs on the trailing matrix that step k₀ would meet, filled with fresh random
-//! numbers where it lies: the same shapes, leading dimension, pages, messages and schedule as in the whole run. With
-//! b = A·1 of the trailing matrix the solution stays the vector of ones, so that what is left after the window can be
+//! A window of steps k₀ … k₀ + n − 1 runs on the trailing matrix of step k₀, filled with new random numbers at its place
+//! in the local matrix: the same shapes, leading dimension, pages, messages and schedule as in the whole run. With
+//! b = A·1 of the trailing matrix the solution stays the vector of ones, so that the matrix after the window can be
 //! checked in O(n²).
 
 mod choose;
@@ -28,10 +28,10 @@ pub struct Window {
     pub steps: usize,
 }
 
-/// A window that is none.
+/// An invalid window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
-    /// The text has another form.
+    /// The text does not have the form FIRST:STEPS.
     #[error("'{0}' is no window; write FIRST:STEPS with STEPS at least 1, as in 12:3, or auto for all windows")]
     Malformed(String),
     /// The window reaches beyond the run.
@@ -39,7 +39,7 @@ pub enum WindowError {
     Beyond {
         /// First step.
         first: usize,
-        /// Steps asked for.
+        /// Requested steps.
         steps: usize,
         /// Steps of the run.
         of: usize,
@@ -60,7 +60,7 @@ impl FromStr for Window {
 }
 
 impl Window {
-    /// Whether the window lies in a run of `of` steps.
+    /// Checks that the window lies in a run of `of` steps.
     ///
     /// # Errors
     /// [`WindowError::Beyond`].
@@ -74,28 +74,27 @@ impl Window {
     }
 }
 
-/// What was measured in one window; the same on all ranks.
+/// Measured times of one window; the same on all ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowTimes {
-    /// Which steps.
+    /// The steps.
     pub window: Window,
-    /// Time of what precedes the first step when a run begins there, in seconds: the panels in flight, not hidden by
-    /// anything. Only for the first step of a whole run is it part of the time.
+    /// Time of the panels that are factored before the first step, in seconds, without overlap. It is part of a whole run's
+    /// time only for the first step of the run.
     pub prologue_s: f64,
-    /// Time of each step in seconds: from the moment when the last rank has ended the step before to that when the
-    /// last rank has ended this one.
+    /// Time of each step in seconds: from the end of the step before to the end of this one, each on the last rank to end it.
     pub step_s: Vec<f64>,
-    /// Scaled residual of what is left after the window, as [`crate::Residual::scaled`] with x = 1; `None` when
-    /// nothing is left.
+    /// Scaled residual of the trailing matrix after the window, as [`crate::Residual::scaled`] with x = 1; `None` when
+    /// the window ends with the last step.
     pub residual: Option<f64>,
 }
 
-/// What the windows of one run have shown.
+/// Measured times of the windows of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowsReport {
     /// The windows in the order in which they ran.
     pub windows: Vec<WindowTimes>,
-    /// Time of the back substitution of the whole run in seconds: that of the trailing matrix of the largest window,
+    /// Time of the back substitution of the whole run in seconds: measured on the trailing matrix of the largest window and
     /// scaled by the square of the order.
     pub trsv_s: f64,
     /// Time to generate the trailing matrices, in seconds.
@@ -107,11 +106,11 @@ pub struct WindowsReport {
 }
 
 impl WindowsReport {
-    /// Adds what later windows have shown.
+    /// Adds the times of later windows.
     pub(crate) fn add(&mut self, later: Self) {
         let Self { windows, trsv_s, generate_s, check_s, phases } = later;
         let first = |windows: &[WindowTimes]| windows.iter().map(|times| times.window.first).min();
-        // Of the largest trailing matrix.
+        // The time of the largest trailing matrix.
         if first(&windows) < first(&self.windows) {
             self.trsv_s = trsv_s;
         }

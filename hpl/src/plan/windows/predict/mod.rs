@@ -1,10 +1,10 @@
-//! From the steps of some windows to the time of the whole run.
+//! Prediction of the time of the whole run from the steps of some windows.
 //!
-//! A step takes about a·m·n + b·(m + n) + c, with m rows and n columns that the rank with most to do has of the trailing
-//! matrix: the product, the panel with what goes along rows and columns, and what is paid once. On large grids what that
-//! rank has falls by a block at once, seldom and far: 2 % of N when 64 process columns share 1000 blocks and half of them are left,
-//! a tenth of its columns. Panels change their owners from step to step and one rank is ahead of the others now and then,
-//! so that whole turns of the owners compare best: the times of a turn are averaged.
+//! A step takes about a·m·n + b·(m + n) + c, with the m rows and n columns of the trailing matrix on the rank with the most
+//! work: the matrix product, the panel and the messages along rows and columns, and a constant. On large grids the columns of
+//! that rank fall rarely and by a whole block: with 64 process columns, 1000 blocks and half of them left, by a tenth of its
+//! columns. The owner of the panel changes from step to step and ranks can be ahead of each other for some steps, so that
+//! steps are averaged over whole cycles of panel owners.
 
 use space::stats::{mean, squared_deviations};
 use space::{Candidate, Share};
@@ -13,16 +13,16 @@ use super::choose::turn;
 use super::{WindowTimes, WindowsReport};
 use crate::plan::layout::{Axis, Layout};
 
-/// What the windows predict of the whole run.
+/// Prediction of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// Time of factorization and back substitution, in seconds.
     pub time_s: f64,
-    /// One standard error of it, in seconds, from what remains when the measured turns are left out one by one.
+    /// Standard error of `time_s`, in seconds: jackknife over the measured cycles of panel owners.
     pub spread_s: f64,
 }
 
-/// m·n, (m + n)/2 and 1 with the rows m and the columns n of the trailing matrix, as parts of N; see [`terms`].
+/// m·n, (m + n)/2 and 1 with the rows m and the columns n of the trailing matrix, as fractions of N; see [`terms`].
 type Terms = [f64; 3];
 
 /// The mean of some consecutive steps.
@@ -35,8 +35,8 @@ struct Point {
     weight: f64,
 }
 
-/// Predicts the time of the run that was sampled: what was measured as it was measured, the other steps from a
-/// quadratic in what is left of the matrix.
+/// Predicts the time of the sampled run: measured steps with their measured times, the other steps by a fit of
+/// a·m·n + b·(m + n) + c.
 pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     let hpl = &candidate.hpl;
     let terms = terms(candidate);
@@ -45,7 +45,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     let mut known = vec![None; steps];
     let weights = weights(report, steps, turn);
     for (WindowTimes { window, step_s, .. }, weight) in report.windows.iter().zip(weights) {
-        // Steps beyond whole turns are those at the start, which meet caches that nobody has filled.
+        // Steps beyond whole cycles are left out at the start, where the caches are still cold.
         let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
         for (at, times) in step_s[spare..].chunks(turn).enumerate() {
             let first = window.first + spare + at * turn;
@@ -60,7 +60,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
         let found = fit(points);
         rest.iter().flat_map(|terms| terms.iter().zip(found)).map(|(term, factor)| term * factor).sum::<f64>()
     };
-    // Its length is that of a panel.
+    // The time of the panels is proportional to their rows.
     let left = |k: usize| 1.0 - (k * hpl.nb) as f64 / hpl.n as f64;
     let prologue = |times: &WindowTimes| times.prologue_s / left(times.window.first);
     let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
@@ -68,9 +68,9 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     Prediction { time_s, spread_s: jackknife(&points, of_rest) }
 }
 
-/// Weights of the turns of each window: its error counts as often as there are steps for which it stands, those nearer to it than to
-/// another window. So the windows of large steps, of which there are few, say how the large steps go on, whatever small ones do
-/// whose panels no update hides.
+/// Weight of the error of each window's cycles: the square of the number of steps that the window represents, those nearer to
+/// it than to another window. The few windows of large steps thus determine the fit there, and small steps, whose panels no
+/// update hides, have little influence on it.
 fn weights(report: &WindowsReport, steps: usize, turn: usize) -> Vec<f64> {
     let middle = |times: &WindowTimes| times.window.first as f64 + times.step_s.len() as f64 / 2.0;
     let mut middles: Vec<f64> = report.windows.iter().map(middle).collect();
@@ -80,7 +80,7 @@ fn weights(report: &WindowsReport, steps: usize, turn: usize) -> Vec<f64> {
         let at = middle(times);
         let before = middles.iter().rev().find(|&&other| other < at).map_or(0.0, |other| (other + at) / 2.0);
         let after = middles.iter().find(|&&other| other > at).map_or(steps as f64, |other| (other + at) / 2.0);
-        // Windows at the same place share its steps.
+        // Windows with the same middle share the steps they represent.
         let alike: usize = report.windows.iter().filter(|other| middle(other) == at).map(turns).sum();
         (after - before).powi(2) / alike.max(1) as f64
     };
@@ -92,7 +92,7 @@ fn terms(candidate: &Candidate) -> Vec<Terms> {
     let Candidate { hpl, engine } = candidate;
     let layout = Layout::of(hpl, &engine.weights);
     let of = |k: usize| {
-        // The panels in flight have what is left of their columns already.
+        // The columns of the panels in flight have been updated before.
         let columns = left(&layout.cols, &engine.weights.columns, (k + hpl.depth.max(1)) * hpl.nb);
         let rows = left(&layout.rows, &engine.weights.rows, (k + 1) * hpl.nb);
         [rows * columns, (rows + columns) / 2.0, 1.0]
@@ -100,8 +100,8 @@ fn terms(candidate: &Candidate) -> Vec<Terms> {
     (0..hpl.n.div_ceil(hpl.nb)).map(of).collect()
 }
 
-/// Part of the indices from `first` on, if all processes had as much as that which has most for its share, all alike where
-/// there are no shares.
+/// Indices from `first` on as fraction of the axis, if every process owned as many, relative to its share, as the process
+/// with the most. Without shares, all shares are equal.
 fn left(axis: &Axis, shares: &[Share], first: usize) -> f64 {
     let share = |process: usize| shares.get(process).map_or(1.0, |share| share.get());
     let whole: f64 = (0..axis.procs()).map(share).sum();
@@ -122,11 +122,11 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
     ((count - 1.0) / count * squared_deviations(&estimates)).sqrt()
 }
 
-/// a, b, c ≥ 0 of step times a·m² + b·m + c: of all subsets of the terms that which fits best, so that there is nothing
-/// to converge.
+/// a, b, c ≥ 0 of the step times a·m·n + b·(m + n)/2 + c by weighted least squares: the best of all subsets of the terms, so
+/// that no iteration is needed.
 ///
-/// Squares of errors count by their weights: with relative errors small steps, which matter little and follow the quadratic
-/// worst, would tilt the large ones.
+/// The errors are absolute and weighted: relative errors would let the small steps, which contribute little time and follow the
+/// formula worst, distort the fit of the large ones.
 fn fit(points: &[Point]) -> [f64; 3] {
     let row = |&Point { terms: [a, b, c], step_s, weight }: &Point| [a, b, c, step_s].map(|of| of * weight.sqrt());
     let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
@@ -145,15 +145,15 @@ fn fit(points: &[Point]) -> [f64; 3] {
     best.1
 }
 
-/// The coefficients of some terms with row[..3]·c nearest to row[3], the others 0; `None` where the rows do not
-/// determine them.
+/// The coefficients c of `terms` that minimise Σ (row[..3]·c − row[3])², the others 0; `None` where the rows do not determine
+/// them.
 fn least_squares(rows: &[[f64; 4]], terms: &[usize]) -> Option<[f64; 3]> {
     let size = terms.len();
     let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
     let mut system: Vec<Vec<f64>> =
         terms.iter().map(|&i| terms.iter().chain(&[3]).map(|&j| product(i, j)).collect()).collect();
     for i in 0..size {
-        // The square of the sine of an angle: what is left of this term beside the terms before it.
+        // sin² of the angle between this term and the terms before it: near 0, the term depends on them.
         if system[i][i] <= 1e-9 * product(terms[i], terms[i]) {
             return None;
         }

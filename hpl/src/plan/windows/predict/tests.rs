@@ -3,7 +3,7 @@ use space::{EngineParams, HplParams};
 use super::*;
 use crate::plan::windows::{Window, Windows};
 
-/// A made-up machine: step times of a run, one rank ahead of the others in every second step.
+/// A simulated machine: step times of a run that are longer and shorter by turns.
 struct Machine {
     abc: [f64; 3],
     alternation: f64,
@@ -43,7 +43,7 @@ fn run(hpl: &HplParams) -> Candidate {
 }
 
 #[test]
-fn a_quadratic_is_found_again() {
+fn a_quadratic_is_recovered() {
     let machine = Machine { abc: [3e-9, 2e-6, 1e-4], alternation: 0.0 };
     for n in [5000, 16_000, 30_000] {
         let hpl = hpl(n, 1, 1);
@@ -54,7 +54,7 @@ fn a_quadratic_is_found_again() {
     }
 }
 
-/// Turns of the owners are averaged, wherever a window starts.
+/// The times of a cycle of panel owners are averaged, wherever a window starts.
 #[test]
 fn alternating_steps_do_not_matter() {
     let machine = Machine { abc: [3e-9, 2e-6, 1e-4], alternation: 0.1 };
@@ -66,9 +66,10 @@ fn alternating_steps_do_not_matter() {
     }
 }
 
-/// Where 64 process columns share a thousand blocks, what a rank has falls seldom and far: few steps see none of it.
+/// With 64 process columns and a thousand blocks, the columns of a rank fall rarely and by a whole block, which a short window
+/// may not contain.
 #[test]
-fn ranks_that_lose_a_block_at_once_are_foreseen() {
+fn columns_that_fall_by_a_whole_block_are_predicted() {
     let (nb, steps) = (384, 1000);
     let hpl = HplParams { nb, ..HplParams::baseline(nb * steps, 1, 64) };
     let step_s = |k: usize| 1e-10 * ((steps - 1 - k) * nb * (steps - 1 - k).div_ceil(64) * nb) as f64;
@@ -84,9 +85,9 @@ fn ranks_that_lose_a_block_at_once_are_foreseen() {
     assert!((ratio - 1.0).abs() < 0.001, "{ratio}");
 }
 
-/// Ranks with shares have a block each for its share; that of no share counts for nothing.
+/// The remaining part is relative to the shares; a process of share 0 is left out.
 #[test]
-fn what_is_left_is_that_of_the_rank_with_most_for_its_share() {
+fn the_remaining_part_is_that_of_the_process_with_most_for_its_share() {
     let shares = [2.0, 1.0, 0.0].map(|share| Share::new(share).unwrap());
     let axis = Axis::weighted(900, 10, &[2.0, 1.0, 0.0]);
     assert!((left(&axis, &shares, 0) - 1.0).abs() < 0.02, "{}", left(&axis, &shares, 0));
@@ -95,9 +96,9 @@ fn what_is_left_is_that_of_the_rank_with_most_for_its_share() {
     assert_eq!([0, 10, 640].map(|first| left(&equal, &[], first)), [1.0, 1.0, 0.0]);
 }
 
-/// Noise shows in the spread, which is of the size of the error.
+/// With noisy step times, the predicted spread is of the size of the actual error.
 #[test]
-fn the_spread_is_that_of_the_errors() {
+fn the_spread_matches_the_errors() {
     let machine = Machine { abc: [3e-9, 2e-6, 1e-4], alternation: 0.0 };
     let hpl = hpl(16_000, 1, 1);
     let windows = Windows::Auto.of(&hpl).unwrap();
@@ -114,7 +115,7 @@ fn the_spread_is_that_of_the_errors() {
         spreads += (found.spread_s / machine.run_s(&hpl)).powi(2);
     }
     let (error, spread) = ((errors / 400.0).sqrt(), (spreads / 400.0).sqrt());
-    // Less than a single step tells.
+    // The error is below the noise of a single step.
     assert!(error < 0.015, "{error}");
     assert!((0.5..2.0).contains(&(spread / error)), "{spread} {error}");
 }
@@ -127,7 +128,7 @@ fn auto_is_cheap_where_it_matters() {
             let hpl = HplParams { depth, ..hpl(n, 1, q) };
             let machine = Machine { abc: [3e-9, 0.0, 0.0], alternation: 0.0 };
             let windows = Windows::Auto.of(&hpl).unwrap();
-            // After the last step of a window the panels in flight but the last update the rest.
+            // After the last step of a window, the panels in flight, except the last, update the rest.
             let steps = |window: &Window| window.first..window.first + window.steps + depth.saturating_sub(1);
             let spent_s = windows.iter().flat_map(steps).map(|k| machine.step_s(&hpl, k)).sum::<f64>();
             let cost = spent_s / machine.run_s(&hpl);
@@ -138,7 +139,7 @@ fn auto_is_cheap_where_it_matters() {
 }
 
 #[test]
-fn nothing_and_one_step_are_no_trouble() {
+fn no_step_and_one_step_are_predicted() {
     let machine = Machine { abc: [1e-9, 1e-6, 1e-4], alternation: 0.0 };
     let nothing = predict(&run(&hpl(0, 1, 1)), &machine.report(&hpl(0, 1, 1), &[], |_| 0.0));
     assert_eq!(nothing, Prediction { time_s: 0.0, spread_s: 0.0 });
