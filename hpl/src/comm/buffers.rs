@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Msg;
-use crate::mat::Kept;
+use crate::mat::MatrixPool;
 
 /// Messages of fewer doubles get memory of their own, which costs little.
 const KEEP_FROM: usize = 1 << 12;
@@ -21,11 +21,11 @@ const ROOM: usize = 16;
 #[derive(Default)]
 pub struct Buffers {
     /// Of panels.
-    pub(crate) panels: Pool,
+    pub(crate) panels: MessagePool,
     /// Of rows of U and displaced rows.
-    pub(crate) rows: Pool,
+    pub(crate) rows: MessagePool,
     /// Matrices of runs that have ended.
-    pub(crate) matrices: Kept,
+    pub(crate) matrices: MatrixPool,
 }
 
 impl Buffers {
@@ -38,16 +38,16 @@ impl Buffers {
 
 /// Buffers of one kind.
 #[derive(Default)]
-pub(crate) struct Pool(Mutex<Vec<Arc<[f64]>>>);
+pub(crate) struct MessagePool(Mutex<Vec<Arc<[f64]>>>);
 
-impl Pool {
+impl MessagePool {
     /// A buffer of at least `len` doubles that nobody else holds; its content is arbitrary. The smallest of those that
     /// are free; if there is none, a new one takes the place of the largest that is free.
     pub(crate) fn take(&self, len: usize) -> Arc<[f64]> {
         self.take_or(len, usize::MAX, len + len / ROOM)
     }
 
-    /// As [`Pool::take`], but not much longer than asked for: where lengths differ, long buffers are not spent on short
+    /// As [`MessagePool::take`], but not much longer than asked for: where lengths differ, long buffers are not spent on short
     /// messages, and a new one may take the place of a longer one.
     pub(crate) fn take_close(&self, len: usize) -> Arc<[f64]> {
         self.take_or(len, len + len / 4, len)
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn buffers_in_use_are_not_handed_out() {
-        let pool = Pool::default();
+        let pool = MessagePool::default();
         pool.reserve(2 * KEEP_FROM);
         let fill = |len, value| {
             let msg = pool.message(len, |data| {

@@ -1,4 +1,4 @@
-//! HPL's random matrix, generated wherever it is needed.
+//! HPL's random matrix; every rank generates its own part.
 //!
 //! X' = a·X + 1 mod 2⁶⁴ with X₀ = 100; element (i, j) of the N×(N+1) matrix `[A | b]` is
 //! 0.5 − X·2⁻⁶⁴ with X = X₁₊ᵢ₊ⱼ·ₙ, bit for bit as in \[HPL\] testing/matgen/HPL_rand.c. Any element is
@@ -10,13 +10,13 @@ use crate::backend::host::kernels::isa::Isa;
 use crate::backend::host::kernels::random::{self, Jump};
 use crate::backend::host::kernels::vector;
 use crate::mat::MatMut;
-use crate::plan::layout::{Axis, Layout};
+use crate::plan::layout::{Axis, BlockRun, Layout};
 
 /// Fills the local columns `cols` of process (`row`, `col`): `out` has the process's local rows and one
 /// column for each of `cols`. Threads of a process may share the work by column ranges.
 ///
 /// # Panics
-/// When `out` has another shape or `cols` are not all there.
+/// When `out` has another shape or `cols` exceeds the local columns.
 pub fn generate(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, mut out: MatMut<'_>) {
     let rows = LocalRows::all(layout, row);
     assert!(out.rows() == rows.len && out.cols() == cols.len(), "one column of local rows each");
@@ -25,15 +25,15 @@ pub fn generate(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>,
     }
 }
 
-/// Fills the trailing block in its place, with the sums along its rows: elements (i, j) with global
-/// first ≤ i and first ≤ j < N among the local columns `cols`.
+/// Fills the trailing matrix in place and adds up its rows: elements (i, j) with global first ≤ i and
+/// first ≤ j < N among the local columns `cols`.
 ///
-/// `out` has all local rows, one column for each of `cols`; elements before row or column `first`, and b, are
-/// left alone. `sums` has one element for each local row from `first` on, to which the row's new elements are
-/// added. Threads of a process may share the work by column ranges, each with sums of its own.
+/// `out` has all local rows, one column for each of `cols`; elements before row or column `first`, and b, keep
+/// their values. `sums` has one element for each local row from `first` on, to which the row's new elements are
+/// added. Threads of a process may share the work by column ranges, each with its own sums.
 ///
 /// # Panics
-/// When `out` or `sums` has another shape or `cols` are not all there.
+/// When `out` or `sums` has another shape or `cols` exceeds the local columns.
 pub fn generate_trailing(
     layout: &Layout,
     (row, col): (usize, usize),
@@ -60,23 +60,23 @@ pub fn generate_trailing(
 /// When the block reaches beyond the matrix.
 pub fn generate_block(n: usize, row: usize, col: usize, mut out: MatMut<'_>) {
     assert!(row + out.rows() <= n && col + out.cols() <= n + 1, "block exceeds the matrix");
-    let piece = Piece { jump: Jump::by(row as u64), rows: 0..out.rows() };
-    let rows = LocalRows { n, len: out.rows(), pieces: vec![piece] };
+    let run = RowRun { jump: Jump::by(row as u64), rows: 0..out.rows() };
+    let rows = LocalRows { n, len: out.rows(), runs: vec![run] };
     for j in 0..out.cols() {
         rows.fill(col + j, out.col_mut(j));
     }
 }
 
-/// The rows of a process, from which any column of them can be generated.
+/// The rows of a process, for which any column can be generated.
 pub(crate) struct LocalRows {
     n: usize,
     /// Number of rows.
     len: usize,
-    pieces: Vec<Piece>,
+    runs: Vec<RowRun>,
 }
 
-/// Consecutive elements of each column: `jump` leads to the first of them from the top of the column.
-struct Piece {
+/// Consecutive rows: `jump` advances the generator from the top of a column to the first of them.
+struct RowRun {
     jump: Jump,
     rows: Range<usize>,
 }
@@ -87,16 +87,16 @@ impl LocalRows {
         Self::from(layout, row, 0)
     }
 
-    /// Those with a global index of at least `first`.
+    /// The rows with a global index of at least `first`.
     fn from(layout: &Layout, row: usize, first: usize) -> Self {
         let axis: &Axis = &layout.rows;
         let local = axis.local_from(row, first)..axis.local_len(row);
-        let piece = |run: crate::plan::layout::BlockRun| {
+        let row_run = |run: BlockRun| {
             let start = run.local - local.start;
-            Piece { jump: Jump::by(run.global.start as u64), rows: start..start + run.global.len() }
+            RowRun { jump: Jump::by(run.global.start as u64), rows: start..start + run.global.len() }
         };
-        let pieces = axis.block_runs(row, local.clone()).into_iter().map(piece).collect();
-        Self { n: layout.n(), len: local.len(), pieces }
+        let runs = axis.block_runs(row, local.clone()).into_iter().map(row_run).collect();
+        Self { n: layout.n(), len: local.len(), runs }
     }
 
     /// State of element (0, `col`); products of indices wrap like the sequence itself, whose period is 2⁶⁴.
@@ -107,19 +107,19 @@ impl LocalRows {
     /// Writes these rows of global column `col`.
     pub(crate) fn fill(&self, col: usize, out: &mut [f64]) {
         let top = self.top(col);
-        for piece in &self.pieces {
-            random::fill(Isa::detect(), piece.jump.apply(top), &mut out[piece.rows.clone()]);
+        for run in &self.runs {
+            random::fill(Isa::detect(), run.jump.apply(top), &mut out[run.rows.clone()]);
         }
     }
 
-    /// Takes `x.len()` global columns into the check: r ← r − A·x, s ← s + Σ|a| along each row, and appends
-    /// Σ|a| down each column.
+    /// Adds `x.len()` global columns to the check: r ← r − A·x, s ← s + Σ|a| along each row, and appends
+    /// Σ|a| of each column to `sums`.
     pub(crate) fn check(&self, cols: &[usize], x: &[f64], r: &mut [f64], s: &mut [f64], sums: &mut Vec<f64>) {
         let (groups, singles) = cols.as_chunks::<{ random::COLUMNS }>();
         let (x_groups, x_singles) = x.as_chunks::<{ random::COLUMNS }>();
         for (cols, x) in groups.iter().zip(x_groups) {
             let (tops, mut totals) = (cols.map(|col| self.top(col)), [0.0; random::COLUMNS]);
-            for Piece { jump, rows } in &self.pieces {
+            for RowRun { jump, rows } in &self.runs {
                 let starts = tops.map(|top| jump.apply(top));
                 let part = random::check_columns(Isa::detect(), starts, *x, &mut r[rows.clone()], &mut s[rows.clone()]);
                 totals.iter_mut().zip(part).for_each(|(total, part)| *total += part);
@@ -127,7 +127,7 @@ impl LocalRows {
             sums.extend(totals);
         }
         for (&col, &x) in singles.iter().zip(x_singles) {
-            let part = |Piece { jump, rows }: &Piece| {
+            let part = |RowRun { jump, rows }: &RowRun| {
                 random::check_column(
                     Isa::detect(),
                     jump.apply(self.top(col)),
@@ -136,7 +136,7 @@ impl LocalRows {
                     &mut s[rows.clone()],
                 )
             };
-            sums.push(self.pieces.iter().map(part).sum());
+            sums.push(self.runs.iter().map(part).sum());
         }
     }
 }
@@ -209,12 +209,12 @@ mod tests {
         assert!((variance - 1.0 / 12.0).abs() < 1e-3, "variance {variance}");
     }
 
-    /// Two threads' calls fill what `generate` fills, and nothing else; the sums are those of what they filled.
+    /// The calls of two threads fill the trailing matrix with the same elements as `generate`, and add exactly these up.
     #[test]
-    fn trailing_blocks_agree_with_the_whole() {
+    fn trailing_blocks_agree_with_the_whole_matrix() {
         for (n, nb, p, q) in [(1, 1, 1, 1), (9, 4, 1, 1), (40, 7, 2, 3), (41, 8, 3, 2)] {
             let layout = Layout::block_cyclic(n, nb, p, q);
-            for (first, row, col) in everywhere(&[0, 1, nb, n / 2, n - 1, n], p, q) {
+            for (first, row, col) in on_all_processes(&[0, 1, nb, n / 2, n - 1, n], p, q) {
                 let (mp, nq) = (layout.rows.local_len(row), layout.cols.local_len(col));
                 let (mut whole, mut local) = (vec![0.0; mp * nq], vec![9.0; mp * nq]);
                 generate(&layout, (row, col), 0..nq, MatMut::new(&mut whole, mp, nq, mp));
@@ -238,10 +238,10 @@ mod tests {
         }
     }
 
-    /// All of `firsts` on each process of a P×Q grid.
-    fn everywhere(firsts: &[usize], p: usize, q: usize) -> Vec<(usize, usize, usize)> {
-        let places = |&first| (0..p).flat_map(move |row| (0..q).map(move |col| (first, row, col)));
-        firsts.iter().flat_map(places).collect()
+    /// Each of `firsts` on each process of a P×Q grid.
+    fn on_all_processes(firsts: &[usize], p: usize, q: usize) -> Vec<(usize, usize, usize)> {
+        let processes = |&first| (0..p).flat_map(move |row| (0..q).map(move |col| (first, row, col)));
+        firsts.iter().flat_map(processes).collect()
     }
 
     /// Speed of one core: `cargo test --release -p hpl --lib -- --ignored --nocapture rate_of_generation`.

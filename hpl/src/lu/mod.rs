@@ -1,9 +1,9 @@
 //! The solver: `[A | b]` is generated, factored and solved, and x is checked.
 //!
-//! [`solve`] is the run as one rank sees it. Its main loop is `gesv`, which runs the tasks of the
-//! [`plan`](crate::plan): a panel is factored (`fact`), broadcast along the process rows ([`bcast`]) and used for the update of
-//! the trailing matrix ([`update`](crate::backend::host)), for which rows are exchanged along the process columns (`laswp`).
-//! `trsv` solves U x = y, `residual` checks x against the matrix that [`matgen`] generates anew.
+//! [`solve`] is the run of one rank. Its main loop is `gesv`, which executes the tasks of the
+//! [`plan`](crate::plan): a panel is factored (`fact`) and broadcast along the process rows ([`bcast`]), rows are exchanged
+//! along the process columns (`laswp`), and the trailing matrix is updated ([`update`](crate::backend::host)).
+//! `trsv` solves U x = y, `residual` checks x against the matrix, which [`matgen`] generates a second time.
 
 pub mod bcast;
 pub(crate) mod fact;

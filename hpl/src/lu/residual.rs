@@ -1,4 +1,4 @@
-//! HPL's check of a solution against the matrix, generated anew.
+//! HPL's check of a solution against the matrix, which is generated a second time.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub struct Residual {
     pub b_norminf: f64,
 }
 
-/// What some columns contribute on one rank.
+/// Contributions of some columns on one rank.
 struct Partial {
     /// b − A x of the local rows.
     r: Vec<f64>,
@@ -65,7 +65,7 @@ pub(crate) fn check<C: Comm>(
     Ok(combine(layout, grid, comm, partials, x)?)
 }
 
-/// Checks that A'·1 = b' for the rows from `corner.0` and the columns from `corner.1` on, as they are in `a`; column N
+/// Checks that A'·1 = b' for the rows from `corner.0` and the columns from `corner.1` on of the matrix in `a`; column N
 /// is b'. Returns ‖A'·1 − b'‖∞ / (ε (‖A'‖∞ + ‖b'‖∞) `order`).
 ///
 /// # Errors
@@ -109,13 +109,13 @@ pub(crate) fn check_ones<C: Comm>(
     Ok(r_norminf / (EPSILON * (a_norminf + b_norminf) * order as f64))
 }
 
-/// Generates local columns and takes their sums.
+/// Generates local columns and computes their contributions.
 fn partial(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, x: &[f64]) -> Partial {
     let rows = LocalRows::all(layout, row);
     let local_rows = layout.rows.local_len(row);
     let (mut r, mut row_sums) = (vec![0.0; local_rows], vec![0.0; local_rows]);
     let mut globals: Vec<usize> = cols.clone().map(|local| layout.cols.global(col, local)).collect();
-    // Column N is b, the last of all.
+    // Column N is b, the last column.
     let b = globals.pop_if(|global| *global == layout.n());
     let x: Vec<f64> = globals.iter().map(|&global| x[global]).collect();
     let mut col_sums = Vec::with_capacity(cols.len());
@@ -131,12 +131,12 @@ fn partial(layout: &Layout, (row, col): (usize, usize), cols: Range<usize>, x: &
     Partial { r, row_sums, col_sums, b_norminf }
 }
 
-/// The largest absolute value; NaN if there is one.
+/// The largest absolute value; NaN if a value is NaN.
 fn norminf(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |max, value| reduce::max(value.abs(), max))
 }
 
-/// Sums over the columns of each row and over the rows of each column, and the norms.
+/// Sums the contributions along process rows and columns, and computes the norms.
 fn combine<C: Comm>(
     layout: &Layout,
     grid: &Grid<C>,
@@ -162,7 +162,7 @@ fn combine<C: Comm>(
     let [r_norminf, a_norminf, a_norm1, b_norminf] = norms;
     let x_norminf = norminf(x);
     let n = layout.n();
-    // Of nothing there is no error.
+    // The residual of an empty system is 0.
     let scaled = if n == 0 { 0.0 } else { r_norminf / (EPSILON * (a_norminf * x_norminf + b_norminf) * n as f64) };
     let x_norm1 = x.iter().map(|value| value.abs()).sum();
     Ok(Residual { scaled, r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf })

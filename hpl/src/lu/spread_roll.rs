@@ -1,29 +1,29 @@
-//! Spread, then roll: how pieces of a message reach a whole process row or column without any rank sending all of them.
+//! Spread and roll: the pieces of a message reach a whole process row or column, while each rank sends only some of them.
 //!
-//! Positions count from the root. The spread is a binomial tree: position `at` gets the pieces of all positions that it
-//! serves in one message, and passes on what is not its own. In the roll neighbours exchange single pieces in alternating pairs,
-//! around the ring: in each step what they got two steps before, their own at first [HPL, `src/comm/HPL_blon*.c`,
-//! `src/pgesv/HPL_spreadN.c`, `HPL_rollN.c`].
+//! Positions count from the root. The spread is a binomial tree: position `at` receives the pieces of all positions of its
+//! subtree in one message, and forwards those of the others. In the roll, neighbours around the ring exchange single pieces in
+//! alternating pairs: first their own pieces, then in each step the pieces received two steps before [HPL,
+//! `src/comm/HPL_blon*.c`, `src/pgesv/HPL_spreadN.c`, `HPL_rollN.c`].
 
 use std::ops::Range;
 
 use crate::comm::grid::rank_at;
 
-/// Position from which `at` gets its pieces, `at` above 0.
+/// Position from which `at` > 0 receives its pieces in the spread.
 pub(crate) fn parent(at: usize) -> usize {
     at & (at - 1)
 }
 
-/// Positions whose pieces come through `at`, its own first.
-pub(crate) fn served(at: usize, size: usize) -> Range<usize> {
+/// Positions of the subtree of `at` in the spread, `at` itself first.
+pub(crate) fn subtree(at: usize, size: usize) -> Range<usize> {
     let lowest_bit = at & at.wrapping_neg();
     if at == 0 { 0..size } else { at..size.min(at + lowest_bit) }
 }
 
-/// Positions that `at` sends to, the largest group first.
+/// Positions that `at` sends to, the largest subtree first.
 pub(crate) fn children(at: usize, size: usize) -> impl Iterator<Item = usize> {
-    let reach = served(at, size).len();
-    (0..usize::BITS).rev().map(|bit| 1 << bit).filter(move |&step| step < reach).map(move |step| at + step)
+    let len = subtree(at, size).len();
+    (0..usize::BITS).rev().map(|bit| 1 << bit).filter(move |&step| step < len).map(move |step| at + step)
 }
 
 /// One step of a position in the roll.
@@ -61,27 +61,27 @@ pub(crate) fn roll(at: usize, size: usize) -> impl Iterator<Item = RollStep> {
 mod tests {
     use super::*;
 
-    /// Every position but the first is served once, by the one without its lowest bit, after at most ⌈log2 P⌉ hops.
+    /// Every position except the root has one parent: its number without the lowest bit.
     #[test]
     fn the_spread_is_a_tree() {
         for size in 1..20 {
-            let mut served_by = vec![Vec::new(); size];
+            let mut parents = vec![Vec::new(); size];
             for at in 0..size {
-                let mut all: Vec<usize> = children(at, size).flat_map(|child| served(child, size)).collect();
+                let mut all: Vec<usize> = children(at, size).flat_map(|child| subtree(child, size)).collect();
                 all.sort_unstable();
-                assert!(all.into_iter().eq(served(at, size).skip(1)));
-                children(at, size).for_each(|child| served_by[child].push(at));
+                assert!(all.into_iter().eq(subtree(at, size).skip(1)));
+                children(at, size).for_each(|child| parents[child].push(at));
             }
-            assert!(served_by[0].is_empty());
-            assert!((1..size).all(|at| served_by[at] == [parent(at)]));
+            assert!(parents[0].is_empty());
+            assert!((1..size).all(|at| parents[at] == [parent(at)]));
         }
         assert!(children(0, 8).eq([4, 2, 1]));
         assert!(children(0, 6).eq([4, 2, 1]) && children(4, 6).eq([5]) && children(2, 6).eq([3]));
     }
 
-    /// Everyone gets every piece once, sends only what it has, and what it sends is what the other expects.
+    /// Every position receives every piece once, and the receiver expects exactly the pieces that are sent.
     #[test]
-    fn all_pieces_reach_all() {
+    fn all_positions_get_all_pieces() {
         for size in 1..=9 {
             let towards = |at: usize, to: usize, with_next| -> Vec<RollStep> {
                 assert_eq!(rank_at(if with_next { 1 } else { size - 1 }, at, size), to);

@@ -1,10 +1,10 @@
 //! Backward substitution: U x = y, from the last block to the first.
 //!
-//! Each process column subtracts what its own blocks of x contribute from its own copy of y, which is a
-//! partial sum. When it is done with block k, it passes on the sums of the rows that will be solved before
-//! its next block, to the process column of block k − 1: these partial sums travel around the ring and are
-//! complete where they are needed. Look-ahead: the rows passed on are updated and sent first, the others
-//! while the message is under way.
+//! Each process column subtracts the contributions of its own blocks of x from its own copy of y, which is a
+//! partial sum. After block k, it sends the partial sums of the rows between its previous block and block k to
+//! the process column of block k − 1, which adds its own: forwarded along the ring, the sums are complete when
+//! their block is solved. Look-ahead: the rows to be sent are updated first, the others while the message is in
+//! flight.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::plan::Plan;
 /// One rank's part in the substitution.
 struct Trsv<'a, C> {
     plan: &'a Plan,
-    /// The last block to be solved.
+    /// The first block of the matrix, which is solved last.
     first: usize,
     grid: &'a Grid<C>,
-    /// Instructions of the products.
+    /// Instruction set of the products.
     isa: Isa,
     /// The factored local matrix.
     a: Mat<'a>,
@@ -33,8 +33,8 @@ struct Trsv<'a, C> {
     y: Vec<f64>,
 }
 
-/// Solves for x from block `first` on after the factorization of the local matrix `a`, whose last column has become
-/// y. Returns all of x, with zeros before block `first` and in the blocks of other process columns.
+/// Solves for x from block `first` on, after the factorization of the local matrix `a`, whose last column is now y.
+/// Returns all N elements of x, with zeros before block `first` and in the blocks of other process columns.
 ///
 /// # Errors
 /// When a rank or thread fails.
@@ -52,15 +52,15 @@ pub(crate) fn solve<C: Comm>(
     let mut trsv = Trsv { plan, first, grid, isa, a, y };
     let mut x = vec![0.0; n];
     let mut sends = Vec::new();
-    // b's process column comes before all others, as if it owned a block after the last.
-    sends.extend(trsv.pass_on(plan.steps(), cols.owner(n)));
+    // The process column of b is the first, as if it owned a block after the last.
+    sends.extend(trsv.send_sums(plan.steps(), cols.owner(n)));
     for k in (first..plan.steps()).rev().filter(|&k| cols.block_owner(k) == grid.col) {
-        trsv.take_over(k)?;
+        trsv.receive_sums(k)?;
         let xk = trsv.block(k)?;
-        let urgent = trsv.rows_before(k, grid.col);
-        trsv.subtract(k, &xk, urgent.clone(), team)?;
-        sends.extend(trsv.pass_on(k, grid.col));
-        trsv.subtract(k, &xk, trsv.start()..urgent.start, team)?;
+        let sent_next = trsv.rows_before(k, grid.col);
+        trsv.subtract(k, &xk, sent_next.clone(), team)?;
+        sends.extend(trsv.send_sums(k, grid.col));
+        trsv.subtract(k, &xk, trsv.start()..sent_next.start, team)?;
         x[plan.layout.rows.block(k)].copy_from_slice(&xk);
     }
     sends.into_iter().try_for_each(Request::wait)?;
@@ -83,14 +83,14 @@ impl<C: Comm> Trsv<'_, C> {
         rows.local_from(self.grid.row, from)..rows.local_from(self.grid.row, to)
     }
 
-    /// Process column that works on block `k`; b's after the last.
+    /// Process column that owns block `k`; that of b after the last block.
     fn column_of(&self, k: usize) -> usize {
         let cols = &self.plan.layout.cols;
         if k < self.plan.steps() { cols.block_owner(k) } else { cols.owner(self.plan.layout.n()) }
     }
 
-    /// Sends the rows that process column `from`, done with block `k`, owes to that of block k − 1.
-    fn pass_on(&self, k: usize, from: usize) -> Option<C::Send> {
+    /// Sends the partial sums of process column `from` after block `k` to the process column of block k − 1.
+    fn send_sums(&self, k: usize, from: usize) -> Option<C::Send> {
         let to = self.column_of((k > self.first).then(|| k - 1)?);
         let rows = self.rows_before(k, from);
         (from == self.grid.col && to != from && !rows.is_empty()).then(|| {
@@ -99,8 +99,8 @@ impl<C: Comm> Trsv<'_, C> {
         })
     }
 
-    /// Adds what the process column of block k + 1 has passed on.
-    fn take_over(&mut self, k: usize) -> Result<(), PeerGone> {
+    /// Receives the partial sums of the process column of block k + 1 and adds them.
+    fn receive_sums(&mut self, k: usize) -> Result<(), PeerGone> {
         let from = self.column_of(k + 1);
         let rows = self.rows_before(k + 1, from);
         if from == self.grid.col || rows.is_empty() {
@@ -111,7 +111,7 @@ impl<C: Comm> Trsv<'_, C> {
         Ok(())
     }
 
-    /// x(k) ← U(k, k)⁻¹ · y(k) on the owner of the diagonal block, then everywhere in the process column.
+    /// x(k) ← U(k, k)⁻¹ · y(k) on the owner of the diagonal block, then broadcast along the process column.
     fn block(&self, k: usize) -> Result<Vec<f64>, PeerGone> {
         let (shape, layout) = (self.plan.panel(k, self.grid.row), &self.plan.layout);
         let mut x = vec![0.0; shape.jb];

@@ -10,7 +10,7 @@ use super::{Buffer, NoMemory};
 
 /// The matrices that the ranks of one process have given back.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Block>);
+pub(crate) struct MatrixPool(Mutex<Block>);
 
 #[derive(Default)]
 struct Block {
@@ -22,7 +22,7 @@ struct Block {
     at_least: usize,
 }
 
-impl Kept {
+impl MatrixPool {
     /// Runs of which one needs matrices of these lengths are to follow: a block is large enough for each of them.
     pub(crate) fn reserve(&self, lens: &[usize]) {
         let mut block = self.0.lock();
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     /// One run: the first element of each rank's matrix, in the order in which they were taken.
-    fn run(kept: &Kept, lens: &[usize], huge_pages: bool) -> Vec<usize> {
+    fn run(kept: &MatrixPool, lens: &[usize], huge_pages: bool) -> Vec<usize> {
         kept.settle(lens, huge_pages);
         let taken: Vec<Buffer> = lens.iter().map(|&len| kept.take(len, huge_pages).unwrap()).collect();
         assert!(taken.iter().zip(lens).all(|(buffer, &len)| buffer.len() >= len));
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_next_run_has_the_same_memory_or_none_is_kept() {
         const PAGE: usize = 512;
-        let kept = Kept::default();
+        let kept = MatrixPool::default();
         let first = run(&kept, &[3 * PAGE, 2 * PAGE], false);
         assert_eq!(kept.bytes(), 5 * 8 * PAGE as u64);
         assert_eq!(run(&kept, &[2 * PAGE - 1, 3 * PAGE], false).iter().min(), first.iter().min());

@@ -9,7 +9,7 @@ mod stored;
 
 pub(crate) use buffer::give_large_blocks_back;
 pub use buffer::{Buffer, NoMemory};
-pub(crate) use kept::Kept;
+pub(crate) use kept::MatrixPool;
 pub(crate) use stored::{Stored, StoredMut, transpose};
 
 use std::marker::PhantomData;

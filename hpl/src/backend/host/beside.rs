@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::kernels::Kernels;
-use super::scratch::Scratch;
+use super::scratch::ScratchPool;
 use super::team::{HelperPanicked, Team};
 use super::{fact, rows};
 use crate::Error;
@@ -19,12 +19,12 @@ pub(super) struct Beside<'b> {
     a: MatMut<'b>,
     /// `None` once these have joined the update.
     team: Option<Team<'b>>,
-    scratch: &'b Scratch,
+    scratch: &'b ScratchPool,
 }
 
 impl<'b> Beside<'b> {
     /// The columns `a` with the threads of `team`.
-    pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b Scratch) -> Self {
+    pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b ScratchPool) -> Self {
         Self { kernels, a, team: Some(team), scratch }
     }
 

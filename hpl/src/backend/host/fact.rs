@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 
 use super::kernels::Kernels;
-use super::scratch::Scratch;
+use super::scratch::ScratchPool;
 use super::team::{Barrier, HelperPanicked, Team};
 use crate::Error;
 use crate::comm::{Comm, PeerGone};
@@ -27,7 +27,7 @@ pub(super) fn factor<C: Comm>(
     kernels: &dyn Kernels,
     a: MatMut<'_>,
     team: &mut Team<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchPool,
 ) -> Result<usize, Error> {
     let threads = (fact.shape.mp * fact.shape.jb / PER_THREAD).clamp(1, team.threads());
     factor_by(threads, fact, kernels, a, team, scratch)
@@ -40,7 +40,7 @@ pub(crate) fn factor_by<C: Comm>(
     kernels: &dyn Kernels,
     a: MatMut<'_>,
     team: &mut Team<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchPool,
 ) -> Result<usize, Error> {
     let PanelShape { mp, jb, diag_rows, ii, .. } = fact.shape;
     let cols = a.sub(ii, fact.col, mp, jb);
@@ -84,7 +84,7 @@ fn factor_together<C: Comm>(
     kernels: &dyn Kernels,
     from: Mat<'_>,
     team: &mut Team<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchPool,
 ) -> Result<(), Error> {
     let (column, jb, barrier) = (fact.column, fact.shape.jb, team.barrier(lengths.len()));
     let shared = &Shared::new(fact.recipe, kernels, fact.rows, fact.shape, column, barrier);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::kernels::Kernels;
-use super::scratch::Scratch;
+use super::scratch::ScratchPool;
 use super::team::{HelperPanicked, Team};
 use super::update::{self, HostL, UpdateMemory};
 use super::{fact, rows};
@@ -27,7 +27,7 @@ pub(crate) struct Host<'r, 't> {
 /// Memory beside the matrix, kept from step to step.
 #[derive(Default)]
 pub(crate) struct Workspace {
-    scratch: Scratch,
+    scratch: ScratchPool,
     update: UpdateMemory,
 }
 

@@ -12,9 +12,9 @@ pub(super) fn write(
 ) -> Result<(), HelperPanicked> {
     let form = to.form();
     match team {
-        Some(team) => team.columns([to.memory()], |first, [mut part]| from.copy_to(pairs, form, first, &mut part)),
+        Some(team) => team.columns([to.elements()], |first, [mut part]| from.copy_to(pairs, form, first, &mut part)),
         None => {
-            from.copy_to(pairs, form, 0, &mut to.memory());
+            from.copy_to(pairs, form, 0, &mut to.elements());
             Ok(())
         }
     }

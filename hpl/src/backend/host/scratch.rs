@@ -9,28 +9,28 @@ const LINE: usize = 8;
 
 /// Buffers that no thread works on; there are never more than threads.
 #[derive(Default)]
-pub(crate) struct Scratch(Mutex<Vec<Vec<f64>>>);
+pub(crate) struct ScratchPool(Mutex<Vec<Vec<f64>>>);
 
 /// A buffer for a slab of U; it goes back when it is dropped.
-pub(crate) struct Lent<'a> {
-    from: &'a Scratch,
+pub(crate) struct ScratchBuffer<'a> {
+    from: &'a ScratchPool,
     data: Vec<f64>,
     rows: usize,
     cols: usize,
 }
 
-impl Scratch {
+impl ScratchPool {
     /// A buffer for `rows × cols` elements of arbitrary content.
-    pub(crate) fn lend(&self, rows: usize, cols: usize) -> Lent<'_> {
+    pub(crate) fn lend(&self, rows: usize, cols: usize) -> ScratchBuffer<'_> {
         let mut data = self.0.lock().pop().unwrap_or_default();
         if data.len() < rows * cols + LINE {
             data = vec![0.0; rows * cols + LINE];
         }
-        Lent { from: self, data, rows, cols }
+        ScratchBuffer { from: self, data, rows, cols }
     }
 }
 
-impl Lent<'_> {
+impl ScratchBuffer<'_> {
     /// The slab of U.
     pub(crate) fn mat(&mut self) -> MatMut<'_> {
         let shift = self.data.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
@@ -38,7 +38,7 @@ impl Lent<'_> {
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for ScratchBuffer<'_> {
     fn drop(&mut self) {
         self.from.0.lock().push(std::mem::take(&mut self.data));
     }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn buffers_are_used_again() {
-        let scratch = Scratch::default();
+        let scratch = ScratchPool::default();
         let address = |rows, cols| {
             let mut lent = scratch.lend(rows, cols);
             let address = lent.mat().as_mut_ptr();

@@ -27,7 +27,7 @@ pub use self::calls::{Calls, LIBRARY, LibraryError, SOURCE};
 use self::operation::Operation;
 pub use self::requests::{MpiRecv, MpiSend};
 use self::world::{Group, World};
-use super::buffers::Pool;
+use super::buffers::MessagePool;
 use super::{Buffers, Comm, PeerGone, Tag};
 
 /// One rank of a group whose ranks are processes of an MPI job.
@@ -70,7 +70,7 @@ pub fn init(calls: &'static Calls) -> MpiComm {
         thread: thread::current().id(),
         spin: AtomicBool::new(false),
         buffers: Buffers::default(),
-        received: Pool::default(),
+        received: MessagePool::default(),
         dropped: Mutex::new(Vec::new()),
     };
     world.check(code, "MPI_Init_thread");

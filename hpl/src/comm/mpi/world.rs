@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::calls::{Calls, Raw};
 use super::operation::Operation;
 use crate::comm::Tag;
-use crate::comm::buffers::{Buffers, Pool};
+use crate::comm::buffers::{Buffers, MessagePool};
 
 /// How long a wait spins before it yields.
 const SPIN: Duration = Duration::from_micros(20);
@@ -41,7 +41,7 @@ pub(super) struct World {
     /// What this rank makes messages and matrices in.
     pub(super) buffers: Buffers,
     /// What it receives messages into.
-    pub(super) received: Pool,
+    pub(super) received: MessagePool,
     /// Unfinished operations whose requests were dropped.
     pub(super) dropped: Mutex<Vec<Operation>>,
 }

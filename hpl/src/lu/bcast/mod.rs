@@ -1,14 +1,13 @@
 //! Panel broadcast along a process row, forwarded without blocking.
 //!
-//! Positions count from the root around the ring of Q process columns. What a position receives and sends is a
-//! pure function of the variant, the position and Q ([`steps`]); one driver (`Broadcast`) makes the transfers:
-//! all receives are posted at the start, and a piece of the panel is passed on as soon as it is seen to have
-//! arrived.
+//! Positions count from the root around the ring of Q process columns. The messages of a position are a pure function
+//! of the variant, the position and Q ([`steps`]); one driver (`Broadcast`) executes the transfers: all receives are
+//! posted at the start, and a piece of the panel is forwarded as soon as a test finds that it has arrived.
 //!
-//! Several broadcasts may be in flight on a row, and a rank may see the later panel first: they come from
-//! different sides. So each has a tag of its own (`tag::lbcast`); one tag would let a later panel take an
-//! earlier one's receive. Within one broadcast all messages from one rank to another are sent in the order in
-//! which they are listed, which is that of the other's receives.
+//! Several broadcasts may be in flight on a row, and a later panel, which comes from another rank, may arrive first.
+//! So each has a tag of its own (`tag::lbcast`); with one tag a later panel could match the receive of an earlier one.
+//! Within one broadcast, all messages from one rank to another are sent in the order of the list, which is the order
+//! of the receiver's receives.
 
 mod long;
 mod ring;
@@ -24,28 +23,28 @@ pub use self::ring::Ring;
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, Msg, PeerGone, Request, Tag};
 
-/// A message of a broadcast as one of its two ends sees it.
+/// A message of a broadcast on its sender or its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Position of the other end.
+    /// Position of the other rank.
     pub peer: usize,
-    /// Which pieces of the panel.
+    /// The pieces of the panel in the message.
     pub pieces: Range<usize>,
 }
 
-/// What one position does in a broadcast.
+/// The messages of one position in a broadcast.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
-    /// In how many pieces the panel is cut, at least 1.
+    /// Number of pieces of the panel, at least 1.
     pub pieces: usize,
     /// Messages that it receives, in order.
     pub receives: Vec<Transfer>,
-    /// Messages that it sends, in order; each waits for its pieces only.
+    /// Messages that it sends, in order; each starts as soon as its pieces have arrived.
     pub sends: Vec<Transfer>,
 }
 
-/// Steps of `position` among `q`. Two ranks send the panel whole in every variant, where Netlib's long would
-/// exchange its halves.
+/// Steps of `position` among `q`. With two ranks, every variant sends the panel as one message; Netlib's long exchanges
+/// its halves instead.
 pub fn steps(variant: Bcast, position: usize, q: usize) -> Steps {
     match variant {
         Bcast::OneRing => Ring::One.steps(position, q),
@@ -58,35 +57,35 @@ pub fn steps(variant: Bcast, position: usize, q: usize) -> Steps {
     }
 }
 
-/// Elements of piece `index` of a panel of `len` doubles: ⌊len/pieces⌋ or 1, the rest goes to the last. With fewer
-/// elements than pieces some are empty; they travel like the others.
+/// Elements of piece `index` of a panel of `len` doubles: each piece has max(1, ⌊len/pieces⌋), the last also the remainder.
+/// With fewer elements than pieces some pieces are empty; they are sent like the others.
 fn bounds(index: usize, pieces: usize, len: usize) -> Range<usize> {
     let size = (len / pieces).max(1);
     let end = if index + 1 == pieces { len } else { ((index + 1) * size).min(len) };
     (index * size).min(len)..end
 }
 
-/// Elements of some pieces, at least one.
+/// Elements of consecutive pieces, at least one piece.
 fn span(pieces: &Range<usize>, count: usize, len: usize) -> Range<usize> {
     bounds(pieces.start, count, len).start..bounds(pieces.end - 1, count, len).end
 }
 
-/// One panel on its way through a process row, as one rank sees it.
+/// The broadcast of one panel along a process row, on one rank.
 pub(crate) struct Broadcast<C: Comm> {
     root: usize,
     tag: Tag,
     len: usize,
-    /// The pieces that are here.
+    /// The pieces that have arrived.
     pieces: Vec<Option<Msg>>,
     receives: Vec<(Transfer, C::Recv)>,
-    /// What is still to be sent.
+    /// Sends not started yet.
     pending: Vec<Transfer>,
-    /// Sends under way; completed by the caller, who has better things to do than to wait for them.
+    /// Sends in flight; the caller completes them later.
     sends: Vec<C::Send>,
 }
 
 impl<C: Comm> Broadcast<C> {
-    /// The root's side of broadcast number `turn` of this row: sends `msg` on its way.
+    /// Starts broadcast number `turn` of this row on the root, which sends `msg`.
     pub(crate) fn send(row: &C, variant: Bcast, turn: usize, msg: Msg) -> Self {
         let mut broadcast = Self::start(row, variant, turn, row.rank(), msg.len());
         let whole = Transfer { peer: 0, pieces: 0..broadcast.pieces.len() };
@@ -95,7 +94,7 @@ impl<C: Comm> Broadcast<C> {
         broadcast
     }
 
-    /// The others' side: expects a panel of `len` doubles that starts at rank `root`.
+    /// Starts the broadcast on another rank: posts the receives of a panel of `len` doubles from rank `root`.
     pub(crate) fn receive(row: &C, variant: Bcast, turn: usize, root: usize, len: usize) -> Self {
         Self::start(row, variant, turn, root, len)
     }
@@ -112,8 +111,8 @@ impl<C: Comm> Broadcast<C> {
         Self { root, tag, len, pieces: vec![None; pieces], receives, pending: sends, sends: Vec::new() }
     }
 
-    /// Takes what has arrived and passes it on. To be called on the root, too, which in the long variants has
-    /// steps left.
+    /// Tests the receives and forwards the pieces that have arrived. Also to be called on the root, which receives
+    /// messages in the long variants.
     pub(crate) fn poll(mut self, row: &C) -> Result<Self, PeerGone> {
         if !self.receives.iter_mut().any(|(_, recv)| recv.ready()) {
             return Ok(self);
@@ -129,29 +128,29 @@ impl<C: Comm> Broadcast<C> {
         Ok(self)
     }
 
-    /// Whether [`finish`](Self::finish) would return at once.
+    /// Whether [`finish`](Self::finish) would return without waiting.
     pub(crate) fn ready(&mut self) -> bool {
         self.receives.iter_mut().all(|(_, recv)| recv.ready())
     }
 
-    /// Waits for the panel, passes it on, and returns it with the sends under way.
+    /// Waits for the panel, forwards it, and returns it with the sends in flight.
     pub(crate) fn finish(mut self, row: &C) -> Result<(Msg, Vec<C::Send>), PeerGone> {
         loop {
             self = self.poll(row)?;
             if self.receives.is_empty() {
                 break;
             }
-            // The oldest: all that comes before it in the order of the steps is done, as where steps block.
+            // The oldest receive: all earlier steps are done, as with blocking steps.
             let (transfer, recv) = self.receives.remove(0);
             self.arrived(transfer, &recv.wait()?);
             self.forward(row);
         }
-        debug_assert!(self.pending.is_empty(), "every piece is here");
-        let pieces = self.pieces.iter().map(|piece| piece.as_ref().expect("every piece is here"));
+        debug_assert!(self.pending.is_empty(), "all pieces have arrived");
+        let pieces = self.pieces.iter().map(|piece| piece.as_ref().expect("all pieces have arrived"));
         Ok((join(pieces), self.sends))
     }
 
-    /// Keeps the pieces of a message; those that were here stay as they are.
+    /// Stores the pieces of a message, except those that have arrived before.
     fn arrived(&mut self, transfer: Transfer, msg: &Msg) {
         let count = self.pieces.len();
         let first = span(&transfer.pieces, count, self.len).start;
@@ -163,24 +162,24 @@ impl<C: Comm> Broadcast<C> {
         }
     }
 
-    /// Starts the sends whose pieces are here, to each peer in order.
+    /// Starts the sends whose pieces have arrived, to each peer in order.
     fn forward(&mut self, row: &C) {
-        let mut held_back: Vec<Transfer> = Vec::new();
+        let mut waiting: Vec<Transfer> = Vec::new();
         for transfer in std::mem::take(&mut self.pending) {
-            let here = self.pieces[transfer.pieces.clone()].iter().all(Option::is_some);
-            if !here || held_back.iter().any(|earlier| earlier.peer == transfer.peer) {
-                held_back.push(transfer);
+            let arrived = self.pieces[transfer.pieces.clone()].iter().all(Option::is_some);
+            if !arrived || waiting.iter().any(|earlier| earlier.peer == transfer.peer) {
+                waiting.push(transfer);
                 continue;
             }
             let (buf, range) = join(self.pieces[transfer.pieces].iter().flatten()).parts();
             self.sends.push(row.isend(rank_at(transfer.peer, self.root, row.size()), self.tag, buf, range));
         }
-        self.pending = held_back;
+        self.pending = waiting;
     }
 }
 
-/// The message that `parts` are in order. They are copied only if they do not follow each other in one buffer: parts
-/// of what came as one message do, and so do all parts between in-process ranks.
+/// Joins `parts` in order to one message. No copy is made if they follow each other in one buffer, as do the parts of one
+/// received message, and all parts between in-process ranks.
 fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
     let filled = || parts.clone().filter(|part| !part.is_empty()).map(Msg::parts);
     let Some((buf, mut range)) = filled().next() else { return Msg::new(Arc::new([]), 0..0) };
@@ -193,14 +192,14 @@ fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
     Msg::new(buf, range)
 }
 
-/// The message that `parts` are in order, in a buffer of its own.
+/// Copies `parts` in order to one message in a new buffer.
 fn copied<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
     let len = parts.clone().map(|part| part.len()).sum();
     let mut buf: Arc<[f64]> = std::iter::repeat_n(0.0, len).collect();
     let mut left = Arc::get_mut(&mut buf).expect("new, with one holder");
     for part in parts {
-        let (place, rest) = left.split_at_mut(part.len());
-        place.copy_from_slice(part);
+        let (to, rest) = left.split_at_mut(part.len());
+        to.copy_from_slice(part);
         left = rest;
     }
     Msg::new(buf, 0..len)

@@ -1,4 +1,4 @@
-//! Broadcasts in which the panel travels as one message along rings.
+//! Broadcasts that send the panel as one message along rings.
 
 use super::{Steps, Transfer};
 
@@ -7,7 +7,7 @@ use super::{Steps, Transfer};
 pub enum Ring {
     /// 1ring: each position sends to the next.
     One,
-    /// 1ringM: the root serves position 1, which does not forward, and starts the ring at position 2.
+    /// 1ringM: the root sends to position 1, which does not forward, and then to position 2, where the ring starts.
     OneM,
     /// 2ring: two half rings, the second starting at position ⌈Q/2⌉.
     Two,
@@ -59,7 +59,7 @@ mod tests {
             for start in 1..q {
                 let mut at = start;
                 while let Some(parent) = ring.parent(at, q) {
-                    assert!(parent < at, "every step leads towards the root");
+                    assert!(parent < at, "the parent has a smaller position");
                     assert!(ring.children(parent, q).any(|child| child == at));
                     at = parent;
                 }

@@ -9,7 +9,7 @@ use crate::comm::threads::{self, ThreadComm};
 const VARIANTS: [Bcast; 6] =
     [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
 
-/// A group whose messages are copies, as between processes.
+/// A group whose messages are copied, as between processes.
 struct Remote(ThreadComm);
 
 impl Comm for Remote {
@@ -51,7 +51,7 @@ impl Comm for Remote {
     }
 }
 
-/// What each rank of a fresh group of `q` makes of `body`.
+/// Results of `body` on each rank of a new group of `q` ranks.
 fn on_each<C: Comm, T: Send>(q: usize, wrap: fn(ThreadComm) -> C, body: impl Fn(&C) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let body = &body;
@@ -60,9 +60,9 @@ fn on_each<C: Comm, T: Send>(q: usize, wrap: fn(ThreadComm) -> C, body: impl Fn(
             .map(|comm| {
                 scope.spawn(move || {
                     let row = wrap(comm);
-                    let made = body(&row);
+                    let result = body(&row);
                     row.barrier().unwrap();
-                    made
+                    result
                 })
             })
             .collect();
@@ -70,17 +70,17 @@ fn on_each<C: Comm, T: Send>(q: usize, wrap: fn(ThreadComm) -> C, body: impl Fn(
     })
 }
 
-/// A small generator of choices.
-struct Draw(usize);
+/// A small random number generator.
+struct Random(usize);
 
-impl Draw {
+impl Random {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }
 
-/// The panel of broadcast `turn`; no two have an element in common.
+/// The panel of broadcast `turn`; panels of different broadcasts have no element in common.
 fn panel(turn: usize, len: usize) -> Arc<[f64]> {
     (0..len).map(|i| (turn * 1000 + i) as f64).collect()
 }
@@ -100,8 +100,8 @@ fn finish<C: Comm>(row: &C, broadcast: Broadcast<C>, turn: usize, len: usize) ->
     msg
 }
 
-/// What all ranks send in one broadcast from `root`: per position, in order, (receiver, doubles).
-fn observed(variant: Bcast, q: usize, root: usize, len: usize) -> Vec<Vec<(usize, usize)>> {
+/// The messages that each position sends in one broadcast from `root`, in order: (receiver, doubles).
+fn sent_messages(variant: Bcast, q: usize, root: usize, len: usize) -> Vec<Vec<(usize, usize)>> {
     let sent: Vec<Vec<Sent>> = on_each(q, Recording::new, |row| {
         finish(row, start(row, variant, 3, root, len), 3, len);
         row.sent()
@@ -110,7 +110,7 @@ fn observed(variant: Bcast, q: usize, root: usize, len: usize) -> Vec<Vec<(usize
     (0..q).map(of).collect()
 }
 
-/// The published trees: the position that serves position 1, 2, …, for Q = 2 to 8.
+/// The published trees: the parent of position 1, 2, …, for Q = 2 to 8.
 #[test]
 fn rings_send_the_published_messages() {
     let published: [(Bcast, [&[usize]; 7]); 4] = [
@@ -136,12 +136,12 @@ fn rings_send_the_published_messages() {
             let children =
                 |at: usize| (1..q).filter(|child| parents[child - 1] == at).map(|child| (child, 11)).collect();
             let expected: Vec<Vec<(usize, usize)>> = (0..q).map(children).collect();
-            assert_eq!(observed(variant, q, q / 3, 11), expected, "{variant:?} Q = {q}");
+            assert_eq!(sent_messages(variant, q, q / 3, 11), expected, "{variant:?} Q = {q}");
         }
     }
 }
 
-/// The published tree of the spread among n = 2 to 8: sender, receiver, first piece and the one after the last.
+/// The published tree of the spread among n = 2 to 8: sender, receiver, first piece, last piece + 1.
 const SPREAD: [&[(usize, usize, usize, usize)]; 7] = [
     &[(0, 1, 1, 2)],
     &[(0, 2, 2, 3), (0, 1, 1, 2)],
@@ -152,9 +152,9 @@ const SPREAD: [&[(usize, usize, usize, usize)]; 7] = [
     &[(0, 4, 4, 8), (0, 2, 2, 4), (4, 6, 6, 8), (0, 1, 1, 2), (2, 3, 3, 4), (4, 5, 5, 6), (6, 7, 7, 8)],
 ];
 
-/// What member `from` sends to `to` among `n` ≥ 2, by its place in the published spread and roll, as pieces: a member
-/// passes to its neighbour on one side what came from the other, beginning with its own; the side that it serves
-/// first, the next for an even member, gets the odd one of the n − 1 messages.
+/// The pieces that position `from` sends to `to` among `n` ≥ 2, in the published spread and roll. In the roll a position
+/// forwards to its neighbour on one side the pieces received from the other side, its own piece first. The neighbour that it
+/// sends to first (the next one for an even position) gets one message more if n − 1 is odd.
 fn published_pieces(from: usize, to: usize, n: usize) -> Vec<Range<usize>> {
     let spread = SPREAD[n - 2].iter().filter(|edge| (edge.0, edge.1) == (from, to)).map(|edge| edge.2..edge.3);
     let (first, second) = (n / 2, (n - 1) / 2);
@@ -173,8 +173,8 @@ fn published_pieces(from: usize, to: usize, n: usize) -> Vec<Range<usize>> {
 fn long_variants_send_the_published_pieces() {
     for (q, len) in (3..=8).flat_map(|q| [1, 2, q - 1, q, 5 * q + 2, 1000].map(|len| (q, len))) {
         for root in [0, 1, q - 1] {
-            // Position 1 of longM is served before and by itself.
-            let place = |member: usize| if member == 0 { 0 } else { member + 1 };
+            // In longM position 1 receives the whole panel first and takes no part in spread and roll.
+            let position = |member: usize| if member == 0 { 0 } else { member + 1 };
             for (variant, n) in [(Bcast::Long, q), (Bcast::LongM, q - 1)] {
                 let each = (len / n).max(1);
                 let end = |piece: usize| if piece == n { len } else { (piece * each).min(len) };
@@ -183,11 +183,11 @@ fn long_variants_send_the_published_pieces() {
                     expected[0][1].push(len);
                 }
                 for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
-                    let (a, b) = if variant == Bcast::LongM { (place(from), place(to)) } else { (from, to) };
+                    let (a, b) = if variant == Bcast::LongM { (position(from), position(to)) } else { (from, to) };
                     let lens = published_pieces(from, to, n).into_iter();
                     expected[a][b].extend(lens.map(|pieces| end(pieces.end) - end(pieces.start)));
                 }
-                let sent = observed(variant, q, root, len);
+                let sent = sent_messages(variant, q, root, len);
                 let between = |from: usize, to| sent[from].iter().filter(move |sent| sent.0 == to).map(|sent| sent.1);
                 for (from, to) in (0..q).flat_map(|from| (0..q).map(move |to| (from, to))) {
                     let (found, expected) = (between(from, to), &expected[from][to]);
@@ -197,7 +197,7 @@ fn long_variants_send_the_published_pieces() {
                 assert_eq!(sent.iter().flatten().count(), (n - 1) + n * (n - 1) + extra);
                 if variant == Bcast::LongM {
                     assert_eq!(sent[0][0], (1, len), "the root's neighbour comes first");
-                    assert_eq!(sent[1], [], "and passes nothing on");
+                    assert_eq!(sent[1], [], "and forwards nothing");
                 }
             }
         }
@@ -207,13 +207,13 @@ fn long_variants_send_the_published_pieces() {
 #[test]
 fn two_ranks_need_one_message() {
     for variant in VARIANTS {
-        assert_eq!(observed(variant, 2, 1, 9), [vec![(1, 9)], vec![]], "{variant:?}");
+        assert_eq!(sent_messages(variant, 2, 1, 9), [vec![(1, 9)], vec![]], "{variant:?}");
     }
 }
 
-/// What one end sends the other expects, in the same order; everybody gets every piece.
+/// The receiver expects the messages of the sender in the same order; every position gets every piece.
 #[test]
-fn both_ends_agree() {
+fn sends_match_receives() {
     for (variant, q) in VARIANTS.into_iter().flat_map(|variant| (1..=33).map(move |q| (variant, q))) {
         let all: Vec<Steps> = (0..q).map(|at| steps(variant, at, q)).collect();
         let with = |list: &[Transfer], peer| -> Vec<Range<usize>> {
@@ -225,15 +225,15 @@ fn both_ends_agree() {
         for steps in &all[1..] {
             let mut here = vec![0; steps.pieces];
             steps.receives.iter().flat_map(|transfer| transfer.pieces.clone()).for_each(|piece| here[piece] += 1);
-            // In the roll those that passed pieces on in the spread get them once more.
+            // In the roll, positions that forwarded pieces in the spread receive these a second time.
             assert!(here.iter().all(|&copies| copies == 1 || copies == 2 && steps.pieces > 3), "{variant:?} of {q}");
         }
     }
 }
 
-/// Ranks that poll until all is there, that poll a few times, and that only wait: by a draw for each.
-fn at_will<C: Comm>(row: &C, mut broadcast: Broadcast<C>, draw: &mut Draw) -> Broadcast<C> {
-    match draw.below(3) {
+/// Polls until the broadcast is complete, or a few times, or never: chosen at random.
+fn poll_at_random<C: Comm>(row: &C, mut broadcast: Broadcast<C>, random: &mut Random) -> Broadcast<C> {
+    match random.below(3) {
         0 => {
             while !broadcast.ready() {
                 broadcast = broadcast.poll(row).unwrap();
@@ -241,7 +241,7 @@ fn at_will<C: Comm>(row: &C, mut broadcast: Broadcast<C>, draw: &mut Draw) -> Br
             }
         }
         1 => {
-            for _ in 0..draw.below(4) {
+            for _ in 0..random.below(4) {
                 broadcast = broadcast.poll(row).unwrap();
             }
         }
@@ -253,10 +253,10 @@ fn at_will<C: Comm>(row: &C, mut broadcast: Broadcast<C>, draw: &mut Draw) -> Br
 fn equal_copies<C: Comm>(wrap: fn(ThreadComm) -> C, check: fn(&Msg, &C)) {
     for q in 1..=9 {
         on_each(q, wrap, |row| {
-            let (mut turn, mut draw) = (0, Draw(row.rank()));
+            let (mut turn, mut random) = (0, Random(row.rank()));
             for (variant, root) in VARIANTS.into_iter().flat_map(|variant| (0..q).map(move |root| (variant, root))) {
                 for len in [1, 2, q - 1, q, q + 1, 100] {
-                    let broadcast = at_will(row, start(row, variant, turn, root, len), &mut draw);
+                    let broadcast = poll_at_random(row, start(row, variant, turn, root, len), &mut random);
                     check(&finish(row, broadcast, turn, len), row);
                     turn += 1;
                 }
@@ -266,11 +266,11 @@ fn equal_copies<C: Comm>(wrap: fn(ThreadComm) -> C, check: fn(&Msg, &C)) {
 }
 
 #[test]
-fn everyone_gets_an_equal_copy() {
+fn all_ranks_get_an_equal_copy() {
     equal_copies(Remote, |_, _| ());
 }
 
-/// Between threads of one process nothing is copied: the panel lies where its root has it.
+/// Between threads of one process nothing is copied: all ranks use the root's buffer.
 #[test]
 fn in_process_the_panel_is_shared() {
     equal_copies(
@@ -282,31 +282,31 @@ fn in_process_the_panel_is_shared() {
     );
 }
 
-/// A window of panels in flight, polled in any order; what is polled first passes what is older.
+/// Several broadcasts in flight, polled in random order, so that later ones may complete before earlier ones.
 fn in_flight<C: Comm>(wrap: fn(ThreadComm) -> C, seed: usize) {
     for (q, depth) in (2..=7).flat_map(|q| [2, 3].map(|depth| (q, depth))) {
         on_each(q, wrap, |row| {
-            let mut draw = Draw(seed + 100 * q + row.rank());
-            let mut flying: VecDeque<(usize, Option<Broadcast<C>>)> = VecDeque::new();
-            let only_waits = draw.below(4) == 0;
+            let mut random = Random(seed + 100 * q + row.rank());
+            let mut broadcasts: VecDeque<(usize, Option<Broadcast<C>>)> = VecDeque::new();
+            let only_waits = random.below(4) == 0;
             for turn in 0..60 {
                 // Lengths repeat, so that a mix-up would not show as a wrong length.
                 let variant = VARIANTS[(turn / 10 + seed) % 6];
-                flying.push_back((turn, Some(start(row, variant, turn, turn * (1 + q / 4) % q, 30))));
-                for _ in 0..if only_waits { 0 } else { draw.below(12) } {
-                    let at = draw.below(flying.len());
-                    let broadcast = flying[at].1.take().map(|broadcast| broadcast.poll(row).unwrap());
-                    flying[at].1 = broadcast;
-                    if draw.below(3) == 0 {
+                broadcasts.push_back((turn, Some(start(row, variant, turn, turn * (1 + q / 4) % q, 30))));
+                for _ in 0..if only_waits { 0 } else { random.below(12) } {
+                    let at = random.below(broadcasts.len());
+                    let broadcast = broadcasts[at].1.take().map(|broadcast| broadcast.poll(row).unwrap());
+                    broadcasts[at].1 = broadcast;
+                    if random.below(3) == 0 {
                         thread::yield_now();
                     }
                 }
-                if flying.len() == depth {
-                    let (oldest, broadcast) = flying.pop_front().unwrap();
+                if broadcasts.len() == depth {
+                    let (oldest, broadcast) = broadcasts.pop_front().unwrap();
                     finish(row, broadcast.unwrap(), oldest, 30);
                 }
             }
-            for (turn, broadcast) in flying {
+            for (turn, broadcast) in broadcasts {
                 finish(row, broadcast.unwrap(), turn, 30);
             }
         });

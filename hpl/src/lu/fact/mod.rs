@@ -1,11 +1,11 @@
-//! Panel factorization by one process column: the operations of the [recursion](crate::plan::recursion), carried out.
+//! Panel factorization by one process column: executes the operations of the [recursion](crate::plan::recursion).
 //!
-//! The rows of a panel are dealt to some threads of the rank. Each does every operation on its own rows
-//! ([`PanelThread`]); at every column they wait for each other at a barrier and choose the pivot. The first has the diagonal
-//! block and the messages.
+//! The rows of a panel are divided among some threads of the rank. Each executes every operation on its own rows
+//! ([`PanelThread`]); at every column they wait for each other at a barrier and choose the pivot. The first thread has the
+//! diagonal block and sends and receives the messages.
 //!
-//! L1 is held by every process row and every thread, so that the triangular solves need no message. It lies in the panel as
-//! L1 of HPL.dat says, as it is or transposed; the recursion does not see which.
+//! Every process row and every thread has a copy of L1, so that the triangular solves need no message. It is stored in the
+//! panel according to L1 of HPL.dat, transposed or not; the recursion works on either form.
 
 mod panel_thread;
 mod pivot;
@@ -21,7 +21,7 @@ use crate::plan::recursion::Recipe;
 
 /// A panel factorization on one rank.
 pub(crate) struct Fact<'a, C> {
-    /// How the recursion goes.
+    /// Parameters of the recursion.
     pub(crate) recipe: Recipe,
     /// The process column.
     pub(crate) column: &'a C,
@@ -31,7 +31,7 @@ pub(crate) struct Fact<'a, C> {
     pub(crate) shape: PanelShape,
     /// First local column of the panel.
     pub(crate) col: usize,
-    /// The panel's parts, of any content.
+    /// The panel's parts, to be overwritten.
     pub(crate) panel: PanelMut<'a>,
 }
 

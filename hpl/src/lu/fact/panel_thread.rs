@@ -12,11 +12,11 @@ use crate::plan::PanelShape;
 use crate::plan::layout::Axis;
 use crate::plan::recursion::{Op, Recipe};
 
-/// Why a thread leaves before the end.
+/// Why a thread stopped before the end of the factorization.
 pub(crate) enum Ended {
-    /// The process column has broken.
+    /// Another rank of the process column failed.
     Peer(PeerGone),
-    /// Another thread has left.
+    /// Another thread of this rank stopped.
     BarrierBroken,
 }
 
@@ -32,7 +32,7 @@ impl From<BarrierBroken> for Ended {
     }
 }
 
-/// What all threads see.
+/// Data that all threads of the factorization share.
 pub(crate) struct Shared<'a> {
     pub(super) recipe: Recipe,
     pub(super) kernels: &'a dyn Kernels,
@@ -42,7 +42,7 @@ pub(crate) struct Shared<'a> {
     pub(super) row: usize,
     /// Process rows.
     pub(super) procs: usize,
-    /// A place for each thread, and one for what the process column has agreed on.
+    /// One slot for each thread, and one for the pivot chosen by the process column.
     pub(super) slots: PivotSlots,
     pub(crate) barrier: Barrier,
 }
@@ -62,13 +62,13 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// What only the first thread does.
+/// Data that only the first thread uses.
 pub(crate) struct MainThread<'p, C> {
-    /// Exchanges messages.
+    /// The process column, for messages.
     pub(crate) column: &'p C,
-    /// Says which rows were interchanged.
+    /// Output: the pivot rows.
     pub(crate) pivots: &'p mut [f64],
-    /// Says where the first zero pivot was.
+    /// Output: column + 1 of the first zero pivot, else 0.
     pub(crate) info: &'p mut f64,
 }
 
@@ -76,14 +76,14 @@ pub(crate) struct MainThread<'p, C> {
 pub(crate) struct PanelThread<'p, C> {
     pub(super) shared: &'p Shared<'p>,
     pub(super) thread: usize,
-    /// Of the first thread.
+    /// `Some` on the first thread.
     pub(super) main: Option<MainThread<'p, C>>,
-    /// Index of its first row in the panel.
+    /// Rows of the panel above this thread's rows.
     pub(super) above: usize,
     pub(super) tile: MatMut<'p>,
-    /// The thread's own L1: all do the same to it.
+    /// The thread's own copy of L1: all threads apply the same operations to it.
     pub(super) l1: StoredMut<'p>,
-    /// The pivot row, with the row that it changes places with.
+    /// The pivot row, with the current row that it is swapped with.
     pub(super) best: PivotCandidate,
 }
 
@@ -100,7 +100,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         Self { shared, thread, main, above, tile, l1, best: PivotCandidate::none(shared.shape.jb) }
     }
 
-    /// All operations in order, on a copy of rows of `from`.
+    /// Executes all operations in order, on a copy of this thread's rows of `from`.
     pub(crate) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
         for j in 0..self.tile.cols() {
             let rows = self.above..self.above + self.tile.rows();
@@ -120,7 +120,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         Ok(())
     }
 
-    /// First of this thread's rows that columns up to `col` have left in play; as many as it has if none.
+    /// Index of this thread's first row that is still active before column `col`; its number of rows if none is.
     pub(super) fn active(&self, col: usize) -> usize {
         let done = if self.shared.shape.diag_rows > 0 { col } else { 0 };
         done.saturating_sub(self.above).min(self.tile.rows())
@@ -128,7 +128,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
 
     /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols)
     fn solve(&mut self, k: &Range<usize>, cols: &Range<usize>) {
-        // Both orders occur: U right of its triangle, never left of it.
+        // U is always right of its triangle: the columns can be split between them.
         let (left, right) = self.l1.reborrow().split_cols(cols.start);
         let triangle = left.as_ref().sub(k.start, k.start, k.len(), k.len());
         stored::trsm(self.shared.kernels, triangle, right.sub(k.start, 0, k.len(), cols.len()));

@@ -1,6 +1,6 @@
-//! One column of the panel: find the pivot, exchange rows, scale.
+//! One column of the panel: find the pivot, swap the rows, scale.
 //!
-//! Each thread posts a candidate of its rows; the first thread takes the best of them to the process column.
+//! Each thread posts the best candidate of its rows; the first thread reduces the best of them over the process column.
 
 use super::panel_thread::{Ended, MainThread, PanelThread, Shared};
 use super::pivot_candidate::{HEAD, agree};
@@ -19,17 +19,17 @@ impl<C: Comm> PanelThread<'_, C> {
     /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
     pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
         let start = self.active(j);
-        let place = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
+        let row = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
         if self.shared.procs == 1 && self.shared.barrier.threads() == 1 {
-            self.interchange(j, place);
+            self.swap_local(j, row);
         } else {
-            self.propose(j, place);
-            self.decide(j)?;
-            self.exchange(j);
+            self.set_candidate(j, row);
+            self.choose_pivot(j)?;
+            self.swap_rows(j);
         }
         let pivot = self.l1.at(j, j);
         if pivot == 0.0 {
-            // The column is zero: nothing to eliminate.
+            // The whole column is zero: no scaling needed.
             return Ok(());
         }
         let below = self.active(j + 1);
@@ -43,24 +43,24 @@ impl<C: Comm> PanelThread<'_, C> {
         Ok(())
     }
 
-    /// All rows are here: L1(j) ← A(place), A(place) ← A(j).
-    fn interchange(&mut self, j: usize, place: usize) {
+    /// With one process row and one thread: L1(j) ← A(row), A(row) ← A(j).
+    fn swap_local(&mut self, j: usize, row: usize) {
         for col in 0..self.shared.shape.jb {
             let column = self.tile.col_mut(col);
-            let pivot = column[place];
-            column[place] = column[j];
+            let pivot = column[row];
+            column[row] = column[j];
             self.l1.set(j, col, pivot);
         }
-        self.note(j, self.global(place));
+        self.record_pivot(j, self.global(row));
     }
 
-    /// Global row of row `place` of this thread.
-    fn global(&self, place: usize) -> f64 {
-        self.shared.rows.global(self.shared.row, self.shared.shape.ii + self.above + place) as f64
+    /// Global row of row `row` of this thread.
+    fn global(&self, row: usize) -> f64 {
+        self.shared.rows.global(self.shared.row, self.shared.shape.ii + self.above + row) as f64
     }
 
-    /// Row j was interchanged with global row `pivot`, which is now in L1.
-    fn note(&mut self, j: usize, pivot: f64) {
+    /// Records that row j was swapped with global row `pivot`, which is now in L1.
+    fn record_pivot(&mut self, j: usize, pivot: f64) {
         if let Some(MainThread { pivots, info, .. }) = &mut self.main {
             pivots[j] = pivot;
             if **info == 0.0 && self.l1.at(j, j) == 0.0 {
@@ -69,15 +69,15 @@ impl<C: Comm> PanelThread<'_, C> {
         }
     }
 
-    /// Row `place` of this thread is its candidate, if there is such a row. The first thread of the process row with
-    /// the diagonal block has the current row.
-    fn propose(&mut self, j: usize, place: usize) {
+    /// Makes row `row` of this thread its candidate, if there is such a row. The first thread of the process row with
+    /// the diagonal block adds the current row.
+    fn set_candidate(&mut self, j: usize, row: usize) {
         let (jb, tile) = (self.shared.shape.jb, self.tile.as_ref());
         let mut head = [-1.0, 0.0, 0.0, 0.0];
-        if place < tile.rows() {
-            let row = self.shared.row as f64;
-            head = [tile.at(place, j).abs(), (self.above + place) as f64, self.global(place), row];
-            copy_row(tile, place, &mut self.best.words[HEAD..HEAD + jb]);
+        if row < tile.rows() {
+            let process_row = self.shared.row as f64;
+            head = [tile.at(row, j).abs(), (self.above + row) as f64, self.global(row), process_row];
+            copy_row(tile, row, &mut self.best.words[HEAD..HEAD + jb]);
         }
         self.best.words[..HEAD].copy_from_slice(&head);
         if self.thread == 0 && self.shared.row == self.shared.shape.row {
@@ -85,9 +85,9 @@ impl<C: Comm> PanelThread<'_, C> {
         }
     }
 
-    /// The best candidate of all threads and process rows. All threads of one process row choose alike; of more than
-    /// one, the first thread tells the others.
-    fn decide(&mut self, j: usize) -> Result<(), Ended> {
+    /// Chooses the best candidate of all threads and process rows. With one process row, every thread makes the same choice;
+    /// with more, the first thread posts the result for the others.
+    fn choose_pivot(&mut self, j: usize) -> Result<(), Ended> {
         let Shared { slots, barrier, procs, shape, .. } = self.shared;
         let (threads, with_current) = (barrier.threads(), self.best.len(true));
         let mine = self.best.len(self.thread == 0);
@@ -99,7 +99,7 @@ impl<C: Comm> PanelThread<'_, C> {
                 slots.read((thread, j), 0, &mut value);
                 value[0]
             };
-            // The first of equals, whose rows are above.
+            // Among equals the first thread, whose rows are above.
             let best = (1..threads).fold(
                 0,
                 |best, thread| {
@@ -110,7 +110,7 @@ impl<C: Comm> PanelThread<'_, C> {
             if best != self.thread {
                 slots.read((best, j), 0, candidate);
             }
-            // Who has the pivot's place puts the current row there; messages may have to carry it.
+            // The thread with the pivot row needs the current row, which replaces the pivot row; so may a message.
             if self.thread != 0 && best == self.thread {
                 slots.read((0, j), HEAD + shape.jb, current);
             }
@@ -128,17 +128,17 @@ impl<C: Comm> PanelThread<'_, C> {
         Ok(())
     }
 
-    /// L1(j) ← the pivot row. Its place gets the row that left the diagonal block, on whichever rank and thread it is.
-    fn exchange(&mut self, j: usize) {
+    /// L1(j) ← the pivot row; on the rank and thread that own the pivot row, A(pivot row) ← the current row.
+    fn swap_rows(&mut self, j: usize) {
         for (col, &value) in self.best.row().iter().enumerate() {
             self.l1.set(j, col, value);
         }
-        let place = (self.best.words[1] as usize).wrapping_sub(self.above);
-        if self.best.words[3] == self.shared.row as f64 && place < self.tile.rows() {
+        let row = (self.best.words[1] as usize).wrapping_sub(self.above);
+        if self.best.words[3] == self.shared.row as f64 && row < self.tile.rows() {
             for (col, &value) in self.best.current().iter().enumerate() {
-                self.tile.set(place, col, value);
+                self.tile.set(row, col, value);
             }
         }
-        self.note(j, self.best.words[2]);
+        self.record_pivot(j, self.best.words[2]);
     }
 }

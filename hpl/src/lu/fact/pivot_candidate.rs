@@ -1,8 +1,9 @@
-//! Pivot candidates, and how a process column agrees on one.
+//! Pivot candidates, and the choice of the best one over a process column.
 //!
-//! A candidate is {|value|, local row, global row, process row} with its row of the panel; the row that leaves the diagonal
-//! block travels with it. Binary exchange over the process column, counted from the owner of the diagonal block; ranks beyond
-//! the largest power of two fold in first and receive the result at the end [HPL, `src/pfact/HPL_pdmxswp.c`].
+//! A candidate is {|value|, local row, global row, process row} with its row of the panel; the message also contains the current
+//! row, which leaves the diagonal block. Binary exchange over the process column, counted from the owner of the diagonal block;
+//! ranks beyond the largest power of two send their candidate before it and receive the result at the end
+//! [HPL, `src/pfact/HPL_pdmxswp.c`].
 
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use crate::comm::{Comm, Msg, PeerGone, Request};
 /// Doubles before the rows.
 pub(super) const HEAD: usize = 4;
 
-/// The best candidate that a thread or rank knows of: head, candidate row and, once it has arrived, the current row.
+/// The best candidate so far on a thread or rank: head, candidate row and, once it is received, the current row.
 pub(crate) struct PivotCandidate {
     pub(super) words: Vec<f64>,
     jb: usize,
 }
 
 impl PivotCandidate {
-    /// Of somebody with no row in play: any other candidate is better.
+    /// The candidate of a thread without active rows: any other candidate is better.
     pub(super) fn none(jb: usize) -> Self {
         let mut words = vec![0.0; HEAD + 2 * jb];
         words[0] = -1.0;
@@ -40,8 +41,8 @@ impl PivotCandidate {
         HEAD + if with_current { 2 * self.jb } else { self.jb }
     }
 
-    /// Takes the other's candidate if it is better, and its current row if it has it. NaN is better than any
-    /// number, ties go to the smaller process row: all ranks choose alike.
+    /// Takes the candidate of `other` if it is better, and the current row if `other` contains it. NaN is better than any
+    /// number and ties go to the smaller process row, so that all ranks make the same choice.
     fn merge(&mut self, other: &[f64]) {
         let better = other[0].total_cmp(&self.words[0]).then(self.words[3].total_cmp(&other[3])).is_gt();
         let (candidate, current) = other.split_at(HEAD + self.jb);
@@ -52,7 +53,7 @@ impl PivotCandidate {
     }
 }
 
-/// Every rank ends with the best candidate and the current row, which the rank at `root` has.
+/// Max-reduction: every rank gets the best candidate and the current row, which rank `root` owns.
 pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut PivotCandidate) -> Result<(), PeerGone> {
     let size = column.size();
     let me = position(column.rank(), root, size);

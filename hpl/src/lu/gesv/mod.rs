@@ -1,7 +1,7 @@
-//! The factorization: [A | b] ← [L\U | L⁻¹ P b], step by step as the plan says.
+//! The factorization: [A | b] ← [L\U | L⁻¹ P b], step by step according to the plan.
 //!
-//! [`Lu::run`] is the main loop: one line per kind of [task](Task). Panels on their way are kept by [`Panels`], row exchanges by
-//! [`RowSwaps`]; the matrix is with the [`Backend`].
+//! [`Lu::run`] is the main loop: one line per kind of [task](Task). [`Panels`] holds the panels in flight, [`RowSwaps`] the row
+//! exchanges in flight; the [`Backend`] holds the matrix.
 
 mod panels;
 mod row_swaps;
@@ -30,11 +30,11 @@ use crate::plan::{PanelShape, Part, Plan, Section, Task};
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
-/// Columns that are updated between two polls of messages that make no progress by themselves: a fraction of a millisecond up to
-/// thousands of rows, in which a fast link moves no more than it buffers.
+/// Columns that are updated between two polls where messages progress only when polled: a fraction of a millisecond up to
+/// thousands of rows, in which a fast link transfers no more than fits its buffers.
 const POLL_COLS: usize = 32;
 
-/// One rank's view of a factorization.
+/// The factorization on one rank.
 pub(crate) struct Lu<'a, C: Comm> {
     plan: &'a Plan,
     grid: &'a Grid<C>,
@@ -47,8 +47,8 @@ pub(crate) struct Lu<'a, C: Comm> {
 }
 
 impl<'a, C: Comm> Lu<'a, C> {
-    /// Takes the memory for the panels that this rank factors before its first update: one comes free with each update,
-    /// in time for the next panel. This is before the clock starts; Netlib's program allocates its panels inside.
+    /// Allocates the memory for the panels that this rank factors before its first update; later panels reuse it, as each
+    /// update frees one panel. This is done before the timer starts; Netlib's program allocates its panels in the timed part.
     pub(crate) fn new(plan: &'a Plan, grid: &'a Grid<C>, params: &'a HplParams, rank: usize, trace: &'a Trace) -> Self {
         let first = 0..plan.steps().min(plan.depth.max(1));
         for k in first.filter(|&k| plan.layout.cols.block_owner(k) == grid.col) {
@@ -66,8 +66,8 @@ impl<'a, C: Comm> Lu<'a, C> {
         }
     }
 
-    /// Factors the local matrix by the steps `steps`; those before have left nothing to do. Returns info:
-    /// column + 1 of the first zero pivot, 0 if there is none.
+    /// Factors the local matrix by the steps `steps`, after all earlier steps. Returns info: column + 1 of the first zero
+    /// pivot, 0 if there is none.
     ///
     /// # Errors
     /// When a rank or thread fails.
@@ -87,7 +87,7 @@ impl<'a, C: Comm> Lu<'a, C> {
             let step = self.plan.step(k, row, col);
             self.step = k;
             self.run(&step.tasks, backend)?;
-            // A rank without columns to update has not waited for the panel yet.
+            // A rank without columns to update has not yet waited for the panel.
             self.wait_for_panel(k)?;
             self.panels.release_oldest();
             self.phases.end(k, start);
@@ -101,8 +101,8 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(self.panels.info())
     }
 
-    /// After the steps before `end`: no message stays in flight. The panels in flight but the last update all columns
-    /// that have not seen them, so that what is left is one matrix again.
+    /// After the steps before `end`: completes all messages in flight. Each panel in flight, except the last, updates the
+    /// columns that it has not updated yet, so that all columns of the trailing matrix have the same updates.
     ///
     /// # Errors
     /// When a rank or thread fails.
@@ -115,7 +115,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         self.finish_sends()
     }
 
-    /// Tasks in order. What the sections of one panel share is prepared once.
+    /// Executes the tasks in order. L1 and L2 of a panel are loaded once for all its sections.
     fn run<B: Backend>(&mut self, tasks: &[Task], backend: &mut B) -> Result<(), Error> {
         let mut factored: Option<Msg> = None;
         let mut loaded: Option<(usize, B::L)> = None;
@@ -128,11 +128,11 @@ impl<'a, C: Comm> Lu<'a, C> {
                 // [U; C] ← P·[U; C]
                 Task::RsStart { panel, section, u_cols } => self.start_laswp(*panel, section, *u_cols, backend)?,
                 Task::RsWait { panel, part } => self.finish_laswp(*panel, *part, backend)?,
-                // U ← L1⁻¹ U, C ← C − L2 U, for no more columns than a panel has
+                // U ← L1⁻¹ U, C ← C − L2 U, for the columns of one panel
                 Task::Update { panel, section, rows, packs: false, .. } => {
                     self.update_lookahead(*panel, section, *rows, backend)?;
                 }
-                // The same for a section, with the next panel beside
+                // The same for a section, while the next panel is factored
                 Task::Update { panel, section, rows, beside, .. } => {
                     let l = match loaded.take() {
                         Some((k, l)) if k == *panel => l,
@@ -150,14 +150,14 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(())
     }
 
-    /// Adds what this thread did for panel `k` since `start` to the phases of the step; returns the present.
+    /// Adds the time of this thread since `start`, spent on panel `k`, to the phases of the step; returns the current time.
     fn record(&mut self, k: usize, phase: Phase, part: Option<Part>, start: Instant) -> Instant {
         let now = self.phases.add(self.step, phase, start);
         self.trace.span(0, k, phase, part, (start, now));
         now
     }
 
-    /// Factors a panel of this process column; its message.
+    /// Factors a panel of this process column; returns the panel's message.
     fn fact(&mut self, shape: &PanelShape, columns: &mut impl Columns) -> Result<Msg, Error> {
         let start = Instant::now();
         let mut threads = 1;
@@ -173,7 +173,7 @@ impl<'a, C: Comm> Lu<'a, C> {
             Ok(())
         })?;
         let end = self.record(shape.k, Phase::Fact, None, start);
-        // They wait for each other at every column.
+        // The threads wait for each other at every column: all have the same span.
         (1..threads).for_each(|thread| self.trace.span(thread, shape.k, Phase::Fact, None, (start, end)));
         Ok(msg)
     }
@@ -185,7 +185,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         self.record(shape.k, Phase::Lbcast, None, start);
     }
 
-    /// Waits for panel `k`, if need be.
+    /// Waits until panel `k` has arrived.
     fn wait_for_panel(&mut self, k: usize) -> Result<(), Error> {
         while !self.panels.has(k) {
             let start = Instant::now();
@@ -195,7 +195,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(())
     }
 
-    /// Starts the exchange of the rows that panel `k` moves in a section, of the `u_cols` columns of U.
+    /// Starts the row exchange of a section by the pivots of panel `k`; `u_cols`: columns of U.
     fn start_laswp(
         &mut self,
         k: usize,
@@ -210,7 +210,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(())
     }
 
-    /// Waits for the rows of a section.
+    /// Waits until the row exchange of a section is complete.
     fn finish_laswp(&mut self, k: usize, part: Part, columns: &mut impl Columns) -> Result<(), Error> {
         let start = Instant::now();
         self.swaps.finish(k, part, columns)?;
@@ -218,7 +218,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(())
     }
 
-    /// L1 and L2 of panel `k`, for all its sections.
+    /// Loads L1 and L2 of panel `k`, for all its sections.
     fn load<B: Backend>(&mut self, k: usize, backend: &mut B) -> Result<B::L, Error> {
         self.wait_for_panel(k)?;
         let start = Instant::now();
@@ -227,8 +227,8 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(l)
     }
 
-    /// Updates a section. Meanwhile this rank does the tasks `beside` as soon as they can be done; a factorization is the first
-    /// of them.
+    /// Updates a section. During the update this rank executes the tasks `beside`, each as soon as it can start; a
+    /// factorization is the first of them.
     fn update<B: Backend>(
         &mut self,
         l: &B::L,
@@ -249,13 +249,13 @@ impl<'a, C: Comm> Lu<'a, C> {
         let update = Update { panel: &shape, part, cols, rows, next, trace };
         let mut meanwhile = Beside::new(self, k, part, next, others);
         let ended = backend.update(l, &update, &mut meanwhile)?;
-        // Counted, but not recorded as work: this thread waited for the others.
+        // Counted as update time but not traced as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, ended);
         self.swaps.keep(swap, section);
         Ok(())
     }
 
-    /// Updates the columns of a panel that is to be factored.
+    /// Updates the columns of a panel that is factored next.
     fn update_lookahead(
         &mut self,
         k: usize,
@@ -278,13 +278,13 @@ impl<'a, C: Comm> Lu<'a, C> {
         self.poll(backend)
     }
 
-    /// Passes on what has arrived: panels along the process row, rows along the process column.
+    /// Forwards the messages that have arrived: panels along the process row, rows along the process column.
     fn poll(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
         self.panels.poll()?;
         self.swaps.poll(columns)
     }
 
-    /// Whether there are messages that this rank waits for or sends.
+    /// Whether sends or receives of this rank are in flight.
     fn messages_in_flight(&self) -> bool {
         self.panels.in_flight() || self.swaps.in_flight()
     }
@@ -296,20 +296,20 @@ impl<'a, C: Comm> Lu<'a, C> {
     }
 }
 
-/// The tasks beside the update of a section by panel `k`.
+/// The tasks executed during the update of a section by panel `k`.
 struct Beside<'l, 'a, C: Comm> {
     lu: &'l mut Lu<'a, C>,
     k: usize,
     part: Part,
     next: Option<&'l PanelShape>,
-    /// The next panel, once it is factored and until its broadcast starts.
+    /// The next panel, between its factorization and the start of its broadcast.
     factored: Option<Msg>,
-    /// All other tasks.
+    /// The tasks after the factorization.
     tasks: Peekable<slice::Iter<'l, Task>>,
 }
 
 impl<'l, 'a, C: Comm> Beside<'l, 'a, C> {
-    /// The factorization of `next`, then `tasks`.
+    /// First the factorization of `next`, then `tasks`.
     fn new(lu: &'l mut Lu<'a, C>, k: usize, part: Part, next: Option<&'l PanelShape>, tasks: &'l [Task]) -> Self {
         Self { lu, k, part, next, factored: None, tasks: tasks.iter().peekable() }
     }
@@ -336,7 +336,9 @@ impl<C: Comm> Meanwhile for Beside<'_, '_, C> {
                 Task::Lbcast(shape) => lu.start_bcast(shape, factored.take()),
                 Task::RsStart { panel, section, u_cols } => lu.start_laswp(*panel, section, *u_cols, columns)?,
                 Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
-                    unreachable!("the plan puts nothing else beside an update, and a factorization first")
+                    unreachable!(
+                        "beside an update the plan has only broadcasts and starts of row exchanges, after the factorization"
+                    )
                 }
             }
         }
@@ -356,7 +358,7 @@ impl<C: Comm> Meanwhile for Beside<'_, '_, C> {
     }
 }
 
-/// Mean rate until `done` of `n` columns are factored: flops that the trailing matrix no longer needs.
+/// Mean rate in GFLOP/s when `done` of `n` columns are factored: 2/3·(n³ − (n − done)³) flops.
 fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
     let cube = |n: usize| (n as f64).powi(3);
     2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9

@@ -18,9 +18,9 @@ pub(super) struct Panels<'a, C: Comm> {
     l1: Form,
     /// Broadcasts in flight, oldest first.
     bcasts: VecDeque<(PanelShape, Broadcast<C>)>,
-    /// Panels that have arrived and whose update is not complete, oldest first.
+    /// Panels that have arrived and are still needed for an update, oldest first.
     arrived: VecDeque<Panel>,
-    /// Sends in flight of broadcasts that are complete here.
+    /// Sends in flight of broadcasts that are complete on this rank.
     sends: Vec<C::Send>,
     info: usize,
 }
@@ -58,7 +58,7 @@ impl<'a, C: Comm> Panels<'a, C> {
         self.arrived.back().is_some_and(|last| last.shape().k >= k)
     }
 
-    /// Panel `k`, which [has arrived](Self::has) and is not released.
+    /// Panel `k`, which [has arrived](Self::has) and is not yet released.
     pub(super) fn get(&self, k: usize) -> &Panel {
         &self.arrived[k - self.arrived[0].shape().k]
     }
@@ -69,7 +69,7 @@ impl<'a, C: Comm> Panels<'a, C> {
         &mut self.arrived[k - first]
     }
 
-    /// The update by the oldest panel is complete.
+    /// Releases the oldest panel, whose update is complete.
     pub(super) fn release_oldest(&mut self) {
         self.arrived.pop_front();
         self.sends.retain_mut(|send| !send.ready());
@@ -77,7 +77,8 @@ impl<'a, C: Comm> Panels<'a, C> {
 
     /// Waits for the oldest broadcast in flight.
     pub(super) fn wait_for_next(&mut self) -> Result<(), PeerGone> {
-        let (shape, broadcast) = self.bcasts.pop_front().expect("the plan sends a panel before what needs it");
+        let (shape, broadcast) =
+            self.bcasts.pop_front().expect("the plan broadcasts a panel before the tasks that need it");
         let (msg, sends) = broadcast.finish(self.row)?;
         self.sends.extend(sends);
         let panel = Panel::new(shape, self.l1, msg);
@@ -96,7 +97,7 @@ impl<'a, C: Comm> Panels<'a, C> {
         Ok(())
     }
 
-    /// Passes on what has arrived.
+    /// Forwards the messages that have arrived.
     pub(super) fn poll(&mut self) -> Result<(), PeerGone> {
         for (shape, broadcast) in std::mem::take(&mut self.bcasts) {
             self.bcasts.push_back((shape, broadcast.poll(self.row)?));

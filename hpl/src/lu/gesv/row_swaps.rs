@@ -1,4 +1,4 @@
-//! Row exchanges of sections, from their start until their rows are at their places.
+//! Row exchanges of sections, from their start until all rows are copied to their destination.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub(super) struct RowSwap<T> {
 /// The row exchanges of one rank.
 pub(super) struct RowSwaps<'a, C: Comm> {
     laswp: Laswp<'a, C>,
-    /// Where the rows go that the last panel moves, for all its sections.
+    /// The row permutation of the last panel, for all its sections.
     permutation: Option<(usize, Arc<RowPermutation>)>,
     in_flight: Vec<RowSwap<LaswpOp<'a, C>>>,
-    /// Rows that have come and are not all at their places.
+    /// Complete exchanges with rows that are not all copied to their destination.
     done: Vec<RowSwap<LaswpResult>>,
-    /// Sends in flight of exchanges that are complete here.
+    /// Sends in flight of exchanges that are complete on this rank.
     sends: Vec<C::Send>,
 }
 
@@ -38,7 +38,7 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         Self { laswp, permutation: None, in_flight: Vec::new(), done: Vec::new(), sends: Vec::new() }
     }
 
-    /// Starts the exchange of the rows that a panel moves in a section, of the `u_cols` columns of U.
+    /// Starts the row exchange of a section by the pivots of a panel; `u_cols`: columns of U.
     pub(super) fn start(
         &mut self,
         panel: &Panel,
@@ -57,7 +57,7 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         Ok(())
     }
 
-    /// Waits for the rows of section `part` that panel `k` moves.
+    /// Waits until the row exchange of section `part` by panel `k` is complete.
     pub(super) fn finish(&mut self, k: usize, part: Part, columns: &mut impl Columns) -> Result<(), Error> {
         let swap = take(&mut self.in_flight, k, part).expect("the plan starts what it waits for");
         let (rows, sends) = swap.rows.finish(columns)?;
@@ -66,12 +66,12 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         Ok(())
     }
 
-    /// The rows of section `part` that panel `k` moves and the process column has exchanged; `None` with one process row.
+    /// Takes the exchanged rows of section `part` and panel `k`; `None` with one process row.
     pub(super) fn take(&mut self, k: usize, part: Part) -> Option<RowSwap<LaswpResult>> {
         take(&mut self.done, k, part)
     }
 
-    /// How the rows of `section` come to their places.
+    /// The source of the swapped rows of `section`: messages of the process column, or local rows.
     pub(super) fn rows<'r>(
         &self,
         panel: &Panel,
@@ -90,7 +90,7 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         self.done.extend(swap.filter(|swap| swap.section.cols.end > section.cols.end));
     }
 
-    /// Passes on what has arrived.
+    /// Forwards the messages that have arrived.
     pub(super) fn poll(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
         self.in_flight.iter_mut().try_for_each(|swap| swap.rows.poll(columns))?;
         self.sends.retain_mut(|send| !send.ready());
@@ -102,7 +102,7 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         !(self.in_flight.is_empty() && self.sends.is_empty())
     }
 
-    /// Ends the exchanges for a step that is not made.
+    /// Completes the exchanges in flight and discards their rows: for a step that is not executed.
     pub(super) fn abandon(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
         for swap in std::mem::take(&mut self.in_flight) {
             let (_, sends) = swap.rows.finish(columns)?;

@@ -13,15 +13,15 @@ use crate::lu::trsv;
 use crate::mat::MatMut;
 use crate::plan::layout::Layout;
 
-/// What is left of the matrix and info, by rank.
+/// The factored local matrix and info, by rank.
 type Outcome = Vec<(Vec<f64>, usize)>;
 
-/// [A | b] of HPL's generator, changed by `spoil`.
-fn matrix(n: usize, spoil: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
+/// [A | b] of HPL's generator, changed by `change`.
+fn matrix(n: usize, change: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
     let mut data = vec![0.0; n * (n + 1)];
     let mut a = MatMut::new(&mut data, n, n + 1, n);
     matgen::generate_block(n, 0, 0, a.reborrow());
-    spoil(&mut a);
+    change(&mut a);
     data
 }
 
@@ -119,12 +119,12 @@ fn zero_column_gives_the_same_info_everywhere() {
 }
 
 #[test]
-fn not_a_number_hangs_nobody_and_stays_visible() {
+fn not_a_number_ends_all_ranks_and_stays_visible() {
     for (p, q) in [(1, 1), (2, 2), (3, 2)] {
         for at in [0, 37, 700, 899] {
             let whole = matrix(30, |a| a.set(at % 30, at / 30, f64::NAN));
             let outcome = factor(&whole, &HplParams { nb: 4, ..HplParams::baseline(30, p, q) }, 0.4, 2);
-            // All ranks agree, and what is wrong shows: no such solution passes the check.
+            // All ranks agree, and the NaN stays visible: such a solution fails the check.
             assert!(outcome.iter().all(|(_, info)| *info == outcome[0].1), "{p}×{q} {at}");
             let finite = |(data, info): &(Vec<f64>, usize)| *info == 0 && data.iter().all(|value| value.is_finite());
             assert!(!outcome.iter().all(finite), "{p}×{q} {at}");
@@ -132,9 +132,9 @@ fn not_a_number_hangs_nobody_and_stays_visible() {
     }
 }
 
-/// Factorization and back substitution by one thread: what the engine does beside the products, too.
+/// Factorization and back substitution by one thread: also the engine's own loops use only the given instruction set.
 #[test]
-fn kernels_held_to_an_instruction_set_use_no_other() {
+fn kernels_use_only_the_given_instruction_set() {
     let (n, whole) = (150, matrix(150, |_| {}));
     let looking = [Looking::Left, Looking::Crout, Looking::Right];
     let variants = looking.into_iter().flat_map(|looking| [1, 4, 40].map(|nbmin| (looking, nbmin)));
@@ -160,7 +160,8 @@ fn kernels_held_to_an_instruction_set_use_no_other() {
     }
 }
 
-/// Panels of 400 columns of a matrix of order 1700, factored by `team`: the threads that factored each, and the matrix.
+/// Factors a matrix of order 1700 in panels of 400 columns by `team`: returns the threads that factored each panel, and the
+/// matrix.
 fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, Vec<f64>) {
     let n = 1700;
     let params = HplParams { nb: 400, depth, ..HplParams::baseline(n, 1, 1) };
@@ -190,23 +191,23 @@ fn differ_by(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |max, (a, b)| max.max((a - b).abs()))
 }
 
-/// The first panel has nothing beside it. For 1300×400 and 900×400 next to updates of 901 and 501 columns two and three of
-/// four threads are enough; the last two have too few rows for more.
+/// The first panel is factored by all threads, before any update. For the panels 1300×400 and 900×400, beside updates of 901
+/// and 501 columns, two and three of four threads are enough; the last two panels have too few rows for more threads.
 #[test]
 fn part_of_the_threads_factor_beside_the_update() {
     let team = |threads| TeamParams { threads, cores: &[], spin: false };
-    let ((alone, expected), (crews, found)) = (factors(1, team(1), 1), factors(1, team(4), 4));
+    let ((alone, expected), (threads_by_panel, found)) = (factors(1, team(1), 1), factors(1, team(4), 4));
     assert_eq!(alone, vec![vec![0]; 5]);
-    assert_eq!(crews, [vec![0, 1, 2, 3], vec![0, 1], vec![0, 1, 2], vec![0, 1], vec![0]]);
+    assert_eq!(threads_by_panel, [vec![0, 1, 2, 3], vec![0, 1], vec![0, 1, 2], vec![0, 1], vec![0]]);
     assert!(differ_by(&expected, &found) < 1e-9);
 }
 
-/// A core that is not there leaves its thread where it is.
+/// The borrowed cores have numbers that do not exist: their threads stay unpinned.
 #[test]
 fn without_look_ahead_panels_are_factored_on_borrowed_cores_too() {
     let alone = TeamParams { threads: 1, cores: &[], spin: false };
     let borrowing = TeamParams { cores: &[100_000, 100_001, 100_002], ..alone };
-    let ((_, expected), (crews, found)) = (factors(0, alone, 1), factors(0, borrowing, 4));
-    assert_eq!(crews, [vec![0, 1, 2], vec![0, 1, 2], vec![0, 1, 2], vec![0, 1], vec![0]]);
+    let ((_, expected), (threads_by_panel, found)) = (factors(0, alone, 1), factors(0, borrowing, 4));
+    assert_eq!(threads_by_panel, [vec![0, 1, 2], vec![0, 1, 2], vec![0, 1, 2], vec![0, 1], vec![0]]);
     assert!(differ_by(&expected, &found) < 1e-9);
 }

@@ -1,9 +1,9 @@
 //! SWAP bin-exch: ⌈log2 P⌉ rounds of pairwise exchange.
 //!
-//! Positions count from the owner of the diagonal block. In each round a position and its partner exchange
-//! all rows of U that they know, in one message; the displaced rows travel along, from position 0 down a binomial
-//! tree. Positions beyond the largest power of two hand their rows in first and get the result at the end [HPL,
-//! `src/pgesv/HPL_pdlaswp00N.c`].
+//! Positions count from the owner of the diagonal block. In each round a position and its partner exchange all rows
+//! of U that they have, in one message; the same messages contain the displaced rows, from position 0 down a binomial
+//! tree. Positions beyond the largest power of two send their rows before the rounds and receive the result at the end
+//! [HPL, `src/pgesv/HPL_pdlaswp00N.c`].
 
 use std::vec;
 
@@ -21,15 +21,15 @@ use crate::comm::reduce::power_of_two;
 /// Rows of a message, ascending: row i of U is `i`, entry i of the displaced rows is `jb + i`.
 type RowList = Vec<usize>;
 
-/// Messages exchanged with one other rank; an empty load is no message.
+/// Messages exchanged with one other rank; for an empty list there is no message.
 struct Round {
-    /// Rank of the other.
+    /// The other rank.
     peer: usize,
     sends: RowList,
     receives: RowList,
 }
 
-/// Who knows and needs what, for one process column of `size` positions.
+/// The rows that each position has and needs, for one process column of `size` positions.
 struct Rounds<'a> {
     permutation: &'a RowPermutation,
     size: usize,
@@ -53,7 +53,7 @@ impl Rounds<'_> {
         let mut mask = 1;
         while mask < half {
             let partner = me ^ mask;
-            rounds.push(round(partner, self.load(me, mask), self.load(partner, mask)));
+            rounds.push(round(partner, self.sent(me, mask), self.sent(partner, mask)));
             mask *= 2;
         }
         rounds.extend(folded.map(|peer| round(peer, self.unfold(peer), RowList::new())));
@@ -75,7 +75,7 @@ impl Rounds<'_> {
         rows
     }
 
-    /// Rows of U that `at` knows before the round of distance `mask`: those of its group of `mask`
+    /// Rows of U that `at` has before the round of distance `mask`: those of its group of `mask`
     /// positions, and of the positions folded into them.
     fn known(&self, at: usize, mask: usize) -> RowList {
         let half = power_of_two(self.size);
@@ -84,53 +84,53 @@ impl Rounds<'_> {
         self.collect(&self.permutation.gathered, group)
     }
 
-    /// Displaced rows that reach their places through `at`, which gets them in the round of distance `mask`.
-    fn through(&self, at: usize, mask: usize) -> impl Iterator<Item = usize> {
+    /// Displaced rows that `at` receives in the round of distance `mask`, its own and those that it forwards.
+    fn displaced(&self, at: usize, mask: usize) -> impl Iterator<Item = usize> {
         let (half, jb) = (power_of_two(self.size), self.jb());
         let below = (0..self.size).filter(|&other| (other % half) % (2 * mask) == at);
         self.collect(&self.permutation.scattered, below).into_iter().map(move |i| jb + i)
     }
 
-    /// What `from` sends to its partner in the round of distance `mask`.
-    fn load(&self, from: usize, mask: usize) -> RowList {
-        let mut load = self.known(from, mask);
+    /// Rows that `from` sends to its partner in the round of distance `mask`.
+    fn sent(&self, from: usize, mask: usize) -> RowList {
+        let mut rows = self.known(from, mask);
         if from < mask {
-            load.extend(self.through(from + mask, mask));
+            rows.extend(self.displaced(from + mask, mask));
         }
-        load
+        rows
     }
 
-    /// What a folded position hands in.
+    /// Rows that a folded position sends before the rounds.
     fn fold(&self, at: usize) -> RowList {
         self.permutation.gathered[self.owner_at(at)].clone()
     }
 
-    /// What a folded position gets.
+    /// Rows that a folded position receives after the rounds.
     fn unfold(&self, at: usize) -> RowList {
         let mine = self.permutation.scattered[self.owner_at(at)].iter().map(|i| self.jb() + i);
         (0..self.jb()).chain(mine).collect()
     }
 }
 
-/// A piece and what is still read from it: pairs (row of the piece, row of a load), ascending in the latter.
+/// A buffer and the rows still to be read from it: pairs (row of the buffer, row of a list), ascending in the latter.
 struct HeldRows {
-    piece: RowBuffer,
+    buffer: RowBuffer,
     rows: Vec<(usize, usize)>,
 }
 
-/// One exchange on one rank.
+/// One row exchange on one rank.
 pub(super) struct BinExch<C: Comm> {
     held: Vec<HeldRows>,
-    /// The message that ends the current round.
+    /// The receive of the current round.
     awaited: Option<C::Recv>,
-    /// Its rows.
+    /// The rows of this receive.
     awaited_rows: RowList,
-    /// Rounds that have not begun.
+    /// Rounds not started yet.
     rounds: vec::IntoIter<Round>,
 }
 
 impl<C: Comm> BinExch<C> {
-    /// Copies what leaves this rank: first what the first round sends, in the message for it.
+    /// Copies the rows that this rank sends, those of the first round directly into its message.
     pub(super) fn start(state: &mut LaswpState<'_, C>, columns: &mut impl Columns) -> Result<Self, Error> {
         let (permutation, size, jb) = (&state.permutation, state.column.size(), state.permutation.sources.len());
         let rounds = Rounds { permutation, size }.of(position(state.me(), permutation.owner, size));
@@ -138,22 +138,22 @@ impl<C: Comm> BinExch<C> {
         if let Some(round) = rounds.first().filter(|round| !round.sends.is_empty()) {
             first.clone_from(&round.sends);
         }
-        // On the owner of the diagonal block, what leaves in later rounds.
-        let leaves = (0..permutation.displaced.len()).filter(|i| !permutation.scattered[state.me()].contains(i));
-        let later: RowList = leaves.map(|i| jb + i).filter(|row| first.binary_search(row).is_err()).collect();
+        // On the owner of the diagonal block, the displaced rows of later rounds.
+        let sent = (0..permutation.displaced.len()).filter(|i| !permutation.scattered[state.me()].contains(i));
+        let later: RowList = sent.map(|i| jb + i).filter(|row| first.binary_search(row).is_err()).collect();
         let later = if state.owns_diagonal() { later } else { RowList::new() };
-        let mut exchange =
+        let mut laswp =
             Self { held: Vec::new(), awaited: None, awaited_rows: RowList::new(), rounds: rounds.into_iter() };
-        for load in [first, later] {
-            let local = |&row: &usize| if row < jb { state.source(row) } else { state.leaving(row - jb) };
-            let piece = state.gather(load.iter().map(local), columns)?;
-            exchange.held.extend(piece.map(|piece| HeldRows { piece, rows: (0..).zip(load).collect() }));
+        for list in [first, later] {
+            let local = |&row: &usize| if row < jb { state.source(row) } else { state.displaced_source(row - jb) };
+            let buffer = state.gather(list.iter().map(local), columns)?;
+            laswp.held.extend(buffer.map(|buffer| HeldRows { buffer, rows: (0..).zip(list).collect() }));
         }
-        exchange.advance(state, Completion::Test, columns)?;
-        Ok(exchange)
+        laswp.advance(state, Completion::Test, columns)?;
+        Ok(laswp)
     }
 
-    /// Completes rounds and begins the next ones.
+    /// Completes rounds and starts the next ones.
     pub(super) fn advance(
         &mut self,
         state: &mut LaswpState<'_, C>,
@@ -162,47 +162,47 @@ impl<C: Comm> BinExch<C> {
     ) -> Result<(), Error> {
         loop {
             if self.awaited.is_some() {
-                let Some(piece) = state.take(&mut self.awaited, self.awaited_rows.len(), completion)? else {
+                let Some(buffer) = state.take(&mut self.awaited, self.awaited_rows.len(), completion)? else {
                     return Ok(());
                 };
                 let rows = (0..).zip(std::mem::take(&mut self.awaited_rows)).collect();
-                self.hold(HeldRows { piece, rows });
+                self.hold(HeldRows { buffer, rows });
             }
             let Some(round) = self.rounds.next() else { return Ok(()) };
-            self.awaited = state.expect(round.peer, state.tags.rows, round.receives.len());
+            self.awaited = state.receive(round.peer, state.tags.rows, round.receives.len());
             self.awaited_rows = round.receives;
             if !round.sends.is_empty() && state.cols > 0 {
-                let piece = self.assemble(state, round.sends, columns)?;
-                state.send(round.peer, state.tags.rows, &piece);
+                let buffer = self.assemble(state, round.sends, columns)?;
+                state.send(round.peer, state.tags.rows, &buffer);
             }
         }
     }
 
-    /// The piece with the rows of `load`. It is held in place of those that it is made of, so that the rank reads
-    /// what its partner reads.
+    /// The message with the rows of `list`. It replaces the buffers that its rows were copied from, so that this rank
+    /// later reads the same memory as its partner.
     fn assemble(
         &mut self,
         state: &LaswpState<'_, C>,
-        load: RowList,
+        list: RowList,
         columns: &mut impl Columns,
     ) -> Result<RowBuffer, HelperPanicked> {
         let same =
-            |held: &&HeldRows| held.rows.len() == held.piece.rows() && held.rows.iter().map(|row| &row.1).eq(&load);
+            |held: &&HeldRows| held.rows.len() == held.buffer.rows() && held.rows.iter().map(|row| &row.1).eq(&list);
         if let Some(held) = self.held.iter().find(same) {
-            return Ok(held.piece.clone());
+            return Ok(held.buffer.clone());
         }
-        let mut buffer = state.buffer(load.len());
+        let mut buffer = state.buffer(list.len());
         for held in &self.held {
-            let at = |&(from, row): &(usize, usize)| load.binary_search(&row).ok().map(|to| (from, to));
+            let at = |&(from, row): &(usize, usize)| list.binary_search(&row).ok().map(|to| (from, to));
             let pairs: Vec<(usize, usize)> = held.rows.iter().filter_map(at).collect();
-            columns.copy_rows(&held.piece, &pairs, &mut buffer)?;
+            columns.copy_rows(&held.buffer, &pairs, &mut buffer)?;
         }
-        let piece = buffer.done(state.pool());
-        self.hold(HeldRows { piece: piece.clone(), rows: (0..).zip(load).collect() });
-        Ok(piece)
+        let buffer = buffer.done(state.pool());
+        self.hold(HeldRows { buffer: buffer.clone(), rows: (0..).zip(list).collect() });
+        Ok(buffer)
     }
 
-    /// Reads from `new` what it has.
+    /// Adds `new`, from which its rows are read from now on.
     fn hold(&mut self, new: HeldRows) {
         for held in &mut self.held {
             held.rows.retain(|(_, row)| new.rows.binary_search_by_key(row, |new| new.1).is_err());
@@ -211,26 +211,26 @@ impl<C: Comm> BinExch<C> {
         self.held.push(new);
     }
 
-    /// The rows that stay on this rank.
+    /// The exchanged rows of this rank.
     pub(super) fn into_result(self, state: &LaswpState<'_, C>) -> LaswpResult {
         let jb = state.permutation.sources.len();
         let mine = &state.permutation.scattered[state.me()];
         let (mut upper, mut displaced): (Vec<Placed>, Vec<Placed>) = (Vec::new(), Vec::new());
-        for HeldRows { piece, rows } in self.held {
+        for HeldRows { buffer, rows } in self.held {
             let (in_u, below): (Vec<_>, Vec<_>) = rows.into_iter().partition(|&(_, row)| row < jb);
-            let here = below.into_iter().map(|(from, row)| (from, row - jb)).filter(|(_, i)| mine.contains(i));
-            let here: Vec<(usize, usize)> = here.map(|(from, i)| (from, state.place(i))).collect();
-            if !here.is_empty() {
-                displaced.push((piece.clone(), here));
+            let local = below.into_iter().map(|(from, row)| (from, row - jb)).filter(|(_, i)| mine.contains(i));
+            let local: Vec<(usize, usize)> = local.map(|(from, i)| (from, state.destination(i))).collect();
+            if !local.is_empty() {
+                displaced.push((buffer.clone(), local));
             }
             if !in_u.is_empty() {
-                upper.push((piece, in_u));
+                upper.push((buffer, in_u));
             }
         }
-        LaswpResult { upper, displaced, staying: state.staying() }
+        LaswpResult { upper, displaced, local: state.local_rows() }
     }
 
-    /// Whether no message is missing.
+    /// Whether all messages have arrived.
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.awaited.is_none() && self.rounds.as_slice().is_empty()
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::plan::layout::Axis;
 
-    /// Every rank sends what its partner expects, and in the end has all of U.
+    /// Every rank sends the rows that its partner expects, and has all of U in the end.
     #[test]
     fn rounds_match() {
         for p in 2..=9 {
@@ -260,8 +260,8 @@ mod tests {
                     };
                     let sent: Vec<RowList> = with(mine, other).into_iter().map(|round| round.0).collect();
                     let received: Vec<RowList> = with(theirs, me).into_iter().map(|round| round.1).collect();
-                    let some = |loads: Vec<RowList>| loads.into_iter().filter(|load| !load.is_empty());
-                    assert!(some(sent).eq(some(received)), "{me} to {other} of {p}");
+                    let filled = |lists: Vec<RowList>| lists.into_iter().filter(|list| !list.is_empty());
+                    assert!(filled(sent).eq(filled(received)), "{me} to {other} of {p}");
                 }
                 mine.iter().for_each(|round| known.extend(&round.receives));
                 known.sort_unstable();

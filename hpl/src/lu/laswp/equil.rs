@@ -1,9 +1,9 @@
-//! EQUIL: pieces of U are made equally long, within one row, before they roll.
+//! EQUIL: the pieces of U of all process rows get the same number of rows, within one row, before the roll.
 //!
-//! This balances lengths of messages between process rows; it is no numerical scaling. Rows go from neighbour to
-//! neighbour in the order of the exchange, so that each boundary between two pieces is crossed by at most one
-//! message; [HPL, `src/pgesv/HPL_equil.c`] spreads them along trees. As there, two process rows have nothing to
-//! gain, and pieces that are balanced stay as they are.
+//! This balances lengths of messages between process rows; it is no numerical scaling. Rows are sent between
+//! neighbours in the process order of the row exchange, so that at most one message crosses each boundary between
+//! two pieces; [HPL, `src/pgesv/HPL_equil.c`] spreads them along trees. As there, two process rows and balanced
+//! pieces are left unchanged.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
 
-/// Where pieces of these lengths begin when they lie one after the other, and where the last ends.
+/// Start of each piece when pieces of these lengths follow each other, and the end of the last one.
 fn bounds(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut end = 0;
     let ends = lengths.map(|length| {
@@ -24,7 +24,7 @@ fn bounds(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Bounds of pieces as long as each other, within one row; the first ones are the longer.
+/// Bounds of pieces of equal length within one row; longer pieces come first.
 fn balanced(found: &[usize]) -> Vec<usize> {
     let (pieces, rows) = (found.len() - 1, found[found.len() - 1]);
     let length = |i: usize| rows / pieces + usize::from(i < rows % pieces);
@@ -38,20 +38,20 @@ fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     start..a.end.min(b.end).max(start)
 }
 
-/// Rows of U that become one message: this rank's piece, or rows for a neighbour.
+/// Rows of U of one message: this rank's piece, or rows for a neighbour.
 struct Outgoing {
     /// Rows in the order of the pieces.
     rows: Range<usize>,
     buffer: RowBufferMut,
     /// Rows not yet written.
     missing: usize,
-    /// Rank that gets it; `None` for this rank's piece.
+    /// Receiver; `None` for this rank's piece.
     to: Option<usize>,
 }
 
-/// One rank's part.
+/// EQUIL on one rank.
 pub(super) struct Equil<C: Comm> {
-    /// Bounds of the pieces as they roll.
+    /// Bounds of the pieces in the roll.
     pub(super) pieces: Vec<usize>,
     outgoing: Vec<Outgoing>,
     /// Rows from neighbours.
@@ -59,8 +59,7 @@ pub(super) struct Equil<C: Comm> {
 }
 
 impl<C: Comm> Equil<C> {
-    /// Copies this rank's rows into its piece and into what goes to the neighbours; `equil` says whether anything
-    /// does.
+    /// Copies this rank's rows into its piece and, if `equil`, into the messages for its neighbours.
     pub(super) fn start(
         state: &LaswpState<'_, C>,
         order: &ProcessOrder,
@@ -71,7 +70,7 @@ impl<C: Comm> Equil<C> {
         let found = bounds((0..order.size()).map(|at| gathered[order.rank(at)].len()));
         let pieces = if equil { balanced(&found) } else { found.clone() };
         let (mut outgoing, mut awaited) = (vec![(pieces[at]..pieces[at + 1], None)], Vec::new());
-        // Rows cross a boundary upwards when too many are found below it.
+        // Rows are sent upwards across a boundary when there are too many below it.
         if at > 0 {
             let neighbour = order.rank(at - 1);
             outgoing.push((found[at]..pieces[at], Some(neighbour)));
@@ -83,21 +82,23 @@ impl<C: Comm> Equil<C> {
             awaited.push((found[at + 1]..pieces[at + 1], neighbour));
         }
         let awaited = awaited.into_iter().filter(|(rows, _)| !rows.is_empty());
-        let awaited = awaited.map(|(rows, from)| (rows.clone(), state.expect(from, state.tags.equil, rows.len())));
+        let awaited = awaited.map(|(rows, from)| (rows.clone(), state.receive(from, state.tags.equil, rows.len())));
         let awaited = awaited.collect();
-        let own: Vec<usize> = gathered[state.me()].iter().map(|&i| state.source(i)).collect();
+        let sources: Vec<usize> = gathered[state.me()].iter().map(|&i| state.source(i)).collect();
         let mut written = Vec::new();
         for (rows, to) in outgoing.into_iter().filter(|(rows, _)| !rows.is_empty() && state.cols > 0) {
-            let here = common(&rows, &(found[at]..found[at + 1]));
-            let pairs: Vec<(usize, usize)> = here.clone().map(|row| (own[row - found[at]], row - rows.start)).collect();
+            let local = common(&rows, &(found[at]..found[at + 1]));
+            let pair = |row: usize| (sources[row - found[at]], row - rows.start);
+            let pairs: Vec<(usize, usize)> = local.clone().map(pair).collect();
             let mut buffer = state.buffer(rows.len());
             columns.gather(&state.section, &pairs, &mut buffer)?;
-            written.push(Outgoing { missing: rows.len() - here.len(), rows, buffer, to });
+            written.push(Outgoing { missing: rows.len() - local.len(), rows, buffer, to });
         }
         Ok(Self { pieces, outgoing: written, awaited })
     }
 
-    /// Writes the rows that have arrived, sends what is complete, and returns this rank's piece when it is.
+    /// Copies the rows that have arrived, sends the messages that are complete, and returns this rank's piece once it is
+    /// complete.
     pub(super) fn advance(
         &mut self,
         state: &mut LaswpState<'_, C>,
@@ -105,23 +106,24 @@ impl<C: Comm> Equil<C> {
         columns: &mut impl Columns,
     ) -> Result<Option<RowBuffer>, Error> {
         for (rows, recv) in &mut self.awaited {
-            let Some(piece) = state.take(recv, rows.len(), completion)? else { continue };
+            let Some(received) = state.take(recv, rows.len(), completion)? else { continue };
             for message in &mut self.outgoing {
-                let here = common(&message.rows, rows);
-                message.missing -= here.len();
-                let pairs: Vec<(usize, usize)> = here.map(|row| (row - rows.start, row - message.rows.start)).collect();
-                columns.copy_rows(&piece, &pairs, &mut message.buffer)?;
+                let shared = common(&message.rows, rows);
+                message.missing -= shared.len();
+                let pair = |row| (row - rows.start, row - message.rows.start);
+                let pairs: Vec<(usize, usize)> = shared.map(pair).collect();
+                columns.copy_rows(&received, &pairs, &mut message.buffer)?;
             }
         }
-        let mut own = None;
+        let mut own_piece = None;
         for message in self.outgoing.extract_if(.., |message| message.missing == 0) {
-            let piece = message.buffer.done(state.pool());
+            let buffer = message.buffer.done(state.pool());
             match message.to {
-                Some(to) => state.send(to, state.tags.equil, &piece),
-                None => own = Some(piece),
+                Some(to) => state.send(to, state.tags.equil, &buffer),
+                None => own_piece = Some(buffer),
             }
         }
-        Ok(own)
+        Ok(own_piece)
     }
 }
 
@@ -140,6 +142,6 @@ mod tests {
             assert!(sizes[sizes.len() - 1] - sizes[0] <= 1, "{lengths:?}");
         }
         assert_eq!(balanced(&bounds([3, 4, 3].into_iter())), [0, 3, 7, 10], "balanced already");
-        assert_eq!(balanced(&bounds([9, 1].into_iter())), [0, 9, 10], "two pieces stay");
+        assert_eq!(balanced(&bounds([9, 1].into_iter())), [0, 9, 10], "two pieces are unchanged");
     }
 }

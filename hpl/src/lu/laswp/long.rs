@@ -1,7 +1,7 @@
-//! SWAP long: displaced rows spread along a tree, pieces of U roll around the process column.
+//! SWAP long: spread of the displaced rows along a tree, roll of the pieces of U around the process column.
 //!
-//! The two need nothing of each other and go on side by side; [HPL, `src/pgesv/HPL_pdlaswp01N.c`] does one after
-//! the other. With EQUIL the pieces are made equally long before they roll.
+//! The two are independent and overlap; [HPL, `src/pgesv/HPL_pdlaswp01N.c`] does one after the other. With EQUIL the
+//! pieces are balanced before the roll.
 
 use super::equil::Equil;
 use super::order::ProcessOrder;
@@ -13,7 +13,7 @@ use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
 
-/// One exchange on one rank.
+/// One row exchange on one rank.
 pub(super) struct Long<C: Comm> {
     order: ProcessOrder,
     spread: Spread<C>,
@@ -22,23 +22,23 @@ pub(super) struct Long<C: Comm> {
 }
 
 impl<C: Comm> Long<C> {
-    /// Copies what leaves this rank and sends what needs no message of others; pieces of U first, whose way is the
-    /// longer one.
+    /// Copies the rows that this rank sends and starts the sends that depend on no other message; pieces of U first, as
+    /// the roll takes longer than the spread.
     pub(super) fn start(state: &mut LaswpState<'_, C>, equil: bool, columns: &mut impl Columns) -> Result<Self, Error> {
         let order = ProcessOrder::new(&state.permutation, state.me());
         let mut equil = Equil::start(state, &order, equil, columns)?;
-        let mut roll = Roll::expect(state, &order, &equil.pieces);
-        if let Some(own) = equil.advance(state, Completion::Test, columns)? {
-            roll.own(own);
+        let mut roll = Roll::start(state, &order, &equil.pieces);
+        if let Some(piece) = equil.advance(state, Completion::Test, columns)? {
+            roll.set_own(piece);
         }
         roll.advance(state)?;
         let spread = Spread::start(state, &order, columns)?;
         Ok(Self { order, spread, equil, roll })
     }
 
-    /// Passes on what has arrived. A rank that waits does so for rows of its piece, then for the pieces in the order
-    /// of their distance, then for displaced rows: each of these needs only what comes before it in this order, so
-    /// that no ranks wait for each other.
+    /// Forwards the messages that have arrived. With [`Completion::Wait`] it waits for the rows of its own piece, then for
+    /// the pieces in the order of their distance, then for the displaced rows. Each message depends only on earlier ones in
+    /// this order, which rules out a deadlock.
     pub(super) fn advance(
         &mut self,
         state: &mut LaswpState<'_, C>,
@@ -46,8 +46,8 @@ impl<C: Comm> Long<C> {
         columns: &mut impl Columns,
     ) -> Result<(), Error> {
         self.spread.advance(state, &self.order, Completion::Test, columns)?;
-        if let Some(own) = self.equil.advance(state, completion, columns)? {
-            self.roll.own(own);
+        if let Some(piece) = self.equil.advance(state, completion, columns)? {
+            self.roll.set_own(piece);
         }
         self.roll.advance(state)?;
         while completion == Completion::Wait && self.roll.wait(state)? {
@@ -57,16 +57,16 @@ impl<C: Comm> Long<C> {
         self.spread.advance(state, &self.order, completion, columns)
     }
 
-    /// The rows that stay on this rank.
+    /// The exchanged rows of this rank.
     pub(super) fn into_result(self, state: &LaswpState<'_, C>) -> LaswpResult {
         let (permutation, pieces) = (&state.permutation, &self.equil.pieces);
         let rows: Vec<usize> = self.order.join(&permutation.gathered, 0..self.order.size()).collect();
-        let place = |(at, piece)| (piece, (0..).zip(rows[pieces[at]..pieces[at + 1]].iter().copied()).collect());
-        let upper = self.roll.into_pieces().map(place).collect();
-        LaswpResult { upper, displaced: self.spread.into_placed(state), staying: state.staying() }
+        let placed = |(at, piece)| (piece, (0..).zip(rows[pieces[at]..pieces[at + 1]].iter().copied()).collect());
+        let upper = self.roll.into_pieces().map(placed).collect();
+        LaswpResult { upper, displaced: self.spread.into_placed(state), local: state.local_rows() }
     }
 
-    /// Whether no message is missing.
+    /// Whether all messages have arrived.
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.roll.complete() && self.spread.complete()

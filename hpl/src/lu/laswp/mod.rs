@@ -1,12 +1,12 @@
-//! Row exchange: the pivot rows of a panel become U, the rows they displace take their places.
+//! Row exchange: the pivot rows of a panel become U, and the rows of the diagonal block replace them.
 //!
-//! With one process row this is a local interchange, which the update does. Otherwise the rows travel along
-//! the process column by one of two patterns of messages that end alike: every process row has all rows of U
-//! and the displaced rows whose places it owns, as [`RowBuffer`]s, which are the messages themselves. They are
-//! never put together to one U of a whole section: each slab of the update takes its columns from them
+//! With one process row this is a local row swap, which the update does. Otherwise the rows are exchanged along
+//! the process column by one of two message patterns with the same result: every process row has all rows of U
+//! and the displaced rows whose destination it owns, as [`RowBuffer`]s, which are the messages themselves. A U of
+//! the whole section is never assembled: each slab of the update takes its columns from the messages
 //! ([`LaswpResult::fill`]).
 //!
-//! An exchange is started, polled beside other work as often as one likes, and finished.
+//! An exchange is started, polled during other work any number of times, and finished.
 
 mod bin_exch;
 mod equil;
@@ -37,7 +37,7 @@ use crate::backend::Columns;
 use crate::comm::Comm;
 use crate::plan::layout::Axis;
 
-/// What all row exchanges of a run share.
+/// Parameters of all row exchanges of a run.
 pub(crate) struct Laswp<'a, C> {
     /// The process column, of at least two ranks.
     pub(crate) column: &'a C,
@@ -45,27 +45,27 @@ pub(crate) struct Laswp<'a, C> {
     pub(crate) rows: &'a Axis,
     /// SWAP.
     pub(crate) swap: Swap,
-    /// EQUIL: lengths of U pieces are balanced between process rows before they roll; no numerical scaling.
+    /// EQUIL: lengths of U pieces are balanced between process rows before the roll; no numerical scaling.
     pub(crate) equil: bool,
     /// U: storage of rows in messages.
     pub(crate) u: Form,
 }
 
-/// An exchange under way. Until it is finished nothing may change its columns.
+/// A row exchange in flight. Its columns must stay unchanged until it is finished.
 pub(crate) struct LaswpOp<'a, C: Comm> {
     state: LaswpState<'a, C>,
     pattern: Pattern<C>,
 }
 
-/// SWAP as it goes on.
+/// The message pattern chosen by SWAP.
 enum Pattern<C: Comm> {
     BinExch(BinExch<C>),
     Long(Box<Long<C>>),
 }
 
 impl<'a, C: Comm> Laswp<'a, C> {
-    /// Copies the rows of this rank into messages and starts their sends, without waiting for anything. `section` are its
-    /// local columns, some of the `u_cols` columns of U.
+    /// Copies the rows of this rank into messages and starts their sends; it never waits. `section`: local columns of the
+    /// exchange, some of the `u_cols` columns of U.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
@@ -96,7 +96,7 @@ impl<'a, C: Comm> Laswp<'a, C> {
 }
 
 impl<C: Comm> LaswpOp<'_, C> {
-    /// Takes the messages that have arrived and sends what they make possible; never waits for one.
+    /// Tests the receives and starts the sends that depend on arrived messages; it never waits.
     ///
     /// # Errors
     /// When a rank of the process column fails.
@@ -104,17 +104,17 @@ impl<C: Comm> LaswpOp<'_, C> {
         self.advance(Completion::Test, columns)
     }
 
-    /// Waits for the messages that are missing. The sends that come with the rows may still be under way.
+    /// Waits for all receives. Returns the rows, with sends that may still be in flight.
     ///
     /// # Errors
     /// When a rank of the process column or a thread fails.
     pub(crate) fn finish(mut self, columns: &mut impl Columns) -> Result<(LaswpResult, Vec<C::Send>), Error> {
         self.advance(Completion::Wait, columns)?;
-        let exchanged = match self.pattern {
+        let result = match self.pattern {
             Pattern::BinExch(pattern) => pattern.into_result(&self.state),
             Pattern::Long(pattern) => pattern.into_result(&self.state),
         };
-        Ok((exchanged, self.state.sends))
+        Ok((result, self.state.sends))
     }
 
     fn advance(&mut self, completion: Completion, columns: &mut impl Columns) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::permutation::RowPermutation;
 use crate::comm::grid::rank_at;
 
-/// The process rows in the order of an exchange, as one of them sees it.
+/// The process rows in the order of a row exchange, and the position of this rank.
 pub(super) struct ProcessOrder {
     /// Process row at each position.
     ranks: Vec<usize>,
@@ -14,8 +14,8 @@ pub(super) struct ProcessOrder {
 }
 
 impl ProcessOrder {
-    /// First the owner of the diagonal block; the others so that those with most displaced rows get them over the
-    /// fewest hops, which are as many as their position has bits [HPL, `src/pgesv/HPL_logsort.c`].
+    /// The owner of the diagonal block comes first. The process rows with most displaced rows get the positions with the
+    /// fewest hops; the hops of a position are the 1 bits of its number [HPL, `src/pgesv/HPL_logsort.c`].
     pub(super) fn new(permutation: &RowPermutation, me: usize) -> Self {
         let size = permutation.scattered.len();
         let mut rows: Vec<usize> = (1..size).map(|at| rank_at(at, permutation.owner, size)).collect();
@@ -38,7 +38,7 @@ impl ProcessOrder {
         self.ranks[position]
     }
 
-    /// What `lists`, by process row, have, one position after the other.
+    /// The entries of `lists`, which are by process row, one position after the other.
     pub(super) fn join<'a>(
         &'a self,
         lists: &'a [Vec<usize>],

@@ -1,19 +1,19 @@
-//! Which row goes where, from the pivots alone.
+//! The row permutation of a panel, computed from its pivots.
 
 use crate::plan::layout::Axis;
 
-/// The net effect of a panel's interchanges on the rows of the trailing matrix.
+/// The combined effect of a panel's row swaps on the rows of the trailing matrix.
 ///
-/// Rows of the diagonal block come from anywhere; a place outside it is only ever filled from the block.
+/// The new rows of the diagonal block may be any rows; every other changed row gets the content of a row of the block.
 #[derive(Debug)]
 pub(crate) struct RowPermutation {
     /// Global row whose content becomes row i of U.
     pub(crate) sources: Vec<usize>,
-    /// (global row outside the diagonal block, global row of the block whose content goes there).
+    /// (destination: global row below the diagonal block, source: global row of the block).
     pub(crate) displaced: Vec<(usize, usize)>,
     /// For each process row, the rows of U whose source it owns, ascending.
     pub(crate) gathered: Vec<Vec<usize>>,
-    /// For each process row, the entries of `displaced` whose place it owns, ascending.
+    /// For each process row, the entries of `displaced` whose destination it owns, ascending.
     pub(crate) scattered: Vec<Vec<usize>>,
     /// Process row that owns the diagonal block.
     pub(crate) owner: usize,
@@ -24,11 +24,11 @@ pub(crate) struct RowPermutation {
 }
 
 impl RowPermutation {
-    /// RowPermutation of the panel whose first global row is `ia`: row ia + j is exchanged with `pivots[j]` ≥ ia + j,
+    /// The permutation of the panel whose first global row is `ia`: row ia + j is swapped with `pivots[j]` ≥ ia + j,
     /// for j = 0, 1, ….
     pub(crate) fn new(rows: &Axis, ia: usize, pivots: &[usize]) -> Self {
         let jb = pivots.len();
-        // Content of the diagonal block and of the places outside it, by global row of origin.
+        // Content of the diagonal block and of the changed rows below it, by global source row.
         let mut sources: Vec<usize> = (ia..ia + jb).collect();
         let mut displaced: Vec<(usize, usize)> = Vec::new();
         for (j, &pivot) in pivots.iter().enumerate() {
@@ -36,7 +36,7 @@ impl RowPermutation {
                 sources.swap(j, pivot - ia);
                 continue;
             }
-            let at = displaced.iter().position(|&(place, _)| place == pivot).unwrap_or_else(|| {
+            let at = displaced.iter().position(|&(destination, _)| destination == pivot).unwrap_or_else(|| {
                 displaced.push((pivot, pivot));
                 displaced.len() - 1
             });
@@ -48,7 +48,7 @@ impl RowPermutation {
             lists
         };
         let gathered = by_owner(sources.iter().map(|&row| rows.owner(row)).collect());
-        let scattered = by_owner(displaced.iter().map(|&(place, _)| rows.owner(place)).collect());
+        let scattered = by_owner(displaced.iter().map(|&(destination, _)| rows.owner(destination)).collect());
         Self { sources, displaced, gathered, scattered, owner: rows.owner(ia), start: ia, end: ia + jb }
     }
 }
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the interchanges one by one.
+        /// Compared with the row swaps done one by one.
         #[test]
-        fn moves_are_the_interchanges(
+        fn permutation_equals_the_row_swaps(
             m in 1_usize..60, ia in 0_usize..60, jb in 1_usize..20, picks in prop::collection::vec(0.0_f64..1.0, 20),
         ) {
             let nb = 20;
@@ -76,10 +76,10 @@ mod tests {
             let rows = Axis::block_cyclic(m, nb, 3);
             let permutation = RowPermutation::new(&rows, ia, &pivots);
             prop_assert_eq!(&content[ia..ia + jb], &permutation.sources[..]);
-            for &(place, source) in &permutation.displaced {
-                prop_assert_eq!(content[place], source);
-                prop_assert!((ia..ia + jb).contains(&source) && place >= ia + jb);
-                content[place] = place;
+            for &(destination, source) in &permutation.displaced {
+                prop_assert_eq!(content[destination], source);
+                prop_assert!((ia..ia + jb).contains(&source) && destination >= ia + jb);
+                content[destination] = destination;
             }
             prop_assert!(content[ia + jb..].iter().enumerate().all(|(i, &from)| from == ia + jb + i));
             prop_assert_eq!(permutation.gathered.concat().len(), jb);

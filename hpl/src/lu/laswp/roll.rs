@@ -1,7 +1,7 @@
-//! The roll of SWAP long: pieces of U go around the process column, in both directions at once.
+//! The roll of SWAP long: pieces of U are sent around the process column, in both directions at once.
 //!
-//! There are P − 1 steps; in each, neighbours in alternating pairs exchange the pieces that each got two steps
-//! before, their own at first [HPL, `src/pgesv/HPL_rollN.c`]. Here a piece goes on as soon as it has arrived.
+//! There are P − 1 steps. In each, neighbours in alternating pairs exchange pieces: first their own, then those received
+//! two steps before [HPL, `src/pgesv/HPL_rollN.c`]. Here a piece is forwarded as soon as it has arrived.
 
 use std::collections::VecDeque;
 
@@ -13,30 +13,30 @@ use crate::comm::Comm;
 use crate::comm::grid::rank_at;
 use crate::lu::spread_roll::roll;
 
-/// What goes to and comes from one neighbour.
+/// Messages to and from one neighbour.
 struct Neighbour<C: Comm> {
     rank: usize,
-    /// Positions whose pieces it gets, in order.
+    /// Positions whose pieces this rank sends to the neighbour, in order.
     sends: VecDeque<usize>,
-    /// Pieces that it sends: step, position, receive.
+    /// Pieces that this rank receives from the neighbour: step, position, receive.
     awaited: VecDeque<(usize, usize, Option<C::Recv>)>,
 }
 
-/// One rank's part.
+/// The roll on one rank.
 pub(super) struct Roll<C: Comm> {
     /// Position of this rank.
     at: usize,
     /// Length of each piece.
     rows: Vec<usize>,
-    /// The pieces by position, as they come.
+    /// The pieces by position; `None` until a piece has arrived.
     pieces: Vec<Option<RowBuffer>>,
-    /// The position before and the next one.
+    /// The neighbours: previous and next position.
     neighbours: [Neighbour<C>; 2],
 }
 
 impl<C: Comm> Roll<C> {
-    /// Expects the pieces of the others; `bounds` says how long each is.
-    pub(super) fn expect(state: &LaswpState<'_, C>, order: &ProcessOrder, bounds: &[usize]) -> Self {
+    /// Posts the receives of the pieces of the other positions; `bounds`: bounds of the pieces.
+    pub(super) fn start(state: &LaswpState<'_, C>, order: &ProcessOrder, bounds: &[usize]) -> Self {
         let (at, size) = (order.at, order.size());
         let rows: Vec<usize> = bounds.windows(2).map(|ends| ends[1] - ends[0]).collect();
         let neighbour = |distance| Neighbour {
@@ -50,19 +50,19 @@ impl<C: Comm> Roll<C> {
             if rows[step.sends] * state.cols > 0 {
                 neighbour.sends.push_back(step.sends);
             }
-            if let Some(recv) = state.expect(neighbour.rank, state.tags.rows, rows[step.receives]) {
+            if let Some(recv) = state.receive(neighbour.rank, state.tags.rows, rows[step.receives]) {
                 neighbour.awaited.push_back((k, step.receives, Some(recv)));
             }
         }
         Self { at, pieces: vec![None; size], rows, neighbours }
     }
 
-    /// This rank's piece is complete.
-    pub(super) fn own(&mut self, piece: RowBuffer) {
+    /// Sets this rank's own piece, which is complete.
+    pub(super) fn set_own(&mut self, piece: RowBuffer) {
         self.pieces[self.at] = Some(piece);
     }
 
-    /// Takes the pieces that have arrived and passes them on.
+    /// Tests the receives and forwards the pieces that have arrived.
     pub(super) fn advance(&mut self, state: &mut LaswpState<'_, C>) -> Result<(), Error> {
         for side in 0..2 {
             while self.receive(state, side, Completion::Test)? {}
@@ -76,14 +76,14 @@ impl<C: Comm> Roll<C> {
         Ok(())
     }
 
-    /// Waits for the piece of the next step; `false` when there is none.
+    /// Waits for the piece of the next step; `false` when all have arrived.
     pub(super) fn wait(&mut self, state: &LaswpState<'_, C>) -> Result<bool, Error> {
         let step = |side: usize| self.neighbours[side].awaited.front().map_or(usize::MAX, |awaited| awaited.0);
         let side = usize::from(step(1) < step(0));
         self.receive(state, side, Completion::Wait)
     }
 
-    /// Takes the next piece from one side; `false` when there is none.
+    /// Completes the next receive from one side; `false` if the piece has not arrived or all have.
     fn receive(&mut self, state: &LaswpState<'_, C>, side: usize, completion: Completion) -> Result<bool, Error> {
         let Some((_, at, recv)) = self.neighbours[side].awaited.front_mut() else { return Ok(false) };
         let (at, piece) = (*at, state.take(recv, self.rows[*at], completion)?);
@@ -100,7 +100,7 @@ impl<C: Comm> Roll<C> {
         self.pieces.into_iter().enumerate().filter_map(|(at, piece)| piece.map(|piece| (at, piece)))
     }
 
-    /// Whether no message is missing.
+    /// Whether all messages have arrived and are forwarded.
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.neighbours.iter().all(|neighbour| neighbour.awaited.is_empty() && neighbour.sends.is_empty())

@@ -1,7 +1,7 @@
 //! Some rows of a section as a message, in one of the two forms of U.
 //!
-//! Not transposed, each column has its rows one after the other; transposed, each row has its columns one after
-//! the other, so that some rows of a piece are a message without being copied.
+//! Not transposed, each column is contiguous; transposed, each row is contiguous, so that consecutive rows of a buffer
+//! are a message without a copy.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use space::Form;
 
 use crate::backend::host::kernels::rows;
 use crate::comm::Msg;
-use crate::comm::buffers::Pool;
+use crate::comm::buffers::MessagePool;
 use crate::mat::{Mat, MatMut};
 
-/// Rows in a message; whoever holds one shares it.
+/// Rows in a message; clones share the memory.
 #[derive(Clone)]
 pub(crate) struct RowBuffer {
     msg: Msg,
@@ -22,7 +22,7 @@ pub(crate) struct RowBuffer {
     form: Form,
 }
 
-/// A piece that is being written; nobody else has it yet.
+/// A buffer that is being written, not yet shared.
 pub(crate) struct RowBufferMut {
     data: Arc<[f64]>,
     rows: usize,
@@ -30,7 +30,7 @@ pub(crate) struct RowBufferMut {
     form: Form,
 }
 
-/// Where rows are copied from.
+/// Source of copied rows.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     /// All local rows of the section's columns.
@@ -40,10 +40,10 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Row `second` of a buffer ← row `first` of this for each pair, as far as they lie in `part`: the [memory] of a buffer
-    /// of the form `form` from its column `first` on.
+    /// For each pair (from, to): row `to` of a buffer ← row `from` of this source, restricted to `part`: the [elements] of a
+    /// buffer of the form `form` from column `first` of its storage on.
     ///
-    /// [memory]: RowBufferMut::memory
+    /// [elements]: RowBufferMut::elements
     pub(crate) fn copy_to(&self, pairs: &[(usize, usize)], form: Form, first: usize, part: &mut MatMut<'_>) {
         match form {
             Form::NotTransposed => match self {
@@ -54,13 +54,13 @@ impl Source<'_> {
                 Self::Buffer(buffer) => buffer.put(first, pairs, part),
             },
             Form::Transposed => {
-                let here = pairs.iter().filter(|(_, row)| (first..first + part.cols()).contains(row));
-                let here: Vec<(usize, usize)> = here.map(|&(from, row)| (from, row - first)).collect();
+                let inside = pairs.iter().filter(|(_, row)| (first..first + part.cols()).contains(row));
+                let inside: Vec<(usize, usize)> = inside.map(|&(from, row)| (from, row - first)).collect();
                 match self {
-                    Self::Local(a) => rows::copy_to_columns(part, *a, &here),
+                    Self::Local(a) => rows::copy_to_columns(part, *a, &inside),
                     Self::Buffer(buffer) => {
                         let all = Mat::new(&buffer.msg, buffer.cols, buffer.rows, buffer.cols);
-                        here.iter().for_each(|&(from, to)| part.col_mut(to).copy_from_slice(all.col(from)));
+                        inside.iter().for_each(|&(from, to)| part.col_mut(to).copy_from_slice(all.col(from)));
                     }
                 }
             }
@@ -85,23 +85,23 @@ impl RowBuffer {
         self.rows
     }
 
-    /// to(second) ← row `first` of this piece for each pair; `to` has the columns from `col` on.
+    /// For each pair (i, k): row k of `to` ← row i of this buffer; `to` has the columns from `col` on.
     pub(crate) fn put(&self, col: usize, pairs: &[(usize, usize)], to: &mut MatMut<'_>) {
         match self.form {
             Form::NotTransposed => {
                 let all = Mat::new(&self.msg, self.rows, self.cols, self.rows);
-                let here = all.sub(0, col, self.rows, to.cols());
-                rows::copy(to, here, pairs.iter().copied());
+                let from = all.sub(0, col, self.rows, to.cols());
+                rows::copy(to, from, pairs.iter().copied());
             }
             Form::Transposed => {
                 let all = Mat::new(&self.msg, self.cols, self.rows, self.cols);
-                let here = all.sub(col, 0, to.cols(), self.rows);
-                rows::copy_from_columns(to, here, pairs);
+                let from = all.sub(col, 0, to.cols(), self.rows);
+                rows::copy_from_columns(to, from, pairs);
             }
         }
     }
 
-    /// Rows `range` as a buffer of their own, in the same memory; `None` where they are not contiguous.
+    /// Rows `range` as a separate buffer in the same memory; `None` where they are not contiguous.
     pub(crate) fn shared_part(&self, range: &Range<usize>) -> Option<Self> {
         if range.len() == self.rows {
             return Some(self.clone());
@@ -119,28 +119,28 @@ impl RowBuffer {
 }
 
 impl RowBufferMut {
-    /// A buffer in `data`, which has room for it and one holder; its content is arbitrary.
+    /// A buffer of arbitrary content in `data`, which is large enough and not shared.
     pub(crate) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
         Self { data, rows, cols, form }
     }
 
-    /// Whether each row, or each column, has its elements one after the other.
+    /// Whether rows (transposed) or columns (not transposed) are contiguous.
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
     /// The elements: rows × columns, or columns × rows where it is transposed.
-    pub(crate) fn memory(&mut self) -> MatMut<'_> {
+    pub(crate) fn elements(&mut self) -> MatMut<'_> {
         let (rows, cols) = (self.rows, self.cols);
-        let data = &mut Arc::get_mut(&mut self.data).expect("taken buffers have one holder")[..rows * cols];
+        let data = &mut Arc::get_mut(&mut self.data).expect("a buffer of the pool is not shared")[..rows * cols];
         match self.form {
             Form::NotTransposed => MatMut::new(data, rows, cols, rows),
             Form::Transposed => MatMut::new(data, cols, rows, cols),
         }
     }
 
-    /// The piece, once all its rows are written.
-    pub(crate) fn done(self, pool: &Pool) -> RowBuffer {
+    /// The finished buffer, after all its rows are written.
+    pub(crate) fn done(self, pool: &MessagePool) -> RowBuffer {
         let Self { data, rows, cols, form } = self;
         pool.give(Arc::clone(&data));
         RowBuffer::new(Msg::new(data, 0..rows * cols), rows, cols, form)

@@ -1,6 +1,6 @@
-//! The spread of SWAP long: displaced rows from the owner of the diagonal block down a binomial tree.
+//! The spread of SWAP long: displaced rows are sent from the owner of the diagonal block down a binomial tree.
 //!
-//! A position gets the rows of all positions that it serves in one message, and passes on what is not its own
+//! A position receives the rows of all positions of its subtree in one message, and forwards those of the others
 //! [HPL, `src/pgesv/HPL_spreadN.c`].
 
 use std::ops::Range;
@@ -12,16 +12,16 @@ use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
-use crate::lu::spread_roll::{children, parent, served};
+use crate::lu::spread_roll::{children, parent, subtree};
 
-/// One rank's part.
+/// The spread on one rank.
 pub(super) struct Spread<C: Comm> {
     awaited: Option<C::Recv>,
-    held: Option<RowBuffer>,
+    received: Option<RowBuffer>,
 }
 
 impl<C: Comm> Spread<C> {
-    /// The owner of the diagonal block sends its rows; the others expect theirs.
+    /// Starts the sends on the owner of the diagonal block, and posts the receive on the other ranks.
     pub(super) fn start(
         state: &mut LaswpState<'_, C>,
         order: &ProcessOrder,
@@ -29,19 +29,19 @@ impl<C: Comm> Spread<C> {
     ) -> Result<Self, Error> {
         let (at, size) = (order.at, order.size());
         if at > 0 {
-            let (parent, rows) = (order.rank(parent(at)), Self::rows(state, order, served(at, size)));
-            return Ok(Self { awaited: state.expect(parent, state.tags.spread, rows), held: None });
+            let (parent, rows) = (order.rank(parent(at)), Self::rows(state, order, subtree(at, size)));
+            return Ok(Self { awaited: state.receive(parent, state.tags.spread, rows), received: None });
         }
         for child in children(at, size) {
-            let leaving = order.join(&state.permutation.scattered, served(child, size)).map(|i| state.leaving(i));
-            if let Some(piece) = state.gather(leaving, columns)? {
-                state.send(order.rank(child), state.tags.spread, &piece);
+            let entries = order.join(&state.permutation.scattered, subtree(child, size));
+            if let Some(buffer) = state.gather(entries.map(|i| state.displaced_source(i)), columns)? {
+                state.send(order.rank(child), state.tags.spread, &buffer);
             }
         }
-        Ok(Self { awaited: None, held: None })
+        Ok(Self { awaited: None, received: None })
     }
 
-    /// Passes on the rows of others once they have arrived.
+    /// Forwards the rows of other positions once they have arrived.
     pub(super) fn advance(
         &mut self,
         state: &mut LaswpState<'_, C>,
@@ -53,32 +53,32 @@ impl<C: Comm> Spread<C> {
         if self.awaited.is_none() {
             return Ok(());
         }
-        let all = Self::rows(state, order, served(at, size));
-        let Some(held) = state.take(&mut self.awaited, all, completion)? else { return Ok(()) };
+        let all = Self::rows(state, order, subtree(at, size));
+        let Some(received) = state.take(&mut self.awaited, all, completion)? else { return Ok(()) };
         for child in children(at, size) {
-            let (before, rows) = (Self::rows(state, order, at..child), Self::rows(state, order, served(child, size)));
+            let (before, rows) = (Self::rows(state, order, at..child), Self::rows(state, order, subtree(child, size)));
             if rows > 0 {
-                let part = state.part(&held, before..before + rows, columns)?;
+                let part = state.part(&received, before..before + rows, columns)?;
                 state.send(order.rank(child), state.tags.spread, &part);
             }
         }
-        self.held = Some(held);
+        self.received = Some(received);
         Ok(())
     }
 
-    /// Displaced rows of some positions.
+    /// Number of displaced rows of some positions.
     fn rows(state: &LaswpState<'_, C>, order: &ProcessOrder, positions: Range<usize>) -> usize {
         order.join(&state.permutation.scattered, positions).count()
     }
 
-    /// The displaced rows whose places are here, which come first in what this rank got.
+    /// The displaced rows whose destinations this rank owns; they come first in its message.
     pub(super) fn into_placed(self, state: &LaswpState<'_, C>) -> Vec<Placed> {
         let mine = state.permutation.scattered[state.me()].iter();
-        let places: Vec<(usize, usize)> = (0..).zip(mine.map(|&i| state.place(i))).collect();
-        self.held.map(|held| (held, places)).into_iter().collect()
+        let pairs: Vec<(usize, usize)> = (0..).zip(mine.map(|&i| state.destination(i))).collect();
+        self.received.map(|received| (received, pairs)).into_iter().collect()
     }
 
-    /// Whether no message is missing.
+    /// Whether all messages have arrived.
     #[cfg(test)]
     pub(super) fn complete(&self) -> bool {
         self.awaited.is_none()

@@ -1,4 +1,4 @@
-//! What the patterns of an exchange have in common: rows gathered, messages sent and received.
+//! Common code of the two message patterns: gathers rows, sends and receives messages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::row_buffer::{RowBuffer, RowBufferMut};
 use crate::Error;
 use crate::backend::Columns;
 use crate::backend::host::team::HelperPanicked;
-use crate::comm::buffers::Pool;
+use crate::comm::buffers::MessagePool;
 use crate::comm::grid::tag;
 use crate::comm::{Comm, Request, Tag};
 use crate::plan::Part;
 use crate::plan::layout::Axis;
 
-/// Tags of the messages of one section: exchanges of different sections may be under way at once.
+/// Tags of the messages of one section: exchanges of several sections may be in flight at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowTags {
     /// Pieces of U, with displaced rows in bin-exch.
     pub(super) rows: Tag,
-    /// Displaced rows that spread.
+    /// Displaced rows of the spread.
     pub(super) spread: Tag,
-    /// Rows of U that move between neighbours to make the pieces equally long.
+    /// Rows of U that EQUIL sends to neighbours.
     pub(super) equil: Tag,
 }
 
@@ -42,20 +42,20 @@ pub(super) enum Completion {
     Wait,
 }
 
-/// What the two patterns have in common.
+/// State of one row exchange that both patterns use.
 pub(super) struct LaswpState<'a, C: Comm> {
     pub(super) column: &'a C,
     pub(super) rows: &'a Axis,
     pub(super) permutation: Arc<RowPermutation>,
     /// Local columns of the section.
     pub(super) section: Range<usize>,
-    /// How many they are.
+    /// Number of columns of the section.
     pub(super) cols: usize,
     pub(super) form: Form,
     /// Whether the pattern is spread and roll.
     pub(super) long: bool,
     pub(super) tags: RowTags,
-    /// Sends under way.
+    /// Sends in flight.
     pub(super) sends: Vec<C::Send>,
 }
 
@@ -64,8 +64,8 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         self.column.rank()
     }
 
-    /// Memory for pieces.
-    pub(super) fn pool(&self) -> &'a Pool {
+    /// Memory for buffers.
+    pub(super) fn pool(&self) -> &'a MessagePool {
         &self.column.buffers().rows
     }
 
@@ -73,18 +73,18 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         self.me() == self.permutation.owner
     }
 
-    /// Starts sending a piece.
-    pub(super) fn send(&mut self, to: usize, tag: Tag, piece: &RowBuffer) {
-        let (buf, range) = piece.msg().parts();
+    /// Starts the send of a buffer.
+    pub(super) fn send(&mut self, to: usize, tag: Tag, buffer: &RowBuffer) {
+        let (buf, range) = buffer.msg().parts();
         self.sends.push(self.column.isend(to, tag, buf, range));
     }
 
-    /// Starts receiving a piece of `rows` rows; `None` when there is nothing to receive.
-    pub(super) fn expect(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
+    /// Posts the receive of `rows` rows; `None` for an empty message, which is never sent.
+    pub(super) fn receive(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
         (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
     }
 
-    /// The piece of `rows` rows that `recv` brings, if it has arrived or there is patience to wait.
+    /// Completes `recv` of `rows` rows: with [`Completion::Test`] only if it has arrived.
     pub(super) fn take(
         &self,
         recv: &mut Option<C::Recv>,
@@ -98,7 +98,7 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         }
     }
 
-    /// A piece of `rows` rows to be written.
+    /// A buffer of `rows` rows to be written.
     pub(super) fn buffer(&self, rows: usize) -> RowBufferMut {
         let len = rows * self.cols;
         // In bin-exch messages double from round to round.
@@ -106,7 +106,7 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         RowBufferMut::new(data, rows, self.cols, self.form)
     }
 
-    /// The piece of some local rows; `None` when it is empty.
+    /// Copies some local rows to a buffer; `None` when it is empty.
     pub(super) fn gather(
         &self,
         locals: impl Iterator<Item = usize>,
@@ -121,28 +121,28 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         Ok(Some(buffer.done(self.pool())))
     }
 
-    /// Local row of the source of row `i` of U, which is here.
+    /// Local row of the source of row `i` of U, on its owner.
     pub(super) fn source(&self, i: usize) -> usize {
         self.rows.local(self.permutation.sources[i])
     }
 
-    /// Local row whose content entry `i` of `displaced` is, on the owner of the diagonal block.
-    pub(super) fn leaving(&self, i: usize) -> usize {
+    /// Local row of the source of entry `i` of `displaced`, on the owner of the diagonal block.
+    pub(super) fn displaced_source(&self, i: usize) -> usize {
         self.rows.local(self.permutation.displaced[i].1)
     }
 
-    /// Where entry `i` of `displaced` goes, which is here: row below the diagonal block.
-    pub(super) fn place(&self, i: usize) -> usize {
+    /// Destination of entry `i` of `displaced`, on its owner: row below the diagonal block.
+    pub(super) fn destination(&self, i: usize) -> usize {
         self.rows.local(self.permutation.displaced[i].0) - self.rows.local_from(self.me(), self.permutation.end)
     }
 
-    /// On the owner of the diagonal block: pairs (row of the block, row below it) of the rows that stay here.
-    pub(super) fn staying(&self) -> Vec<(usize, usize)> {
+    /// Displaced rows with source and destination on this rank: (row of the diagonal block, row below it).
+    pub(super) fn local_rows(&self) -> Vec<(usize, usize)> {
         let mine = self.permutation.scattered[self.me()].iter().filter(|_| self.owns_diagonal());
-        mine.map(|&i| (self.permutation.displaced[i].1 - self.permutation.start, self.place(i))).collect()
+        mine.map(|&i| (self.permutation.displaced[i].1 - self.permutation.start, self.destination(i))).collect()
     }
 
-    /// Rows `range` of `from` as a buffer of their own: shared where they are contiguous, copied otherwise.
+    /// Rows `range` of `from` as a separate buffer: shared where they are contiguous, copied otherwise.
     pub(super) fn part(
         &self,
         from: &RowBuffer,

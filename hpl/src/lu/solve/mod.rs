@@ -1,4 +1,4 @@
-//! One run as one rank sees it: generate, factor, substitute, check.
+//! One run on one rank: generate, factor, substitute, check.
 
 use std::time::Instant;
 
@@ -24,12 +24,12 @@ use crate::plan::Plan;
 use crate::plan::layout::Layout;
 use crate::plan::windows::{Window, WindowsReport};
 
-/// What one rank knows at the end of a run; all but `phases` is the same on all ranks.
+/// Result of a run on one rank; all fields except `phases`, `spans` and `started` are the same on all ranks.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Time of factorization and back substitution in seconds, maximum over ranks.
     pub time_s: f64,
-    /// The check; `None` when a zero pivot left nothing to check.
+    /// The check; `None` after a zero pivot.
     pub residual: Option<Residual>,
     /// Column + 1 of the first zero pivot; 0 when there was none.
     pub info: usize,
@@ -39,20 +39,20 @@ pub struct Report {
     pub check_s: f64,
     /// Time of this rank's first thread in each phase of each step.
     pub phases: Vec<PhaseTime>,
-    /// What each thread of this rank did when, with times since [`started`](Self::started); empty unless the
-    /// [`Watch`] wants it.
+    /// Trace of this rank's threads, with times since [`started`](Self::started); empty unless [`Watch::wants_spans`].
     pub spans: Vec<Span>,
-    /// When this rank began the factorization, all ranks being there.
+    /// Start of the factorization on this rank, after a barrier of all ranks.
     pub started: Instant,
-    /// The solution, N elements; empty when there is none.
+    /// The solution, N elements; empty after a zero pivot.
     pub x: Vec<f64>,
 }
 
-/// Solves the system that `candidate` describes, as one of its P·Q ranks. Called by every rank of `comm`.
+/// Solves the system of `candidate`, as one of its P·Q ranks. Called by every rank of `comm`.
 ///
-/// `cores` are those of this rank's threads, in order: with fewer than threads, some are not pinned and none
-/// spins while it waits; more are borrowed for panels ([`affinity::time_shared`](crate::machine::affinity::time_shared)). The
-/// calling thread is the first thread of the rank and stays pinned. `watch` is told of progress on rank 0.
+/// `cores`: cores of this rank's threads, in order. With fewer cores than threads, the other threads are not pinned and no
+/// thread spins while it waits; further cores are borrowed for panel factorizations
+/// ([`affinity::time_shared`](crate::machine::affinity::time_shared)). The calling thread is the first thread of the rank and
+/// stays pinned. `watch` receives the progress on rank 0.
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
@@ -66,7 +66,7 @@ pub fn solve<C: Comm>(
     as_rank(candidate, comm, cores, kernels, watch, |run, team| run.run(team))
 }
 
-/// Measures windows of the run that `candidate` describes, as one of its P·Q ranks; all else as in [`solve`].
+/// Measures windows of the run of `candidate`, as one of its P·Q ranks; arguments as in [`solve`].
 ///
 /// # Errors
 /// A rank that fails poisons `comm`, so that all ranks return an error.
@@ -80,14 +80,14 @@ pub fn measure_windows<C: Comm>(
     as_rank(candidate, comm, cores, kernels, &(), |run, team| run.windows(team, windows))
 }
 
-/// Finds the place in the grid, starts the threads and does `work`.
+/// Creates the grid, starts the threads and calls `work`.
 fn as_rank<C: Comm, R>(
     candidate: &Candidate,
     comm: &C,
     cores: &[usize],
     kernels: &dyn Kernels,
     watch: &dyn Watch,
-    work: impl FnOnce(&Run<'_, C>, &mut Team<'_>) -> Result<R, Error>,
+    work: impl FnOnce(&RankRun<'_, C>, &mut Team<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let (hpl, threads) = (&candidate.hpl, candidate.engine.threads.max(1));
     if hpl.ranks() != comm.size() {
@@ -96,23 +96,24 @@ fn as_rank<C: Comm, R>(
     let grid = &Grid::new(comm, hpl.pmap, hpl.p, hpl.q)?;
     let layout = Layout::of(hpl, &candidate.engine.weights);
     let depth = hpl.depth.min(layout.rows.blocks());
-    // More threads would have too little to share in a strip, and messages of other processes come in their own time.
+    // Only for one thread per rank in one process: a strip is too small for several threads, and messages of other processes
+    // need more time.
     let strip = (C::ASYNC_PROGRESS && threads == 1).then(|| kernels.widest_slab());
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
-    let run = Run { candidate, comm, grid, kernels, watch, plan };
+    let run = RankRun { candidate, comm, grid, kernels, watch, plan };
     let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {
         Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
     });
     if let Err(error) = &outcome {
-        // While the grid is there: otherwise the others would only see that this rank has left.
+        // Before the grid is dropped: after that, the others would see only that this rank has ended.
         comm.poison(&error.to_string());
     }
     outcome
 }
 
-/// Everything that a run is made of.
-struct Run<'a, C> {
+/// One run on one rank.
+struct RankRun<'a, C> {
     candidate: &'a Candidate,
     comm: &'a C,
     grid: &'a Grid<C>,
@@ -122,20 +123,20 @@ struct Run<'a, C> {
 }
 
 /// The memory of the local part of `[A | b]`.
-struct Local {
+struct LocalMatrix {
     data: Buffer,
     rows: usize,
     cols: usize,
     ld: usize,
 }
 
-impl Local {
+impl LocalMatrix {
     fn view(&mut self) -> MatMut<'_> {
         MatMut::new(&mut self.data, self.rows, self.cols, self.ld)
     }
 }
 
-impl<C: Comm> Run<'_, C> {
+impl<C: Comm> RankRun<'_, C> {
     fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
         let (plan, grid) = (&self.plan, self.grid);
         let mut local = self.local()?;
@@ -145,7 +146,7 @@ impl<C: Comm> Run<'_, C> {
         self.generate(team, local.view())?;
         let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
         let mut lu = self.lu(&trace);
-        // Before the clock starts; Netlib's program allocates panels after.
+        // Before the timer starts; Netlib's program allocates its panels in the timed part.
         let mut workspace = Workspace::default();
         self.warm_up(0, &mut workspace, team, local.view().as_ref())?;
         let generate_s = self.seconds_since(start)?;
@@ -171,7 +172,7 @@ impl<C: Comm> Run<'_, C> {
 
         // ‖A x − b‖
         let start = self.start()?;
-        // Each process column has its blocks of x and zeros elsewhere.
+        // Each process column has its own blocks of x, and zeros in the other blocks.
         reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
         let check = || residual::check(&plan.layout, grid, self.comm, team, &x);
         let residual = (info == 0).then(check).transpose()?;
@@ -180,7 +181,7 @@ impl<C: Comm> Run<'_, C> {
         Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
     }
 
-    /// The moment when all ranks are here.
+    /// Barrier of all ranks; returns the time after it.
     fn start(&self) -> Result<Instant, Error> {
         self.comm.barrier()?;
         Ok(Instant::now())
@@ -191,34 +192,34 @@ impl<C: Comm> Run<'_, C> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
-    /// The local matrix, in the memory of an earlier run or in pages not yet touched.
-    fn local(&self) -> Result<Local, Error> {
-        let (place, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
-        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, place);
+    /// Memory for the local matrix, that of an earlier run or new pages.
+    fn local(&self) -> Result<LocalMatrix, Error> {
+        let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
+        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
         let data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
-        Ok(Local { data, rows, cols, ld })
+        Ok(LocalMatrix { data, rows, cols, ld })
     }
 
-    /// The factorization, nothing done yet.
+    /// A new factorization.
     fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C> {
         Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace)
     }
 
-    /// Maps the memory of a step that begins at `first`, so that the step finds it as it would after others.
+    /// Touches the workspace that step `first` needs, so that the step runs as it would after earlier steps.
     fn warm_up(&self, first: usize, workspace: &mut Workspace, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), Error> {
         if first == self.plan.steps() {
             return Ok(());
         }
         let shape = self.plan.panel(first, self.grid.row);
         let jj = self.plan.layout.cols.local_from(self.grid.col, shape.ia);
-        let like_a_panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
-        Ok(workspace.warm_up(self.kernels, team, like_a_panel)?)
+        let panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
+        Ok(workspace.warm_up(self.kernels, team, panel)?)
     }
 
-    /// Fills the local matrix by all threads.
+    /// Generates the local matrix with all threads.
     fn generate(&self, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
-        let (layout, place) = (&self.plan.layout, (self.grid.row, self.grid.col));
-        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
+        let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
+        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, coords, first..first + part.cols(), part);
         Ok(team.columns([a], fill)?)
     }
 }
@@ -237,8 +238,8 @@ pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
     ld * cols
 }
 
-/// Smallest multiple of `align` that holds `rows`; not a power of two, nor, where `align` allows, a
-/// multiple of 512: elements of one row would all fall in the same few cache sets.
+/// Smallest multiple of `align` ≥ `rows` that is no power of two and, where `align` allows, no multiple of 512: with
+/// such a leading dimension the elements of one row would map to a few cache sets.
 fn leading_dimension(rows: usize, align: usize) -> usize {
     let align = align.max(1);
     let mut ld = rows.max(1).next_multiple_of(align);

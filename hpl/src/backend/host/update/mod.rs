@@ -17,7 +17,7 @@ use self::slabs::{Queue, Slab};
 use super::beside::Beside;
 use super::kernels::rows::interchange;
 use super::kernels::{Kernels, PackedL};
-use super::scratch::{Lent, Scratch};
+use super::scratch::{ScratchBuffer, ScratchPool};
 use super::team::{HelperPanicked, Team};
 use crate::Error;
 use crate::backend::{Meanwhile, Rows, Update};
@@ -35,7 +35,7 @@ pub(super) fn section<M: Meanwhile>(
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     a: MatMut<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchPool,
 ) -> Result<Instant, Error> {
     let (before, slab) = whole(update, a);
     let queue = Queue::new(slab, team.threads(), kernels.widest_slab());
@@ -86,7 +86,7 @@ pub(super) fn lookahead(
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     a: MatMut<'_>,
-    scratch: &Scratch,
+    scratch: &ScratchPool,
 ) -> Result<Instant, HelperPanicked> {
     let (_, Slab { mut diag, mut c, .. }) = whole(update, a);
     let jb = update.panel.jb;
@@ -136,7 +136,7 @@ fn whole<'a>(update: &Update<'_>, a: MatMut<'a>) -> (MatMut<'a>, Slab<'a>) {
 /// What an update does to each of its slabs.
 struct OfSlab<'a> {
     kernels: &'a dyn Kernels,
-    scratch: &'a Scratch,
+    scratch: &'a ScratchPool,
     l: &'a HostL,
     rows: &'a Rows<'a>,
 }
@@ -144,7 +144,7 @@ struct OfSlab<'a> {
 /// A slab whose rows are at their places.
 struct Ready<'a> {
     /// U where it is gathered, jb rows; in `slab.diag` with one process row.
-    gathered: Option<Lent<'a>>,
+    gathered: Option<ScratchBuffer<'a>>,
     slab: Slab<'a>,
 }
 

@@ -7,14 +7,14 @@ use crate::Error;
 use crate::backend::host::fact::{self, factor_alone, lengths};
 use crate::backend::host::kernels::Builtin;
 use crate::backend::host::kernels::Kernels;
-use crate::backend::host::scratch::Scratch;
+use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::{TeamParams, with_team};
 use crate::comm::Comm;
 use crate::comm::threads::{self, ThreadComm};
 use crate::lu::panel::parts_mut;
 use crate::mat::{Mat, MatMut};
 
-/// What one process row is left with.
+/// The factored panel of one process row.
 struct Factored {
     shape: PanelShape,
     form: Form,
@@ -73,7 +73,7 @@ fn factor_by(
         let (a, panel) = (MatMut::new(&mut local, mp, jb, mp.max(1)), parts_mut(&shape, form, &mut data));
         let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
         let team = TeamParams { threads, cores: &[], spin: false };
-        with_team(team, |team| fact::factor_by(threads, fact, &Builtin::best(), a, team, &Scratch::default()))
+        with_team(team, |team| fact::factor_by(threads, fact, &Builtin::best(), a, team, &ScratchPool::default()))
             .unwrap()
             .unwrap();
         Factored { shape, form, data }
@@ -117,7 +117,7 @@ fn check(a: &[f64], m: usize, jb: usize, nb: usize, factored: &mut [Factored]) -
     pivots
 }
 
-/// Random rows are well separated as pivots: all variants find the same.
+/// The pivots of a random matrix are well separated: all variants choose the same.
 #[test]
 fn all_variants_factor_and_agree_on_pivots() {
     for (m, jb, nb, p) in [(1, 1, 1, 1), (7, 7, 7, 1), (64, 64, 64, 1), (65, 13, 13, 1), (50, 8, 8, 2), (65, 16, 16, 3)]
@@ -131,7 +131,7 @@ fn all_variants_factor_and_agree_on_pivots() {
     }
 }
 
-/// Each thread with its rows comes to what one thread comes to, bit for bit.
+/// Several threads compute the same as one thread, bit for bit.
 #[test]
 fn a_team_factors_as_one_thread_does() {
     for (m, jb, nb, p) in [(7, 7, 7, 1), (65, 13, 13, 1), (300, 40, 40, 1), (50, 8, 8, 2), (200, 24, 24, 3)] {
@@ -145,9 +145,9 @@ fn a_team_factors_as_one_thread_does() {
                 // Rows of the diagonal block are not read again.
                 let (mp, top) = (part.shape.mp, part.shape.diag_rows);
                 let read = |&at: &usize| at >= mp * jb || at % mp >= top;
-                let mut places = (0..part.data.len()).filter(read);
+                let mut elements = (0..part.data.len()).filter(read);
                 assert!(
-                    places.all(|at| part.data[at].to_bits() == one.data[at].to_bits()),
+                    elements.all(|at| part.data[at].to_bits() == one.data[at].to_bits()),
                     "{recipe:?} {form:?} by {threads} threads on {p} process rows"
                 );
             }
@@ -166,7 +166,7 @@ fn lengths_cover_all_rows_and_the_first_has_the_diagonal_block() {
     }
 }
 
-/// The messages of both forms differ in one thing: where one has L1, the other has its transpose.
+/// The messages of both forms differ only in L1: one has L1, the other its transpose.
 #[test]
 fn the_message_holds_l1_in_its_form() {
     for (m, jb, nb, p) in [(65, 13, 13, 1), (50, 8, 8, 2), (300, 96, 96, 3)] {
@@ -177,7 +177,7 @@ fn the_message_holds_l1_in_its_form() {
                 let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-13;
                 let (l_t, rest_t) = transposed.data.split_at(plain.shape.mp * jb);
                 let (l, rest) = plain.data.split_at(plain.shape.mp * jb);
-                // The rows of the diagonal block hold leftovers that nobody reads.
+                // The rows of the diagonal block hold intermediate values that are never read.
                 assert!(
                     l.iter()
                         .zip(l_t)
@@ -208,7 +208,7 @@ fn process_rows_without_rows_take_part() {
 #[test]
 fn ties_go_to_the_smaller_process_row() {
     let recipe = Recipe { pfact: Looking::Right, rfact: Looking::Right, nbmin: 1, ndiv: 2 };
-    // Blocks of one row: global rows 1 and 2 live on process rows 1 and 2.
+    // Blocks of one row: process rows 1 and 2 own global rows 1 and 2.
     let a = [0.5, 1.0, -1.0];
     for mut part in factor(&a, 3, 1, 1, 3, recipe, FORMS[0]) {
         assert_eq!(part.parts().pivots, [1.0]);
@@ -267,7 +267,7 @@ fn a_thread_that_fails_ends_the_others() {
     let (a, panel) = (MatMut::new(&mut a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));
     let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };
     let team = TeamParams { threads: 3, cores: &[], spin: false };
-    let outcome = with_team(team, |team| fact::factor_by(3, fact, &Failing, a, team, &Scratch::default())).unwrap();
+    let outcome = with_team(team, |team| fact::factor_by(3, fact, &Failing, a, team, &ScratchPool::default())).unwrap();
     assert!(matches!(outcome, Err(Error::Panicked(_))), "{outcome:?}");
 }
 

@@ -39,7 +39,7 @@ fn median(times: Vec<f64>) -> f64 {
 #[test]
 #[ignore = "a measurement"]
 fn panels_beside_dgetrf() {
-    // OpenBLAS wants more stack than a test's thread has.
+    // OpenBLAS needs more stack than a test's thread has.
     let measure = thread::Builder::new().stack_size(1 << 28).spawn(measure_panels);
     measure.unwrap().join().unwrap();
 }
@@ -51,9 +51,9 @@ fn measure_panels() {
         let (a, recipe) = (random(m, jb), Recipe { pfact: Looking::Right, rfact: Looking::Right, nbmin: 8, ndiv: 2 });
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp: m, diag_rows: jb };
         let (rows, comm) = (Axis::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
-        let (scratch, mut data) = (Scratch::default(), vec![0.0; shape.words()]);
+        let (scratch, mut data) = (ScratchPool::default(), vec![0.0; shape.words()]);
         let team = TeamParams { threads: 2, cores: &cores, spin: true };
-        let (ours, peers) = with_team(team, |team| {
+        let (ours, lapack_s) = with_team(team, |team| {
             let mut ours = |count| {
                 let mut copy = a.clone();
                 let clock = Instant::now();
@@ -63,7 +63,7 @@ fn measure_panels() {
                     .unwrap();
                 clock.elapsed().as_secs_f64()
             };
-            let peers = |count| {
+            let lapack_s = |count| {
                 let mut copy = a.clone();
                 let clock = Instant::now();
                 if let Some(lapack) = &lapack {
@@ -71,16 +71,16 @@ fn measure_panels() {
                 }
                 clock.elapsed().as_secs_f64()
             };
-            // Not in turn: OpenBLAS's threads go on spinning for a while where ours would work.
+            // Not alternating: OpenBLAS's threads keep spinning for a while and would take the cores of ours.
             let ours = [1, 2].map(|count| median((0..15).map(|_| ours(count)).collect()));
-            (ours, [1, 2].map(|count| median((0..15).map(|_| peers(count)).collect())))
+            (ours, [1, 2].map(|count| median((0..15).map(|_| lapack_s(count)).collect())))
         })
         .unwrap();
         let flops = (m * jb * jb) as f64 - (jb * jb * jb) as f64 / 3.0;
         let [one, two] = ours.map(|time_s| flops / time_s * 1e-9);
         print!("{m}×{jb} by 1 and 2 threads, GFLOP/s: ours {one:.1} {two:.1}");
         if lapack.is_some() {
-            let [one, two] = peers.map(|time_s| flops / time_s * 1e-9);
+            let [one, two] = lapack_s.map(|time_s| flops / time_s * 1e-9);
             print!(", dgetrf {one:.1} {two:.1}");
         }
         println!();

@@ -14,16 +14,16 @@ use crate::plan::Part;
 const FORMS: [Form; 2] = [Form::Transposed, Form::NotTransposed];
 const SWAPS: [Swap; 3] = [Swap::BinExch, Swap::Long, Swap::Mix { threshold: 2 }];
 
-/// How an exchange is driven.
+/// How a row exchange is completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Drive {
     /// Only by waiting.
     Finish,
-    /// Only by polling until nothing is missing.
+    /// Only by polling, until all messages have arrived.
     Poll,
 }
 
-/// One exchange to be tested.
+/// One row exchange to be tested.
 struct Case {
     rows: Axis,
     ia: usize,
@@ -36,8 +36,8 @@ struct Case {
     threads: usize,
 }
 
-/// Rows of the whole matrix after the interchanges, by global row of origin.
-fn interchanged(m: usize, ia: usize, pivots: &[usize]) -> Vec<usize> {
+/// Rows of the whole matrix after the row swaps, by global source row.
+fn swapped(m: usize, ia: usize, pivots: &[usize]) -> Vec<usize> {
     let mut content: Vec<usize> = (0..m).collect();
     for (j, &pivot) in pivots.iter().enumerate() {
         content.swap(ia + j, pivot);
@@ -45,7 +45,7 @@ fn interchanged(m: usize, ia: usize, pivots: &[usize]) -> Vec<usize> {
     content
 }
 
-/// Element (row of origin, column) of the test matrix.
+/// Element (source row, column) of the test matrix.
 fn value(row: usize, col: usize) -> f64 {
     (row * 1000 + col) as f64
 }
@@ -61,7 +61,7 @@ fn uneven(m: usize, nb: usize, p: usize, seed: usize) -> Axis {
 }
 
 impl Case {
-    fn exchange<'a, C: Comm>(&'a self, column: &'a C) -> Laswp<'a, C> {
+    fn laswp<'a, C: Comm>(&'a self, column: &'a C) -> Laswp<'a, C> {
         Laswp { column, rows: &self.rows, swap: self.swap, equil: self.equil, u: self.u }
     }
 
@@ -76,7 +76,7 @@ impl Case {
         (0..self.cols).flat_map(column).collect()
     }
 
-    /// Does `work` with the local matrix `data` of rank `me`.
+    /// Calls `work` with the local matrix `data` of rank `me`.
     fn with_columns<R>(&self, data: &mut [f64], me: usize, work: impl FnOnce(&mut Host<'_, '_>) -> R) -> R {
         let mp = self.rows.local_len(me);
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
@@ -85,10 +85,10 @@ impl Case {
         with_team(team, |team| work(&mut Host::new(&Builtin::best(), team, a, &mut workspace))).unwrap()
     }
 
-    /// Fills slab by slab and compares with the interchanges.
-    fn check(&self, me: usize, first: usize, mut data: Vec<f64>, exchanged: &LaswpResult) {
+    /// Fills slab by slab and compares with the row swaps.
+    fn check(&self, me: usize, first: usize, mut data: Vec<f64>, result: &LaswpResult) {
         let (jb, mp, n) = (self.pivots.len(), self.rows.local_len(me), self.cols);
-        let expected = interchanged(self.rows.len(), self.ia, &self.pivots);
+        let expected = swapped(self.rows.len(), self.ia, &self.pivots);
         let ii = self.rows.local_from(me, self.ia);
         let top = self.rows.local_from(me, self.ia + jb) - ii;
         let before = data.clone();
@@ -99,7 +99,7 @@ impl Case {
             let (top, mut below) = slab.split_rows(top);
             let mut u_data = vec![f64::NAN; jb * width];
             let mut u = MatMut::new(&mut u_data, jb, width, jb);
-            exchanged.fill(col, &mut u, top.as_ref(), &mut below);
+            result.fill(col, &mut u, top.as_ref(), &mut below);
             for (i, j) in (0..jb).flat_map(|i| (0..width).map(move |j| (i, j))) {
                 assert_eq!(u.at(i, j), value(expected[self.ia + i], first + col + j), "U on {me}: {self:?}");
             }
@@ -116,14 +116,13 @@ impl Case {
         }
     }
 
-    /// One rank's part.
+    /// The row exchange on one rank.
     fn rank(&self, column: &ThreadComm) {
         let me = column.rank();
         let mut data = self.local(me, 0);
-        let exchanged = self.with_columns(&mut data, me, |columns| {
-            let exchange = self.exchange(column);
-            let start =
-                exchange.start(self.permutation(), &(0..self.cols), self.cols, RowTags::of(Part::Rest), columns);
+        let result = self.with_columns(&mut data, me, |columns| {
+            let laswp = self.laswp(column);
+            let start = laswp.start(self.permutation(), &(0..self.cols), self.cols, RowTags::of(Part::Rest), columns);
             let mut op = start.unwrap();
             while self.drive == Drive::Poll && !op.complete() {
                 op.poll(columns).unwrap();
@@ -131,7 +130,7 @@ impl Case {
             }
             op.finish(columns).unwrap().0
         });
-        self.check(me, 0, data, &exchanged);
+        self.check(me, 0, data, &result);
     }
 
     fn run(&self) {
@@ -152,7 +151,7 @@ impl std::fmt::Debug for Case {
 }
 
 impl<C: Comm> LaswpOp<'_, C> {
-    /// Whether finishing would wait for nothing.
+    /// Whether all messages have arrived.
     fn complete(&self) -> bool {
         match &self.pattern {
             Pattern::BinExch(pattern) => pattern.complete(),
@@ -161,9 +160,9 @@ impl<C: Comm> LaswpOp<'_, C> {
     }
 }
 
-/// All SWAP × EQUIL × U for P = 2 to 9, by finish only and by poll only.
+/// All SWAP × EQUIL × U for P = 2 to 9, by waiting only and by polling only.
 #[test]
-fn exchanges_are_the_interchanges() {
+fn row_exchanges_equal_the_row_swaps() {
     let shapes =
         [(40, 5, 0, 5, 3), (40, 5, 15, 5, 2), (43, 5, 40, 3, 4), (64, 8, 8, 8, 0), (7, 7, 0, 7, 1), (90, 9, 18, 9, 37)];
     let mut turn = 0;
@@ -180,7 +179,7 @@ fn exchanges_are_the_interchanges() {
     }
 }
 
-/// Rows of the diagonal block that stay, and a block whose rows are all displaced to one other process row.
+/// No row is swapped, all rows of the diagonal block are displaced, or all pivots are the same row.
 #[test]
 fn extreme_pivots() {
     for (p, swap) in (2..=6).flat_map(|p| [Swap::BinExch, Swap::Long].map(|swap| (p, swap))) {
@@ -197,7 +196,7 @@ fn extreme_pivots() {
     }
 }
 
-/// Large enough that all threads of a team copy.
+/// A section that is large enough for all threads of a team to copy.
 #[test]
 fn several_threads_copy() {
     for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
@@ -207,9 +206,9 @@ fn several_threads_copy() {
     }
 }
 
-/// Two sections under way at once, the second of which is driven first.
+/// Two sections in flight at once, the second of which is completed first.
 #[test]
-fn sections_do_not_mix() {
+fn messages_of_two_sections_are_not_mixed_up() {
     let both = [Swap::BinExch, Swap::Long];
     for (p, left) in (2..=7).flat_map(|p| both.map(|left| (p, left))) {
         for (right, u) in both.into_iter().flat_map(|right| FORMS.map(|u| (right, u))) {
@@ -231,11 +230,11 @@ fn sections_do_not_mix() {
 fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
     let me = column.rank();
     let (mut mine, mut other) = (left.local(me, 0), right.local(me, 500));
-    let (exchange, second) = (left.exchange(column), right.exchange(column));
+    let (first, second) = (left.laswp(column), right.laswp(column));
     let (first, second) = left.with_columns(&mut mine, me, |a| {
         right.with_columns(&mut other, me, |b| {
             let (tags, cols) = ([RowTags::of(Part::Left), RowTags::of(Part::Rest)], [left.cols, right.cols]);
-            let mut first = exchange.start(left.permutation(), &(0..cols[0]), cols[0], tags[0], a).unwrap();
+            let mut first = first.start(left.permutation(), &(0..cols[0]), cols[0], tags[0], a).unwrap();
             let mut second = second.start(right.permutation(), &(0..cols[1]), cols[1], tags[1], b).unwrap();
             for _ in 0..me {
                 second.poll(b).unwrap();
@@ -249,9 +248,9 @@ fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
     right.check(me, 500, other, &second);
 }
 
-/// In one process the rank reads the very message that it has sent, and its neighbours read it too.
+/// In one process, a rank and its neighbours read the same message that the rank has sent, without a copy.
 #[test]
-fn pieces_are_shared() {
+fn buffers_are_shared() {
     for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
         let (rows, pivots) = (Axis::block_cyclic(60, 6, 2), pivots(60, 0, 6, 1));
         let case = Case { rows, ia: 0, pivots, cols: 8, swap, equil: false, u, drive: Drive::Finish, threads: 1 };
@@ -259,12 +258,12 @@ fn pieces_are_shared() {
         let buffers: Vec<Vec<Arc<[f64]>>> = thread::scope(|scope| {
             let rank = |column: ThreadComm| {
                 let mut data = case.local(column.rank(), 0);
-                let exchanged = case.with_columns(&mut data, column.rank(), |columns| {
-                    let (exchange, cols) = (case.exchange(&column), case.cols);
-                    let start = exchange.start(case.permutation(), &(0..cols), cols, RowTags::of(Part::Rest), columns);
+                let result = case.with_columns(&mut data, column.rank(), |columns| {
+                    let (laswp, cols) = (case.laswp(&column), case.cols);
+                    let start = laswp.start(case.permutation(), &(0..cols), cols, RowTags::of(Part::Rest), columns);
                     start.unwrap().finish(columns).unwrap().0
                 });
-                exchanged.upper.iter().map(|(piece, _)| piece.msg().parts().0).collect()
+                result.upper.iter().map(|(buffer, _)| buffer.msg().parts().0).collect()
             };
             let ranks: Vec<_> =
                 threads::world(2, false).into_iter().map(|column| scope.spawn(move || rank(column))).collect();

@@ -1,10 +1,10 @@
-//! Messages counted against the published patterns.
+//! Messages compared with the published patterns.
 
 use super::*;
 use crate::comm::grid::{position, rank_at};
 use crate::comm::recording::{Recording, Sent};
 
-/// What all ranks send in an exchange.
+/// The messages of all ranks in a row exchange.
 fn sent(case: &Case) -> Vec<Sent> {
     sent_of(case, case.cols)
 }
@@ -16,9 +16,9 @@ fn sent_of(case: &Case, u_cols: usize) -> Vec<Sent> {
         let me = column.rank();
         let mut data = case.local(me, 0);
         case.with_columns(&mut data, me, |columns| {
-            let exchange = case.exchange(&column);
+            let laswp = case.laswp(&column);
             let start =
-                exchange.start(case.permutation(), &(0..case.cols), u_cols, RowTags::of(Part::Rest), columns).unwrap();
+                laswp.start(case.permutation(), &(0..case.cols), u_cols, RowTags::of(Part::Rest), columns).unwrap();
             start.finish(columns).unwrap();
         });
         column.sent()
@@ -57,7 +57,7 @@ fn tagged(all: &[Sent], tag: Tag) -> Vec<Sent> {
 
 const TAGS: RowTags = RowTags::of(Part::Rest);
 
-/// SWAP mix: a strip of few columns travels as the whole U does whose part it is.
+/// SWAP mix: a strip uses the same pattern as the whole U that it is a part of.
 #[test]
 fn mix_compares_its_threshold_with_the_columns_of_u() {
     let spreads = |u_cols: usize| {
@@ -68,8 +68,8 @@ fn mix_compares_its_threshold_with_the_columns_of_u() {
     assert!(!spreads(7) && !spreads(64) && spreads(65));
 }
 
-/// log2 P rounds in which everyone sends once, what doubles from round to round; a folded position sends its rows
-/// before them and gets all of U after.
+/// log2 P rounds in which every position sends one message, whose size doubles from round to round; a folded position
+/// sends its rows before the rounds and receives all of U after them.
 #[test]
 fn bin_exch_has_log_p_rounds() {
     for p in 2..=9 {
@@ -108,43 +108,43 @@ fn bin_exch_has_log_p_rounds() {
     }
 }
 
-/// P − 1 pieces from everyone, as long as the rows found or, with EQUIL, within one row of jb/P; P − 1 messages of
+/// P − 1 pieces from every position, of its gathered rows or, with EQUIL, within one row of jb/P; P − 1 messages of
 /// displaced rows, along a tree of ⌈log2 P⌉ levels.
 #[test]
 fn long_spreads_and_rolls() {
     for (p, equil) in (2..=9).flat_map(|p| [false, true].map(|equil| (p, equil))) {
         let case = case(p, Swap::Long, equil);
         let (permutation, all, jb) = (case.permutation(), sent(&case), case.pivots.len());
-        let (rolled, spread, moved) = (tagged(&all, TAGS.rows), tagged(&all, TAGS.spread), tagged(&all, TAGS.equil));
-        assert_eq!(rolled.len() + spread.len() + moved.len(), all.len());
+        let (rolled, spread, balanced) = (tagged(&all, TAGS.rows), tagged(&all, TAGS.spread), tagged(&all, TAGS.equil));
+        assert_eq!(rolled.len() + spread.len() + balanced.len(), all.len());
 
         for rank in 0..p {
             let mine = rolled.iter().filter(|sent| sent.from == rank);
             assert_eq!(mine.count(), p - 1);
-            // A rank that gets all pieces but its own misses as many doubles as its own has.
-            let got: usize = rolled.iter().filter(|sent| sent.to == rank).map(|sent| sent.len).sum();
-            let own = jb - got / case.cols;
+            // A rank receives all pieces except its own: its own piece has the remaining rows.
+            let received: usize = rolled.iter().filter(|sent| sent.to == rank).map(|sent| sent.len).sum();
+            let own_rows = jb - received / case.cols;
             if equil && p > 2 {
-                assert!((jb / p..=jb.div_ceil(p)).contains(&own), "{own} of {jb} rows, P={p}");
+                assert!((jb / p..=jb.div_ceil(p)).contains(&own_rows), "{own_rows} of {jb} rows, P={p}");
             } else {
-                assert_eq!(own, permutation.gathered[rank].len());
+                assert_eq!(own_rows, permutation.gathered[rank].len());
             }
         }
         let unequal = permutation.gathered.iter().any(|found| !(jb / p..=jb.div_ceil(p)).contains(&found.len()));
-        assert_eq!(!moved.is_empty(), equil && p > 2 && unequal, "P={p}: {:?}", permutation.gathered);
-        assert!(moved.len() < p, "each boundary is crossed once");
+        assert_eq!(!balanced.is_empty(), equil && p > 2 && unequal, "P={p}: {:?}", permutation.gathered);
+        assert!(balanced.len() < p, "each boundary is crossed once");
 
-        let getting: Vec<usize> =
+        let receivers: Vec<usize> =
             (0..p).filter(|&r| r != permutation.owner && !permutation.scattered[r].is_empty()).collect();
-        assert_eq!(spread.len(), getting.len());
-        for &rank in &getting {
+        assert_eq!(spread.len(), receivers.len());
+        for &rank in &receivers {
             let (mut hops, mut at) = (0, rank);
             while at != permutation.owner {
                 at = spread.iter().find(|sent| sent.to == at).unwrap().from;
                 hops += 1;
             }
             assert!(hops <= p.next_power_of_two().ilog2(), "{hops} hops of {p}");
-            // What a rank gets and does not pass on is its own.
+            // The rows that a rank receives and does not forward are its own.
             let sum = |of: &dyn Fn(&&Sent) -> bool| spread.iter().filter(of).map(|sent| sent.len).sum::<usize>();
             let kept = sum(&|sent| sent.to == rank) - sum(&|sent| sent.from == rank);
             assert_eq!(kept, permutation.scattered[rank].len() * case.cols);
@@ -153,7 +153,7 @@ fn long_spreads_and_rolls() {
 }
 
 #[test]
-fn mix_changes_above_its_threshold() {
+fn mix_uses_long_above_its_threshold() {
     for (threshold, long) in [(6, true), (7, false), (8, false)] {
         let all = sent(&case(4, Swap::Mix { threshold }, false));
         assert_eq!(tagged(&all, TAGS.spread).is_empty(), !long);

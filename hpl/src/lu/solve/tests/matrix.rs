@@ -1,4 +1,4 @@
-//! Every variant against every other: residuals of the whole matrix, and of a sample that covers its pairs.
+//! All combinations of variants: residuals of the full matrix of combinations, and of a sample that covers all pairs.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use super::cover::{LENGTHS, covering, pairwise, variant};
 use super::*;
 
 const GRIDS: [(usize, usize); 5] = [(1, 1), (1, 4), (4, 1), (2, 3), (3, 2)];
-/// Whole blocks and not.
+/// With and without a partial last block.
 const ORDERS: [usize; 2] = [300, 317];
 const NB: usize = 16;
 
@@ -19,7 +19,7 @@ fn a_covering_sample_of_the_matrix_passes() {
     runs.iter().for_each(|candidate| drop(passes(candidate)));
 }
 
-/// Everything on one grid, as many runs at a time as there are cores:
+/// All combinations on one grid, with one concurrent run per core:
 /// `cargo test --release -p hpl --lib -- --ignored --nocapture --test-threads 1 the_whole_matrix`.
 fn whole(p: usize, q: usize) {
     let start = Instant::now();
@@ -75,11 +75,11 @@ fn the_whole_matrix_on_3x2_passes() {
     whole(3, 2);
 }
 
-/// Counted from the candidates themselves: every value of every parameter with every one of every other.
+/// Counted from the candidates: every value of every parameter occurs with every value of every other parameter.
 #[test]
 fn every_pair_is_covered() {
     for ((p, q), n) in GRIDS.into_iter().flat_map(|grid| ORDERS.map(|n| (grid, n))) {
-        let words = |c: &Candidate| {
+        let values = |c: &Candidate| {
             let Candidate { hpl: h, engine: e } = c;
             [
                 format!("PFACT {:?}", h.pfact),
@@ -93,13 +93,13 @@ fn every_pair_is_covered() {
                 format!("split {}", e.split),
             ]
         };
-        let runs: Vec<_> = covering(n, NB, p, q).iter().map(words).collect();
-        let mut met = HashSet::new();
+        let runs: Vec<_> = covering(n, NB, p, q).iter().map(values).collect();
+        let mut covered = HashSet::new();
         for run in &runs {
-            met.extend((0..9).flat_map(|a| (a + 1..9).map(move |b| (run[a].clone(), run[b].clone()))));
+            covered.extend((0..9).flat_map(|a| (a + 1..9).map(move |b| (run[a].clone(), run[b].clone()))));
         }
         let pairs = |a: usize| LENGTHS[a + 1..].iter().map(|b| LENGTHS[a] * b).sum::<usize>();
-        assert_eq!(met.len(), (0..9).map(pairs).sum::<usize>());
+        assert_eq!(covered.len(), (0..9).map(pairs).sum::<usize>());
         assert!(runs.len() < 2 * LENGTHS[2] * LENGTHS[4].max(LENGTHS[0]), "{} runs are no sample", runs.len());
     }
 }

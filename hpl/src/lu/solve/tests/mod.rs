@@ -11,7 +11,7 @@ use crate::backend::host::kernels::Builtin;
 use crate::comm::threads::{self, ThreadComm};
 use crate::mat::Mat;
 
-/// Runs a candidate on in-process ranks; the reports by rank.
+/// Runs a candidate on in-process ranks; returns the reports by rank.
 fn run(candidate: &Candidate) -> Vec<Result<Report, Error>> {
     thread::scope(|scope| {
         let ranks = threads::world(candidate.hpl.ranks(), false).into_iter();
@@ -46,10 +46,10 @@ const SIZES: [usize; 8] = [1, 2, 7, 63, 64, 65, 500, 1000];
 const BLOCKS: [usize; 3] = [1, 8, 64];
 const GRIDS: [(usize, usize); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (1, 5)];
 
-/// A small generator of choices.
-struct Draw(usize);
+/// A small random number generator.
+struct Random(usize);
 
-impl Draw {
+impl Random {
     fn from<T: Copy>(&mut self, values: &[T]) -> T {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         values[(self.0 >> 33) % values.len()]
@@ -59,37 +59,37 @@ impl Draw {
 /// A sample that takes every value of every parameter many times.
 #[test]
 fn a_sample_of_all_shapes_passes() {
-    let mut draw = Draw(12345);
+    let mut random = Random(12345);
     for round in 0..300 {
         let (p, q) = GRIDS[round % GRIDS.len()];
         // The largest size is slow with small blocks.
-        let (n, nb) = if round % 10 == 0 { (1000, 64) } else { (draw.from(&SIZES[..7]), draw.from(&BLOCKS)) };
-        let mut candidate = candidate(n, nb, p, q, draw.from(&[1, 2, 3]));
+        let (n, nb) = if round % 10 == 0 { (1000, 64) } else { (random.from(&SIZES[..7]), random.from(&BLOCKS)) };
+        let mut candidate = candidate(n, nb, p, q, random.from(&[1, 2, 3]));
         let hpl = &mut candidate.hpl;
-        (hpl.pfact, hpl.rfact) = (draw.from(&LOOKING), draw.from(&LOOKING));
-        (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
-        (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 1, 2, 5]));
-        (hpl.pmap, hpl.align) = (draw.from(&[Pmap::Row, Pmap::Column]), draw.from(&[1, 4, 8, 512]));
-        hpl.l1 = draw.from(&[Form::Transposed, Form::NotTransposed]);
-        candidate.engine.split = space::Share::new(draw.from(&[0.0, 0.3, 0.6])).unwrap();
+        (hpl.pfact, hpl.rfact) = (random.from(&LOOKING), random.from(&LOOKING));
+        (hpl.nbmin, hpl.ndiv) = (random.from(&[1, 2, 3, 4, 5, 8, 64]), random.from(&[2, 3, 4]));
+        (hpl.bcast, hpl.swap, hpl.depth) = (random.from(&BCASTS), random.from(&SWAPS), random.from(&[0, 1, 1, 2, 5]));
+        (hpl.pmap, hpl.align) = (random.from(&[Pmap::Row, Pmap::Column]), random.from(&[1, 4, 8, 512]));
+        hpl.l1 = random.from(&[Form::Transposed, Form::NotTransposed]);
+        candidate.engine.split = space::Share::new(random.from(&[0.0, 0.3, 0.6])).unwrap();
         passes(&candidate);
     }
 }
 
-/// Everything: `cargo test --release -p hpl --lib -- --ignored --nocapture all_shapes_pass`.
+/// All shapes: `cargo test --release -p hpl --lib -- --ignored --nocapture all_shapes_pass`.
 #[test]
 #[ignore = "ten thousand runs"]
 fn all_shapes_pass() {
-    let (start, mut count, mut draw) = (Instant::now(), 0, Draw(1));
+    let (start, mut count, mut random) = (Instant::now(), 0, Random(1));
     for (n, nb) in SIZES.into_iter().flat_map(|n| BLOCKS.map(|nb| (n, nb))) {
         for ((p, q), pfact) in GRIDS.into_iter().flat_map(|grid| LOOKING.map(|pfact| (grid, pfact))) {
             for (rfact, bcast) in LOOKING.into_iter().flat_map(|rfact| BCASTS.map(|bcast| (rfact, bcast))) {
                 for depth in [0, 1] {
-                    let mut candidate = candidate(n, nb, p, q, draw.from(&[1, 2, 3]));
+                    let mut candidate = candidate(n, nb, p, q, random.from(&[1, 2, 3]));
                     let hpl = &mut candidate.hpl;
                     (hpl.pfact, hpl.rfact, hpl.bcast, hpl.depth) = (pfact, rfact, bcast, depth);
-                    (hpl.nbmin, hpl.ndiv) = (draw.from(&[1, 2, 3, 4, 5, 8, 64]), draw.from(&[2, 3, 4]));
-                    (hpl.swap, hpl.pmap) = (draw.from(&SWAPS), draw.from(&[Pmap::Row, Pmap::Column]));
+                    (hpl.nbmin, hpl.ndiv) = (random.from(&[1, 2, 3, 4, 5, 8, 64]), random.from(&[2, 3, 4]));
+                    (hpl.swap, hpl.pmap) = (random.from(&SWAPS), random.from(&[Pmap::Row, Pmap::Column]));
                     passes(&candidate);
                     count += 1;
                 }
@@ -99,7 +99,7 @@ fn all_shapes_pass() {
     }
 }
 
-/// Unequal process rows and columns: some own one block, some nothing of many panels, some nothing at all.
+/// Unequal process rows and columns: some own one block, some have no part of many panels, some own no block.
 #[test]
 fn any_owner_table_passes() {
     let lists: [&[f64]; 6] =
@@ -108,17 +108,17 @@ fn any_owner_table_passes() {
         let list: Vec<Share> = list.iter().take(procs).map(|&speed| Share::new(speed).unwrap()).collect();
         if list.contains(&Share::new(0.0).unwrap()) && list.len() == 1 { Vec::new() } else { list }
     };
-    let mut draw = Draw(99);
+    let mut random = Random(99);
     for (p, q) in [(1, 2), (2, 1), (2, 2), (2, 3), (3, 2)] {
         for (rows, columns) in lists.into_iter().flat_map(|rows| lists.map(|columns| (rows, columns))) {
             for n in [1, 15, 16, 300, 317] {
-                let mut candidate = candidate(n, 16, p, q, draw.from(&[1, 2]));
+                let mut candidate = candidate(n, 16, p, q, random.from(&[1, 2]));
                 candidate.engine.weights = Weights { rows: speeds(rows, p), columns: speeds(columns, q) };
-                candidate.engine.split = Share::new(draw.from(&[0.0, 0.3, 0.7])).unwrap();
+                candidate.engine.split = Share::new(random.from(&[0.0, 0.3, 0.7])).unwrap();
                 let hpl = &mut candidate.hpl;
-                (hpl.bcast, hpl.swap, hpl.depth) = (draw.from(&BCASTS), draw.from(&SWAPS), draw.from(&[0, 1, 2]));
+                (hpl.bcast, hpl.swap, hpl.depth) = (random.from(&BCASTS), random.from(&SWAPS), random.from(&[0, 1, 2]));
                 (hpl.pfact, hpl.rfact, hpl.pmap) =
-                    (draw.from(&LOOKING), draw.from(&LOOKING), draw.from(&[Pmap::Row, Pmap::Column]));
+                    (random.from(&LOOKING), random.from(&LOOKING), random.from(&[Pmap::Row, Pmap::Column]));
                 passes(&candidate);
             }
         }
@@ -135,7 +135,7 @@ fn the_same_run_gives_the_same_x() {
 }
 
 #[test]
-fn no_equations_no_error() {
+fn an_empty_system_has_residual_zero() {
     assert_eq!(passes(&candidate(0, 8, 2, 2, 2)).residual.unwrap().scaled, 0.0);
 }
 
@@ -147,8 +147,8 @@ fn a_grid_needs_its_ranks() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error_everywhere() {
-    // More bytes than an address has bits for, whatever the system promises.
+fn too_large_a_matrix_is_an_error_on_all_ranks() {
+    // More bytes than the address space has.
     for outcome in run(&candidate(1 << 31, 1 << 20, 2, 1, 1)) {
         assert!(matches!(outcome, Err(Error::Memory(_) | Error::Peer(_))));
     }
@@ -192,10 +192,10 @@ fn a_panicking_thread_ends_all_ranks() {
     }
 }
 
-/// Remembers the columns it is told.
-struct Told(Mutex<Vec<usize>>);
+/// Records the reported columns.
+struct ColumnLog(Mutex<Vec<usize>>);
 
-impl Watch for Told {
+impl Watch for ColumnLog {
     fn column(&self, done: usize, n: usize, rate_gflops: f64) {
         assert!(done <= n && rate_gflops > 0.0);
         self.0.lock().push(done);
@@ -204,15 +204,15 @@ impl Watch for Told {
 
 #[test]
 fn progress_rises() {
-    let told = Told(Mutex::default());
+    let log = ColumnLog(Mutex::default());
     let comm = threads::world(1, false).pop().unwrap();
-    solve(&candidate(2500, 32, 1, 1, 1), &comm, &[], &Builtin::best(), &told).unwrap();
-    let told = told.0.into_inner();
-    assert!(!told.is_empty() && told.is_sorted());
+    solve(&candidate(2500, 32, 1, 1, 1), &comm, &[], &Builtin::best(), &log).unwrap();
+    let columns = log.0.into_inner();
+    assert!(!columns.is_empty() && columns.is_sorted());
 }
 
 #[test]
-fn leading_dimensions_hold_the_rows_and_spread_the_sets() {
+fn leading_dimensions_hold_the_rows_and_use_all_cache_sets() {
     for (rows, align) in (0..3000).flat_map(|rows| [1, 4, 8, 512, 1000].map(|align| (rows, align))) {
         let ld = leading_dimension(rows, align);
         assert!(ld >= rows.max(1) && ld.is_multiple_of(align));

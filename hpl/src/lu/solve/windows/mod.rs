@@ -1,6 +1,6 @@
-//! Windows of a run as one rank sees them.
+//! Windows of a run on one rank.
 
-use super::{Local, Run};
+use super::{LocalMatrix, RankRun};
 use crate::Error;
 use crate::backend::host::team::Team;
 use crate::backend::host::{Host, Workspace};
@@ -13,8 +13,8 @@ use crate::mat::MatMut;
 use crate::observe::trace::Trace;
 use crate::plan::windows::{Window, WindowTimes, WindowsReport};
 
-impl<C: Comm> Run<'_, C> {
-    /// Runs the windows one after the other, each on a trailing matrix of its own.
+impl<C: Comm> RankRun<'_, C> {
+    /// Runs the windows one after the other, each on a newly generated trailing matrix.
     pub(super) fn windows(&self, team: &mut Team<'_>, windows: &[Window]) -> Result<WindowsReport, Error> {
         let mut local = self.local()?;
         let trace = Trace::new(0);
@@ -28,7 +28,7 @@ impl<C: Comm> Run<'_, C> {
             report.generate_s += self.seconds_since(start)?;
             self.warm_up(window.first, &mut workspace, team, local.view().as_ref())?;
 
-            // [A' | b'] with A'·1 = b' → what is left after the window
+            // [A' | b'] with A'·1 = b' → the trailing matrix after the window
             let end = window.first + window.steps;
             self.start()?;
             let mut host = Host::new(self.kernels, team, local.view(), &mut workspace);
@@ -52,19 +52,19 @@ impl<C: Comm> Run<'_, C> {
         Ok(report)
     }
 
-    /// Fills the trailing matrix that step `first` meets with random numbers, b with the sums of its rows.
-    fn generate_trailing(&self, team: &mut Team<'_>, local: &mut Local, first: usize) -> Result<(), Error> {
+    /// Fills the trailing matrix of step `first` with random numbers, and b with the sums of its rows.
+    fn generate_trailing(&self, team: &mut Team<'_>, local: &mut LocalMatrix, first: usize) -> Result<(), Error> {
         let (layout, grid) = (&self.plan.layout, self.grid);
         let from = layout.rows.block(first).start;
         let (row, n) = (layout.rows.local_from(grid.row, from), layout.n());
-        let (rows, place) = (local.rows, (grid.row, grid.col));
+        let (rows, coords) = (local.rows, (grid.row, grid.col));
         let mut a = local.view();
         let share = a.cols().div_ceil(team.threads()).max(1);
         let firsts = (0..a.cols()).step_by(share);
         let parts = firsts.zip(a.reborrow().chunks_cols(share)).collect();
         let partial_sums = team.map(parts, |(at, part): (usize, MatMut<'_>)| {
             let mut sums = vec![0.0; rows - row];
-            matgen::generate_trailing(layout, place, from, at..at + part.cols(), part, &mut sums);
+            matgen::generate_trailing(layout, coords, from, at..at + part.cols(), part, &mut sums);
             sums
         })?;
         let mut sums = vec![0.0; rows - row];
@@ -78,12 +78,17 @@ impl<C: Comm> Run<'_, C> {
         Ok(())
     }
 
-    /// ‖A'·1 − b'‖ of what is left after a window.
-    fn check_window(&self, team: &mut Team<'_>, local: &mut Local, window: &Window) -> Result<Option<f64>, Error> {
+    /// Scaled ‖A'·1 − b'‖ of the trailing matrix after a window; `None` when the window ends with the last steps.
+    fn check_window(
+        &self,
+        team: &mut Team<'_>,
+        local: &mut LocalMatrix,
+        window: &Window,
+    ) -> Result<Option<f64>, Error> {
         let (plan, steps) = (&self.plan, self.plan.steps());
         let end = window.first + window.steps;
-        // The last panel in flight has been factored: its columns are as before below its diagonal block, whose rows
-        // are lost.
+        // The last panel in flight is factored, but its update is not done: below its diagonal block, its columns are
+        // unchanged in the matrix; the rows of its diagonal block are lost.
         let (col, row) = match plan.depth {
             0 => (end, end),
             depth => (end + depth - 1, end + depth),
@@ -96,8 +101,8 @@ impl<C: Comm> Run<'_, C> {
         residual::check_ones(&plan.layout, self.grid, self.comm, team, local.view().as_ref(), corner, order).map(Some)
     }
 
-    /// Time of the back substitution, from that of the largest trailing matrix.
-    fn substitution(&self, team: &mut Team<'_>, local: &mut Local, windows: &[Window]) -> Result<f64, Error> {
+    /// Time of the back substitution of the whole run, measured on the largest trailing matrix and scaled.
+    fn substitution(&self, team: &mut Team<'_>, local: &mut LocalMatrix, windows: &[Window]) -> Result<f64, Error> {
         let Some(first) = windows.iter().map(|window| window.first).min() else { return Ok(0.0) };
         let (n, from) = (self.plan.layout.n(), self.plan.layout.rows.block(first).start);
         let start = self.start()?;

@@ -23,7 +23,7 @@ fn candidate(n: usize, nb: usize, (p, q): (usize, usize), depth: usize, split: f
 }
 
 #[test]
-fn what_is_left_after_a_window_is_right() {
+fn trailing_matrix_after_a_window_passes_the_check() {
     let mut checked = 0;
     for grid in [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (1, 5)] {
         for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.0), (3, 0.5), (1, 0.5), (0, 0.4), (9, 0.6)] {
@@ -50,7 +50,7 @@ fn what_is_left_after_a_window_is_right() {
     assert!(checked > 300, "{checked}");
 }
 
-/// Kernels whose products are a little wrong.
+/// Kernels whose products are wrong in one element.
 struct Wrong;
 
 impl Kernels for Wrong {
