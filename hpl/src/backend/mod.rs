@@ -1,10 +1,11 @@
-//! Where the local matrix lies and who computes on it.
+//! Backends: storage of the local matrix and computation on it.
 //!
-//! The factorization ([`lu`](crate::lu)) speaks of panels, sections and rows. A [`Backend`] has the local part of [A | b] and
-//! carries out what these need. There is one, the [`host`]: the matrix lies in main memory and the threads of the rank compute.
+//! The factorization ([`lu`](crate::lu)) works in terms of panels, sections and rows. A [`Backend`] holds the local part of
+//! [A | b] and executes the operations on it. There is one, the [`host`]: the matrix is in main memory and the threads of the
+//! rank compute.
 //!
-//! An update takes most of the time. Meanwhile the rank factors the next panel, starts row exchanges and passes messages on:
-//! the backend calls [`Meanwhile`] for that, with those columns that the update leaves alone as [`Columns`].
+//! An update takes most of the time. During the update the rank factors the next panel, starts row exchanges and forwards
+//! messages: the backend calls [`Meanwhile`] for that, with the columns that the update does not change as [`Columns`].
 
 pub mod host;
 
@@ -23,14 +24,14 @@ use crate::plan::{PanelShape, Part};
 
 /// Local columns that may be read and factored.
 pub(crate) trait Columns {
-    /// Panel ← L\U. U of the diagonal block goes back to the matrix, as the back substitution reads it. Returns how many
-    /// threads took part.
+    /// Panel ← L\U. U of the diagonal block is also stored in the matrix, for the back substitution. Returns the number of
+    /// threads that took part.
     ///
     /// # Errors
-    /// When the process column breaks or a thread fails.
+    /// When another rank of the process column or a thread fails.
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error>;
 
-    /// Row `second` of `to` ← local row `first` of the columns `cols`, for each pair.
+    /// For each pair (i, k): row k of `to` ← local row i of the columns `cols`.
     ///
     /// # Errors
     /// When a thread fails.
@@ -41,7 +42,7 @@ pub(crate) trait Columns {
         to: &mut RowBufferMut,
     ) -> Result<(), HelperPanicked>;
 
-    /// Row `second` of `to` ← row `first` of `from`, for each pair.
+    /// For each pair (i, k): row k of `to` ← row i of `from`.
     ///
     /// # Errors
     /// When a thread fails.
@@ -53,64 +54,64 @@ pub(crate) trait Columns {
     ) -> Result<(), HelperPanicked>;
 }
 
-/// The local part of [A | b], and who computes on it.
+/// The local part of [A | b] with the operations on it.
 pub(crate) trait Backend: Columns {
-    /// L1 and L2 of a panel as the updates by it read them.
+    /// L1 and L2 of a panel in the storage that the updates use.
     type L;
 
-    /// Prepares L1 and L2 for all sections of the panel's update. The panel lets go of L where that makes a copy.
+    /// Prepares L1 and L2 for all sections of the panel's update. If this makes a copy, the panel releases L.
     ///
     /// # Errors
     /// When a thread fails.
     fn load(&mut self, panel: &mut Panel) -> Result<Self::L, HelperPanicked>;
 
-    /// Takes the memory of L1 and L2 back, for the next panel.
+    /// Keeps the memory of L1 and L2 for the next panel.
     fn unload(&mut self, l: Self::L);
 
-    /// [U; C] ← P·[U; C], U ← L1⁻¹ U, C ← C − L2 U. Returns when this thread had nothing left to do.
+    /// [U; C] ← P·[U; C], U ← L1⁻¹ U, C ← C − L2 U. Returns the time at which this thread had finished its work.
     ///
     /// # Errors
     /// When a rank or a thread fails.
     fn update<M: Meanwhile>(&mut self, l: &Self::L, update: &Update<'_>, meanwhile: &mut M) -> Result<Instant, Error>;
 
-    /// The same for no more columns than a panel has, with L1 and L2 as they lie in `panel`; nothing is done meanwhile. Returns
-    /// when the rows were at their places.
+    /// The same for the columns of one panel, with L1 and L2 as stored in `panel` and without tasks beside the update. Returns
+    /// the time at which the row swap was complete.
     ///
     /// # Errors
     /// When a thread fails.
     fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, HelperPanicked>;
 }
 
-/// What one panel does to one section.
+/// The update of one section by one panel.
 pub(crate) struct Update<'a> {
     /// The panel.
     pub(crate) panel: &'a PanelShape,
     /// Which part of the trailing matrix, for the trace.
     pub(crate) part: Part,
-    /// Its local columns.
+    /// The local columns of the section.
     pub(crate) cols: Range<usize>,
-    /// How their rows come to their places.
+    /// The row swap of the section.
     pub(crate) rows: Rows<'a>,
-    /// The panel that is factored meanwhile.
+    /// The panel that is factored during the update.
     pub(crate) next: Option<&'a PanelShape>,
-    /// Who wants to know when each thread did what.
+    /// Records the times of each thread.
     pub(crate) trace: &'a Trace,
 }
 
-/// How the rows of a section come to their places.
+/// The row swap of a section.
 pub(crate) enum Rows<'a> {
-    /// With one process row: row j of the diagonal block is interchanged with this row, counted from the block's first.
+    /// With one process row: row j of the diagonal block is swapped with row `.0[j]`, counted from the block's first row.
     Local(Vec<usize>),
-    /// From what the process column has exchanged.
+    /// With several: the rows that the process column has exchanged.
     Exchanged {
         /// The rows.
         result: &'a LaswpResult,
-        /// Index of the section's first column among those that were exchanged.
+        /// Index of the section's first column among the exchanged columns.
         first: usize,
     },
 }
 
-/// What this rank does while a section is updated, on the thread that exchanges messages.
+/// Tasks of this rank during the update of a section, on the thread that sends and receives messages.
 pub(crate) trait Meanwhile {
     /// Factors the next panel, if there is one. Called once, before anything else.
     ///
@@ -118,13 +119,13 @@ pub(crate) trait Meanwhile {
     /// When a rank or a thread fails.
     fn fact(&mut self, columns: &mut impl Columns) -> Result<(), Error>;
 
-    /// Starts broadcasts and row exchanges: those that can start at once, or with `wait` all.
+    /// Starts broadcasts and row exchanges: those that can start without waiting, or all of them with `wait`.
     ///
     /// # Errors
     /// When a rank or a thread fails.
     fn start(&mut self, columns: &mut impl Columns, wait: bool) -> Result<(), Error>;
 
-    /// Passes on what has arrived.
+    /// Forwards the messages that have arrived.
     ///
     /// # Errors
     /// When a rank or a thread fails.
@@ -133,6 +134,6 @@ pub(crate) trait Meanwhile {
     /// Columns to update before the next poll.
     fn cols_to_poll(&self) -> usize;
 
-    /// This thread was in `phase` since `start`; returns the present.
+    /// Records that this thread was in `phase` since `start`; returns the current time.
     fn record(&mut self, phase: Phase, start: Instant) -> Instant;
 }

@@ -1,4 +1,4 @@
-//! The columns that an update leaves alone, for what is done beside it.
+//! The columns that an update does not change, for the tasks executed during it.
 
 use std::ops::Range;
 
@@ -14,27 +14,27 @@ use crate::lu::laswp::{RowBuffer, RowBufferMut, Source};
 use crate::mat::MatMut;
 
 /// The columns before a section that is updated, with the threads that factor the next panel.
-pub(super) struct Beside<'b> {
+pub(super) struct ColumnsBeside<'b> {
     kernels: &'b dyn Kernels,
     a: MatMut<'b>,
-    /// `None` once these have joined the update.
+    /// `None` once its threads have joined the update.
     team: Option<Team<'b>>,
     scratch: &'b ScratchPool,
 }
 
-impl<'b> Beside<'b> {
+impl<'b> ColumnsBeside<'b> {
     /// The columns `a` with the threads of `team`.
     pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b ScratchPool) -> Self {
         Self { kernels, a, team: Some(team), scratch }
     }
 
-    /// Lets the threads join the update; the first one goes on alone.
+    /// Lets the other threads join the update; the first thread continues with its tasks.
     pub(super) fn release_threads(&mut self) {
         self.team = None;
     }
 }
 
-impl Columns for Beside<'_> {
+impl Columns for ColumnsBeside<'_> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
         let team = self.team.as_mut().expect("the panel is factored before the threads join the update");
         fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)

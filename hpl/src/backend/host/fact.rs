@@ -1,4 +1,4 @@
-//! A panel factored by some threads of the rank, each with some of its rows.
+//! Panel factorization by some threads of the rank, each on a part of the rows.
 
 use parking_lot::Mutex;
 
@@ -12,16 +12,16 @@ use crate::lu::panel::PanelMut;
 use crate::mat::{Mat, MatMut, StoredMut};
 use crate::plan::PanelShape;
 
-/// Rows of a thread's part are a multiple of this, which suits the vectors of the kernels.
+/// The rows of a thread are a multiple of this, a multiple of the vector length of the kernels.
 const TILE: usize = 8;
 
-/// Elements that a thread has at least: with fewer, waiting for each other costs more than the others' help saves.
+/// Minimum elements per thread: with fewer, the barriers cost more than the additional threads save.
 const PER_THREAD: usize = 100_000;
 
-/// Factors the panel's columns of `a` by as many threads of `team` as its rows are worth; returns how many.
+/// Factors the panel's columns of `a` by as many threads of `team` as have [`PER_THREAD`] elements each; returns how many.
 ///
 /// # Errors
-/// When the process column breaks or a thread fails.
+/// When another rank of the process column or a thread fails.
 pub(super) fn factor<C: Comm>(
     fact: Fact<'_, C>,
     kernels: &dyn Kernels,
@@ -33,7 +33,7 @@ pub(super) fn factor<C: Comm>(
     factor_by(threads, fact, kernels, a, team, scratch)
 }
 
-/// The same by at most `threads` of them, whose L1 are in `scratch`.
+/// The same by at most `threads` threads, which take the memory for their L1 from `scratch`.
 pub(crate) fn factor_by<C: Comm>(
     threads: usize,
     mut fact: Fact<'_, C>,
@@ -49,9 +49,9 @@ pub(crate) fn factor_by<C: Comm>(
     if threads == 1 {
         factor_alone(&mut fact, kernels, cols.as_ref())?;
     } else {
-        factor_together(&mut fact, lengths, kernels, cols.as_ref(), team, scratch)?;
+        factor_in_team(&mut fact, lengths, kernels, cols.as_ref(), team, scratch)?;
     }
-    // Only U is read again, by the back substitution.
+    // Of the panel's columns in the matrix, only U is read again, by the back substitution.
     if diag_rows > 0 {
         fact.panel.l1.as_ref().copy_to(cols.sub(0, 0, jb, jb));
     }
@@ -61,7 +61,7 @@ pub(crate) fn factor_by<C: Comm>(
 /// Factors the panel whose columns are `from` by this thread.
 ///
 /// # Errors
-/// When the process column breaks.
+/// When another rank of the process column fails.
 pub(crate) fn factor_alone<C: Comm>(
     fact: &mut Fact<'_, C>,
     kernels: &dyn Kernels,
@@ -77,8 +77,8 @@ pub(crate) fn factor_alone<C: Comm>(
     }
 }
 
-/// Factors the panel whose columns are `from` by several threads, each with as many rows as `lengths` says.
-fn factor_together<C: Comm>(
+/// Factors the panel whose columns are `from` by several threads, thread i with `lengths[i]` rows.
+fn factor_in_team<C: Comm>(
     fact: &mut Fact<'_, C>,
     lengths: Vec<usize>,
     kernels: &dyn Kernels,
@@ -91,18 +91,18 @@ fn factor_together<C: Comm>(
     let PanelMut { a, l1, pivots, info } = &mut fact.panel;
     **info = 0.0;
     let form = l1.as_ref().form();
-    let (mut places, mut above, mut left) = (Vec::new(), 0, a.reborrow());
+    let (mut tiles, mut above, mut left) = (Vec::new(), 0, a.reborrow());
     for rows in lengths {
         let (tile, below) = left.split_rows(rows);
-        places.push(Mutex::new(Some((above, tile))));
+        tiles.push(Mutex::new(Some((above, tile))));
         (above, left) = (above + rows, below);
     }
-    let take = |thread: usize| places.get(thread)?.lock().take();
+    let take = |thread: usize| tiles.get(thread)?.lock().take();
     let helper = |thread| {
         if let Some((above, tile)) = take(thread) {
-            let mut own = scratch.lend(jb, jb);
-            let l1 = StoredMut::new(own.mat(), form);
-            // The first thread sees a failure at the next barrier.
+            let mut buffer = scratch.take(jb, jb);
+            let l1 = StoredMut::new(buffer.mat(), form);
+            // A failure breaks the barrier, where the first thread finds it.
             let _ = shared.barrier.guard(|| PanelThread::<C>::new(shared, thread, None, above, tile, l1).run(from));
         }
     };
@@ -118,8 +118,8 @@ fn factor_together<C: Comm>(
     }
 }
 
-/// Rows of each of at most `threads` threads, from top to bottom. The first gets the diagonal block, whose rows leave
-/// the work one after the other: they count half.
+/// Rows of each of at most `threads` threads, from top to bottom. The first gets the diagonal block, whose rows become
+/// inactive one after the other: each counts as half a row.
 pub(crate) fn lengths(mp: usize, diag_rows: usize, threads: usize) -> Vec<usize> {
     let each = (mp - diag_rows / 2).div_ceil(threads.max(1)).next_multiple_of(TILE);
     let mut lengths = vec![(each + diag_rows / 2).next_multiple_of(TILE).max(diag_rows).min(mp)];

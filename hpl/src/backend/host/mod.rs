@@ -1,8 +1,8 @@
-//! The host as a backend: the matrix lies in main memory, the threads of the rank compute.
+//! The host as a backend: the matrix is in main memory, the threads of the rank compute.
 //!
-//! [`team`] starts the threads, [`kernels`] are their DGEMM, DTRSM and vector operations (ours, or those of a BLAS). `fact`
-//! deals the rows of a panel to them, `update` the columns of the trailing matrix, `rows` copies rows between matrix and
-//! messages.
+//! [`team`] starts the threads, [`kernels`] has their DGEMM, DTRSM and vector operations (built-in, or those of a BLAS). `fact`
+//! divides the rows of a panel among the threads, `update` the columns of the trailing matrix; `rows` copies rows from the
+//! matrix to messages.
 
 mod beside;
 pub(crate) mod fact;

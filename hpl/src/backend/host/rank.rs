@@ -1,4 +1,4 @@
-//! One rank's matrix and threads.
+//! The host backend of one rank: its matrix and threads.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub(crate) struct Host<'r, 't> {
     workspace: &'r mut Workspace,
 }
 
-/// Memory beside the matrix, kept from step to step.
+/// Memory beside the matrix, reused in each step.
 #[derive(Default)]
 pub(crate) struct Workspace {
     scratch: ScratchPool,
@@ -44,7 +44,7 @@ impl<'r, 't> Host<'r, 't> {
 }
 
 impl Workspace {
-    /// Maps the memory for updates by panels like `panel`, so that the first one finds it as it would after others.
+    /// Touches the memory for updates by panels of the shape of `panel`, so that the first update runs as later ones do.
     ///
     /// # Errors
     /// When a thread fails.
@@ -60,7 +60,7 @@ impl Workspace {
 
 impl Columns for Host<'_, '_> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
-        // Those that wait for the panel lend their cores.
+        // The ranks that wait for this panel are idle: their cores are borrowed.
         let team = self.team.borrowed_team();
         fact::factor(fact, self.kernels, self.a.reborrow(), team, &self.workspace.scratch)
     }

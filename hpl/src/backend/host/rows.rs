@@ -1,9 +1,9 @@
-//! Rows copied into messages, by all threads or by the calling one.
+//! Copies rows into messages.
 
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::lu::laswp::{RowBufferMut, Source};
 
-/// Row `second` of `to` ← row `first` of `from` for each pair; by this thread where there is no team.
+/// For each pair (i, k): row k of `to` ← row i of `from`; by all threads of `team`, or by the calling thread without a team.
 pub(super) fn write(
     from: Source<'_>,
     pairs: &[(usize, usize)],

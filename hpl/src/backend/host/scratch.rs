@@ -1,19 +1,19 @@
-//! Memory for the columns of U that a thread works on, kept from slab to slab and from step to step.
+//! Memory for the slab of U of each thread, reused for later slabs and steps.
 
 use parking_lot::Mutex;
 
 use crate::mat::MatMut;
 
-/// Doubles in a cache line, where columns of U had better start.
+/// Doubles per cache line; U is aligned to cache lines.
 const LINE: usize = 8;
 
-/// Buffers that no thread works on; there are never more than threads.
+/// The buffers not in use; there are at most as many as threads.
 #[derive(Default)]
 pub(crate) struct ScratchPool(Mutex<Vec<Vec<f64>>>);
 
-/// A buffer for a slab of U; it goes back when it is dropped.
+/// A buffer for a slab of U, returned to its pool when dropped.
 pub(crate) struct ScratchBuffer<'a> {
-    from: &'a ScratchPool,
+    pool: &'a ScratchPool,
     data: Vec<f64>,
     rows: usize,
     cols: usize,
@@ -21,12 +21,12 @@ pub(crate) struct ScratchBuffer<'a> {
 
 impl ScratchPool {
     /// A buffer for `rows × cols` elements of arbitrary content.
-    pub(crate) fn lend(&self, rows: usize, cols: usize) -> ScratchBuffer<'_> {
+    pub(crate) fn take(&self, rows: usize, cols: usize) -> ScratchBuffer<'_> {
         let mut data = self.0.lock().pop().unwrap_or_default();
         if data.len() < rows * cols + LINE {
             data = vec![0.0; rows * cols + LINE];
         }
-        ScratchBuffer { from: self, data, rows, cols }
+        ScratchBuffer { pool: self, data, rows, cols }
     }
 }
 
@@ -40,7 +40,7 @@ impl ScratchBuffer<'_> {
 
 impl Drop for ScratchBuffer<'_> {
     fn drop(&mut self) {
-        self.from.0.lock().push(std::mem::take(&mut self.data));
+        self.pool.0.lock().push(std::mem::take(&mut self.data));
     }
 }
 
@@ -52,14 +52,14 @@ mod tests {
     fn buffers_are_used_again() {
         let scratch = ScratchPool::default();
         let address = |rows, cols| {
-            let mut lent = scratch.lend(rows, cols);
-            let address = lent.mat().as_mut_ptr();
+            let mut buffer = scratch.take(rows, cols);
+            let address = buffer.mat().as_mut_ptr();
             assert_eq!(address as usize % 64, 0);
             address
         };
         let first = address(4, 5);
         assert_eq!(first, address(2, 3));
-        let (mut one, mut other) = (scratch.lend(1, 1), scratch.lend(1, 1));
+        let (mut one, mut other) = (scratch.take(1, 1), scratch.take(1, 1));
         assert_ne!(one.mat().as_mut_ptr(), other.mat().as_mut_ptr());
     }
 }

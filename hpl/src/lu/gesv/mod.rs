@@ -247,7 +247,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         let rows = self.swaps.rows(self.panels.get(k), swap.as_ref(), section);
         let (part, cols, trace) = (section.part, section.cols.clone(), self.trace);
         let update = Update { panel: &shape, part, cols, rows, next, trace };
-        let mut meanwhile = Beside::new(self, k, part, next, others);
+        let mut meanwhile = TasksBeside::new(self, k, part, next, others);
         let ended = backend.update(l, &update, &mut meanwhile)?;
         // Counted as update time but not traced as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, ended);
@@ -297,7 +297,7 @@ impl<'a, C: Comm> Lu<'a, C> {
 }
 
 /// The tasks executed during the update of a section by panel `k`.
-struct Beside<'l, 'a, C: Comm> {
+struct TasksBeside<'l, 'a, C: Comm> {
     lu: &'l mut Lu<'a, C>,
     k: usize,
     part: Part,
@@ -308,14 +308,14 @@ struct Beside<'l, 'a, C: Comm> {
     tasks: Peekable<slice::Iter<'l, Task>>,
 }
 
-impl<'l, 'a, C: Comm> Beside<'l, 'a, C> {
+impl<'l, 'a, C: Comm> TasksBeside<'l, 'a, C> {
     /// First the factorization of `next`, then `tasks`.
     fn new(lu: &'l mut Lu<'a, C>, k: usize, part: Part, next: Option<&'l PanelShape>, tasks: &'l [Task]) -> Self {
         Self { lu, k, part, next, factored: None, tasks: tasks.iter().peekable() }
     }
 }
 
-impl<C: Comm> Meanwhile for Beside<'_, '_, C> {
+impl<C: Comm> Meanwhile for TasksBeside<'_, '_, C> {
     fn fact(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
         self.factored = self.next.map(|next| self.lu.fact(next, columns)).transpose()?;
         Ok(())

@@ -3,7 +3,7 @@ use std::thread;
 use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
-use crate::backend::host::kernels::isa::{Isa, seen};
+use crate::backend::host::kernels::isa::{Isa, used};
 use crate::backend::host::kernels::{Builtin, Kernels};
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
@@ -155,7 +155,7 @@ fn kernels_use_only_the_given_instruction_set() {
                 lu.factor(0..plan.steps(), &mut Host::new(&kernels, team, a.reborrow(), &mut workspace), None).unwrap();
                 trsv::solve(&plan, 0, &grid, kernels.isa(), team, a.as_ref()).unwrap();
             };
-            assert_eq!(seen::during(|| with_team(team, solve).unwrap()), [isa], "{params:?}");
+            assert_eq!(used::during(|| with_team(team, solve).unwrap()), [isa], "{params:?}");
         }
     }
 }

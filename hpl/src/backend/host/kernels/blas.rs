@@ -1,7 +1,7 @@
 //! A BLAS by path: `dgemm_` and `dtrsm_` of a shared library, loaded at run time.
 //!
-//! The library is told to be sequential and is never unloaded: its own threads or exit handlers may outlive any
-//! handle. Loading runs foreign code, which may crash the process; real runs are guarded child processes.
+//! The library is set to one thread and is never unloaded: its own threads or exit handlers may outlive any handle.
+//! Loading runs foreign code, which may crash the process; real runs are guarded child processes.
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ const PREFIXES: [&str; 2] = ["", "scipy_"];
 /// Functions `void f(int)` that set the number of threads, by library.
 const SET_THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
 
-/// Functions `char *f(void)` that say what the library is.
+/// Functions `char *f(void)` that return the library's name and version.
 const VERSION: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
-/// A size. It points to 64 bits: on a little-endian machine a library with 32-bit integers, which is the usual
-/// case, reads the low half, and one with 64-bit integers reads all instead of running over the end.
+/// A size, as pointer to 64 bits: on a little-endian machine a library with 32-bit integers, the usual case, reads the
+/// low half, and one with 64-bit integers reads all of it.
 type Int = *const i64;
 
-/// A length of a character argument, which Fortran passes by value at the end; C implementations do not look.
+/// Length of a character argument, which Fortran passes by value at the end; C implementations ignore it.
 type Len = usize;
 
 type Dgemm = unsafe extern "C" fn(
@@ -68,14 +68,14 @@ type Dtrsm = unsafe extern "C" fn(
 /// The two routines of a BLAS library.
 pub struct Blas {
     name: String,
-    /// Of the triangles, and beside the library.
+    /// Instruction set of the small triangles and of the engine's own vector operations.
     isa: Isa,
     dgemm: Dgemm,
     dtrsm: Dtrsm,
 }
 
 impl Blas {
-    /// Loads the library at `path`. It is not tested here: see [`super::load`].
+    /// Loads the library at `path`. The self-test is done by [`super::load`].
     ///
     /// # Errors
     /// [`KernelError`] when it is no library or lacks a routine.
@@ -92,7 +92,7 @@ impl Blas {
         let lacks = |routine| KernelError::Lacks { path: path.to_owned(), routine };
         let dgemm = address(library, prefix, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
         let dtrsm = address(library, prefix, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
-        be_sequential(library, prefix);
+        set_sequential(library, prefix);
         let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
         Ok(Self {
             name: format!("{} ({version})", path.display()),
@@ -105,20 +105,20 @@ impl Blas {
     }
 }
 
-/// The loader's own words, which the error keeps as its source.
+/// The loader's message, which is the source of the error.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Address of a symbol, never null.
 fn address(library: &'static Library, prefix: &str, name: &str) -> Option<*mut ()> {
-    // SAFETY: only the address is taken; whoever calls it states its type.
+    // SAFETY: only the address is taken; the caller casts it to its type.
     let symbol = unsafe { library.get::<*mut ()>(format!("{prefix}{name}\0").as_bytes()) }.ok()?;
     Some(symbol.into_raw().cast()).filter(|address: &*mut ()| !address.is_null())
 }
 
-/// Asks the library not to start threads: the engine has its own.
-fn be_sequential(library: &'static Library, prefix: &str) {
+/// Sets the library to one thread: the engine has its own threads.
+fn set_sequential(library: &'static Library, prefix: &str) {
     for name in SET_THREADS {
         if let Some(set) = address(library, prefix, name).or_else(|| address(library, "", name)) {
             // SAFETY: all of these take one int and return nothing; BLIS takes a 64-bit one, which on every 64-bit
@@ -217,7 +217,7 @@ impl Kernels for Blas {
     }
 }
 
-/// Libraries that may be a BLAS by their names, in the folders where systems keep them; each file once.
+/// Libraries with the name of a BLAS in the usual folders; each file once.
 pub(super) fn installed() -> Vec<PathBuf> {
     const FOLDERS: [&str; 9] = [
         "/usr/lib/x86_64-linux-gnu",
@@ -232,7 +232,7 @@ pub(super) fn installed() -> Vec<PathBuf> {
     ];
     let entries = FOLDERS.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let named = entries.filter(|entry| is_blas_name(&entry.file_name().to_string_lossy()));
-    // Several names lead to one file.
+    // Several names can be links to one file.
     let mut files: Vec<PathBuf> = named.filter_map(|entry| entry.path().canonicalize().ok()).collect();
     files.sort_unstable();
     files.dedup();
@@ -248,11 +248,11 @@ pub(super) fn is_blas_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::isa::seen;
+    use super::super::isa::used;
     use super::super::selftest;
     use super::*;
 
-    /// A library in Rust, as slow as it is short.
+    /// A simple and slow BLAS in Rust.
     unsafe extern "C" fn dgemm(
         _: *const c_char,
         form: *const c_char,
@@ -306,15 +306,15 @@ mod tests {
         }
     }
 
-    /// The triangles are the built-in ones: those of each instruction set, and of no other than the one asked for.
+    /// The small triangles are built-in and use only the instruction set of the `Blas` value.
     #[test]
-    fn triangles_beside_a_library_are_of_its_instruction_set() {
+    fn triangles_beside_a_library_use_the_given_instruction_set() {
         for isa in Isa::available() {
             let blas = Blas { name: "test".to_owned(), isa, dgemm, dtrsm };
             assert_eq!(selftest::check(&blas), Ok(()), "{isa:?}");
             let (l, mut b) = ([0.0; 100 * 100], [1.0; 100 * 9]);
             let solve = || blas.trsm(Mat::new(&l, 100, 100, 100), MatMut::new(&mut b, 100, 9, 100));
-            assert_eq!((seen::during(solve), blas.isa()), (vec![isa], isa));
+            assert_eq!((used::during(solve), blas.isa()), (vec![isa], isa));
         }
     }
 

@@ -3,14 +3,14 @@
 use space::engine::InstructionSet;
 
 use super::isa::Isa;
-use super::product::{self, Packed};
+use super::product::{self, PackedStrips};
 use super::{Kernels, PackedL, SLAB_OF_COPIES, Storage, by_blocks, triangle};
 use crate::mat::{Mat, MatMut};
 
-/// Products with at most this many columns gain nothing from a copy of A.
+/// Products with at most this many columns are computed without packing A.
 const FEW_COLUMNS: usize = 64;
 
-/// Nor do those with at most this many elements in A: they stay in the first-level cache as they are.
+/// Products with at most this many elements in A are too: A fits the first-level cache unpacked.
 const SMALL_A: usize = 64 * 64;
 
 /// Triangles below this order, and fewer columns than [`SMALL_WIDTH`], are solved without packing.
@@ -22,13 +22,13 @@ const SMALL_WIDTH: usize = 4;
 pub struct Builtin(pub(crate) Isa);
 
 impl Builtin {
-    /// By the best instructions of this processor.
+    /// Kernels for the best instruction set of this processor.
     pub fn best() -> Self {
         Self(Isa::detect())
     }
 
-    /// By one instruction set, for ranks that shall be as slow as an older processor; `None` when this processor does not run
-    /// it.
+    /// Kernels limited to one instruction set, for ranks that simulate an older processor; `None` when this processor does not
+    /// support it.
     pub fn of(set: InstructionSet) -> Option<Self> {
         let isa = match set {
             InstructionSet::Avx2 => Isa::Avx2,
@@ -57,7 +57,7 @@ impl Kernels for Builtin {
     }
 
     fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
-        let mut packed = Packed::from(memory);
+        let mut packed = PackedStrips::from(memory);
         product::pack(self.0, l2, &mut packed);
         PackedL(Storage::Packed(packed))
     }
@@ -79,14 +79,14 @@ pub(super) fn gemm(isa: Isa, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
     if b.cols() <= FEW_COLUMNS || a.rows() * a.cols() <= SMALL_A {
         return product::direct(isa, a, b, c);
     }
-    product::through(isa, a, b, c);
+    product::blocked(isa, a, b, c);
 }
 
 pub(super) fn trsm(isa: Isa, l: Mat<'_>, b: MatMut<'_>) {
     trsm_by(isa, l, b, &|a, b, c| gemm(isa, a, b, c));
 }
 
-/// B ← L⁻¹·B by halves: small triangles here, the products between them by `gemm`.
+/// B ← L⁻¹·B by recursive halving: small triangles by the built-in code, the products between them by `gemm`.
 pub(super) fn trsm_by(isa: Isa, l: Mat<'_>, mut b: MatMut<'_>, gemm: &impl Fn(Mat<'_>, Mat<'_>, MatMut<'_>)) {
     let (k, n) = (b.rows(), b.cols());
     assert!(l.rows() == k && l.cols() == k, "shapes agree");
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// The packed update is another path to the same result.
+    /// The packed update gives the same result as `trsm` and `gemm`.
     #[test]
     fn packed_update_agrees_with_gemm_and_trsm() {
         use crate::lu::matgen::generate_block;

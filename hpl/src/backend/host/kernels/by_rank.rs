@@ -1,4 +1,4 @@
-//! The kernels of each rank, where ranks have different ones.
+//! The kernels of each rank, which may differ between ranks.
 
 use space::KernelChoice;
 
@@ -10,23 +10,23 @@ pub(crate) type Loaded = Box<dyn Kernels>;
 /// The kernels of all ranks of a run in this process.
 pub(crate) struct RankKernels<'a> {
     common: &'a Loaded,
-    own: Vec<Loaded>,
+    by_rank: Vec<Loaded>,
 }
 
 impl<'a> RankKernels<'a> {
-    /// The `common` kernels, or those of each rank in `choices` where there are any.
+    /// The `common` kernels for all ranks or, if `choices` is not empty, one choice for each rank.
     pub(crate) fn new(common: &'a Loaded, choices: &[KernelChoice]) -> Result<Self, KernelError> {
-        Ok(Self { common, own: choices.iter().map(load).collect::<Result<_, _>>()? })
+        Ok(Self { common, by_rank: choices.iter().map(load).collect::<Result<_, _>>()? })
     }
 
-    /// Those of rank `rank`.
+    /// The kernels of rank `rank`.
     pub(crate) fn of(&self, rank: usize) -> &dyn Kernels {
-        &**self.own.get(rank).unwrap_or(self.common)
+        &**self.by_rank.get(rank).unwrap_or(self.common)
     }
 
-    /// Names of all that differ, as stored with a result.
+    /// Names of the kernels, each run of equal ones once, as stored with a result.
     pub(crate) fn names(&self) -> String {
-        let mut names: Vec<String> = self.own.iter().map(|kernels| kernels.name()).collect();
+        let mut names: Vec<String> = self.by_rank.iter().map(|kernels| kernels.name()).collect();
         names.dedup();
         if names.is_empty() { self.common.name() } else { names.join("; ") }
     }

@@ -1,4 +1,4 @@
-//! Kernels by choice: the built-in ones, a BLAS by path, or the fastest that is there.
+//! The choice of kernels: the built-in ones, a BLAS by path, or the fastest of the installed ones.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::error::KernelError;
 use super::{Builtin, Kernels, selftest};
 use crate::mat::{Mat, MatMut};
 
-/// Longest time for the calls that rate one library.
+/// Longest time for all calls that measure one library.
 const LONGEST: Duration = Duration::from_millis(30);
 
 /// Loads and tests the kernels of a choice; for `auto` the fastest, see [`resolve`].
@@ -33,9 +33,9 @@ pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
     Ok(kernels)
 }
 
-/// The choice with `auto` decided, and why: of the built-in kernels and the BLAS libraries of the system that
-/// pass the test, the one that updates a slab fastest on one core; the built-in ones where no library is clearly
-/// ahead. A path is made absolute, so that it means the same in another folder.
+/// Resolves `auto`, and returns the choice with its reason: of the built-in kernels and the BLAS libraries of the system
+/// that pass the self-test, the one that updates a slab fastest on one core; the built-in ones where no library is faster
+/// by [`ADVANTAGE`]. A path is made absolute, so that it is also valid in another folder.
 ///
 /// A faulty library may crash the process instead of failing the test.
 ///
@@ -53,14 +53,14 @@ pub fn resolve(choice: &KernelChoice) -> Result<(KernelChoice, String), KernelEr
     }
 }
 
-/// Looks at each library: another program that takes the core for a moment meets one look only.
-const LOOKS: usize = 4;
-/// Updates per look; the first call may pay for a library's buffers.
+/// Measurements of each library, alternating: a short disturbance by another program affects only one of them.
+const ROUNDS: usize = 4;
+/// Updates per measurement; the first call may include the allocation of a library's buffers.
 const CALLS: usize = 3;
-/// By how much a library must be faster than the built-in kernels: they are what the model and the tests know best.
-const LEAD: f64 = 1.02;
+/// Minimum speedup of a library over the built-in kernels, which the model and the tests cover best.
+const ADVANTAGE: f64 = 1.02;
 
-/// The fastest kernels of this system, with the rates of all; each is looked at in turn.
+/// The fastest kernels of this system, with the rates of all; the libraries are measured alternately.
 fn fastest() -> (KernelChoice, String) {
     let mut why = Vec::new();
     let mut loaded: Vec<(KernelChoice, Box<dyn Kernels>, f64)> =
@@ -72,31 +72,31 @@ fn fastest() -> (KernelChoice, String) {
             Err(error) => why.push(format!("refused: {error}")),
         }
     }
-    for _ in 0..LOOKS {
+    for _ in 0..ROUNDS {
         for (_, kernels, rate) in &mut loaded {
-            *rate = rate.max(look(&**kernels));
+            *rate = rate.max(measure(&**kernels));
         }
     }
     let rates = loaded.iter().map(|(choice, _, rate)| format!("{choice} {rate:.1}"));
     let why = [rates.collect(), why].concat();
     let builtin = loaded[0].2;
-    let ahead =
-        loaded.into_iter().filter(|(choice, _, rate)| *choice == KernelChoice::Builtin || *rate > LEAD * builtin);
-    let best = ahead.max_by(|a, b| a.2.total_cmp(&b.2)).map_or(KernelChoice::Builtin, |(choice, ..)| choice);
+    let faster =
+        loaded.into_iter().filter(|(choice, _, rate)| *choice == KernelChoice::Builtin || *rate > ADVANTAGE * builtin);
+    let best = faster.max_by(|a, b| a.2.total_cmp(&b.2)).map_or(KernelChoice::Builtin, |(choice, ..)| choice);
     (best, format!("fastest on one core, GFLOP/s: {}", why.join(", ")))
 }
 
-/// Rate of the kernels of a choice in short updates on this core, the best of several looks, in GFLOP/s.
+/// Rate of the kernels of a choice in short updates on this core, the best of several measurements, in GFLOP/s.
 ///
 /// # Errors
 /// [`KernelError`], as [`load`].
 pub fn rate_gflops(choice: &KernelChoice) -> Result<f64, KernelError> {
     let kernels = load(choice)?;
-    Ok((0..LOOKS).map(|_| look(&*kernels)).fold(0.0, f64::max))
+    Ok((0..ROUNDS).map(|_| measure(&*kernels)).fold(0.0, f64::max))
 }
 
-/// Rate of a short update U ← L1⁻¹·U, C ← C − L2·U on this core, best of a few, in GFLOP/s.
-fn look(kernels: &dyn Kernels) -> f64 {
+/// Rate of a short update U ← L1⁻¹·U, C ← C − L2·U on this core, the best of a few calls, in GFLOP/s.
+fn measure(kernels: &dyn Kernels) -> f64 {
     const M: usize = 1024;
     const N: usize = 256;
     const K: usize = 128;
@@ -105,8 +105,8 @@ fn look(kernels: &dyn Kernels) -> f64 {
     let (mut u, mut c) = (vec![0.25; K * N], vec![1.0; M * N]);
     let (clock, mut best_s) = (Instant::now(), f64::INFINITY);
     for call in 0..CALLS {
-        // A slow library gets no more calls than it must.
-        if call > 0 && clock.elapsed() > LONGEST / LOOKS as u32 {
+        // A slow library gets only one call.
+        if call > 0 && clock.elapsed() > LONGEST / ROUNDS as u32 {
             break;
         }
         let start = Instant::now();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_blas_is_refused_by_name() {
+    fn a_file_that_is_no_blas_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let text = folder.path().join("libtext.so");
         std::fs::write(&text, "no library").unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_chooses_something_that_works_and_says_why() {
+    fn auto_chooses_working_kernels_and_gives_the_reason() {
         let (choice, why) = resolve(&KernelChoice::Auto).unwrap();
         assert_ne!(choice, KernelChoice::Auto);
         assert!(why.contains("builtin"), "{why}");

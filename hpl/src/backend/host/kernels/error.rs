@@ -1,4 +1,4 @@
-//! Why kernels cannot be used.
+//! Errors of loading kernels.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use space::KernelChoice;
 /// Why kernels cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum KernelError {
-    /// The path is no shared library of this machine.
+    /// The path is no shared library that this machine can load.
     #[error("{} is no library that can be loaded: {why}; give another path, or builtin", path.display())]
     NoLibrary {
         /// The path.
@@ -26,7 +26,7 @@ pub enum KernelError {
     Lacks {
         /// The path.
         path: PathBuf,
-        /// What is missing.
+        /// The missing routine.
         routine: &'static str,
     },
     /// The library computes wrongly.

@@ -4,30 +4,30 @@
 /// an instruction set that has it may use `mul_add`: it would be a library call.
 pub(super) const PORTABLE_FMA: bool = cfg!(target_arch = "aarch64");
 
-/// An instruction set with its own copy of the kernels. A value says that the processor has it: there are no others
-/// than those of [`Isa::available`], also outside this crate, which cannot name the type.
+/// An instruction set with its own copy of the kernels. A value proves that the processor supports it: all values come
+/// from [`Isa::available`], and other crates cannot create one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isa {
     /// x86-64 with AVX-512F, DQ, VL: 32 registers of 8 doubles.
     Avx512,
     /// x86-64 with AVX2 and FMA: 16 registers of 4 doubles.
     Avx2,
-    /// What every processor of this architecture has.
+    /// The baseline of this architecture, which every processor supports.
     Portable,
 }
 
 impl Isa {
-    /// The best one that this processor runs.
+    /// The best instruction set that this processor supports.
     pub(crate) fn detect() -> Self {
-        Self::available().next().expect("the portable one always is")
+        Self::available().next().expect("portable is always available")
     }
 
-    /// All that this processor runs, best first.
+    /// All instruction sets that this processor supports, best first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.runs())
     }
 
-    /// Whether this processor runs it; a load after the first call.
+    /// Whether this processor supports it; after the first call this is one load.
     fn runs(self) -> bool {
         match self {
             Self::Portable => true,
@@ -55,30 +55,30 @@ impl Isa {
     }
 }
 
-/// Which instruction sets this thread's kernels were run for, so that a test can see that no other than its own was.
+/// Records the instruction sets that the kernels of this thread use, so that a test can check them.
 #[cfg(test)]
-pub(crate) mod seen {
+pub(crate) mod used {
     use std::cell::RefCell;
 
     use super::Isa;
 
     thread_local! {
-        static SEEN: RefCell<Vec<Isa>> = const { RefCell::new(Vec::new()) };
+        static USED: RefCell<Vec<Isa>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// A kernel runs.
-    pub(crate) fn note(isa: Isa) {
-        SEEN.with_borrow_mut(|seen| {
-            if !seen.contains(&isa) {
-                seen.push(isa);
+    /// Records the instruction set of a kernel call.
+    pub(crate) fn record(isa: Isa) {
+        USED.with_borrow_mut(|used| {
+            if !used.contains(&isa) {
+                used.push(isa);
             }
         });
     }
 
-    /// Those of the kernels that `work` runs on this thread.
+    /// The instruction sets of the kernels that `work` calls on this thread.
     pub(crate) fn during(work: impl FnOnce()) -> Vec<Isa> {
-        SEEN.with_borrow_mut(Vec::clear);
+        USED.with_borrow_mut(Vec::clear);
         work();
-        SEEN.with_borrow_mut(std::mem::take)
+        USED.with_borrow_mut(std::mem::take)
     }
 }

@@ -1,4 +1,4 @@
-//! The dense kernels under the factorization: sequential, called by the engine's own threads.
+//! The dense kernels of the factorization: sequential, called by the engine's own threads.
 
 mod blas;
 mod builtin;
@@ -26,11 +26,11 @@ pub use linked::linked;
 
 use crate::mat::{Mat, MatMut, transpose};
 
-/// Columns of the widest slab where the kernels keep a copy of L2 for all slabs: wide enough for them, narrow enough to
-/// deal evenly and to stay in the caches from one operation to the next.
+/// Largest slab width of kernels that pack L2 once for all slabs: wide enough for a high rate, narrow enough for load balance
+/// and for the slab to stay in cache between operations.
 pub const SLAB_OF_COPIES: usize = 256;
 
-/// The same where every slab makes the kernels copy L2 anew.
+/// Largest slab width of kernels that pack L2 again for every slab.
 const SLAB_WITHOUT: usize = 1024;
 
 /// Dense kernels, sequential inside. Implementations agree within rounding, not bit for bit.
@@ -38,8 +38,8 @@ pub trait Kernels: Send + Sync {
     /// Name and version, as stored with every result.
     fn name(&self) -> String;
 
-    /// Instructions that the engine's own passes over columns and small triangles use beside these kernels: the best
-    /// of the processor, unless it is to be held to others. Generator and check use the best in any case.
+    /// Instruction set of the engine's own vector operations and small triangles beside these kernels: by default the best
+    /// of the processor. Generator and check always use the best.
     fn isa(&self) -> Isa {
         Isa::detect()
     }
@@ -52,8 +52,8 @@ pub trait Kernels: Send + Sync {
 
     /// C ← C − A·Bᵀ with A m×k, B n×k, C m×n; any of m, n, k may be 0.
     ///
-    /// B is small here, a part of L1. A copy costs less than to read it where it lies, one row of B from another by a
-    /// multiple of 2^k bytes, so that few sets of the first-level cache hold them all.
+    /// B is small here, a part of L1. A copy is cheaper than reading B with a stride of a multiple of 2^k bytes, which maps
+    /// to few sets of the first-level cache.
     fn gemm_transposed(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
         let (n, k) = (b.rows(), b.cols());
         let mut copy = vec![0.0; k * n];
@@ -66,14 +66,14 @@ pub trait Kernels: Send + Sync {
         stored::solve_right(self, u, b);
     }
 
-    /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update, in `memory` if it is of use.
+    /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update; it may use `memory`.
     /// Threads share this work by blocks of rows.
     fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
         drop(memory);
         PackedL::in_place(l2)
     }
 
-    /// Columns that a slab of the update has at most.
+    /// Maximum columns of a slab of the update.
     fn widest_slab(&self) -> usize {
         SLAB_WITHOUT
     }
@@ -96,16 +96,16 @@ fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatM
     assert!(below.rows() == 0, "the blocks cover C");
 }
 
-/// Rows of L2 as the kernels want them for the update of one step.
+/// Rows of L2 in the storage that the kernels use for the update of one step.
 pub struct PackedL<'a>(Storage<'a>);
 
 enum Storage<'a> {
     InPlace(Mat<'a>),
-    Packed(product::Packed),
+    Packed(product::PackedStrips),
 }
 
 impl<'a> PackedL<'a> {
-    /// The rows where they lie, for an update too small to pay for packing them.
+    /// The rows without a copy, for an update that is too small for packing.
     pub fn in_place(l2: Mat<'a>) -> Self {
         Self(Storage::InPlace(l2))
     }
@@ -118,7 +118,7 @@ impl<'a> PackedL<'a> {
         }
     }
 
-    /// The same without the rows that it was made of; `None` when it is no copy.
+    /// The copy, independent of the matrix it was made from; `None` when it is no copy.
     pub fn detach(self) -> Option<PackedL<'static>> {
         match self.0 {
             Storage::InPlace(_) => None,
@@ -126,7 +126,7 @@ impl<'a> PackedL<'a> {
         }
     }
 
-    /// The memory of a copy, for the next one; empty when it is none.
+    /// Returns the memory of a copy, for the next one; empty when it is no copy.
     pub fn into_memory(self) -> Vec<f64> {
         match self.0 {
             Storage::InPlace(_) => Vec::new(),
@@ -134,7 +134,7 @@ impl<'a> PackedL<'a> {
         }
     }
 
-    /// The rows for kernels that pack nothing.
+    /// The rows, for kernels without packing.
     fn plain(&self) -> Mat<'a> {
         match &self.0 {
             Storage::InPlace(plain) => *plain,

@@ -1,10 +1,10 @@
-//! C ← C − A·B: a tile of C stays in registers while columns of A and rows of B pass by.
+//! C ← C − A·B: a tile of C stays in registers during the loop over the columns of A and the rows of B.
 //!
-//! When the product is thin or small both are read where they lie ([`direct`]): copies cost as much as such a product.
-//! Otherwise A is copied into strips as high as a tile ([`pack`]), which one page holds many columns of: all of A
-//! at once where it is used again, else one block after the other ([`through`]). B is copied into strips as wide as a
-//! tile, row by row, so that a tile reads one stream of it instead of one in each column ([`multiply`]); the strips of
-//! a block of A stay in the second-level cache while those of B pass.
+//! When the product is thin or small, A and B are read unpacked ([`direct`]): copies would cost as much as the product.
+//! Otherwise A is packed into strips as high as a tile ([`pack`]), so that a page holds many columns of a strip: all of A
+//! at once if it is used again, else one block after the other ([`blocked`]). B is packed into strips as wide as a tile, row
+//! by row, so that a tile reads one stream of B instead of one per column ([`multiply`]); the strips of a block of A stay in
+//! the second-level cache during the loop over the strips of B.
 
 use std::mem::MaybeUninit;
 
@@ -29,20 +29,20 @@ versions! {
 
 versions! {
     /// C ← C − A·B with A packed by the same instruction set; shapes agree.
-    fn multiply(a: &Packed, b: Mat<'_>, c: MatMut<'_>) = multiply_body
+    fn multiply(a: &PackedStrips, b: Mat<'_>, c: MatMut<'_>) = multiply_body
         avx512 (3, 8) avx2 (2, 6) portable (2, 4)
 }
 
 versions! {
     /// Packs A for [`multiply`].
-    fn pack(a: Mat<'_>, packed: &mut Packed) = pack_body
+    fn pack(a: Mat<'_>, packed: &mut PackedStrips) = pack_body
         avx512 (3, 8) avx2 (2, 6) portable (2, 4)
 }
 
-/// C ← C − A·B, with a copy of no more than a block of A at a time; the very sums of [`multiply`]. Shapes agree.
-pub(super) fn through(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
+/// C ← C − A·B, packing one block of A at a time; the sums are the same as those of [`multiply`]. Shapes agree.
+pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     let (m, n, k) = (c.rows(), c.cols(), a.cols());
-    let mut packed = Packed::default();
+    let mut packed = PackedStrips::default();
     for i in (0..m).step_by(MC) {
         let mc = MC.min(m - i);
         for p in (0..k).step_by(KC) {
@@ -56,34 +56,34 @@ pub(super) fn through(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
 /// A in strips of `height` rows, each strip column by column; for every [`KC`] columns all strips from top to
 /// bottom. The last strip is filled up with zeros.
 #[derive(Default)]
-pub(super) struct Packed {
+pub(super) struct PackedStrips {
     data: Vec<f64>,
     rows: usize,
     cols: usize,
     height: usize,
 }
 
-impl From<Vec<f64>> for Packed {
-    /// Nothing yet, in memory that may be of any content.
+impl From<Vec<f64>> for PackedStrips {
+    /// An empty value that reuses the memory `data`.
     fn from(data: Vec<f64>) -> Self {
         Self { data, ..Self::default() }
     }
 }
 
-impl Packed {
+impl PackedStrips {
     /// Rows of A.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The memory, for the next copy.
+    /// Returns the memory, for the next copy.
     pub(super) fn into_memory(self) -> Vec<f64> {
         self.data
     }
 }
 
 #[inline(always)]
-fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut Packed) {
+fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut PackedStrips) {
     let (m, k, height) = (a.rows(), a.cols(), R * V::LANES);
     (packed.rows, packed.cols, packed.height) = (m, k, height);
     packed.data.clear();
@@ -102,7 +102,7 @@ fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut
 }
 
 #[inline(always)]
-fn multiply_body<V: Vector, const R: usize, const J: usize>(a: &Packed, b: Mat<'_>, mut c: MatMut<'_>) {
+fn multiply_body<V: Vector, const R: usize, const J: usize>(a: &PackedStrips, b: Mat<'_>, mut c: MatMut<'_>) {
     let (m, n, height) = (a.rows, c.cols(), R * V::LANES);
     assert!(b.rows() == a.cols && c.rows() == m && b.cols() == n, "shapes agree");
     assert!(a.height == height && MC.is_multiple_of(height), "packed for these tiles");
@@ -134,8 +134,8 @@ fn interleave<'a, const J: usize>(b: Mat<'_>, memory: &'a mut [MaybeUninit<f64>;
         let step = step::<J>(n - j);
         let group = &mut memory[j * k..(j + step) * k];
         for column in 0..step {
-            let places = group[column..].iter_mut().step_by(step);
-            places.zip(b.col(j + column)).for_each(|(place, &value)| _ = place.write(value));
+            let elements = group[column..].iter_mut().step_by(step);
+            elements.zip(b.col(j + column)).for_each(|(element, &value)| _ = element.write(value));
         }
         j += step;
     }
@@ -149,7 +149,7 @@ fn direct_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, b: Mat<'_>
     by_columns::<V, R, J, false>(std::iter::once(a), |first, step| b.sub(0, first, b.rows(), step), c);
 }
 
-/// Width of the next group where `left` columns are left: `J` as long as they fit, then 4, 2 and 1.
+/// Width of the next group when `left` columns are left: `J` as long as they fit, then 4, 2 and 1.
 #[inline(always)]
 fn step<const J: usize>(left: usize) -> usize {
     match left {
@@ -160,8 +160,8 @@ fn step<const J: usize>(left: usize) -> usize {
     }
 }
 
-/// C in groups of columns. The `parts` of A lie below each other; `group` yields B's columns from the first on, as many as
-/// asked for, with `ROWS` as rows.
+/// Loop over groups of columns of C. The `parts` of A lie below each other; `group(first, count)` returns columns of B, with
+/// `ROWS` as rows.
 #[inline(always)]
 fn by_columns<'a, 'b, V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     parts: impl Iterator<Item = Mat<'a>> + Clone,
@@ -198,7 +198,7 @@ fn by_rows<V: Vector, const R: usize, const J: usize, const ROWS: bool>(a: Mat<'
     debug_assert!(i == c.rows(), "the last vector has one lane");
 }
 
-/// As many tiles as fit from row `i` on; the first row that is left.
+/// Computes as many tiles as fit from row `i` on; returns the first row after them.
 #[inline(always)]
 fn rows_from<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     mut i: usize,
@@ -213,7 +213,7 @@ fn rows_from<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     i
 }
 
-/// The tile of C from row `i` on: `R` vectors by `J` columns. With `ROWS` the rows of B lie one after the other.
+/// The tile of C from row `i` on: `R` vectors by `J` columns. With `ROWS` the rows of B are contiguous.
 #[inline(always)]
 fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     a: Mat<'_>,
@@ -241,7 +241,7 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
         let mut sums = [[V::splat(0.0); R]; J];
         for p in 0..k {
             if ROWS {
-                // Of copies: the columns follow each other, and the next strip follows the last.
+                // In packed strips: the columns follow each other, and the next strip follows the last column.
                 prefetch(a.wrapping_add((p + AHEAD) * lda), rows);
             }
             let mut column = [V::splat(0.0); R];
@@ -265,13 +265,13 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     }
 }
 
-/// Sums at least this long leave time to fetch C before it is needed.
+/// Sums of at least this length leave time to prefetch C.
 const PREFETCH_DEPTH: usize = 32;
 
-/// Columns of a strip of A that are on their way from the second-level cache while one is used.
+/// Distance of the prefetch from the second-level cache, in columns of a strip of A.
 const AHEAD: usize = 8;
 
-/// Asks for the cache lines of `len` ≥ 1 elements, wherever they are.
+/// Prefetches the cache lines of `len` ≥ 1 elements.
 #[inline(always)]
 fn prefetch(address: *const f64, len: usize) {
     #[cfg(target_arch = "x86_64")]

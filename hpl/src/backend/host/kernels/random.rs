@@ -1,7 +1,7 @@
 //! The generator's inner loops: linear congruential sequences, several elements at a time.
 //!
-//! A sequence advances in [`LANES`] interleaved ones, so that a step is one vector operation; several such vectors
-//! under way hide the latency of the 64-bit multiplication. The arithmetic is exact but for two roundings, which
+//! A sequence is computed as [`LANES`] interleaved sequences, so that a step is one vector operation; several independent
+//! vectors hide the latency of the 64-bit multiplication. The arithmetic is exact except for two roundings, which
 //! are the same in every version: the values do not depend on the processor.
 
 use super::vector::{by_processor, fma};
@@ -44,7 +44,7 @@ impl Jump {
     }
 }
 
-/// The value that generator state `x` stands for. X·2⁻⁶⁴ is rounded before the difference, as there.
+/// The value of generator state `x`. X·2⁻⁶⁴ is rounded before the subtraction, as in HPL.
 #[inline(always)]
 pub(crate) fn value(x: u64) -> f64 {
     const SCALE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
@@ -110,7 +110,7 @@ fn fill_body<const F: bool>(x: u64, out: &mut [f64]) {
     }
 }
 
-/// Columns that [`check_columns`] takes: their sums along the rows are loaded and stored once for all.
+/// Columns per call of [`check_columns`]: their sums along the rows are loaded and stored once for all of them.
 pub(crate) const COLUMNS: usize = 4;
 
 by_processor!(
@@ -186,7 +186,7 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    /// Bit for bit, whatever the processor.
+    /// Equal bit for bit on every processor.
     #[test]
     fn vectors_agree_with_single_steps() {
         let lengths = [0, 1, 7, 8, 9, 31, 32, 33, 40, 100, 1000];

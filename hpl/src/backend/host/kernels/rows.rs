@@ -1,11 +1,11 @@
-//! Moves of scattered rows, column by column.
+//! Swaps and copies of scattered rows, column by column.
 //!
-//! Each element lies in a cache line of its own, and the columns are long: nearly every access would wait for
-//! memory. While one column is moved, the lines of the next are asked for, which halves the time.
+//! Each element is in a cache line of its own, and the columns are long: nearly every access would wait for memory.
+//! While one column is copied, the cache lines of the next are prefetched, which halves the time.
 
 use crate::mat::{Mat, MatMut};
 
-/// Asks for the cache line at `address`, which may be anywhere.
+/// Prefetches the cache line at `address`, which may be invalid.
 #[inline(always)]
 fn prefetch(address: *const f64) {
     #[cfg(target_arch = "x86_64")]
@@ -18,13 +18,13 @@ fn prefetch(address: *const f64) {
     let _ = address;
 }
 
-/// Top of the column after `col`; beyond the view after the last.
+/// Top of the column after `col`; after the last column an address outside the view.
 #[inline(always)]
 fn next_column(a: Mat<'_>, col: usize) -> *const f64 {
     a.as_ptr().wrapping_add((col + 1) * a.ld())
 }
 
-/// Interchanges row j of the stacked [U; C] with row `pivots[j]`, for j = 0, 1, …; indices count from the
+/// Swaps row j of the stacked [U; C] with row `pivots[j]`, for j = 0, 1, …; indices count from the
 /// first row of U.
 ///
 /// # Panics
@@ -45,29 +45,29 @@ pub(crate) fn interchange(u: &mut MatMut<'_>, c: &mut MatMut<'_>, pivots: &[usiz
     }
 }
 
-/// to(second) ← from(first) for each pair of rows, in each column.
+/// For each pair (i, k): row k of `to` ← row i of `from`, in each column.
 ///
 /// # Panics
-/// When `from` has fewer columns or a row is not there.
+/// When `from` has fewer columns or a row index is out of range.
 pub(crate) fn copy(to: &mut MatMut<'_>, from: Mat<'_>, pairs: impl Iterator<Item = (usize, usize)> + Clone) {
     for col in 0..to.cols() {
-        let (next_source, next_place) = (next_column(from, col), next_column(to.as_ref(), col));
-        let (place, source) = (to.col_mut(col), from.col(col));
-        for (first, second) in pairs.clone() {
-            prefetch(next_source.wrapping_add(first));
-            prefetch(next_place.wrapping_add(second));
-            place[second] = source[first];
+        let (next_from, next_to) = (next_column(from, col), next_column(to.as_ref(), col));
+        let (to, from) = (to.col_mut(col), from.col(col));
+        for (i, k) in pairs.clone() {
+            prefetch(next_from.wrapping_add(i));
+            prefetch(next_to.wrapping_add(k));
+            to[k] = from[i];
         }
     }
 }
 
-/// Columns that are moved together between rows and contiguous lines: as many as a cache line has elements.
+/// Columns that are copied together between rows and contiguous lines: as many as a cache line has elements.
 const LINE: usize = 8;
 
-/// Rows whose elements are asked for ahead.
+/// Distance of the prefetch, in rows.
 const AHEAD: usize = 8;
 
-/// The row that comes `AHEAD` after that of pair `at`, and the block of columns in which it does: this one or one after.
+/// The row `AHEAD` pairs after pair `at`, and its block of columns: 0 for this block, 1 for the next.
 #[inline(always)]
 fn ahead(pairs: &[(usize, usize)], at: usize) -> (usize, usize) {
     let next = at + AHEAD;
@@ -75,10 +75,10 @@ fn ahead(pairs: &[(usize, usize)], at: usize) -> (usize, usize) {
     (pairs[(next - block * pairs.len()).min(pairs.len() - 1)].0, block)
 }
 
-/// Column `second` of `to` ← row `first` of `from` for each pair.
+/// For each pair (i, k): column k of `to` ← row i of `from`.
 ///
 /// # Panics
-/// When the lines differ in length or one is not there.
+/// When the lines differ in length or an index is out of range.
 pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
     assert!(to.rows() == from.cols(), "lines are equally long");
     let whole = from.cols() / LINE * LINE;
@@ -98,10 +98,10 @@ pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usiz
     }
 }
 
-/// Row `second` of `to` ← column `first` of `from` for each pair.
+/// For each pair (i, k): row k of `to` ← column i of `from`.
 ///
 /// # Panics
-/// When the lines differ in length or one is not there.
+/// When the lines differ in length or an index is out of range.
 pub(crate) fn copy_from_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
     assert!(from.rows() == to.cols(), "lines are equally long");
     let (rows, whole) = (to.rows(), to.cols() / LINE * LINE);
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_go_where_they_are_told() {
+    fn rows_are_swapped_and_copied() {
         let numbers: Vec<f64> = (0..40).map(f64::from).collect();
         let mut whole = numbers.clone();
         let (mut u, mut c) = MatMut::new(&mut whole, 10, 4, 10).split_rows(3);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_become_lines_and_lines_rows() {
+    fn rows_are_copied_to_columns_and_back() {
         for n in [1, 7, 8, 9, 21] {
             let numbers: Vec<f64> = (0..6 * n).map(|i| i as f64).collect();
             let a = Mat::new(&numbers, 6, n, 6);

@@ -1,7 +1,7 @@
-//! The test that every kernel passes before it is used: random ragged shapes against plain loops.
+//! The self-test that all kernels must pass before use: many shapes, compared with plain loops.
 //!
-//! Faulty BLAS builds exist (wrong AVX-512 kernels, 64-bit integers behind 32-bit names); they would
-//! otherwise show only as a failed residual at the end of a long run.
+//! Faulty BLAS builds exist (wrong AVX-512 kernels, 64-bit integers behind 32-bit names); without this test they
+//! would be found only by a failed residual at the end of a long run.
 
 use space::Form;
 
@@ -34,7 +34,7 @@ const TRSM_SHAPES: [(usize, usize); 10] =
 /// Errors are at most a few roundings per term; a wrong kernel is wrong in the first digits.
 const TOLERANCE: f64 = 1e-12;
 
-/// What was wrong: the operation with its shape, and the relative error.
+/// A failed test: the operation with its shape, and the relative error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mismatch {
     /// Operation and shape.
@@ -43,7 +43,7 @@ pub(crate) struct Mismatch {
     pub(crate) error: f64,
 }
 
-/// Runs every shape.
+/// Tests all operations with all shapes.
 pub(crate) fn check(kernels: &dyn Kernels) -> Result<(), Mismatch> {
     for (seed, (m, n, k)) in GEMM_SHAPES.into_iter().enumerate() {
         for (name, form) in [("gemm", Form::NotTransposed), ("gemm_transposed", Form::Transposed)] {
@@ -76,13 +76,12 @@ impl Random {
     fn new(rows: usize, cols: usize, pad: usize, seed: usize) -> Self {
         let ld = (rows + pad).max(1);
         let mut data = vec![0.0; ld * cols];
-        // Any part of a large matrix of the generator is random enough; the seed picks the part.
+        // A part of a large matrix of the generator; the seed selects the part.
         matgen::generate_block(1 << 20, seed * 1000, 7, MatMut::new(&mut data, ld, cols, ld));
         Self { data, ld }
     }
 
-    /// A square matrix of order k: with a triangle of it, X = T⁻¹·B is of the size of B at any order, so that the
-    /// residual is a fair measure.
+    /// A square matrix of order k, scaled so that for its triangle T, X = T⁻¹·B has about the size of B at any order.
     fn small(k: usize, seed: usize) -> Self {
         let mut matrix = Self::new(k, k, 4, seed + 300);
         matrix.data.iter_mut().for_each(|value| *value /= (k as f64).sqrt());
@@ -188,10 +187,10 @@ mod tests {
         assert_eq!(check(&Builtin::best()), Ok(()));
     }
 
-    /// Kernels with one fault each; the self-test must see all of them.
+    /// Kernels with one fault each; the self-test must find all of them.
     enum Faulty {
         GemmAdds,
-        GemmForgetsLastRow,
+        GemmSkipsLastRow,
         GemmTouchesPadding,
         TrsmReadsDiagonal,
         TrsmDoesNothing,
@@ -206,7 +205,7 @@ mod tests {
 
         fn gemm(&self, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
             let (m, n, k) = (c.rows(), c.cols(), a.cols());
-            let rows = if matches!(self, Self::GemmForgetsLastRow) { m.saturating_sub(1) } else { m };
+            let rows = if matches!(self, Self::GemmSkipsLastRow) { m.saturating_sub(1) } else { m };
             let sign = if matches!(self, Self::GemmAdds) { 1.0 } else { -1.0 };
             for (i, j, p) in (0..rows).flat_map(|i| (0..n).flat_map(move |j| (0..k).map(move |p| (i, j, p)))) {
                 c.set(i, j, c.at(i, j) + sign * a.at(i, p) * b.at(p, j));
@@ -244,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_seen() {
+    fn faults_are_found() {
         let first = |faulty: Faulty| check(&faulty).expect_err("a fault").operation;
         assert!(first(Faulty::GemmAdds).starts_with("gemm"));
-        assert!(first(Faulty::GemmForgetsLastRow).starts_with("gemm"));
+        assert!(first(Faulty::GemmSkipsLastRow).starts_with("gemm"));
         assert!(first(Faulty::GemmTouchesPadding).starts_with("gemm"));
         assert!(first(Faulty::TrsmReadsDiagonal).starts_with("trsm"));
         assert!(first(Faulty::TrsmDoesNothing).starts_with("trsm "));

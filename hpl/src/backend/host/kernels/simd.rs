@@ -9,10 +9,10 @@ use super::isa::PORTABLE_FMA;
 /// Some f64 lanes that are loaded, computed and stored together.
 ///
 /// # Safety
-/// Implementors may use their instruction set without asking: only functions compiled for it, that is, those
+/// Implementors may use their instruction set unconditionally: only functions compiled for it, that is, those
 /// made by [`versions`], may call these methods. They must be `#[inline(always)]`.
 pub(super) unsafe trait Vector: Copy {
-    /// A vector of fewer lanes, for what is left at the edges; of one lane in the end.
+    /// A vector of fewer lanes, for the edges; the last one has one lane.
     type Rest: Vector;
     /// Number of lanes.
     const LANES: usize;
@@ -49,7 +49,7 @@ pub(super) unsafe trait Vector: Copy {
 #[derive(Clone, Copy)]
 pub(super) struct One<const FUSED: bool>(f64);
 
-// SAFETY: only called, like all others, from functions compiled for an instruction set that fuses if FUSED.
+// SAFETY: only called from functions compiled for an instruction set that has FMA if FUSED.
 unsafe impl<const FUSED: bool> Vector for One<FUSED> {
     type Rest = Self;
     const LANES: usize = 1;
@@ -82,7 +82,7 @@ unsafe impl<const FUSED: bool> Vector for One<FUSED> {
     }
 }
 
-/// Two lanes for every processor; the compiler finds the instructions.
+/// Two lanes for every processor; the compiler chooses the instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Two([One<PORTABLE_FMA>; 2]);
 
@@ -133,7 +133,7 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             fn splat(value: f64) -> Self {
-                // SAFETY: the instruction set is there, by the trait's contract.
+                // SAFETY: the instruction set is available, by the trait's contract.
                 unsafe { x86::$splat(value) }
             }
 
@@ -151,7 +151,7 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             fn plus(self, a: Self, b: Self) -> Self {
-                // SAFETY: the instruction set is there, by the trait's contract.
+                // SAFETY: the instruction set is available, by the trait's contract.
                 unsafe { x86::$plus(a, b, self) }
             }
 
@@ -166,7 +166,7 @@ macro_rules! x86_vector {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86 {
-    //! What [`super::versions`] needs of the architecture.
+    //! The intrinsics that [`super::versions`] uses.
     pub(in super::super) use std::arch::x86_64::*;
 }
 
@@ -203,7 +203,7 @@ macro_rules! versions {
         pub(super) fn $name(isa: crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) {
             use crate::backend::host::kernels::simd;
             #[cfg(test)]
-            crate::backend::host::kernels::isa::seen::note(isa);
+            crate::backend::host::kernels::isa::used::record(isa);
             #[cfg(target_arch = "x86_64")]
             {
                 use crate::backend::host::kernels::isa::Isa;
@@ -216,7 +216,7 @@ macro_rules! versions {
                     $body::<simd::x86::__m256d, $($sizes256),*>($($arg),*);
                 }
                 match isa {
-                    // SAFETY: `Isa::detect` has seen the features on this processor.
+                    // SAFETY: `Isa::detect` has found these features on this processor.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Isa::Avx2 => return unsafe { avx2($($arg),*) },

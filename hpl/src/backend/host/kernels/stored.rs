@@ -1,14 +1,14 @@
-//! Products and triangular solves of the panel on L1, which lies in memory as it is or transposed.
+//! Products and triangular solves of the panel on L1, which is stored transposed or not.
 //!
-//! What is done is the same in both forms: (A·B)ᵀ = Bᵀ·Aᵀ turns a product within L1 around, and a solve from the
-//! left becomes one from the right.
+//! Both forms compute the same: with (A·B)ᵀ = Bᵀ·Aᵀ a product within L1 exchanges its factors, and a solve from the left
+//! becomes a solve from the right.
 
 use space::Form;
 
 use super::{Kernels, vector};
 use crate::mat::{Mat, MatMut, Stored, StoredMut};
 
-/// Orders up to which a solve from the right goes column by column.
+/// Largest order for which a solve from the right works column by column.
 const LEAF: usize = 8;
 
 /// C ← C − A·B where only B is part of L1.
@@ -50,7 +50,7 @@ fn substitute(l: Mat<'_>, x: &mut [f64]) {
     }
 }
 
-/// B ← B·U⁻¹ with U unit upper triangular, by halves: the products do the work.
+/// B ← B·U⁻¹ with U unit upper triangular, by recursive halving: most of the work is in the products.
 pub(super) fn solve_right<K: Kernels + ?Sized>(kernels: &K, u: Mat<'_>, mut b: MatMut<'_>) {
     let (n, k) = (b.rows(), b.cols());
     assert!(u.rows() == k && u.cols() == k, "shapes agree");

@@ -1,11 +1,11 @@
-//! B ← L⁻¹·B for small triangles, fused: the triangle is packed once, a tile of B is solved in registers.
+//! B ← L⁻¹·B for small triangles: the triangle is packed once, and tiles of B are solved in registers.
 
 use std::mem::MaybeUninit;
 
 use super::simd::{Vector, versions};
 use crate::mat::{Mat, MatMut};
 
-/// Largest order that [`solve`] takes.
+/// Largest order of [`solve`].
 pub(super) const MAX_ORDER: usize = 64;
 
 /// Rows that are solved together in registers.
@@ -19,14 +19,14 @@ versions! {
         avx512 (1, 8) avx2 (2, 4) portable (4, 2)
 }
 
-/// L cut into strips of `R` rows, each strip column by column up to the end of its own triangle; diagonal,
+/// L in strips of `R` rows, each strip column by column up to the end of its own triangle; diagonal,
 /// upper part and rows beyond L are 0.
-struct Packed {
-    /// Strip s has (s + 1)·R columns and follows R·s·(s + 1)/2 columns of others; only what L fills is written.
+struct PackedTriangle {
+    /// Strip s has (s + 1)·R columns, after the R·s·(s + 1)/2 columns of the strips before it; only the strips of L are written.
     columns: [MaybeUninit<[f64; R]>; STRIPS * (STRIPS + 1) / 2 * R],
 }
 
-impl Packed {
+impl PackedTriangle {
     #[inline(always)]
     fn new(l: Mat<'_>) -> Self {
         let mut packed = Self { columns: [const { MaybeUninit::uninit() }; _] };
@@ -56,7 +56,7 @@ impl Packed {
     #[inline(always)]
     fn strip(&self, strip: usize) -> &[[f64; R]] {
         let columns = &self.columns[Self::range(strip)];
-        // SAFETY: `new` has written every column of every strip that L reaches; `strips` asks for no other.
+        // SAFETY: `new` has written every column of every strip of L; `strips` reads only these.
         unsafe { &*(std::ptr::from_ref(columns) as *const [[f64; R]]) }
     }
 }
@@ -67,7 +67,7 @@ fn by_columns<V: Vector, const W: usize, const J: usize>(l: Mat<'_>, mut b: MatM
     const { assert!(W * V::LANES == R) };
     let k = b.rows();
     assert!(l.rows() == k && l.cols() == k && k <= MAX_ORDER, "shapes agree");
-    let packed = Packed::new(l);
+    let packed = PackedTriangle::new(l);
     let mut j = 0;
     while j + J <= b.cols() {
         strips::<V, W, J>(&packed, b.reborrow().sub(0, j, k, J));
@@ -81,7 +81,7 @@ fn by_columns<V: Vector, const W: usize, const J: usize>(l: Mat<'_>, mut b: MatM
 
 /// Solves `J` columns strip by strip from the top: first the rows above, then the strip's own triangle.
 #[inline(always)]
-fn strips<V: Vector, const W: usize, const J: usize>(l: &Packed, mut b: MatMut<'_>) {
+fn strips<V: Vector, const W: usize, const J: usize>(l: &PackedTriangle, mut b: MatMut<'_>) {
     let (k, ldb) = (b.rows(), b.ld());
     assert!(b.cols() == J);
     let top = b.as_mut_ptr();

@@ -1,11 +1,11 @@
-//! Fused passes over a few long columns, as the panel factorization and the back substitution need them.
+//! Operations on a few long columns, for the panel factorization and the back substitution.
 //!
-//! The passes of a general GEMM over register tiles read long columns in pieces; these stream them once,
-//! unpacked. Each pass is compiled for the vector units of x86, and told which to use.
+//! A general GEMM reads long columns tile by tile; these functions stream them once, unpacked. Each is compiled for the
+//! vector units of x86; the caller chooses the instruction set.
 
 use crate::mat::{Mat, MatMut, Stored};
 
-/// a·b + c, fused where the processor can, never by a library call.
+/// a·b + c, fused if `F`, which must hold only where the processor has FMA; elsewhere `mul_add` is a library call.
 #[inline(always)]
 pub(super) fn fma<const F: bool>(a: f64, b: f64, c: f64) -> f64 {
     if F { a.mul_add(b, c) } else { a * b + c }
@@ -17,7 +17,7 @@ macro_rules! by_processor {
         $(#[$doc])*
         pub(crate) fn $name(isa: crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) $(-> $out)? {
             #[cfg(test)]
-            crate::backend::host::kernels::isa::seen::note(isa);
+            crate::backend::host::kernels::isa::used::record(isa);
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
@@ -30,7 +30,7 @@ macro_rules! by_processor {
                 }
                 use crate::backend::host::kernels::isa::Isa;
                 match isa {
-                    // SAFETY: `Isa::available` has seen the features on this processor.
+                    // SAFETY: `Isa::available` has found these features on this processor.
                     Isa::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Isa::Avx2 => return unsafe { avx2($($arg),*) },
@@ -47,7 +47,7 @@ macro_rules! by_processor {
 pub(super) use by_processor;
 
 by_processor!(
-    /// Index of the first element of largest absolute value, NaNs aside; 0 when there is none.
+    /// Index of the first element of largest absolute value, ignoring NaNs; 0 when there is none.
     argmax_abs, argmax_abs_body, (x: &[f64]) -> usize
 );
 

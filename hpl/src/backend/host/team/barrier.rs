@@ -1,4 +1,4 @@
-//! Where some threads of one fork wait for each other, many times within microseconds.
+//! A barrier for some threads of one fork, used many times at intervals of microseconds.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -6,25 +6,31 @@ use std::time::Instant;
 
 use super::SPIN;
 
-/// A barrier for a fixed number of threads that ends for all when one of them leaves with an error or a panic.
+/// A barrier for a fixed number of threads that breaks for all when one of them ends with an error or a panic.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     threads: usize,
     spin: bool,
     arrived: AtomicUsize,
-    /// Number of times that all were there.
+    /// Number of completed barriers.
     rounds: AtomicUsize,
-    over: AtomicBool,
+    broken: AtomicBool,
 }
 
-/// Somebody has left for good.
+/// Another thread of the barrier ended with an error or a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BarrierBroken;
 
 impl Barrier {
-    /// For `threads` ≥ 1 threads, which may spin while they wait if each has a core of its own.
+    /// A barrier for `threads` ≥ 1 threads. `spin`: whether they may spin while they wait, if each has a core of its own.
     pub(crate) fn new(threads: usize, spin: bool) -> Self {
-        Self { threads, spin, arrived: AtomicUsize::new(0), rounds: AtomicUsize::new(0), over: AtomicBool::new(false) }
+        Self {
+            threads,
+            spin,
+            arrived: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
     }
 
     /// Number of threads.
@@ -32,10 +38,10 @@ impl Barrier {
         self.threads
     }
 
-    /// Waits until all threads have called this as often; what they did before has happened.
+    /// Waits until all threads have called this equally often; their earlier writes are visible afterwards.
     ///
     /// # Errors
-    /// [`Over`].
+    /// [`BarrierBroken`].
     pub(crate) fn wait(&self) -> Result<(), BarrierBroken> {
         if self.threads == 1 {
             return Ok(());
@@ -47,41 +53,41 @@ impl Barrier {
             return Ok(());
         }
         let start = Instant::now();
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         let mut spins = self.spin;
         loop {
-            // In this order: who leaves after the round is no reason to break it off.
-            let over = self.over.load(Ordering::Acquire);
+            // In this order: a thread that fails after the round must not break it.
+            let broken = self.broken.load(Ordering::Acquire);
             if self.rounds.load(Ordering::Acquire) != round {
                 return Ok(());
             }
-            if over {
+            if broken {
                 return Err(BarrierBroken);
             }
-            looks = looks.wrapping_add(1);
+            polls = polls.wrapping_add(1);
             if spins {
                 std::hint::spin_loop();
-                spins = !looks.is_multiple_of(64) || start.elapsed() < SPIN;
+                spins = !polls.is_multiple_of(64) || start.elapsed() < SPIN;
             } else {
                 thread::yield_now();
             }
         }
     }
 
-    /// One thread's part: unless `work` ends well, it is over for the others, too.
+    /// Calls one thread's `work` and breaks the barrier for the others if it returns an error or panics.
     pub(crate) fn guard<E>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        struct Leave<'a>(Option<&'a Barrier>);
-        impl Drop for Leave<'_> {
+        struct BreakOnDrop<'a>(Option<&'a Barrier>);
+        impl Drop for BreakOnDrop<'_> {
             fn drop(&mut self) {
                 if let Some(barrier) = self.0 {
-                    barrier.over.store(true, Ordering::Release);
+                    barrier.broken.store(true, Ordering::Release);
                 }
             }
         }
-        let mut leave = Leave(Some(self));
+        let mut guard = BreakOnDrop(Some(self));
         let outcome = work();
         if outcome.is_ok() {
-            leave.0 = None;
+            guard.0 = None;
         }
         outcome
     }
@@ -92,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_a_round_ahead() {
+    fn no_thread_is_a_round_ahead() {
         for (threads, spin) in [(1, true), (2, true), (3, false)] {
             let (barrier, sum) = (Barrier::new(threads, spin), AtomicUsize::new(0));
             thread::scope(|scope| {
@@ -111,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_with_an_error_or_a_panic_ends_it_for_all() {
+    fn an_error_or_a_panic_breaks_the_barrier_for_all() {
         for panics in [false, true] {
             let barrier = Barrier::new(2, false);
             thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! The threads of one rank: started once per solve, forked and joined for each piece of work.
+//! The threads of one rank: started once per solve, forked and joined for each operation.
 //!
-//! A waiting thread spins for at most 20 µs, when the machine has a core for each, and then parks.
+//! A waiting thread first spins for at most 20 µs, if each thread has a core of its own, and then parks.
 
 mod barrier;
 mod sub_team;
@@ -17,33 +17,33 @@ pub(crate) use self::barrier::{Barrier, BarrierBroken};
 use crate::machine::affinity;
 use crate::mat::MatMut;
 
-/// How long a wait spins before it parks.
+/// Spin time of a wait before it parks.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// Work on fewer matrix elements is not worth a fork.
+/// Work on fewer matrix elements is done by the calling thread alone.
 const FORK_FROM: usize = 1 << 16;
 
-/// Work of one fork, called by each thread but the first with its index.
+/// Work of one fork, called by each helper with its index.
 type Job<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// The threads of a rank. Thread 0 is the one that owns the team; it does its own part of the work and is
-/// the only one that exchanges messages.
+/// The threads of a rank. Thread 0 owns the team; it does its own part of the work and is the only one that
+/// sends and receives messages. The other threads are called helpers.
 pub struct Team<'scope> {
     shared: &'scope Shared,
     helpers: Vec<Thread>,
-    /// The same first thread with helpers on borrowed cores, too.
+    /// The same first thread with further helpers on borrowed cores.
     borrowed: Option<Box<Team<'scope>>>,
 }
 
-/// How a team is made.
+/// Parameters of a team.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamParams<'a> {
-    /// Number of threads, at least 1, the caller being the first.
+    /// Number of threads, at least 1; the caller is the first.
     pub threads: usize,
-    /// Core of each thread, in order; a thread without one is not pinned. Those after them are borrowed: more helpers wait
-    /// there for work during which nobody else needs these cores.
+    /// Core of each thread, in order; a thread without a core is not pinned. Further cores are borrowed: additional helpers
+    /// wait there for work during which the ranks that own these cores are idle.
     pub cores: &'a [usize],
-    /// Whether a waiting thread may spin before it parks: false when threads exceed the cores.
+    /// Whether a waiting thread may spin before it parks: false with more threads than cores.
     pub spin: bool,
 }
 
@@ -57,15 +57,15 @@ pub struct HelperPanicked;
 pub struct NotStarted {
     /// Index of the thread.
     pub index: usize,
-    /// What the system said.
+    /// Error of the system.
     pub error: std::io::Error,
 }
 
-/// What all threads of a team see.
+/// State shared by all threads of a team.
 struct Shared {
-    /// Number of forks so far; a change means work.
+    /// Number of forks so far; helpers wait for it to change.
     forks: AtomicUsize,
-    /// The work of the current fork; `None` means end.
+    /// The work of the current fork; `None` ends the helpers.
     job: Mutex<Option<&'static Job<'static>>>,
     /// Helpers that have not finished the current fork.
     busy: AtomicUsize,
@@ -75,7 +75,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// For a team that the calling thread leads.
+    /// State of a team whose first thread is the calling thread.
     fn new(spin: bool) -> Self {
         Self {
             forks: AtomicUsize::new(0),
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// Waits until `done` holds; whoever makes it hold unparks this thread.
+    /// Waits until `done` holds; the thread that makes it hold unparks this thread.
     fn wait(&self, done: impl Fn() -> bool) {
         if self.spin {
             let start = Instant::now();
@@ -100,12 +100,12 @@ impl Shared {
         }
     }
 
-    /// Life of helper `index`.
+    /// Main loop of helper `index`: waits for forks and does their work until the team ends.
     fn help(&self, index: usize) {
-        let mut seen = 0;
+        let mut forks = 0;
         loop {
-            self.wait(|| self.forks.load(Ordering::Acquire) != seen);
-            seen += 1;
+            self.wait(|| self.forks.load(Ordering::Acquire) != forks);
+            forks += 1;
             let Some(job) = *self.job.lock() else { return };
             if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
                 self.panicked.store(true, Ordering::Relaxed);
@@ -117,25 +117,25 @@ impl Shared {
     }
 }
 
-/// Runs `body` with a team; its threads end with it.
+/// Calls `body` with a team, whose helpers end when `body` returns.
 ///
-/// A core that the system refuses leaves its thread unpinned.
+/// If the system refuses a core, the thread stays unpinned.
 ///
 /// # Errors
 /// [`NotStarted`] when a thread cannot be started.
 pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> R) -> Result<R, NotStarted> {
-    let (own, wide) = (&Shared::new(params.spin), &Shared::new(params.spin));
+    let (own, borrowed) = (&Shared::new(params.spin), &Shared::new(params.spin));
     thread::scope(|scope| {
         let mut team = Team::of(own, scope, 1..params.threads, params.cores)?;
         if params.cores.len() > params.threads {
-            team.borrowed = Some(Box::new(Team::of(wide, scope, 1..params.cores.len(), params.cores)?));
+            team.borrowed = Some(Box::new(Team::of(borrowed, scope, 1..params.cores.len(), params.cores)?));
         }
         pin(0, params.cores);
         Ok(body(&mut team))
     })
 }
 
-/// Binds the calling thread to its core; a refusal costs speed only.
+/// Pins the calling thread to its core; errors are ignored, as they cost only speed.
 fn pin(index: usize, cores: &[usize]) {
     let _ = cores.get(index).map(|&core| affinity::pin_current_thread(core));
 }
@@ -150,23 +150,24 @@ impl<'scope> Team<'scope> {
     ) -> Result<Self, NotStarted> {
         let mut team = Self { shared, helpers: Vec::new(), borrowed: None };
         for index in helpers {
-            let life = move || {
+            let body = move || {
                 pin(index, cores);
                 shared.help(index);
             };
-            let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, life);
+            let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, body);
             team.helpers.push(handle.map_err(|error| NotStarted { index, error })?.thread().clone());
         }
         Ok(team)
     }
 
-    /// The team for work during which the ranks that cores are borrowed from wait for this one; itself when none are.
+    /// The team with helpers on borrowed cores, for work during which the owners of these cores wait for this rank; without
+    /// borrowed cores, this team.
     pub(crate) fn borrowed_team(&mut self) -> &mut Self {
-        // A match would hold on to `self` in the other case, too.
+        // A match would borrow `self` in both branches.
         if self.borrowed.is_none() {
             return self;
         }
-        self.borrowed.as_mut().expect("just looked")
+        self.borrowed.as_mut().expect("checked above")
     }
 
     /// Number of threads, the owner included.
@@ -174,7 +175,7 @@ impl<'scope> Team<'scope> {
         self.helpers.len() + 1
     }
 
-    /// Runs `helper(1)`, `helper(2)`, … on the helpers and `main` here, and waits for all of them.
+    /// Runs `helper(1)`, `helper(2)`, … on the helpers and `main` on the calling thread, and waits for all of them.
     ///
     /// # Errors
     /// [`HelperPanicked`], after all have ended.
@@ -220,20 +221,20 @@ impl<'scope> Team<'scope> {
         Ok(slots.into_iter().filter_map(result).collect())
     }
 
-    /// A meeting of the first `threads` threads.
+    /// A barrier for the first `threads` threads.
     pub(crate) fn barrier(&self, threads: usize) -> Barrier {
-        assert!(threads <= self.threads(), "one place per thread");
+        assert!(threads <= self.threads(), "the team has as many threads");
         Barrier::new(threads, self.shared.spin)
     }
 
-    /// Number of each thread's share of `lines` lines with `elements` elements each: all of them when a
-    /// fork is not worth it; at least 1.
+    /// Lines per thread when `lines` lines with `elements` elements each are divided: all of them when they are too few
+    /// for a fork; at least 1.
     pub fn share(&self, lines: usize, elements: usize) -> usize {
         if lines * elements < FORK_FROM { lines.max(1) } else { lines.div_ceil(self.threads()) }
     }
 
-    /// Deals the columns of some matrices, equally many each, in equal shares: `work(first, parts)` gets the
-    /// same columns of each, from `first` on. Too few elements for a fork stay here.
+    /// Divides the columns of matrices with equal numbers of columns among the threads: `work(first, parts)` gets the
+    /// same columns of each, from `first` on. Too few elements for a fork are all done by the calling thread.
     ///
     /// # Errors
     /// [`HelperPanicked`], after all have ended.
@@ -268,7 +269,7 @@ impl Drop for Team<'_> {
     }
 }
 
-/// Waits for the helpers when it goes out of scope, also by a panic.
+/// Waits for the helpers when it is dropped, also by a panic.
 struct Join<'a>(&'a Shared);
 
 impl Drop for Join<'_> {
@@ -302,9 +303,9 @@ mod tests {
         }
     }
 
-    /// A core that is not there is refused like one that the system keeps for others.
+    /// The system refuses cores that do not exist as it refuses cores outside the allowed set.
     #[test]
-    fn threads_that_cannot_be_bound_work_unbound() {
+    fn threads_that_cannot_be_pinned_work_unpinned() {
         let team = TeamParams { threads: 3, cores: &[100_000, 100_001], spin: false };
         let done = AtomicUsize::new(0);
         let count = |_| {

@@ -1,4 +1,4 @@
-//! Some threads of a team as a team of their own, within a fork that has other work for all of them afterwards.
+//! The first threads of a team as a separate team, within a fork that has other work for all threads afterwards.
 
 use std::thread::Thread;
 
@@ -11,8 +11,8 @@ pub(crate) struct SubTeam {
 }
 
 impl Team<'_> {
-    /// A crew of the first `threads` threads, for the next fork of this team: its first thread
-    /// [leads](SubTeam::lead), its helpers [serve](SubTeam::serve).
+    /// A sub-team of the first `threads` threads, for the next fork of this team: the first thread uses it
+    /// [as a team](SubTeam::as_team), its helpers call [`help`](SubTeam::help).
     pub(crate) fn sub_team(&self, threads: usize) -> SubTeam {
         let helpers = self.helpers.iter().take(threads.saturating_sub(1)).cloned().collect();
         SubTeam { shared: Shared::new(self.shared.spin), helpers }
@@ -20,13 +20,14 @@ impl Team<'_> {
 }
 
 impl SubTeam {
-    /// The crew as a team, which the thread that made it leads; once. The helpers go on when it is dropped.
+    /// The sub-team as a team, for the thread that created it; to be called once. Dropping it releases the helpers.
     pub(crate) fn as_team(&self) -> Team<'_> {
         Team { shared: &self.shared, helpers: self.helpers.clone(), borrowed: None }
     }
 
-    /// Helper `index` of the whole team works for the crew if it belongs to it, until the leader lets it go.
-    pub(crate) fn serve(&self, index: usize) {
+    /// Called by helper `index` of the whole team: if it belongs to the sub-team, it works for it until the first thread
+    /// drops the team.
+    pub(crate) fn help(&self, index: usize) {
         if index <= self.helpers.len() {
             self.shared.help(index);
         }
@@ -42,27 +43,27 @@ mod tests {
     const TEAM: TeamParams<'static> = TeamParams { threads: 4, cores: &[], spin: false };
 
     #[test]
-    fn a_crew_works_while_the_others_do_something_else_and_joins_them() {
+    fn a_sub_team_works_beside_the_others_and_joins_them() {
         for size in 1..=4 {
-            let (in_crew, elsewhere) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let (in_sub_team, in_team) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let count = |counter: &AtomicUsize, index: usize| {
                 counter.fetch_add(1 << (8 * index), Ordering::Relaxed);
             };
             with_team(TEAM, |team| {
                 for _ in 0..100 {
                     let sub_team = team.sub_team(size);
-                    let lead = sub_team.as_team();
+                    let first_team = sub_team.as_team();
                     let helper = |index| {
-                        sub_team.serve(index);
-                        count(&elsewhere, index);
+                        sub_team.help(index);
+                        count(&in_team, index);
                     };
                     let first = || {
-                        let mut lead = lead;
+                        let mut first_team = first_team;
                         for _ in 0..2 {
-                            lead.fork(&|index| count(&in_crew, index), || count(&in_crew, 0)).unwrap();
+                            first_team.fork(&|index| count(&in_sub_team, index), || count(&in_sub_team, 0)).unwrap();
                         }
-                        drop(lead);
-                        count(&elsewhere, 0);
+                        drop(first_team);
+                        count(&in_team, 0);
                     };
                     team.fork(&helper, first).unwrap();
                 }
@@ -70,34 +71,34 @@ mod tests {
             .unwrap();
             let of = |counter: &AtomicUsize| counter.load(Ordering::Relaxed).to_le_bytes()[..4].to_vec();
             let expected: Vec<u8> = (0..4).map(|index| if index < size { 200 } else { 0 }).collect();
-            assert_eq!((of(&in_crew), of(&elsewhere)), (expected, vec![100; 4]));
+            assert_eq!((of(&in_sub_team), of(&in_team)), (expected, vec![100; 4]));
         }
     }
 
     #[test]
-    fn a_panic_in_the_crew_is_reported_to_its_leader_and_hangs_nobody() {
+    fn a_panic_in_the_sub_team_is_reported_to_its_first_thread() {
         let outcome = with_team(TEAM, |team| {
             let sub_team = team.sub_team(3);
-            let lead = sub_team.as_team();
+            let first_team = sub_team.as_team();
             let first = || {
-                let mut lead = lead;
-                lead.fork(&|index| assert!(index != 2, "on purpose"), || ())
+                let mut first_team = first_team;
+                first_team.fork(&|index| assert!(index != 2, "on purpose"), || ())
             };
-            team.fork(&|index| sub_team.serve(index), first)
+            team.fork(&|index| sub_team.help(index), first)
         });
         assert_eq!(outcome.unwrap(), Ok(Err(HelperPanicked)));
     }
 
     #[test]
-    fn a_leader_that_fails_lets_its_crew_go() {
+    fn an_error_of_the_first_thread_releases_the_sub_team() {
         let outcome = with_team(TEAM, |team| {
             let sub_team = team.sub_team(4);
-            let lead = sub_team.as_team();
+            let first_team = sub_team.as_team();
             let first = || -> Result<(), ()> {
-                let _lead = lead;
+                let _first_team = first_team;
                 Err(())
             };
-            team.fork(&|index| sub_team.serve(index), first)
+            team.fork(&|index| sub_team.help(index), first)
         });
         assert_eq!(outcome.unwrap(), Ok(Err(())));
     }

@@ -1,7 +1,8 @@
 //! The trailing update: [U; C] ← P·[U; C], U ← L1⁻¹ U, C ← C − L2 U.
 //!
-//! The columns of a section are cut into slabs ([`slabs`]), which the threads take as they come; each slab gets its rows, then
-//! the triangular solve and the product with L2 ([`HostL`]). The first threads factor the next panel before they join.
+//! The columns of a section are divided into slabs ([`slabs`]), which the threads take from a queue; for each slab the rows are
+//! swapped, then follow the triangular solve and the product with L2 ([`HostL`]). The first threads factor the next panel before
+//! they join the update.
 
 mod panel_l;
 mod slabs;
@@ -14,7 +15,7 @@ pub(crate) use self::slabs::widths;
 
 use self::panel_l::copy_of_l1;
 use self::slabs::{Queue, Slab};
-use super::beside::Beside;
+use super::beside::ColumnsBeside;
 use super::kernels::rows::interchange;
 use super::kernels::{Kernels, PackedL};
 use super::scratch::{ScratchBuffer, ScratchPool};
@@ -26,8 +27,8 @@ use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::plan;
 
-/// Updates a section by all threads. Meanwhile the first of them factor the next panel, as many as the plan says, and then join;
-/// the very first does all else that there is to do beside.
+/// Updates a section by all threads. The first of them, [`plan::fact_threads`] many, factor the next panel and then join the
+/// update; the first thread also does the other tasks of `meanwhile`.
 pub(super) fn section<M: Meanwhile>(
     l: &HostL,
     update: &Update<'_>,
@@ -37,20 +38,20 @@ pub(super) fn section<M: Meanwhile>(
     a: MatMut<'_>,
     scratch: &ScratchPool,
 ) -> Result<Instant, Error> {
-    let (before, slab) = whole(update, a);
+    let (before, slab) = split_section(update, a);
     let queue = Queue::new(slab, team.threads(), kernels.widest_slab());
-    let of_slab = OfSlab { kernels, scratch, l, rows: &update.rows };
+    let slab_update = SlabUpdate { kernels, scratch, l, rows: &update.rows };
     let cols = update.cols.len();
     let for_fact = update.next.map_or(1, |next| plan::fact_threads(team.threads(), next, update.panel, cols));
     let sub_team = team.sub_team(for_fact);
-    let mut beside = Beside::new(kernels, before, sub_team.as_team(), scratch);
+    let mut beside = ColumnsBeside::new(kernels, before, sub_team.as_team(), scratch);
     let helper = |thread| {
-        sub_team.serve(thread);
+        sub_team.help(thread);
         let mut recorder = update.trace.recorder(thread, update.panel.k, update.part);
         while let Some(slab) = queue.next() {
-            let ready = of_slab.place_rows(slab);
+            let swapped = slab_update.swap_rows(slab);
             recorder.done(Phase::Rs);
-            of_slab.multiply(ready);
+            slab_update.multiply(swapped);
             recorder.done(Phase::Update);
         }
     };
@@ -65,9 +66,9 @@ pub(super) fn section<M: Meanwhile>(
                 let (some, rest) = slab.cut(meanwhile.cols_to_poll());
                 left = rest;
                 let clock = Instant::now();
-                let ready = of_slab.place_rows(some);
+                let swapped = slab_update.swap_rows(some);
                 let clock = meanwhile.record(Phase::Rs, clock);
-                of_slab.multiply(ready);
+                slab_update.multiply(swapped);
                 meanwhile.record(Phase::Update, clock);
                 meanwhile.poll(&mut beside)?;
             }
@@ -78,8 +79,8 @@ pub(super) fn section<M: Meanwhile>(
     team.fork(&helper, first_thread)?
 }
 
-/// Updates a section of no more columns than a panel has: all threads work on it at once, each with some rows of L2. Returns
-/// when the rows were at their places.
+/// Updates the columns of one panel by all threads, each with some rows of L2. Returns the time at which the row swap was
+/// complete.
 pub(super) fn lookahead(
     panel: &Panel,
     update: &Update<'_>,
@@ -88,7 +89,7 @@ pub(super) fn lookahead(
     a: MatMut<'_>,
     scratch: &ScratchPool,
 ) -> Result<Instant, HelperPanicked> {
-    let (_, Slab { mut diag, mut c, .. }) = whole(update, a);
+    let (_, Slab { mut diag, mut c, .. }) = split_section(update, a);
     let jb = update.panel.jb;
     let mut gathered = None;
     let mut u = match &update.rows {
@@ -97,7 +98,7 @@ pub(super) fn lookahead(
             diag.reborrow()
         }
         Rows::Exchanged { result, first } => {
-            let mut u = gathered.insert(scratch.lend(jb, c.cols())).mat();
+            let mut u = gathered.insert(scratch.take(jb, c.cols())).mat();
             team.columns([u.reborrow(), c.reborrow()], |at, [mut u, mut c]| {
                 result.fill(first + at, &mut u, diag.as_ref().sub(0, at, diag.rows(), c.cols()), &mut c);
             })?;
@@ -120,66 +121,66 @@ pub(super) fn lookahead(
     }
     team.map(parts, |(l2, c)| kernels.gemm(l2, u.as_ref(), c))?;
     if let Some(mut u) = gathered {
-        store(u.mat().as_ref(), diag);
+        store_u(u.mat().as_ref(), diag);
     }
     Ok(placed)
 }
 
-/// The columns before the section of an update, and the section.
-fn whole<'a>(update: &Update<'_>, a: MatMut<'a>) -> (MatMut<'a>, Slab<'a>) {
+/// Splits `a`: returns the columns before the section of an update, and the section as one slab.
+fn split_section<'a>(update: &Update<'_>, a: MatMut<'a>) -> (MatMut<'a>, Slab<'a>) {
     let (shape, cols) = (update.panel, &update.cols);
     let (before, from) = a.split_cols(cols.start);
     let (diag, c) = from.sub(shape.ii, 0, shape.mp, cols.len()).split_rows(shape.diag_rows);
     (before, Slab { first: 0, diag, c })
 }
 
-/// What an update does to each of its slabs.
-struct OfSlab<'a> {
+/// Parameters of an update that all its slabs share.
+struct SlabUpdate<'a> {
     kernels: &'a dyn Kernels,
     scratch: &'a ScratchPool,
     l: &'a HostL,
     rows: &'a Rows<'a>,
 }
 
-/// A slab whose rows are at their places.
-struct Ready<'a> {
-    /// U where it is gathered, jb rows; in `slab.diag` with one process row.
+/// A slab after its row swap.
+struct SwappedSlab<'a> {
+    /// U from the exchanged rows, jb rows; `None` with one process row, where U is `slab.diag`.
     gathered: Option<ScratchBuffer<'a>>,
     slab: Slab<'a>,
 }
 
-impl<'a> OfSlab<'a> {
+impl<'a> SlabUpdate<'a> {
     /// [U; C] ← P·[U; C]
-    fn place_rows(&self, mut slab: Slab<'a>) -> Ready<'a> {
+    fn swap_rows(&self, mut slab: Slab<'a>) -> SwappedSlab<'a> {
         let gathered = match self.rows {
             Rows::Local(pivots) => {
                 interchange(&mut slab.diag, &mut slab.c, pivots);
                 None
             }
             Rows::Exchanged { result, first } => {
-                let mut u = self.scratch.lend(self.l.jb(), slab.c.cols());
+                let mut u = self.scratch.take(self.l.jb(), slab.c.cols());
                 result.fill(first + slab.first, &mut u.mat(), slab.diag.as_ref(), &mut slab.c);
                 Some(u)
             }
         };
-        Ready { gathered, slab }
+        SwappedSlab { gathered, slab }
     }
 
     /// U ← L1⁻¹ U, C ← C − L2 U
-    fn multiply(&self, ready: Ready<'_>) {
-        let Ready { gathered, slab: Slab { diag, c, .. } } = ready;
+    fn multiply(&self, swapped: SwappedSlab<'_>) {
+        let SwappedSlab { gathered, slab: Slab { diag, c, .. } } = swapped;
         let update = |u: MatMut<'_>| match self.l.packed() {
             Some(blocks) => self.kernels.update_slab(blocks, self.l.l1(), u, c),
             None => self.kernels.update_slab(&[PackedL::in_place(self.l.l2())], self.l.l1(), u, c),
         };
         let Some(mut u) = gathered else { return update(diag) };
         update(u.mat());
-        store(u.mat().as_ref(), diag);
+        store_u(u.mat().as_ref(), diag);
     }
 }
 
-/// U to its place, if that is on this rank.
-fn store(u: Mat<'_>, mut diag: MatMut<'_>) {
+/// Copies U to the matrix, on the ranks that own the diagonal block.
+fn store_u(u: Mat<'_>, mut diag: MatMut<'_>) {
     if diag.rows() > 0 {
         (0..diag.cols()).for_each(|col| diag.col_mut(col).copy_from_slice(u.col(col)));
     }

@@ -1,4 +1,4 @@
-//! L1 and L2 of a panel as the updates by it read them.
+//! L1 and L2 of a panel in the storage that the updates use.
 
 use crate::backend::host::kernels::{Kernels, PackedL};
 use crate::backend::host::team::{HelperPanicked, Team};
@@ -10,20 +10,20 @@ pub(crate) struct HostL {
     panel: Panel,
     /// L1 not transposed, jb×jb.
     l1: Vec<f64>,
-    /// L2 in blocks from top to bottom; `None` where it is read as it lies in the panel.
+    /// L2 in blocks from top to bottom; `None` if it is read directly from the panel.
     packed: Option<Vec<PackedL<'static>>>,
 }
 
-/// Memory of an update that has ended, for the next one.
+/// Memory of the last update, reused by the next one.
 #[derive(Default)]
 pub(crate) struct UpdateMemory {
     l1: Vec<f64>,
-    /// Of each thread.
+    /// Packed L2 of each thread.
     packed: Vec<Vec<f64>>,
 }
 
 impl HostL {
-    /// Packs L2 for many slabs, each thread some rows. Where the kernels make that a copy, the panel lets go of L.
+    /// Packs L2 for many slabs, each thread some rows. If the kernels make a copy, the panel releases L.
     pub(crate) fn new(
         kernels: &dyn Kernels,
         team: &mut Team<'_>,
@@ -50,17 +50,17 @@ impl HostL {
         Mat::new(&self.l1, jb, jb, jb)
     }
 
-    /// L2 as it lies in the panel.
+    /// L2 in the panel's own storage.
     pub(super) fn l2(&self) -> Mat<'_> {
         self.panel.l2()
     }
 
-    /// L2 packed, where the kernels pack it.
+    /// Packed L2, if the kernels pack it.
     pub(super) fn packed(&self) -> Option<&[PackedL<'static>]> {
         self.packed.as_deref()
     }
 
-    /// The memory, for the next update.
+    /// Returns the memory, for the next update.
     pub(crate) fn into_memory(self) -> UpdateMemory {
         let packed = self.packed.into_iter().flatten().map(PackedL::into_memory).collect();
         UpdateMemory { l1: self.l1, packed }
@@ -68,7 +68,7 @@ impl HostL {
 }
 
 impl UpdateMemory {
-    /// Maps what the updates by panels like `l2` will need, by packing it.
+    /// Touches the memory for updates by panels of the shape of `l2`, by packing it.
     pub(crate) fn warm_up(
         &mut self,
         kernels: &dyn Kernels,
@@ -81,7 +81,7 @@ impl UpdateMemory {
     }
 }
 
-/// L1 not transposed, in `memory`.
+/// Copies L1, not transposed, to `memory`.
 pub(super) fn copy_of_l1(panel: &Panel, mut memory: Vec<f64>) -> Vec<f64> {
     let jb = panel.shape().jb;
     memory.resize(jb * jb, 0.0);

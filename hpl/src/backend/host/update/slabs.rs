@@ -1,4 +1,4 @@
-//! Column slabs of a section, taken by the threads as they come.
+//! Column slabs of a section, in a queue for the threads.
 
 use std::vec;
 
@@ -6,28 +6,28 @@ use parking_lot::Mutex;
 
 use crate::mat::MatMut;
 
-/// Slabs are multiples of this many columns, which suits the register tiles of the kernels.
+/// The columns of a slab are a multiple of this, which suits the register tiles of the kernels.
 const TILE: usize = 16;
 
 /// Some columns of the trailing matrix.
 pub(super) struct Slab<'a> {
-    /// Index of the first in its section.
+    /// Index of the first column in the section.
     pub(super) first: usize,
-    /// The local rows of the diagonal block, where U stays: none on ranks that do not own it.
+    /// The local rows of the diagonal block, which become U; empty on ranks that do not own it.
     pub(super) diag: MatMut<'a>,
     /// The local rows below the diagonal block.
     pub(super) c: MatMut<'a>,
 }
 
 impl<'a> Slab<'a> {
-    /// The first `width` columns, and the others.
+    /// Splits off the first `width` columns.
     fn split(self, width: usize) -> (Self, Self) {
         let (diag, diag_rest) = self.diag.split_cols(width);
         let (c, c_rest) = self.c.split_cols(width);
         (Self { first: self.first, diag, c }, Self { first: self.first + width, diag: diag_rest, c: c_rest })
     }
 
-    /// At most `width` columns, and the others if there are any.
+    /// Splits off at most `width` columns; the second slab is `None` when no column is left.
     pub(super) fn cut(self, width: usize) -> (Self, Option<Self>) {
         if width >= self.c.cols() {
             return (self, None);
@@ -37,11 +37,11 @@ impl<'a> Slab<'a> {
     }
 }
 
-/// Slabs not yet taken.
+/// The slabs that no thread has taken yet.
 pub(super) struct Queue<'a>(Mutex<vec::IntoIter<Slab<'a>>>);
 
 impl<'a> Queue<'a> {
-    /// Cuts `all` into slabs of at most `widest` columns for `threads` threads.
+    /// Divides `all` into slabs of at most `widest` columns for `threads` threads.
     pub(super) fn new(all: Slab<'a>, threads: usize, widest: usize) -> Self {
         let mut slabs = Vec::new();
         let mut left = all;
@@ -59,8 +59,8 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Widths of the slabs of `cols` columns: half a fair share of what is left, so that the last slabs are
-/// narrow and the threads end together; at most `widest`, see [`Kernels::widest_slab`].
+/// Widths of the slabs of `cols` columns: each is half of a thread's equal share of the remaining columns, so that the last
+/// slabs are narrow and the threads end together; at most `widest`, see [`Kernels::widest_slab`].
 pub(crate) fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterator<Item = usize> {
     let mut left = cols;
     std::iter::from_fn(move || {
@@ -71,8 +71,8 @@ pub(crate) fn widths(cols: usize, threads: usize, widest: usize) -> impl Iterato
     })
 }
 
-/// The number of slabs that `cols` columns are cut into for `threads` threads, of at most `widest` columns: those of each width
-/// at once, as many as there are before what is left makes the next one narrower.
+/// Number of slabs of `cols` columns for `threads` threads, with at most `widest` columns each; computed width by width,
+/// without listing the slabs.
 pub fn slab_count(cols: usize, threads: usize, widest: usize) -> usize {
     if threads == 1 {
         return cols.div_ceil(widest);
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slabs_are_counted_without_cutting_them() {
+    fn slab_count_equals_the_number_of_widths() {
         for (cols, threads) in [0, 1, 15, 16, 17, 300, 1000, 5000, 20_000, 100_000]
             .into_iter()
             .flat_map(|cols| [1, 2, 3, 4, 8, 16, 64, 192].map(|threads| (cols, threads)))
