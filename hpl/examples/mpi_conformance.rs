@@ -1,7 +1,7 @@
-//! What every `Comm` must do, on ranks that are MPI processes: `mpirun -np N mpi_conformance`.
+//! Conformance tests of `Comm` on ranks that are MPI processes: `mpirun -np N mpi_conformance`.
 //!
-//! With the name of a failure the last rank makes it, while the others wait for a message that never comes:
-//! the job must end, with a line that names the rank and exit code 1.
+//! With the name of a failure as argument, the last rank fails in this way while the others wait for a message that
+//! is never sent: the job must end, with a line that names the rank and exit code 1.
 
 use std::sync::Arc;
 

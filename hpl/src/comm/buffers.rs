@@ -1,8 +1,8 @@
-//! Memory that the ranks of a process share: for messages, used again once nobody holds them any more, and for their
-//! matrices, kept from run to run.
+//! Memory that the ranks of a process share: message buffers, reused once no rank holds them, and the local matrices,
+//! kept from run to run.
 //!
-//! The ranks of a process share it: who needs a buffer takes any that has come free, whoever filled it before. So
-//! there are never more of them than messages at once, even if a rank needs two in one step and none in the next.
+//! A rank takes any free buffer, also one that another rank has filled before. So there are at most as many buffers as
+//! messages at the same time, even if a rank needs two in one step and none in the next.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use parking_lot::Mutex;
 use super::Msg;
 use crate::mat::MatrixPool;
 
-/// Messages of fewer doubles get memory of their own, which costs little.
+/// Messages of fewer doubles get newly allocated memory, which costs little.
 const KEEP_FROM: usize = 1 << 12;
 
-/// A new buffer has room for this part more than asked for: lengths of row exchanges vary.
+/// A new buffer is longer than requested by this fraction (1/16), as the lengths of row exchanges vary.
 const ROOM: usize = 16;
 
 /// The buffers of the ranks of one process. Panels and rows differ in length, so each kind has its own.
 #[derive(Default)]
 pub struct Buffers {
-    /// Of panels.
+    /// Buffers of panels.
     pub(crate) panels: MessagePool,
-    /// Of rows of U and displaced rows.
+    /// Buffers of rows of U and displaced rows.
     pub(crate) rows: MessagePool,
-    /// Matrices of runs that have ended.
+    /// Matrices of earlier runs.
     pub(crate) matrices: MatrixPool,
 }
 
 impl Buffers {
-    /// After a run: the next one's messages have other lengths.
-    pub(crate) fn forget_messages(&self) {
+    /// Frees the message buffers after a run, as the messages of the next run have other lengths.
+    pub(crate) fn clear_messages(&self) {
         self.panels.clear();
         self.rows.clear();
     }
@@ -41,19 +41,19 @@ impl Buffers {
 pub(crate) struct MessagePool(Mutex<Vec<Arc<[f64]>>>);
 
 impl MessagePool {
-    /// A buffer of at least `len` doubles that nobody else holds; its content is arbitrary. The smallest of those that
-    /// are free; if there is none, a new one takes the place of the largest that is free.
+    /// A buffer of at least `len` doubles that is not shared; its content is arbitrary. It is the smallest free buffer that is
+    /// long enough; if there is none, a new one replaces the largest free buffer.
     pub(crate) fn take(&self, len: usize) -> Arc<[f64]> {
         self.take_or(len, usize::MAX, len + len / ROOM)
     }
 
-    /// As [`MessagePool::take`], but not much longer than asked for: where lengths differ, long buffers are not spent on short
-    /// messages, and a new one may take the place of a longer one.
+    /// As [`MessagePool::take`], but at most a quarter longer than requested: where lengths differ, long buffers are kept for
+    /// long messages.
     pub(crate) fn take_close(&self, len: usize) -> Arc<[f64]> {
         self.take_or(len, len + len / 4, len)
     }
 
-    /// A free buffer of `len` to `most` doubles, or one of `new`.
+    /// A free buffer of `len` to `most` doubles, or a new one of `new` doubles.
     fn take_or(&self, len: usize, most: usize, new: usize) -> Arc<[f64]> {
         if len < KEEP_FROM {
             return zeros(len);
@@ -71,32 +71,32 @@ impl MessagePool {
             }
             free.iter().max().map(|&(_, at)| buffers.swap_remove(at))
         };
-        // Before the new one is there.
+        // Freed before the new one is allocated.
         drop(replaced);
         zeros(new)
     }
 
-    /// Gives a buffer back; whoever still holds it goes on reading.
+    /// Returns a buffer to the pool; ranks that still hold it can continue to read it.
     pub(crate) fn give(&self, buffer: Arc<[f64]>) {
         if buffer.len() >= KEEP_FROM {
             self.0.lock().push(buffer);
         }
     }
 
-    /// Takes memory for a message of `len` doubles before it is needed.
+    /// Allocates memory for a message of `len` doubles in advance.
     pub(crate) fn reserve(&self, len: usize) {
         self.give(zeros(len));
     }
 
-    /// Lets go of everything.
+    /// Frees all buffers of the pool.
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
 
-    /// The message that `fill` makes of `len` doubles.
+    /// A message of `len` doubles, written by `fill`.
     pub(crate) fn message<E>(&self, len: usize, fill: impl FnOnce(&mut [f64]) -> Result<(), E>) -> Result<Msg, E> {
         let mut buffer = self.take(len);
-        let outcome = fill(&mut Arc::get_mut(&mut buffer).expect("taken buffers have one holder")[..len]);
+        let outcome = fill(&mut Arc::get_mut(&mut buffer).expect("a buffer from `take` is not shared")[..len]);
         self.give(Arc::clone(&buffer));
         outcome.map(|()| Msg::new(buffer, 0..len))
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_in_use_are_not_handed_out() {
+    fn buffers_in_use_are_not_reused() {
         let pool = MessagePool::default();
         pool.reserve(2 * KEEP_FROM);
         let fill = |len, value| {
@@ -127,12 +127,12 @@ mod tests {
         assert_eq!((first[0], second[0], count()), (1.0, 2.0, 2));
         drop(first);
         let third = fill(KEEP_FROM, 3.0);
-        assert_eq!((second[0], third[0], count()), (2.0, 3.0, 2), "what is free is used again");
+        assert_eq!((second[0], third[0], count()), (2.0, 3.0, 2), "a free buffer is reused");
         drop(third);
         drop(fill(20 * KEEP_FROM, 4.0));
         assert_eq!((second[0], count()), (2.0, 2), "or replaced");
         drop(pool.take_close(KEEP_FROM));
-        assert_eq!((second[0], count()), (2.0, 1), "or not spent on a short message");
+        assert_eq!((second[0], count()), (2.0, 1), "or not used for a short message");
         let small = fill(KEEP_FROM - 1, 5.0);
         assert_eq!((second[0], small[0], count()), (2.0, 5.0, 1), "small ones are not kept");
         drop(second);

@@ -1,4 +1,4 @@
-//! What every [`Comm`] must do; each case is run by all ranks of a fresh group.
+//! Conformance tests of every [`Comm`]; each case is run by all ranks of a new group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use super::{Comm, Msg, Request, Tag};
 
 /// Group sizes of most cases.
 const ANY: &[usize] = &[1, 2, 3, 5, 6];
-/// Group sizes of those that need another rank.
+/// Group sizes of the cases that need more than one rank.
 #[cfg(test)]
 const MANY: &[usize] = &[2, 3, 6];
 
-/// A case by its name: the group sizes it runs on, and what each rank does.
+/// A test case.
 pub struct Case<C> {
-    /// What must hold.
+    /// The requirement.
     pub name: &'static str,
-    /// Sizes of the group.
+    /// Sizes of the groups it runs on.
     pub sizes: &'static [usize],
-    /// What each rank does; it panics when something does not hold.
+    /// The code of each rank; it panics when the requirement does not hold.
     pub run: fn(C),
 }
 
@@ -27,7 +27,7 @@ fn case<C>(name: &'static str, sizes: &'static [usize], run: fn(C)) -> Case<C> {
     Case { name, sizes, run }
 }
 
-/// The cases in which every rank ends well.
+/// The cases in which every rank succeeds.
 pub fn cases<C: Comm>() -> Vec<Case<C>> {
     let any = ANY;
     vec![
@@ -35,12 +35,12 @@ pub fn cases<C: Comm>() -> Vec<Case<C>> {
         case("receives get messages in the order they were posted", any, posted_order::<C>),
         case("tags are independent", any, tags::<C>),
         case("ragged sizes, sub-ranges and empty messages", any, ragged::<C>),
-        case("a received message is passed on", any, ring::<C>),
+        case("a received message is forwarded", any, ring::<C>),
         case("ready becomes true without a wait", any, polling::<C>),
         case("split by colour and key", any, split::<C>),
         case("nested splits have their own message space", &[6], nested::<C>),
-        case("a barrier holds everybody", any, barriers::<C>),
-        case("requests dropped early do their work", any, dropped::<C>),
+        case("a barrier holds all ranks", any, barriers::<C>),
+        case("requests dropped early are completed", any, dropped::<C>),
     ]
 }
 
@@ -49,14 +49,14 @@ pub fn cases<C: Comm>() -> Vec<Case<C>> {
 pub fn failures<C: Comm>() -> Vec<Case<C>> {
     let many = MANY;
     vec![
-        case("who leaves after its last message harms nobody", many, leave_well::<C>),
-        case("waiting for one who has left fails for all", many, leave_early::<C>),
+        case("a rank may leave after its last message", many, leave_well::<C>),
+        case("waiting for a rank that has left fails for all", many, leave_early::<C>),
         case("poison ends waits and barriers of all groups", &[6], poison::<C>),
         case("a message of the wrong length is an error for all", many, wrong_length::<C>),
     ]
 }
 
-/// A message that names its sender, tag and number.
+/// A message with elements that are unique for sender, tag and number.
 fn mark(from: usize, tag: Tag, number: usize, len: usize) -> Vec<f64> {
     (0..len).map(|i| (from * 1_000_000 + tag as usize * 10_000 + number * 100 + i) as f64).collect()
 }
@@ -74,17 +74,17 @@ fn recv<C: Comm>(comm: &C, from: usize, tag: Tag, len: usize) -> Msg {
     comm.irecv(from, tag, len).wait().unwrap()
 }
 
-fn everybody<C: Comm>(comm: &C) -> Range<usize> {
+fn all_ranks<C: Comm>(comm: &C) -> Range<usize> {
     0..comm.size()
 }
 
 fn order<C: Comm>(comm: C) {
     let mut sends = Vec::new();
-    for to in everybody(&comm) {
+    for to in all_ranks(&comm) {
         sends.extend((0..50).map(|number| send(&comm, to, 7, mark(comm.rank(), 7, number, 3))));
     }
     for number in 0..50 {
-        for from in everybody(&comm) {
+        for from in all_ranks(&comm) {
             assert_eq!(*recv(&comm, from, 7, 3), mark(from, 7, number, 3));
         }
     }
@@ -106,11 +106,11 @@ fn posted_order<C: Comm>(comm: C) {
 
 fn tags<C: Comm>(comm: C) {
     let mut sends = Vec::new();
-    for to in everybody(&comm) {
+    for to in all_ranks(&comm) {
         sends.extend((0..200).map(|tag| send(&comm, to, tag, mark(comm.rank(), tag, 0, 2))));
     }
     for tag in (0..200).rev() {
-        for from in everybody(&comm).rev() {
+        for from in all_ranks(&comm).rev() {
             assert_eq!(*recv(&comm, from, tag, 2), mark(from, tag, 0, 2));
         }
     }
@@ -122,11 +122,11 @@ fn ragged<C: Comm>(comm: C) {
     let lens = [0, 1, 2, 63, 64, 0, 4096, 100_003, 5];
     let buf: Arc<[f64]> = (0..200_000).map(f64::from).collect();
     let mut sends = Vec::new();
-    for to in everybody(&comm) {
+    for to in all_ranks(&comm) {
         let ranges = lens.into_iter().enumerate().map(|(offset, len)| offset..offset + len);
         sends.extend(ranges.map(|range| comm.isend(to, 3, Arc::clone(&buf), range)));
     }
-    for from in everybody(&comm) {
+    for from in all_ranks(&comm) {
         for (offset, len) in lens.into_iter().enumerate() {
             assert_eq!(*recv(&comm, from, 3, len), buf[offset..offset + len]);
         }
@@ -147,11 +147,11 @@ fn ring<C: Comm>(comm: C) {
 }
 
 fn polling<C: Comm>(comm: C) {
-    let mut receives: Vec<_> = everybody(&comm).map(|from| comm.irecv(from, 4, 1)).collect();
+    let mut receives: Vec<_> = all_ranks(&comm).map(|from| comm.irecv(from, 4, 1)).collect();
     comm.barrier().unwrap();
     assert!(receives.iter_mut().all(|recv| !recv.ready()), "nothing has been sent yet");
     comm.barrier().unwrap();
-    let sends: Vec<_> = everybody(&comm).map(|to| send(&comm, to, 4, vec![comm.rank() as f64])).collect();
+    let sends: Vec<_> = all_ranks(&comm).map(|to| send(&comm, to, 4, vec![comm.rank() as f64])).collect();
     for recv in &mut receives {
         while !recv.ready() {
             std::thread::yield_now();
@@ -179,8 +179,8 @@ fn split<C: Comm>(comm: C) {
     // Repeated splits are not confused with each other.
     for round in 0..20 {
         let half = comm.split((rank + round) % 2, rank).unwrap();
-        let sends: Vec<_> = everybody(&half).map(|to| send(&half, to, 0, vec![rank as f64])).collect();
-        let got: Vec<f64> = everybody(&half).map(|from| recv(&half, from, 0, 1)[0]).collect();
+        let sends: Vec<_> = all_ranks(&half).map(|to| send(&half, to, 0, vec![rank as f64])).collect();
+        let got: Vec<f64> = all_ranks(&half).map(|from| recv(&half, from, 0, 1)[0]).collect();
         wait(sends);
         let expected: Vec<f64> =
             (0..size).filter(|r| (r + round) % 2 == (rank + round) % 2).map(|r| r as f64).collect();
@@ -200,7 +200,7 @@ fn nested<C: Comm>(comm: C) {
     let groups = [&comm, &row, &column, &pair];
     let mut sends = Vec::new();
     for (level, group) in groups.into_iter().enumerate() {
-        sends.extend(everybody(group).map(|to| send(group, to, 9, vec![level as f64, rank as f64])));
+        sends.extend(all_ranks(group).map(|to| send(group, to, 9, vec![level as f64, rank as f64])));
     }
     let expected: [Vec<usize>; 4] = [
         (0..6).collect(),
@@ -209,7 +209,7 @@ fn nested<C: Comm>(comm: C) {
         if rank % 3 == 2 { vec![rank] } else { vec![rank / 3 * 3 + 1, rank / 3 * 3] },
     ];
     for (level, group) in groups.into_iter().enumerate().rev() {
-        let got: Vec<_> = everybody(group).map(|from| recv(group, from, 9, 2).to_vec()).collect();
+        let got: Vec<_> = all_ranks(group).map(|from| recv(group, from, 9, 2).to_vec()).collect();
         let want: Vec<_> = expected[level].iter().map(|&r| vec![level as f64, r as f64]).collect();
         assert_eq!(got, want, "level {level}");
     }
@@ -219,12 +219,12 @@ fn nested<C: Comm>(comm: C) {
 
 fn barriers<C: Comm>(comm: C) {
     for round in 0..30 {
-        // Nobody passes the second barrier before all have looked, so nothing can have come.
-        let mut receives: Vec<_> = everybody(&comm).map(|from| comm.irecv(from, round, 0)).collect();
+        // No rank sends before all have tested their receives: the second barrier is between.
+        let mut receives: Vec<_> = all_ranks(&comm).map(|from| comm.irecv(from, round, 0)).collect();
         comm.barrier().unwrap();
         assert!(receives.iter_mut().all(|recv| !recv.ready()), "round {round}");
         comm.barrier().unwrap();
-        let sends: Vec<_> = everybody(&comm).map(|to| send(&comm, to, round, vec![])).collect();
+        let sends: Vec<_> = all_ranks(&comm).map(|to| send(&comm, to, round, vec![])).collect();
         for recv in receives {
             recv.wait().unwrap();
         }
@@ -235,14 +235,14 @@ fn barriers<C: Comm>(comm: C) {
 fn dropped<C: Comm>(comm: C) {
     let long = 30_000;
     for round in 0..3 {
-        // Consumes its message all the same.
-        everybody(&comm).for_each(|from| drop(comm.irecv(from, 0, long)));
+        // A dropped receive still consumes its message.
+        all_ranks(&comm).for_each(|from| drop(comm.irecv(from, 0, long)));
         comm.barrier().unwrap();
-        for to in everybody(&comm) {
+        for to in all_ranks(&comm) {
             drop(send(&comm, to, 0, mark(comm.rank(), 0, round, long)));
             drop(send(&comm, to, 0, mark(comm.rank(), 1, round, long)));
         }
-        for from in everybody(&comm) {
+        for from in all_ranks(&comm) {
             assert_eq!(*recv(&comm, from, 0, long), mark(from, 1, round, long));
         }
         comm.barrier().unwrap();
@@ -261,7 +261,7 @@ fn leave_well<C: Comm>(comm: C) {
     for tag in (0..10).rev() {
         assert_eq!(*recv(&comm, 0, tag, 1), [f64::from(tag)]);
     }
-    // Writing to one who has left is no error.
+    // A send to a rank that has left is no error.
     wait([send(&comm, 0, 0, vec![1.0])]);
 }
 
@@ -286,12 +286,12 @@ fn poison<C: Comm>(comm: C) {
     let rank = comm.rank();
     let row = comm.split(rank / 3, rank).unwrap();
     let column = comm.split(rank % 3, rank).unwrap();
-    // Not waited for: the poison may come before the wait.
+    // Not waited for: the world may be poisoned before the wait.
     let _through = comm.isend(4, 1, Arc::new([]), 0..0);
     let expected = PeerGone { rank: 4, reason: "boom".into() };
     let gone = match rank {
         4 => {
-            everybody(&comm).for_each(|from| drop(recv(&comm, from, 1, 0)));
+            all_ranks(&comm).for_each(|from| drop(recv(&comm, from, 1, 0)));
             std::thread::sleep(std::time::Duration::from_millis(5));
             row.poison("boom");
             row.poison("later causes do not replace the first");

@@ -18,9 +18,8 @@ pub(crate) mod tag {
     /// First of the tags of row exchanges along a process column, three for each section.
     pub(crate) const ROW_EXCHANGE: Tag = 16;
 
-    /// First and number of the tags for panels along a process row. Messages of two panels may overtake each
-    /// other, so panels in flight at once have different tags: there are more tags than panels fit in memory, and
-    /// MPI has at least 32768.
+    /// First and number of the tags for panels along a process row. A later panel may arrive first, so panels in flight
+    /// at the same time have different tags: there are more tags than panels fit in memory, and MPI has at least 32768.
     const LBCAST: Tag = 1 << 12;
     const LBCASTS: usize = 1 << 12;
 
@@ -30,7 +29,7 @@ pub(crate) mod tag {
     }
 }
 
-/// One rank's place in the grid.
+/// The position of one rank in the grid, with the groups of its row and column.
 pub struct Grid<C> {
     /// Process row, 0 ≤ row < P.
     pub row: usize,
@@ -40,9 +39,9 @@ pub struct Grid<C> {
     pub p: usize,
     /// Number of process columns Q.
     pub q: usize,
-    /// The Q ranks of this process row; a rank's number there is its process column.
+    /// The Q ranks of this process row; the rank in this group is the process column.
     pub row_comm: C,
-    /// The P ranks of this process column; a rank's number there is its process row.
+    /// The P ranks of this process column; the rank in this group is the process row.
     pub col_comm: C,
 }
 
@@ -55,7 +54,7 @@ pub fn place(pmap: Pmap, rank: usize, p: usize, q: usize) -> (usize, usize) {
 }
 
 impl<C: Comm> Grid<C> {
-    /// Builds the groups; called by every rank of `comm`, which has P·Q of them.
+    /// Builds the groups; called by every rank of `comm`, which has P·Q ranks.
     ///
     /// # Errors
     /// [`PeerGone`] when the group is poisoned.
@@ -85,9 +84,9 @@ mod tests {
     #[test]
     fn both_orders_fill_the_grid() {
         for pmap in [Pmap::Row, Pmap::Column] {
-            let mut places: Vec<_> = (0..6).map(|rank| place(pmap, rank, 2, 3)).collect();
-            places.sort();
-            assert_eq!(places, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+            let mut coords: Vec<_> = (0..6).map(|rank| place(pmap, rank, 2, 3)).collect();
+            coords.sort();
+            assert_eq!(coords, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
         }
         assert_eq!(place(Pmap::Row, 1, 2, 3), (0, 1));
         assert_eq!(place(Pmap::Column, 1, 2, 3), (1, 0));

@@ -1,10 +1,9 @@
 //! Messages between ranks.
 //!
-//! A message is a range of a shared buffer: what is in flight is owned, so nothing dangles. Messages
-//! between two ranks with the same tag arrive in the order they were sent, at receives in the order they
-//! were posted. A rank that panics, fails or goes away while others wait for it poisons its world: every
-//! wait of the others returns [`PeerGone`], or the whole job ends; nobody hangs. Waiting for a send may take
-//! until its receive is posted.
+//! A message is a range of a shared buffer, which the requests in flight own. Messages between two ranks
+//! with the same tag match receives in the order in which both were posted. A rank that panics, fails or
+//! ends while others wait for it poisons its world: every wait of the other ranks returns [`PeerGone`], or
+//! the whole job ends, so that no rank hangs. A wait for a send may last until its receive is posted.
 
 pub(crate) mod buffers;
 #[doc(hidden)]
@@ -21,16 +20,16 @@ use std::sync::Arc;
 
 pub use self::buffers::Buffers;
 
-/// Tag of a message, below [`Tag::MAX`]; the engine gives each purpose its own.
+/// Tag of a message, below [`Tag::MAX`]; the engine has one for each purpose.
 pub type Tag = u32;
 
-/// A peer has failed or left; no group of its world can go on.
+/// Another rank has failed or ended; all groups of its world are unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank} is gone: {reason}")]
 pub struct PeerGone {
-    /// Rank in the world, not in the group, that caused the failure.
+    /// World rank that caused the failure.
     pub rank: usize,
-    /// What is known of the cause.
+    /// The cause.
     pub reason: String,
 }
 
@@ -48,7 +47,7 @@ impl Msg {
         Self { buf, range }
     }
 
-    /// Buffer and range, for passing the message on without a copy.
+    /// Buffer and range, to forward the message without a copy.
     pub fn parts(&self) -> (Arc<[f64]>, Range<usize>) {
         (Arc::clone(&self.buf), self.range.clone())
     }
@@ -61,12 +60,12 @@ impl Deref for Msg {
     }
 }
 
-/// A send or receive under way.
+/// A send or receive in flight.
 pub trait Request: Sized {
-    /// What completion yields.
+    /// Result of completion.
     type Done;
 
-    /// Whether [`wait`](Self::wait) would return at once.
+    /// Test: whether [`wait`](Self::wait) would return without waiting.
     fn ready(&mut self) -> bool;
 
     /// Waits for completion.
@@ -78,13 +77,13 @@ pub trait Request: Sized {
 
 /// A group of ranks that exchange messages. Used by one thread of each rank.
 pub trait Comm: Sized + Send {
-    /// A send under way.
+    /// A send in flight.
     type Send: Request<Done = ()>;
-    /// A receive under way.
+    /// A receive in flight.
     type Recv: Request<Done = Msg>;
 
-    /// Whether messages move on while their ranks make no call. Where they do not, a rank with messages under way had
-    /// better look often.
+    /// Whether messages progress while their ranks make no call. If not, a rank with messages in flight should poll
+    /// often.
     const ASYNC_PROGRESS: bool;
 
     /// This rank, 0 ≤ rank < size.
@@ -102,8 +101,8 @@ pub trait Comm: Sized + Send {
     /// When `to`, `tag` or `range` is out of bounds.
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self::Send;
 
-    /// Starts receiving a message of `len` doubles from rank `from` (self allowed). A message of another
-    /// length poisons the world.
+    /// Posts a receive of `len` doubles from rank `from` (self allowed). A message of another length
+    /// poisons the world.
     ///
     /// # Panics
     /// When `from` or `tag` is out of bounds.
@@ -115,11 +114,11 @@ pub trait Comm: Sized + Send {
     /// [`PeerGone`] when the group is poisoned.
     fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone>;
 
-    /// Poisons the world: every present and future wait in this group and all groups above, below and beside
-    /// it fails. The first cause is the one reported.
+    /// Poisons the world: every present and future wait in all groups of the world fails. The first cause is
+    /// reported.
     fn poison(&self, reason: &str);
 
-    /// Waits until every rank of the group is here.
+    /// Barrier of all ranks of the group.
     ///
     /// # Errors
     /// [`PeerGone`] when the group is poisoned.

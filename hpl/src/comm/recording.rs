@@ -1,4 +1,4 @@
-//! A [`Comm`] that records what its rank sends, for tests of message patterns.
+//! A [`Comm`] that records the messages its rank sends, for tests of message patterns.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Buffers, Comm, PeerGone, Tag};
 
-/// One message sent, with the ranks of the group it was sent in.
+/// A message that was sent; ranks are those of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
     /// Sender.
@@ -19,19 +19,19 @@ pub struct Sent {
     pub len: usize,
 }
 
-/// A rank whose sends are recorded. A group split from it records its own.
+/// A rank whose sends are recorded. A group split from it has its own record.
 pub struct Recording<C> {
     inner: C,
     sent: RefCell<Vec<Sent>>,
 }
 
 impl<C: Comm> Recording<C> {
-    /// Records what `inner` sends from now on.
+    /// Records the messages that `inner` sends from now on.
     pub fn new(inner: C) -> Self {
         Self { inner, sent: RefCell::default() }
     }
 
-    /// The messages sent so far, in order; barriers and splits are not among them.
+    /// The messages sent so far, in order, without those of barriers and splits.
     pub fn sent(&self) -> Vec<Sent> {
         self.sent.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! Reductions over a group: every rank ends with the same value, bit for bit.
+//! Reductions over a group: every rank gets the same value, bit for bit.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ pub(crate) fn power_of_two(size: usize) -> usize {
     1 << size.ilog2()
 }
 
-/// Combines `data` of all ranks element by element with a commutative `op`, by recursive doubling; ranks
-/// beyond the largest power of two fold in first and get the result at the end.
+/// Allreduce: combines `data` of all ranks element by element with a commutative `op`, by recursive doubling. Ranks
+/// beyond the largest power of two send their data before it and receive the result at the end.
 pub(crate) fn all<C: Comm>(comm: &C, data: &mut [f64], op: impl Fn(f64, f64) -> f64) -> Result<(), PeerGone> {
     let (rank, size, len) = (comm.rank(), comm.size(), data.len());
     let half = power_of_two(size);
@@ -48,7 +48,7 @@ pub(crate) fn all<C: Comm>(comm: &C, data: &mut [f64], op: impl Fn(f64, f64) -> 
 pub(crate) fn broadcast<C: Comm>(comm: &C, root: usize, data: &mut [f64], tag: Tag) -> Result<(), PeerGone> {
     let (size, len) = (comm.size(), data.len());
     let me = position(comm.rank(), root, size);
-    // Position at ≥ 1 hears from the one without its highest bit, and tells those with one more bit above it.
+    // Position ≥ 1 receives from the position without its highest bit, and sends to those with one more bit above it.
     let mut mask = 1;
     if me > 0 {
         let top = power_of_two(me);
@@ -64,7 +64,7 @@ pub(crate) fn broadcast<C: Comm>(comm: &C, root: usize, data: &mut [f64], tag: T
     sends.into_iter().try_for_each(Request::wait)
 }
 
-/// The larger of two values; NaN wins, so that it is not lost.
+/// The larger of two values; NaN if one of them is NaN.
 pub(crate) fn max(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }
@@ -82,7 +82,7 @@ mod tests {
     use crate::comm::threads;
 
     #[test]
-    fn any_group_size_gets_the_same() {
+    fn all_ranks_get_the_same_for_any_group_size() {
         for size in 1..=7 {
             std::thread::scope(|scope| {
                 for comm in threads::world(size, false) {

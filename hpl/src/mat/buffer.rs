@@ -1,4 +1,4 @@
-//! Memory for matrices: zeroed, aligned, an error when it is not there.
+//! Memory for matrices: zeroed and aligned; a refusal of the system is an error.
 
 use std::ffi::c_void;
 use std::num::NonZeroUsize;
@@ -13,13 +13,13 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A page.
 const PAGE: usize = 4 << 10;
 
-/// Blocks of the general allocator from this size on go back to the system when they are freed.
+/// Size from which freed blocks of the general allocator are returned to the system.
 #[cfg(target_env = "gnu")]
 const LARGE_BLOCK: i32 = 1 << 20;
 
-/// Lets the general allocator give large blocks back as soon as they are freed. On its own the C library of GNU raises
-/// the size from which it does so to that of the largest block freed, and then keeps such blocks for the thread that
-/// had them, where the other ranks of the process cannot use them.
+/// Makes the general allocator return large blocks to the system as soon as they are freed. By default glibc raises this
+/// size to that of the largest block freed, and then keeps such blocks in the arena of one thread, where the other ranks
+/// of the process cannot use them.
 pub(crate) fn give_large_blocks_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: sets a parameter of the allocator, under its own lock.
@@ -28,7 +28,7 @@ pub(crate) fn give_large_blocks_back() {
     }
 }
 
-/// The system has not enough memory for a buffer.
+/// The system refused the memory for a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a buffer of {needed_bytes} bytes; lower N or raise the memory limit")]
 pub struct NoMemory {
@@ -38,15 +38,15 @@ pub struct NoMemory {
 
 /// Owned f64 elements, zero at first.
 ///
-/// Pages are mapped on first touch, so that the thread that fills a part decides on which NUMA node it lies.
-/// Elements start at a page boundary; those of memory that is not shared at a huge page boundary when they fill one.
+/// Pages are mapped on first touch, so that the thread that fills a part determines its NUMA node. Elements start at a page
+/// boundary; those of unshared memory of at least a huge page start at a huge page boundary.
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
     mapping: Arc<Mapping>,
 }
 
-/// Memory of the system that one buffer has, or several share.
+/// A memory mapping of one buffer, or shared by several.
 struct Mapping {
     start: NonNull<c_void>,
     bytes: usize,
@@ -57,9 +57,9 @@ struct Mapping {
     huge_pages: bool,
 }
 
-// SAFETY: a mapping is only an address range that ends with it.
+// SAFETY: a mapping is only an address range that lives as long as the value.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; who shares it reads nothing but its fields.
+// SAFETY: as above; shared access reads only its fields.
 unsafe impl Sync for Mapping {}
 // SAFETY: a buffer owns its plain numbers like a Vec<f64>: the buffers of one mapping do not overlap.
 unsafe impl Send for Buffer {}
@@ -67,7 +67,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Mapping {
-    /// As of [`Buffer::zeroed`].
+    /// Arguments as in [`Buffer::zeroed`].
     fn new(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let wanted = len.checked_mul(size_of::<f64>()).ok_or(NoMemory { needed_bytes: usize::MAX })?;
         let refused = NoMemory { needed_bytes: wanted };
@@ -78,11 +78,11 @@ impl Mapping {
         // SAFETY: a new private mapping at an address of the system's choice touches nothing that exists.
         let start = unsafe { mmap_anonymous(None, bytes, protection, flags) }.map_err(|_| refused)?;
         let shift = if slack > 0 { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
-        // SAFETY: shift < slack, so that `wanted` bytes from there lie inside the mapping.
+        // SAFETY: shift < slack, so that `wanted` bytes from there are inside the mapping.
         let data = unsafe { start.byte_add(shift) };
         if huge_pages && slack > 0 {
-            // Advice only: a kernel built without huge pages refuses it, and the buffer is as good without.
-            // SAFETY: the range lies inside the mapping; this advice changes no content.
+            // Advice only: a kernel without huge pages refuses it, and the buffer is usable without.
+            // SAFETY: the range is inside the mapping; this advice changes no content.
             let _ = unsafe { madvise(data, wanted, MmapAdvise::MADV_HUGEPAGE) };
         }
         Ok(Self { start, bytes: bytes.get(), data: data.cast(), len, huge_pages })
@@ -91,61 +91,61 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `new`; buffers hold it as long as they are there.
-        // Unmapping one's own whole mapping cannot fail in a way that could be acted on.
+        // SAFETY: exactly the mapping made in `new`; all buffers of it have been dropped.
+        // An error of unmapping one's own whole mapping could not be handled.
         let _ = unsafe { munmap(self.start, self.bytes) };
     }
 }
 
 impl Buffer {
-    /// `len` zeros; `huge_pages` asks the system for huge pages under them, which it may ignore.
+    /// `len` zeros; `huge_pages` requests huge pages, which the system may ignore.
     ///
     /// # Errors
-    /// [`NoMemory`] when the system refuses the mapping. It may also grant it and end the process on first
-    /// touch: who wants to be safe compares with [`crate::machine::host`]'s available memory before.
+    /// [`NoMemory`] when the system refuses the mapping. The system may also grant it and kill the process on first
+    /// touch: callers should compare with the available memory of [`crate::machine::host`] before.
     pub fn zeroed(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
         Ok(Self { data: mapping.data, len, mapping })
     }
 
-    /// The memory of `self` dealt anew, in buffers of these lengths with arbitrary content; `None` where it is too small
-    /// or another buffer still has some of it.
-    pub(crate) fn dealt(self, lens: &[usize]) -> Option<Vec<Self>> {
+    /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
+    /// or another buffer still uses a part of it.
+    pub(crate) fn divide(self, lens: &[usize]) -> Option<Vec<Self>> {
         let mut mapping = self.mapping;
         Arc::get_mut(&mut mapping)?;
         let mut from = 0_usize;
-        let mut place = |&len: &usize| {
+        let mut range = |&len: &usize| {
             let at = from;
             from = from.checked_add(padded(len))?;
             // The last one is not padded.
             (at.checked_add(len)? <= mapping.len).then_some((at, len))
         };
-        let places = lens.iter().map(&mut place).collect::<Option<Vec<_>>>()?;
+        let ranges = lens.iter().map(&mut range).collect::<Option<Vec<_>>>()?;
         let buffer = |(at, len): (usize, usize)| {
-            // SAFETY: at + len ≤ mapping.len; the places do not overlap, and no other buffer has the mapping.
+            // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no other buffer has the mapping.
             let data = unsafe { mapping.data.add(at) };
             Self { data, len, mapping: Arc::clone(&mapping) }
         };
-        Some(places.into_iter().map(buffer).collect())
+        Some(ranges.into_iter().map(buffer).collect())
     }
 
-    /// Elements of the memory that buffers of these lengths share.
-    pub(crate) fn together(lens: &[usize]) -> usize {
+    /// Elements of a mapping for buffers of these lengths.
+    pub(crate) fn shared_len(lens: &[usize]) -> usize {
         lens.iter().fold(0, |sum, &len| sum.saturating_add(padded(len)))
     }
 
-    /// Elements of the memory that it has, or shares.
+    /// Elements of the mapping of this buffer.
     pub(crate) fn mapped_len(&self) -> usize {
         self.mapping.len
     }
 
-    /// Whether it has asked for huge pages.
+    /// Whether huge pages were requested.
     pub(crate) fn huge_pages(&self) -> bool {
         self.mapping.huge_pages
     }
 }
 
-/// Elements from one buffer to the next in the same memory: whole pages. Whole huge pages would take up to one more for each.
+/// Elements from one buffer to the next in the same mapping: whole pages, since whole huge pages could waste one per buffer.
 fn padded(len: usize) -> usize {
     len.checked_next_multiple_of(PAGE / size_of::<f64>()).unwrap_or(usize::MAX)
 }
@@ -185,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_dealt_anew_and_to_no_two() {
+    fn memory_is_divided_without_overlap() {
         let huge = HUGE_PAGE / 8;
         let lens = [huge + 3, 5, huge, 700];
-        let whole = Buffer::zeroed(Buffer::together(&lens), true).unwrap();
+        let whole = Buffer::zeroed(Buffer::shared_len(&lens), true).unwrap();
         let at = whole.as_ptr();
-        let mut parts = whole.dealt(&lens).unwrap();
+        let mut parts = whole.divide(&lens).unwrap();
         assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), lens);
         assert!(parts[0].as_ptr() == at && parts[0].as_ptr().align_offset(HUGE_PAGE) == 0);
         for (value, part) in parts.iter_mut().enumerate() {
@@ -198,12 +198,12 @@ mod tests {
         }
         assert!(parts.iter().enumerate().all(|(value, part)| part.iter().all(|&x| x == value as f64)));
         let (last, first) = (parts.pop().unwrap(), parts.remove(0));
-        assert!(first.dealt(&[1]).is_none(), "others still have some of it");
+        assert!(first.divide(&[1]).is_none(), "other buffers still use a part of it");
         drop(parts);
-        let again = last.dealt(&[huge + 512, huge]).unwrap();
+        let again = last.divide(&[huge + 512, huge]).unwrap();
         assert!(again[0].as_ptr() == at && again[1].len() == huge);
         drop(again);
-        assert!(Buffer::zeroed(10, false).unwrap().dealt(&[11]).is_none(), "too small");
+        assert!(Buffer::zeroed(10, false).unwrap().divide(&[11]).is_none(), "too small");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// What the system alone takes to map a matrix of N = 8000 by two threads, in a new process:
+    /// Time of the system to map a matrix of N = 8000 by two threads, in a new process:
     /// `cargo test --release -p hpl --lib -- --ignored --nocapture cost_of_first_touch`.
     #[test]
     #[ignore = "a measurement"]

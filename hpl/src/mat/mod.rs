@@ -1,15 +1,15 @@
 //! Strided column-major views of f64 matrices.
 //!
-//! Element (i, j) of a view lies at `ptr + i + j·ld`. A view never hands out two overlapping mutable
-//! slices: mutable views are split by rows or columns, and slices are cut from single columns.
+//! Element (i, j) of a view is at `ptr + i + j·ld`. Two mutable slices of a view never overlap: mutable views are split
+//! by rows or columns, and slices are parts of single columns.
 
 mod buffer;
-mod kept;
+mod matrix_pool;
 mod stored;
 
 pub(crate) use buffer::give_large_blocks_back;
 pub use buffer::{Buffer, NoMemory};
-pub(crate) use kept::MatrixPool;
+pub(crate) use matrix_pool::MatrixPool;
 pub(crate) use stored::{Stored, StoredMut, transpose};
 
 use std::marker::PhantomData;
@@ -72,7 +72,7 @@ impl<'a> Mat<'a> {
         self.ld
     }
 
-    /// Pointer to element (0, 0); valid for the view's span.
+    /// Pointer to element (0, 0); valid for all elements of the view.
     pub fn as_ptr(&self) -> *const f64 {
         self.ptr
     }
@@ -125,7 +125,7 @@ impl<'a> MatMut<'a> {
         self.ld
     }
 
-    /// Pointer to element (0, 0); valid for the view's span.
+    /// Pointer to element (0, 0); valid for all elements of the view.
     pub fn as_mut_ptr(&mut self) -> *mut f64 {
         self.ptr
     }
@@ -172,7 +172,7 @@ impl<'a> MatMut<'a> {
         MatMut { ptr: unsafe { self.ptr.add(offset) }, rows, cols, ld: self.ld, life: PhantomData }
     }
 
-    /// Columns before `at`, and the others.
+    /// Splits into the columns before `at` and the columns from `at` on.
     pub fn split_cols(self, at: usize) -> (MatMut<'a>, MatMut<'a>) {
         let (rows, cols) = (self.rows, self.cols);
         assert!(at <= cols);
@@ -181,7 +181,7 @@ impl<'a> MatMut<'a> {
         (left, self.sub(0, at, rows, cols - at))
     }
 
-    /// Groups of `width` columns, at least 1; the last group is what remains.
+    /// Groups of `width` ≥ 1 columns; the last group has the remaining columns.
     pub fn chunks_cols(self, width: usize) -> Vec<MatMut<'a>> {
         assert!(width > 0);
         let (mut chunks, mut left) = (Vec::new(), self);
@@ -194,7 +194,7 @@ impl<'a> MatMut<'a> {
         chunks
     }
 
-    /// Rows before `at`, and the others.
+    /// Splits into the rows before `at` and the rows from `at` on.
     pub fn split_rows(self, at: usize) -> (MatMut<'a>, MatMut<'a>) {
         let (rows, cols) = (self.rows, self.cols);
         assert!(at <= rows);

@@ -1,4 +1,4 @@
-//! Views of a matrix that lies in memory as it is, or transposed.
+//! Views of a matrix that is stored transposed or not.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,8 @@ pub(crate) struct StoredMut<'a> {
     form: Form,
 }
 
-/// Two numbers that belong to rows and columns of the matrix, as they belong to those of the memory, or back.
-fn turn<T>(form: Form, rows: T, cols: T) -> (T, T) {
+/// Converts (row, column) values of the matrix to those of the memory, or back.
+fn in_memory<T>(form: Form, rows: T, cols: T) -> (T, T) {
     match form {
         Form::NotTransposed => (rows, cols),
         Form::Transposed => (cols, rows),
@@ -33,35 +33,35 @@ impl<'a> Stored<'a> {
         Self { memory, form }
     }
 
-    /// What lies in memory: the matrix or its transpose.
+    /// The stored matrix: the matrix or its transpose.
     pub(crate) fn memory(&self) -> Mat<'a> {
         self.memory
     }
 
-    /// How it lies there.
+    /// The form in which it is stored.
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
     /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
-        turn(self.form, self.memory.rows(), self.memory.cols()).0
+        in_memory(self.form, self.memory.rows(), self.memory.cols()).0
     }
 
     /// Number of columns.
     pub(crate) fn cols(&self) -> usize {
-        turn(self.form, self.memory.rows(), self.memory.cols()).1
+        in_memory(self.form, self.memory.rows(), self.memory.cols()).1
     }
 
     /// Element (i, j).
     pub(crate) fn at(&self, i: usize, j: usize) -> f64 {
-        let (i, j) = turn(self.form, i, j);
+        let (i, j) = in_memory(self.form, i, j);
         self.memory.at(i, j)
     }
 
     /// The block of `rows × cols` elements that starts at (i, j).
     pub(crate) fn sub(&self, i: usize, j: usize, rows: usize, cols: usize) -> Stored<'a> {
-        let ((i, j), (rows, cols)) = (turn(self.form, i, j), turn(self.form, rows, cols));
+        let ((i, j), (rows, cols)) = (in_memory(self.form, i, j), in_memory(self.form, rows, cols));
         Stored { memory: self.memory.sub(i, j, rows, cols), form: self.form }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Column `j`, copied where it does not lie in one piece.
+    /// Column `j`; a copy if it is not contiguous.
     pub(crate) fn col(&self, j: usize) -> Cow<'a, [f64]> {
         match self.form {
             Form::NotTransposed => Cow::Borrowed(self.memory.col(j)),
@@ -93,7 +93,7 @@ impl<'a> StoredMut<'a> {
         Self { memory, form }
     }
 
-    /// What lies in memory: the matrix or its transpose.
+    /// The stored matrix: the matrix or its transpose.
     pub(crate) fn into_memory(self) -> MatMut<'a> {
         self.memory
     }
@@ -115,13 +115,13 @@ impl<'a> StoredMut<'a> {
 
     /// Sets element (i, j).
     pub(crate) fn set(&mut self, i: usize, j: usize, value: f64) {
-        let (i, j) = turn(self.form, i, j);
+        let (i, j) = in_memory(self.form, i, j);
         self.memory.set(i, j, value);
     }
 
     /// The block of `rows × cols` elements that starts at (i, j).
     pub(crate) fn sub(self, i: usize, j: usize, rows: usize, cols: usize) -> StoredMut<'a> {
-        let ((i, j), (rows, cols)) = (turn(self.form, i, j), turn(self.form, rows, cols));
+        let ((i, j), (rows, cols)) = (in_memory(self.form, i, j), in_memory(self.form, rows, cols));
         StoredMut { memory: self.memory.sub(i, j, rows, cols), form: self.form }
     }
 
@@ -144,7 +144,7 @@ impl<'a> StoredMut<'a> {
     }
 }
 
-/// `to` ← the transpose of `from`, square by square: either side runs through whole cache lines.
+/// `to` ← the transpose of `from`, square by square, so that both sides use whole cache lines.
 ///
 /// # Panics
 /// When the shapes differ.
@@ -156,9 +156,9 @@ pub(crate) fn transpose(from: Mat<'_>, mut to: MatMut<'_>) {
         for first_col in (0..from.cols()).step_by(SQUARE) {
             let cols = SQUARE.min(from.cols() - first_col);
             let source = from.sub(first_row, first_col, rows, cols);
-            let mut place = to.reborrow().sub(first_col, first_row, cols, rows);
+            let mut target = to.reborrow().sub(first_col, first_row, cols, rows);
             for i in 0..rows {
-                for (j, value) in place.col_mut(i).iter_mut().enumerate() {
+                for (j, value) in target.col_mut(i).iter_mut().enumerate() {
                     *value = source.at(i, j);
                 }
             }

@@ -229,9 +229,9 @@ fn take_part<R>(
     comm.set_spin(cores.len() >= candidate.engine.threads);
     let before = Mask::of_this_thread();
     let len = matrix_len(candidate, world.rank());
-    world.buffers().matrices.settle(&[len], candidate.engine.huge_pages);
+    world.buffers().matrices.prepare(&[len], candidate.engine.huge_pages);
     let outcome = work(&comm, cores);
-    world.forget_messages();
+    world.clear_messages();
     // The next run may use other cores.
     before.restore();
     comm.set_spin(false);

@@ -25,7 +25,7 @@ pub(super) fn run_threads<R: Send>(
     let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
     // Threads that share cores are not pinned, and do not spin.
     let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
-    buffers.matrices.settle(&matrix_lens(candidate), candidate.engine.huge_pages);
+    buffers.matrices.prepare(&matrix_lens(candidate), candidate.engine.huge_pages);
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
     let sets = shared_in_panels(&candidate.hpl, sets, 0..ranks);
     let work = &work;
@@ -41,7 +41,7 @@ pub(super) fn run_threads<R: Send>(
         }
         conclude(handles.into_iter().map(thread::ScopedJoinHandle::join).collect())
     });
-    buffers.forget_messages();
+    buffers.clear_messages();
     reports
 }
 

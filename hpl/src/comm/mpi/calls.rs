@@ -1,7 +1,7 @@
-//! The calls of an MPI library that the engine makes, behind types that no MPI library changes.
+//! The MPI calls of the engine, with types that are the same for all MPI libraries.
 //!
-//! They are those of the library that this program was built for (cargo feature `mpi`, by rsmpi), or of the shared library
-//! [`LIBRARY`] beside the program, which `calls.c` becomes by the `mpicc` of a machine.
+//! They belong to the library that this program was built for (cargo feature `mpi`, by rsmpi), or to the shared library
+//! [`LIBRARY`] beside the program, which is compiled from `calls.c` by the `mpicc` of a machine.
 
 use std::env;
 use std::ffi::{c_char, c_int};
@@ -11,11 +11,11 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 /// Name of the shared library, in the folder of the program that loads it.
 pub const LIBRARY: &str = "libhpl_mpi.so";
-/// What it is made of.
+/// Its C source.
 pub const SOURCE: &str = include_str!("calls.c");
-/// The table of this version.
+/// Version of the table of calls.
 const VERSION: u64 = 1;
-/// No MPI library says more in a text.
+/// Upper limit of the texts of all MPI libraries, in bytes.
 const MOST_TEXT: u64 = 1 << 20;
 
 /// A communicator or request of the library, kept in 64 bits.
@@ -28,23 +28,23 @@ pub struct Calls {
     /// Bytes of the longest text.
     pub(super) text_room: u64,
     pub(super) initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
-    /// Starts MPI; says whether threads are allowed beside the one that calls it.
+    /// `MPI_Init_thread`; the result says whether `MPI_THREAD_FUNNELED` is provided.
     pub(super) init: unsafe extern "C" fn(*mut c_int) -> c_int,
     pub(super) world: unsafe extern "C" fn() -> Raw,
     pub(super) errors_return: unsafe extern "C" fn(Raw) -> c_int,
     pub(super) rank: unsafe extern "C" fn(Raw, *mut c_int) -> c_int,
     pub(super) size: unsafe extern "C" fn(Raw, *mut c_int) -> c_int,
-    /// Of a communicator by colour and key.
+    /// Splits a communicator by colour and key.
     pub(super) split: unsafe extern "C" fn(Raw, c_int, c_int, *mut Raw) -> c_int,
-    /// Of a communicator by node.
+    /// Splits a communicator by node.
     pub(super) split_node: unsafe extern "C" fn(Raw, *mut Raw) -> c_int,
     pub(super) free_comm: unsafe extern "C" fn(Raw) -> c_int,
     pub(super) allgather: unsafe extern "C" fn(*const u64, c_int, *mut u64, Raw) -> c_int,
-    /// Doubles, their count, rank, tag.
+    /// Arguments: doubles, their count, rank, tag.
     pub(super) isend: unsafe extern "C" fn(*const f64, c_int, c_int, c_int, Raw, *mut Raw) -> c_int,
     pub(super) irecv: unsafe extern "C" fn(*mut f64, c_int, c_int, c_int, Raw, *mut Raw) -> c_int,
     pub(super) ibarrier: unsafe extern "C" fn(Raw, *mut Raw) -> c_int,
-    /// Whether a request is done, and how many doubles it received.
+    /// `MPI_Test`: whether a request is complete, and how many doubles it received.
     pub(super) test: unsafe extern "C" fn(*mut Raw, *mut c_int, *mut c_int) -> c_int,
     pub(super) error_string: unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int,
     pub(super) is_truncation: unsafe extern "C" fn(c_int) -> c_int,
@@ -53,7 +53,7 @@ pub struct Calls {
     pub(super) finalize: unsafe extern "C" fn() -> c_int,
 }
 
-/// A library beside the program that cannot be used.
+/// The library beside the program cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use {path}: {reason}; make it anew by hpl-tune mpi-setup, or remove it for a program without MPI")]
 pub struct LibraryError {
@@ -62,7 +62,7 @@ pub struct LibraryError {
 }
 
 impl Calls {
-    /// Whether this program has MPI, which may be another one than that of its launcher.
+    /// Whether this program has MPI; it may be another MPI than that of the launcher.
     pub fn are_here() -> bool {
         cfg!(feature = "mpi") || beside().is_some()
     }
@@ -74,11 +74,11 @@ impl Calls {
     #[cfg_attr(feature = "mpi", cfg_attr(not(test), expect(dead_code, reason = "this program has MPI by rsmpi")))]
     pub(super) fn load(path: &Path) -> Result<&'static Self, LibraryError> {
         let refused = |reason: String| LibraryError { path: path.display().to_string(), reason };
-        // SAFETY: MPI libraries are made to be loaded; what lies beside the program is trusted as the program is. Global,
-        // since parts that Open MPI loads later look for its symbols.
+        // SAFETY: MPI libraries are made to be loaded; a file beside the program is trusted as the program is. Global,
+        // since components that Open MPI loads later need its symbols.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
         let library = library.map_err(|error| refused(error.to_string()))?;
-        // SAFETY: calls.c gives this name to a table of this form, and begins it with its version.
+        // SAFETY: calls.c defines a table of this form with this name, and its version comes first.
         let table = unsafe { library.get::<*const Self>(b"hpl_mpi_calls\0") };
         let table: *const Self = table.map_err(|error| refused(error.to_string()))?.as_raw_ptr().cast();
         // SAFETY: the first words of any version of the table.
@@ -87,11 +87,11 @@ impl Calls {
             return Err(refused(format!("its table is version {version}, this program's {VERSION}")));
         }
         std::mem::forget(library);
-        // SAFETY: of this version, and loaded until the end.
+        // SAFETY: the table has this version, and the library stays loaded.
         Ok(unsafe { &*table })
     }
 
-    /// What the library calls itself, with its version.
+    /// Name and version of the MPI library.
     pub(super) fn library(&self) -> String {
         let first = |text: String| {
             let name = text.split([',', '\n']).next().unwrap_or_default();
@@ -105,13 +105,13 @@ impl Calls {
     pub(super) fn text(&self, call: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -> String {
         let mut text = vec![0_u8; self.text_room as usize + 1];
         let mut len = 0;
-        let told = call(text.as_mut_ptr().cast(), &mut len);
-        let len = if told == 0 { (len as usize).min(text.len()) } else { 0 };
+        let code = call(text.as_mut_ptr().cast(), &mut len);
+        let len = if code == 0 { (len as usize).min(text.len()) } else { 0 };
         String::from_utf8_lossy(&text[..len]).trim_end_matches('\0').to_owned()
     }
 }
 
-/// The library beside this program, where there is one.
+/// The library beside this program, if it exists.
 pub(super) fn beside() -> Option<PathBuf> {
     env::current_exe().ok().map(|program| program.with_file_name(LIBRARY)).filter(|path| path.is_file())
 }
@@ -121,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_that_is_none_is_named() {
+    fn a_library_that_cannot_be_loaded_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LIBRARY);
-        let said = || Calls::load(&path).err().unwrap().to_string();
-        assert!(said().contains(LIBRARY) && said().contains("mpi-setup"), "{}", said());
+        let message = || Calls::load(&path).err().unwrap().to_string();
+        assert!(message().contains(LIBRARY) && message().contains("mpi-setup"), "{}", message());
         std::fs::write(&path, "no library").unwrap();
-        assert!(said().contains("mpi-setup"), "{}", said());
+        assert!(message().contains("mpi-setup"), "{}", message());
     }
 }

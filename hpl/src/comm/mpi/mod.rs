@@ -1,10 +1,11 @@
 //! Ranks as processes of an MPI job: a thin wrapper over the C interface, by [`Calls`].
 //!
-//! Only the thread that called [`init`] may use MPI (`MPI_THREAD_FUNNELED`); another one panics. A send or receive holds
-//! its buffer until MPI is done with it; one that is dropped before leaves both to the world, which keeps them until then. Waiting ranks test, spin for at most 20 µs, yield, and then sleep, so
-//! that ranks which share cores do not take them from each other.
+//! Only the thread that called [`init`] may use MPI (`MPI_THREAD_FUNNELED`); calls by other threads panic. A send or
+//! receive holds its buffer until it is complete; if it is dropped earlier, the world keeps request and buffer until
+//! completion. Waiting ranks test, spin for at most 20 µs, yield, and then sleep, so that ranks which share cores leave
+//! them to each other.
 //!
-//! Nobody gets a [`PeerGone`] here: a rank that fails ends the whole job, with a line on stderr that names it
+//! No call returns [`PeerGone`] here: a rank that fails aborts the whole job, with a line on stderr that names the rank
 //! and the cause, and exit code 1.
 
 mod calls;
@@ -36,7 +37,7 @@ pub struct MpiComm {
 }
 
 impl Calls {
-    /// The calls of this program: by rsmpi where it was built with it, else of the library beside it; `None` without either.
+    /// The calls of this program: by rsmpi if it was built with it, else of the library beside it; `None` without both.
     ///
     /// # Errors
     /// [`LibraryError`].
@@ -51,12 +52,13 @@ impl Calls {
     }
 }
 
-/// Starts MPI by `calls`; the world of this job. The job ends well when the last part of it is dropped by this thread.
+/// Starts MPI by `calls` and returns the world of this job. `MPI_Finalize` is called when this thread drops the last value
+/// made from it.
 ///
 /// # Panics
 /// When MPI has been started before in this process.
 pub fn init(calls: &'static Calls) -> MpiComm {
-    // A nap must not be rounded up to 50 µs; refused, naps are longer.
+    // Without this, the system rounds short sleeps up to 50 µs. An error is ignored: sleeps are longer then.
     let _ = nix::sys::prctl::set_timerslack(1);
     let (mut started, mut funneled) = (0, 0);
     // SAFETY: may be called at any time; `started` is valid.
@@ -78,7 +80,7 @@ pub fn init(calls: &'static Calls) -> MpiComm {
     let handle = unsafe { (calls.world)() };
     // SAFETY: as above. From here on calls return their errors.
     world.check(unsafe { (calls.errors_return)(handle) }, "MPI_Comm_set_errhandler");
-    let (rank, size) = world.place(handle);
+    let (rank, size) = world.rank_and_size(handle);
     world.rank = rank;
     if funneled == 0 {
         world.end_job("this MPI library does not allow threads beside the one that calls it (MPI_THREAD_FUNNELED)");
@@ -91,7 +93,7 @@ impl MpiComm {
     /// The ranks of this group that run on the same node, in order.
     pub fn node(&self) -> Self {
         let Group { handle, world, .. } = &*self.group;
-        self.gather_up();
+        self.sleeping_barrier();
         let mut new = 0;
         // SAFETY: every rank of the communicator makes this call; `new` is valid.
         let code = unsafe { (world.calls.split_node)(*handle, &mut new) };
@@ -99,20 +101,20 @@ impl MpiComm {
         self.child(new)
     }
 
-    /// What the MPI library calls itself.
+    /// Name and version of the MPI library.
     pub fn library(&self) -> String {
         self.group.world.calls.library()
     }
 
-    /// Whether waits may spin and yield before they sleep; false when the threads of all ranks of a node exceed
-    /// its cores, and at first. Holds for all groups of this process.
+    /// Sets whether waits may spin and yield before they sleep, for all groups of this process. It is false at first, and
+    /// should be false when the threads of all ranks of a node exceed its cores.
     pub fn set_spin(&self, spin: bool) {
         self.group.world.spin.store(spin, Ordering::Relaxed);
     }
 
-    /// After a run: the next one's messages have other lengths.
-    pub(crate) fn forget_messages(&self) {
-        self.group.world.buffers.forget_messages();
+    /// Frees the message buffers after a run, as the messages of the next run have other lengths.
+    pub(crate) fn clear_messages(&self) {
+        self.group.world.buffers.clear_messages();
         self.group.world.received.clear();
     }
 
@@ -121,15 +123,15 @@ impl MpiComm {
         &self.group.members
     }
 
-    /// Everybody comes here sleeping: collective calls of MPI libraries wait by spinning.
-    fn gather_up(&self) {
+    /// A barrier before a collective call: here ranks wait sleeping, while the calls of MPI libraries wait by spinning.
+    fn sleeping_barrier(&self) {
         self.barrier().expect("a failing rank ends the job");
     }
 
-    /// The group of a new communicator, made of ranks of this one.
+    /// The group of a new communicator, a subset of this one.
     fn child(&self, handle: Raw) -> Self {
         let world = &self.group.world;
-        let (rank, size) = world.place(handle);
+        let (rank, size) = world.rank_and_size(handle);
         let mut members = vec![[0]; size];
         world.gather(handle, [world.rank as u64], &mut members);
         let members = members.into_iter().map(|[member]| member as usize).collect();
@@ -164,22 +166,22 @@ impl Comm for MpiComm {
 
     fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone> {
         let Group { handle, rank, world, .. } = &*self.group;
-        self.gather_up();
-        let mut bids = vec![[0; 2]; self.size()];
-        world.gather(*handle, [color as u64, key as u64], &mut bids);
-        // MPI wants small colours and keys: the first rank of the colour, and the place in the new group.
-        let same = |bid: &[u64; 2]| bid[0] == color as u64;
-        let first = bids.iter().position(same).expect("this rank has its own colour");
-        let before = |(r, bid): &(usize, &[u64; 2])| same(bid) && (bid[1], *r) < (key as u64, *rank);
-        let place = bids.iter().enumerate().filter(before).count();
+        self.sleeping_barrier();
+        let mut keys = vec![[0; 2]; self.size()];
+        world.gather(*handle, [color as u64, key as u64], &mut keys);
+        // MPI needs colours and keys in the range of an int: the first rank of the colour, and the new rank.
+        let same = |entry: &[u64; 2]| entry[0] == color as u64;
+        let first = keys.iter().position(same).expect("this rank has its own colour");
+        let before = |(r, entry): &(usize, &[u64; 2])| same(entry) && (entry[1], *r) < (key as u64, *rank);
+        let new_rank = keys.iter().enumerate().filter(before).count();
         let mut new = 0;
         // SAFETY: every rank of the communicator makes this call; `new` is valid.
-        let code = unsafe { (world.calls.split)(*handle, first as c_int, place as c_int, &mut new) };
+        let code = unsafe { (world.calls.split)(*handle, first as c_int, new_rank as c_int, &mut new) };
         world.check(code, "MPI_Comm_split");
         Ok(self.child(new))
     }
 
-    /// Ends the job.
+    /// Aborts the job.
     fn poison(&self, reason: &str) {
         self.group.world.end_job(reason);
     }

@@ -8,7 +8,7 @@ use super::operation::Operation;
 use super::world::{Group, LAST_TAG, World};
 use crate::comm::{Msg, PeerGone, Request, Tag};
 
-/// A [`Operation`] that its world adopts when it is dropped too early.
+/// An [`Operation`]; if it is dropped before completion, the world keeps it.
 struct Handle {
     group: Arc<Group>,
     operation: Option<Operation>,
@@ -16,7 +16,7 @@ struct Handle {
 
 impl Handle {
     fn operation(&mut self) -> &mut Operation {
-        self.operation.as_mut().expect("taken by drop or the end of a wait only")
+        self.operation.as_mut().expect("taken only by drop or at the end of a wait")
     }
 }
 
@@ -28,7 +28,7 @@ impl Drop for Handle {
     }
 }
 
-/// A count and a tag as MPI takes them.
+/// Count and tag in MPI's types.
 fn envelope(world: &World, len: usize, tag: Tag) -> (c_int, c_int) {
     assert!(tag <= LAST_TAG, "tag {tag} exceeds {LAST_TAG}, the largest that every MPI library takes");
     let count = c_int::try_from(len).unwrap_or_else(|_| {
@@ -50,7 +50,7 @@ impl MpiSend {
         let (count, tag) = envelope(world, range.len(), tag);
         let mut operation = Operation::new(buf);
         let data = operation.buf[range].as_ptr();
-        // SAFETY: `count` doubles from `data` lie in the buffer, which is held and not written until MPI is done.
+        // SAFETY: `count` doubles from `data` are in the buffer, which is held and not written until completion.
         let code = unsafe { (world.calls.isend)(data, count, to as c_int, tag, group.handle, operation.request()) };
         world.check(code, "MPI_Isend");
         Self { handle: Handle { group: Arc::clone(group), operation: Some(operation) } }
@@ -77,7 +77,7 @@ impl Request for MpiSend {
     }
 }
 
-/// A receive of [`super::MpiComm`]. Dropped before its message has come, it still consumes that message.
+/// A receive of [`super::MpiComm`]. If it is dropped before its message has arrived, it still consumes that message.
 pub struct MpiRecv {
     handle: Handle,
     from: usize,
@@ -92,8 +92,8 @@ impl MpiRecv {
         assert!(from < group.members.len(), "rank {from} of {}", group.members.len());
         let (count, mpi_tag) = envelope(world, len, tag);
         let mut operation = Operation::new(world.received.take(len));
-        let data = Arc::get_mut(&mut operation.buf).expect("new, or taken from the pool: one holder").as_mut_ptr();
-        // SAFETY: `count` ≤ the length of the buffer, which nobody else holds until MPI is done.
+        let data = Arc::get_mut(&mut operation.buf).expect("new, or taken from the pool: not shared").as_mut_ptr();
+        // SAFETY: `count` ≤ the length of the buffer, which is not shared until completion.
         let code =
             unsafe { (world.calls.irecv)(data, count, from as c_int, mpi_tag, group.handle, operation.request()) };
         world.check(code, "MPI_Irecv");
@@ -108,10 +108,10 @@ impl MpiRecv {
         }
     }
 
-    /// Ends the job for a message that does not fit or does not come.
+    /// Aborts the job after an error: the message is too long, or MPI failed.
     fn refuse(&self, code: c_int) -> ! {
         let world = &*self.handle.group.world;
-        // SAFETY: `code` came from MPI.
+        // SAFETY: `code` is an error code of MPI.
         if unsafe { (world.calls.is_truncation)(code) } != 0 {
             self.wrong_length(format_args!("more than {}", self.len));
         }

@@ -1,6 +1,9 @@
 //! The calls by rsmpi, of the MPI library that this program was built for.
 
-#![expect(clippy::undocumented_unsafe_blocks, reason = "each function hands on what its caller vouches for")]
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each function passes its arguments on to MPI; the caller guarantees them"
+)]
 
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
@@ -10,7 +13,7 @@ use mpi::ffi;
 
 use super::calls::{Calls, Raw};
 
-/// The calls; the functions below hand on what they are given.
+/// The calls; the functions below pass their arguments on to MPI.
 pub(super) static CALLS: Calls = Calls {
     version: 1,
     text_room: if ffi::MPI_MAX_LIBRARY_VERSION_STRING > ffi::MPI_MAX_ERROR_STRING {
@@ -40,7 +43,7 @@ pub(super) static CALLS: Calls = Calls {
 };
 
 /// A handle of the library in 64 bits.
-fn kept<T: Copy>(native: T) -> Raw {
+fn to_raw<T: Copy>(native: T) -> Raw {
     const { assert!(size_of::<T>() <= size_of::<Raw>()) };
     let mut raw: Raw = 0;
     // SAFETY: a plain value that is no longer than `raw`.
@@ -48,7 +51,7 @@ fn kept<T: Copy>(native: T) -> Raw {
     raw
 }
 
-/// What [`kept`] has kept.
+/// The handle that [`to_raw`] has stored.
 ///
 /// # Safety
 /// `raw` was made of a `T`.
@@ -57,15 +60,15 @@ unsafe fn native<T: Copy>(raw: Raw) -> T {
     unsafe { ptr::from_ref(&raw).cast::<T>().read_unaligned() }
 }
 
-/// A call that makes a handle `T` in `made`.
+/// Calls a function that creates a handle of type `T`, and stores it in `made`.
 ///
 /// # Safety
 /// `made` is valid.
-unsafe fn making<T: Copy>(null: T, made: *mut Raw, call: impl FnOnce(&mut T) -> c_int) -> c_int {
+unsafe fn creating<T: Copy>(null: T, made: *mut Raw, call: impl FnOnce(&mut T) -> c_int) -> c_int {
     let mut new = null;
     let code = call(&mut new);
     // SAFETY: by the caller.
-    unsafe { *made = kept(new) };
+    unsafe { *made = to_raw(new) };
     code
 }
 
@@ -84,7 +87,7 @@ unsafe extern "C" fn init(funneled: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn world() -> Raw {
-    kept(unsafe { ffi::RSMPI_COMM_WORLD })
+    to_raw(unsafe { ffi::RSMPI_COMM_WORLD })
 }
 
 unsafe extern "C" fn errors_return(comm: Raw) -> c_int {
@@ -100,13 +103,13 @@ unsafe extern "C" fn size(comm: Raw, size: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn split(comm: Raw, color: c_int, key: c_int, made: *mut Raw) -> c_int {
-    unsafe { making(ffi::RSMPI_COMM_NULL, made, |new| ffi::MPI_Comm_split(native(comm), color, key, new)) }
+    unsafe { creating(ffi::RSMPI_COMM_NULL, made, |new| ffi::MPI_Comm_split(native(comm), color, key, new)) }
 }
 
 unsafe extern "C" fn split_node(comm: Raw, made: *mut Raw) -> c_int {
     unsafe {
         let (shared, info) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
-        making(ffi::RSMPI_COMM_NULL, made, |new| ffi::MPI_Comm_split_type(native(comm), shared, 0, info, new))
+        creating(ffi::RSMPI_COMM_NULL, made, |new| ffi::MPI_Comm_split_type(native(comm), shared, 0, info, new))
     }
 }
 
@@ -131,7 +134,7 @@ unsafe extern "C" fn isend(
 ) -> c_int {
     unsafe {
         let (null, kind) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_DOUBLE);
-        making(null, request, |new| ffi::MPI_Isend(data.cast(), count, kind, to, tag, native(comm), new))
+        creating(null, request, |new| ffi::MPI_Isend(data.cast(), count, kind, to, tag, native(comm), new))
     }
 }
 
@@ -145,20 +148,20 @@ unsafe extern "C" fn irecv(
 ) -> c_int {
     unsafe {
         let (null, kind) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_DOUBLE);
-        making(null, request, |new| ffi::MPI_Irecv(data.cast(), count, kind, from, tag, native(comm), new))
+        creating(null, request, |new| ffi::MPI_Irecv(data.cast(), count, kind, from, tag, native(comm), new))
     }
 }
 
 unsafe extern "C" fn ibarrier(comm: Raw, request: *mut Raw) -> c_int {
-    unsafe { making(ffi::RSMPI_REQUEST_NULL, request, |new| ffi::MPI_Ibarrier(native(comm), new)) }
+    unsafe { creating(ffi::RSMPI_REQUEST_NULL, request, |new| ffi::MPI_Ibarrier(native(comm), new)) }
 }
 
 unsafe extern "C" fn test(request: *mut Raw, done: *mut c_int, count: *mut c_int) -> c_int {
     let mut status = MaybeUninit::uninit();
     unsafe {
-        let mut under_way: ffi::MPI_Request = native(*request);
-        let code = ffi::MPI_Test(&mut under_way, done, status.as_mut_ptr());
-        *request = kept(under_way);
+        let mut native_request: ffi::MPI_Request = native(*request);
+        let code = ffi::MPI_Test(&mut native_request, done, status.as_mut_ptr());
+        *request = to_raw(native_request);
         if code == 0 && *done != 0 {
             ffi::MPI_Get_count(status.as_ptr(), ffi::RSMPI_DOUBLE, count);
         }

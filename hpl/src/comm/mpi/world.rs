@@ -14,23 +14,23 @@ use super::operation::Operation;
 use crate::comm::Tag;
 use crate::comm::buffers::{Buffers, MessagePool};
 
-/// How long a wait spins before it yields.
+/// Spin time of a wait before it yields.
 const SPIN: Duration = Duration::from_micros(20);
-/// How long a wait yields before it sleeps.
+/// Yield time of a wait before it sleeps.
 const YIELD: Duration = Duration::from_micros(200);
 /// Shortest and longest sleep between two tests.
 const SLEEPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// A sleep is this part of the time waited so far: what it may come late by.
+/// A sleep is 1/64 of the time waited so far: the wait is longer than needed by at most this fraction.
 const SLEEP_SHARE: u32 = 64;
-/// How long the end of the job waits for messages whose requests were dropped, and for the other ranks.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What the launcher gets to pass on a rank's last words: MPICH's drops what is still in the pipe when a rank aborts
-/// (5 of 40 times without this).
+/// Timeout at the end of the job: for messages whose requests were dropped, and for the other ranks.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for the launcher to forward the last line on stderr before a rank aborts: MPICH's launcher discards output that is
+/// still in the pipe (5 of 40 times without this).
 const MESSAGE_DELAY: Duration = Duration::from_millis(250);
 /// Largest tag that every MPI library takes.
 pub(super) const LAST_TAG: Tag = 32_767;
 
-/// What all groups of this process share.
+/// State shared by all groups of this process.
 pub(super) struct World {
     pub(super) calls: &'static Calls,
     pub(super) rank: usize,
@@ -38,9 +38,9 @@ pub(super) struct World {
     pub(super) thread: ThreadId,
     /// Whether a wait may spin and yield before it sleeps.
     pub(super) spin: AtomicBool,
-    /// What this rank makes messages and matrices in.
+    /// Memory for sent messages and matrices.
     pub(super) buffers: Buffers,
-    /// What it receives messages into.
+    /// Memory for received messages.
     pub(super) received: MessagePool,
     /// Unfinished operations whose requests were dropped.
     pub(super) dropped: Mutex<Vec<Operation>>,
@@ -58,9 +58,9 @@ pub(super) struct Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.world.assert_thread();
-        // SAFETY: MPI runs.
+        // SAFETY: MPI is initialized.
         if self.handle != unsafe { (self.world.calls.world)() } {
-            // SAFETY: made by a split and freed once; operations under way keep it alive inside the library.
+            // SAFETY: created by a split and freed once; operations in flight keep it alive inside the library.
             self.world.check(unsafe { (self.world.calls.free_comm)(self.handle) }, "MPI_Comm_free");
         }
     }
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Rank of this process in a communicator, and its size.
-    pub(super) fn place(&self, handle: Raw) -> (usize, usize) {
+    pub(super) fn rank_and_size(&self, handle: Raw) -> (usize, usize) {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a valid communicator and valid results.
         self.check(unsafe { (self.calls.rank)(handle, &mut rank) }, "MPI_Comm_rank");
@@ -81,7 +81,7 @@ impl World {
         (rank as usize, size as usize)
     }
 
-    /// What each rank of the communicator has to say, in `all`, which has an entry for each.
+    /// `MPI_Allgather` of `mine` to `all`, which has one entry per rank of the communicator.
     pub(super) fn gather<const K: usize>(&self, handle: Raw, mine: [u64; K], all: &mut [[u64; K]]) {
         self.assert_thread();
         let count = K as c_int;
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// Takes over an operation that nobody waits for any more, and drops those that have ended.
+    /// Keeps an operation whose request was dropped, and drops those that are complete.
     pub(super) fn keep(&self, operation: Operation) {
         let mut dropped = self.dropped.lock();
         dropped.push(operation);
@@ -114,11 +114,11 @@ impl World {
     }
 
     fn sweep(&self, dropped: &mut Vec<Operation>) {
-        // Whatever became of them.
+        // Failed ones too.
         dropped.retain_mut(|operation| !operation.completed(self.calls).unwrap_or(true));
     }
 
-    /// Ends the job when an MPI call has failed.
+    /// Aborts the job when an MPI call has failed.
     pub(super) fn check(&self, code: c_int, call: &str) {
         if code != 0 {
             self.refuse(code, call);
@@ -131,11 +131,11 @@ impl World {
         self.end_job(&format!("{call} failed: {text}"))
     }
 
-    /// Ends all processes of the job; says why on stderr.
+    /// Aborts all processes of the job, with the reason on stderr.
     pub(super) fn end_job(&self, reason: &str) -> ! {
         let _ = writeln!(std::io::stderr(), "rank {} ends the job: {reason}", self.rank);
         thread::sleep(MESSAGE_DELAY);
-        // SAFETY: called while MPI runs: its end is the drop of the world.
+        // SAFETY: MPI is initialized: it is finalized when the world is dropped.
         unsafe { (self.calls.abort_job)(1) };
         std::process::exit(1)
     }
@@ -148,22 +148,22 @@ impl Drop for World {
         let start = Instant::now();
         self.wait(|| {
             self.sweep(&mut dropped);
-            dropped.is_empty() || start.elapsed() > PATIENCE
+            dropped.is_empty() || start.elapsed() > END_TIMEOUT
         });
         if !dropped.is_empty() {
             self.end_job(&format!("{} dropped sends or receives found no partner until the end", dropped.len()));
         }
-        // All ranks leave together: one for whose messages others wait would wait for them in MPI_Finalize for ever.
-        let (start, mut together) = (Instant::now(), Operation::new(Arc::default()));
+        // A barrier with a timeout: MPI_Finalize could wait forever for ranks that still wait for messages of this one.
+        let (start, mut barrier) = (Instant::now(), Operation::new(Arc::default()));
         // SAFETY: the request is tested below until it is complete, or the job ends; no buffer is involved.
-        let begun = unsafe { (self.calls.ibarrier)((self.calls.world)(), together.request()) };
+        let begun = unsafe { (self.calls.ibarrier)((self.calls.world)(), barrier.request()) };
         self.check(begun, "MPI_Ibarrier");
-        let mut here = || together.completed(self.calls).unwrap_or_else(|code| self.refuse(code, "MPI_Ibarrier"));
-        self.wait(|| here() || start.elapsed() > PATIENCE);
-        if !here() {
+        let mut all_here = || barrier.completed(self.calls).unwrap_or_else(|code| self.refuse(code, "MPI_Ibarrier"));
+        self.wait(|| all_here() || start.elapsed() > END_TIMEOUT);
+        if !all_here() {
             self.end_job("it leaves while other ranks stay, which may wait for it");
         }
-        // SAFETY: no operation is under way.
+        // SAFETY: no operation is in flight.
         self.check(unsafe { (self.calls.finalize)() }, "MPI_Finalize");
     }
 }

@@ -1,4 +1,4 @@
-//! The messages of one rank: what has arrived and what is awaited.
+//! The messages of one rank: those that have arrived and those that receives wait for.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::comm::{Msg, Tag};
 
-/// What a message is found by. `from` is a rank of the group.
+/// Group, sender and tag, by which messages and receives match. `from` is a rank of the group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) group: u32,
@@ -16,7 +16,7 @@ pub(super) struct Key {
     pub(super) tag: Tag,
 }
 
-/// Where a posted receive gets its message; `None` when the sender has left without sending it.
+/// The result of a posted receive: its message, or `None` when the sender has ended without sending it.
 pub(super) type Slot = Arc<OnceLock<Option<Msg>>>;
 
 /// The messages of one rank, in all its groups.
@@ -28,17 +28,17 @@ pub(super) struct Inbox {
 
 #[derive(Default)]
 struct InboxState {
-    /// Arrived before their receive was posted, oldest first.
+    /// Messages that arrived before their receive was posted, oldest first.
     unexpected: VecDeque<(Key, Msg)>,
     /// Receives whose message has not arrived, with the expected length, oldest first.
     posted: VecDeque<(Key, usize, Slot)>,
-    /// Threads parked on `arrival`; nobody is notified in vain, which would cost a system call.
+    /// Number of threads parked on `arrival`; with none, notifying, a system call, is skipped.
     parked: usize,
 }
 
 impl Inbox {
-    /// Takes a message that has arrived, or posts a receive for it; fails it when its sender has left.
-    /// `Err`: the length of the message, which is not `len`.
+    /// Takes a message that has arrived, or posts a receive for it, which fails when the sender has left the group.
+    /// `Err`: the length of the message, when it differs from `len`.
     pub(super) fn post(&self, key: Key, len: usize, sender_left: &AtomicBool) -> Result<Slot, usize> {
         let mut state = self.state.lock();
         if let Some(at) = state.unexpected.iter().position(|(arrived, _)| *arrived == key) {
@@ -54,7 +54,7 @@ impl Inbox {
         Ok(slot)
     }
 
-    /// Hands a message to the first receive posted for it, or keeps it. `Err`: the length expected there.
+    /// Completes the first receive posted for the message, or stores the message. `Err`: the expected length.
     pub(super) fn deliver(&self, key: Key, msg: Msg) -> Result<(), usize> {
         let mut state = self.state.lock();
         let Some(at) = state.posted.iter().position(|(posted, ..)| *posted == key) else {
@@ -66,7 +66,7 @@ impl Inbox {
             return Err(len);
         }
         let parked = state.parked > 0;
-        // Filled under the lock: a receiver about to park looks at its slot under the same lock.
+        // Set under the lock: a receiver tests its slot under the same lock before it parks.
         let _ = slot.set(Some(msg));
         drop(state);
         if parked {
@@ -75,7 +75,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Fails the receives that wait for messages of rank `from` of `group`, which has left.
+    /// Fails the receives from rank `from` of `group`, which has left the group.
     pub(super) fn sender_left(&self, group: u32, from: usize) {
         let mut state = self.state.lock();
         state.posted.retain(|(key, _, slot)| {
@@ -89,19 +89,19 @@ impl Inbox {
         self.arrival.notify_all();
     }
 
-    /// Sleeps until `settled`, which is looked at after each arrival.
-    pub(super) fn park(&self, settled: impl Fn() -> bool) {
+    /// Sleeps until `done`, which is tested after each arrival.
+    pub(super) fn park(&self, done: impl Fn() -> bool) {
         let mut state = self.state.lock();
-        while !settled() {
+        while !done() {
             state.parked += 1;
             self.arrival.wait(&mut state);
             state.parked -= 1;
         }
     }
 
-    /// Lets every parked thread look again.
+    /// Wakes every parked thread.
     pub(super) fn wake_all(&self) {
-        // Through the lock, so that a thread between its last look and its sleep is not missed.
+        // The lock is taken so that a thread between its last test and its sleep is not missed.
         drop(self.state.lock());
         self.arrival.notify_all();
     }

@@ -1,16 +1,16 @@
 //! Ranks as threads of one process.
 //!
-//! A message is handed over, never copied: the receiver gets the sender's `Arc`. Each rank of the world has
-//! one inbox for all its groups; a receive is *posted* there, or takes what has already arrived. A waiting
-//! rank spins for at most half a millisecond when it has a core to itself, then parks.
+//! A message is never copied: the receiver gets the sender's `Arc`. Each rank of the world has one inbox for
+//! all its groups; a receive is *posted* there, or takes a message that has already arrived. A waiting rank
+//! spins for at most half a millisecond if it has a core of its own, and then parks.
 //!
 //! When a wait fails:
 //! - **Poison** ([`Comm::poison`], a message of the wrong length, a panic while a [`ThreadComm`] is alive on
-//!   the panicking thread) reaches the whole world: the groups above, below and beside. Every wait under way
-//!   or begun later fails, for messages that have arrived too.
-//! - **Leaving** (dropping a [`ThreadComm`] in normal course) takes the rank out of that one group. Messages
-//!   it has sent stay receivable. Only a wait for a message that now can never come fails, and then poisons
-//!   the world. A message to a rank that has left is lost in silence.
+//!   the panicking thread) applies to the whole world with all its groups. Every present and later wait
+//!   fails, also for messages that have arrived.
+//! - **Leaving** (dropping a [`ThreadComm`] without a panic) removes the rank from that one group. Messages
+//!   it has sent can still be received. Only a wait for a message that it has not sent fails, and then poisons
+//!   the world. A message to a rank that has left is discarded.
 
 mod inbox;
 #[cfg(test)]
@@ -26,8 +26,8 @@ use parking_lot::Mutex;
 use self::inbox::{Inbox, Key, Slot};
 use super::{Buffers, Comm, Msg, PeerGone, Request, Tag};
 
-/// How long a wait spins before it parks: longer than ranks of equal speed differ within a step, for to be woken takes
-/// longer than most of these waits.
+/// Spin time of a wait before it parks: longer than the time by which ranks of equal speed differ within a step, because
+/// waking a thread takes longer than most of these waits.
 const SPIN: Duration = Duration::from_micros(500);
 
 /// Tag of the messages of a barrier.
@@ -35,17 +35,17 @@ const BARRIER: Tag = Tag::MAX;
 
 /// One rank of a group whose ranks are threads of this process.
 pub struct ThreadComm {
-    place: Arc<Place>,
+    member: Arc<Member>,
 }
 
-/// A rank's place in a group. Its requests share it, so that no reference count is touched by two ranks.
-struct Place {
+/// A rank's member in a group. Its requests share it, so that no reference count is touched by two ranks.
+struct Member {
     world: Arc<World>,
     group: Arc<Group>,
     rank: usize,
 }
 
-/// The world of `size` ranks; element r is to be moved to the thread of rank r.
+/// A world of `size` ranks; element r is to be moved to the thread of rank r.
 ///
 /// `spin`: whether a wait may spin before it parks; false when the threads of all ranks exceed the cores.
 ///
@@ -55,7 +55,7 @@ pub fn world(size: usize, spin: bool) -> Vec<ThreadComm> {
     world_with(Arc::default(), size, spin)
 }
 
-/// As [`world`], with memory that outlives it.
+/// As [`world`], with message buffers and matrices that outlive it.
 pub(crate) fn world_with(buffers: Arc<Buffers>, size: usize, spin: bool) -> Vec<ThreadComm> {
     assert!(size > 0, "a world has at least one rank");
     let world = Arc::new(World {
@@ -70,7 +70,7 @@ pub(crate) fn world_with(buffers: Arc<Buffers>, size: usize, spin: bool) -> Vec<
     (0..size).map(|rank| ThreadComm::new(Arc::clone(&world), Arc::clone(&group), rank)).collect()
 }
 
-/// What all groups of all ranks share.
+/// State shared by all groups of all ranks.
 struct World {
     /// One per rank.
     inboxes: Vec<Inbox>,
@@ -83,7 +83,7 @@ struct World {
 
 impl World {
     fn poison(&self, cause: PeerGone) {
-        // The first cause stays. The flag is set before anybody is woken.
+        // The first cause is kept. The flag is set before any thread is woken.
         let _ = self.cause.set(cause);
         self.poisoned.store(true, Ordering::Release);
         for inbox in &self.inboxes {
@@ -111,9 +111,9 @@ struct Group {
     /// Which ranks of the group have dropped their [`ThreadComm`].
     left: Vec<AtomicBool>,
     /// Colour and key that each rank passes to the split under way.
-    bids: Mutex<Vec<(usize, usize)>>,
-    /// New groups of the split under way, each at the place of its first rank.
-    born: Mutex<Vec<Option<Arc<Group>>>>,
+    split_keys: Mutex<Vec<(usize, usize)>>,
+    /// New groups of the split under way, each at the member of its first rank.
+    split_groups: Mutex<Vec<Option<Arc<Group>>>>,
     /// The message of a barrier.
     empty: Arc<[f64]>,
 }
@@ -125,8 +125,8 @@ impl Group {
             id,
             members,
             left: (0..size).map(|_| AtomicBool::new(false)).collect(),
-            bids: Mutex::new(vec![(0, 0); size]),
-            born: Mutex::new(vec![None; size]),
+            split_keys: Mutex::new(vec![(0, 0); size]),
+            split_groups: Mutex::new(vec![None; size]),
             empty: Arc::new([]),
         }
     }
@@ -134,7 +134,7 @@ impl Group {
 
 /// A send of [`ThreadComm`]; complete from the start.
 pub struct ThreadSend {
-    place: Arc<Place>,
+    member: Arc<Member>,
 }
 
 impl Request for ThreadSend {
@@ -145,29 +145,29 @@ impl Request for ThreadSend {
     }
 
     fn wait(self) -> Result<(), PeerGone> {
-        self.place.world.check()
+        self.member.world.check()
     }
 }
 
-/// A receive of [`ThreadComm`]. Dropped before its message has come, it still consumes that message.
+/// A receive of [`ThreadComm`]. If it is dropped before its message has arrived, it still consumes that message.
 pub struct ThreadRecv {
-    place: Arc<Place>,
+    member: Arc<Member>,
     from: usize,
     tag: Tag,
     slot: Slot,
 }
 
 impl ThreadRecv {
-    fn settled(&self) -> bool {
-        self.slot.get().is_some() || self.place.world.poisoned()
+    fn done(&self) -> bool {
+        self.slot.get().is_some() || self.member.world.poisoned()
     }
 
     fn spin(&self) -> bool {
         let start = Instant::now();
         while start.elapsed() < SPIN {
-            // The clock costs as much as ten looks.
+            // Reading the clock costs as much as ten tests.
             for _ in 0..10 {
-                if self.settled() {
+                if self.done() {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -181,17 +181,17 @@ impl Request for ThreadRecv {
     type Done = Msg;
 
     fn ready(&mut self) -> bool {
-        self.settled()
+        self.done()
     }
 
     fn wait(self) -> Result<Msg, PeerGone> {
-        let Place { world, group, rank: waiting } = &*self.place;
-        let settled = self.settled() || world.spin && self.spin();
-        if !settled {
-            self.place.inbox().park(|| self.settled());
+        let Member { world, group, rank: waiting } = &*self.member;
+        let done = self.done() || world.spin && self.spin();
+        if !done {
+            self.member.inbox().park(|| self.done());
         }
         world.check()?;
-        match self.slot.get().expect("settled and not poisoned") {
+        match self.slot.get().expect("done and not poisoned") {
             Some(msg) => Ok(msg.clone()),
             None => {
                 let (rank, waiting) = (group.members[self.from], group.members[*waiting]);
@@ -203,7 +203,7 @@ impl Request for ThreadRecv {
     }
 }
 
-impl Place {
+impl Member {
     fn inbox(&self) -> &Inbox {
         &self.world.inboxes[self.group.members[self.rank]]
     }
@@ -222,7 +222,7 @@ impl Place {
             self.wrong_length(from, self.rank, tag, got, len);
             Slot::default()
         });
-        ThreadRecv { place: Arc::clone(self), from, tag, slot }
+        ThreadRecv { member: Arc::clone(self), from, tag, slot }
     }
 
     fn wrong_length(&self, from: usize, to: usize, tag: Tag, got: usize, expected: usize) {
@@ -234,7 +234,7 @@ impl Place {
 
 impl ThreadComm {
     fn new(world: Arc<World>, group: Arc<Group>, rank: usize) -> Self {
-        Self { place: Arc::new(Place { world, group, rank }) }
+        Self { member: Arc::new(Member { world, group, rank }) }
     }
 }
 
@@ -244,67 +244,67 @@ impl Comm for ThreadComm {
     const ASYNC_PROGRESS: bool = true;
 
     fn rank(&self) -> usize {
-        self.place.rank
+        self.member.rank
     }
 
     fn size(&self) -> usize {
-        self.place.group.members.len()
+        self.member.group.members.len()
     }
 
     fn buffers(&self) -> &Buffers {
-        &self.place.world.buffers
+        &self.member.world.buffers
     }
 
     fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> ThreadSend {
         assert!(tag != BARRIER, "tag {BARRIER} is reserved");
-        self.place.send(to, tag, Msg::new(buf, range));
-        ThreadSend { place: Arc::clone(&self.place) }
+        self.member.send(to, tag, Msg::new(buf, range));
+        ThreadSend { member: Arc::clone(&self.member) }
     }
 
     fn irecv(&self, from: usize, tag: Tag, len: usize) -> ThreadRecv {
         assert!(tag != BARRIER, "tag {BARRIER} is reserved");
-        self.place.receive(from, tag, len)
+        self.member.receive(from, tag, len)
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Self, PeerGone> {
-        let Place { world, group, rank } = &*self.place;
-        group.bids.lock()[*rank] = (color, key);
+        let Member { world, group, rank } = &*self.member;
+        group.split_keys.lock()[*rank] = (color, key);
         self.barrier()?;
-        let ranks = same_color(&group.bids.lock(), color);
+        let ranks = same_color(&group.split_keys.lock(), color);
         if ranks[0] == *rank {
             let id = world.next_group.fetch_add(1, Ordering::Relaxed);
             let members = ranks.iter().map(|&r| group.members[r]).collect();
-            group.born.lock()[*rank] = Some(Arc::new(Group::new(id, members)));
+            group.split_groups.lock()[*rank] = Some(Arc::new(Group::new(id, members)));
         }
-        // All bids are read and all groups born; the next split's first barrier protects `born`.
+        // All keys are read and all groups created; the first barrier of the next split protects `split_groups`.
         self.barrier()?;
-        let child = group.born.lock()[ranks[0]].clone().expect("born before the barrier");
+        let child = group.split_groups.lock()[ranks[0]].clone().expect("created before the barrier");
         let new_rank = ranks.iter().position(|r| r == rank).expect("this rank has its own colour");
         Ok(Self::new(Arc::clone(world), child, new_rank))
     }
 
     fn poison(&self, reason: &str) {
-        let rank = self.place.group.members[self.place.rank];
-        self.place.world.poison(PeerGone { rank, reason: reason.to_owned() });
+        let rank = self.member.group.members[self.member.rank];
+        self.member.world.poison(PeerGone { rank, reason: reason.to_owned() });
     }
 
-    /// By dissemination: in round k each rank tells the one 2^k ahead and hears from the one 2^k behind.
+    /// Dissemination barrier: in round k each rank sends to rank + 2^k and receives from rank − 2^k.
     fn barrier(&self) -> Result<(), PeerGone> {
         let (rank, size) = (self.rank(), self.size());
         let mut distance = 1;
         while distance < size {
-            self.place.send((rank + distance) % size, BARRIER, Msg::new(Arc::clone(&self.place.group.empty), 0..0));
-            self.place.receive((rank + size - distance) % size, BARRIER, 0).wait()?;
+            self.member.send((rank + distance) % size, BARRIER, Msg::new(Arc::clone(&self.member.group.empty), 0..0));
+            self.member.receive((rank + size - distance) % size, BARRIER, 0).wait()?;
             distance *= 2;
         }
-        self.place.world.check()
+        self.member.world.check()
     }
 }
 
-/// The ranks whose bid has this colour, by key, then by rank.
-fn same_color(bids: &[(usize, usize)], color: usize) -> Vec<usize> {
-    let mut ranks: Vec<usize> = (0..bids.len()).filter(|&r| bids[r].0 == color).collect();
-    ranks.sort_by_key(|&r| (bids[r].1, r));
+/// The ranks with this colour in `keys`, by key, then by rank.
+fn same_color(keys: &[(usize, usize)], color: usize) -> Vec<usize> {
+    let mut ranks: Vec<usize> = (0..keys.len()).filter(|&r| keys[r].0 == color).collect();
+    ranks.sort_by_key(|&r| (keys[r].1, r));
     ranks
 }
 
@@ -313,11 +313,11 @@ impl Drop for ThreadComm {
         if std::thread::panicking() {
             self.poison("it panicked");
         }
-        let Place { world, group, rank } = &*self.place;
-        // First the flag, then the sweep: a receive posted in between is swept, a later one sees the flag.
+        let Member { world, group, rank } = &*self.member;
+        // First the flag, then the inboxes: `sender_left` fails receives posted before it, later ones find the flag set.
         group.left[*rank].store(true, Ordering::Release);
-        for &member in &group.members {
-            world.inboxes[member].sender_left(group.id, *rank);
+        for &receiver in &group.members {
+            world.inboxes[receiver].sender_left(group.id, *rank);
         }
     }
 }

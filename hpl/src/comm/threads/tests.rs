@@ -6,7 +6,7 @@ use super::*;
 use crate::comm::conformance::{Case, cases, failures};
 use crate::comm::recording::{Recording, Sent};
 
-/// Runs `rank` on a thread per rank; panics when one of them does.
+/// Runs `rank` on one thread per rank; panics when one of them panics.
 fn run<T: Send>(size: usize, spin: bool, rank: impl Fn(ThreadComm) -> T + Sync) -> Vec<T> {
     let rank = &rank;
     thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn a_panic_reaches_the_waiting_ranks() {
     }
 }
 
-/// Six ranks on the two cores: five wait half a second for the sixth, parked.
+/// Five of six ranks wait half a second for the sixth, parked.
 #[test]
 fn waits_without_spin_use_no_cpu() {
     let cpu_s = || {

@@ -1,8 +1,8 @@
 //! Vectors of the instruction sets that the built-in kernels are compiled for.
 //!
 //! A kernel is one `#[inline(always)]` function over a [`Vector`] type; [`versions`] compiles it for each
-//! instruction set with register tiles that fit its registers. Explicit vectors, because the compiler's own
-//! choice over plain arrays lost a third of the speed on harmless changes nearby.
+//! instruction set with register tiles that fit its registers. Vectors are explicit, because the compiler's
+//! automatic vectorization lost a third of the speed after unrelated changes of the code.
 
 use super::isa::PORTABLE_FMA;
 
