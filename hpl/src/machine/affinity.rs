@@ -1,10 +1,10 @@
-//! Which cores a rank's threads run on.
+//! The cores of a rank's threads.
 
 use std::io;
 
-/// The cores of each rank: `threads` neighbours from `cores` for each of `ranks`, the ranks spread evenly
-/// over the list so that few of them share a cache. `None` when ranks × threads exceed the cores: then
-/// threads must share cores, and nobody is pinned.
+/// The cores of each rank: `threads` consecutive cores of the list `cores` for each of `ranks`, the ranks spread evenly
+/// over the list so that few of them share a cache. `None` when ranks × threads exceed the cores: then threads must
+/// share cores, and no thread is pinned.
 pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Vec<usize>>> {
     if ranks.checked_mul(threads)? > cores.len() {
         return None;
@@ -16,20 +16,20 @@ pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Ve
     Some((0..ranks).map(set).collect())
 }
 
-/// The cores of each rank, then those that it borrows while it factors a panel for which the other process columns wait:
-/// each rank keeps its first core, and all other cores of a process row serve whichever of its ranks factors. With P·Q
-/// ranks on C cores, C̄ = C − P·Q are shared so, and T = 1 + C̄/P factor a panel (core time sharing, \[rocHPL\] section
-/// III.A). `sets` and `places`, the process row and column, are those of the ranks that share a node.
-pub fn time_shared(sets: &[Vec<usize>], places: &[(usize, usize)]) -> Vec<Vec<usize>> {
-    let ranks = || sets.iter().zip(places);
-    let shared = |(own, place): (&Vec<usize>, &(usize, usize))| {
-        let lenders = ranks().filter(|(_, other)| other.0 == place.0 && other.1 != place.1);
-        own.iter().chain(lenders.flat_map(|(set, _)| set.iter().skip(1))).copied().collect()
+/// The cores of each rank, followed by those that it borrows while it factors a panel for which the other process columns
+/// wait: each rank keeps its first core, and all other cores of a process row are used by the rank that factors. With P·Q
+/// ranks on C cores, C̄ = C − P·Q cores are shared in this way, and T = 1 + C̄/P cores factor a panel (core time sharing,
+/// \[rocHPL\] section III.A). `sets` and `coords` (process row and column) are those of the ranks of one node.
+pub fn time_shared(sets: &[Vec<usize>], coords: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let ranks = || sets.iter().zip(coords);
+    let shared = |(set, (row, col)): (&Vec<usize>, &(usize, usize))| {
+        let others = ranks().filter(|(_, other)| other.0 == *row && other.1 != *col);
+        set.iter().chain(others.flat_map(|(set, _)| set.iter().skip(1))).copied().collect()
     };
     ranks().map(shared).collect()
 }
 
-/// Binds the calling thread to one core (a logical CPU number).
+/// Pins the calling thread to one core (a logical CPU number).
 ///
 /// # Errors
 /// The system's error when the core does not exist or is not allowed.
@@ -42,24 +42,24 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
 
 /// The first of `cores` that the system refuses to threads of this process, with its reason.
 pub fn refused(cores: &[usize]) -> Option<(usize, io::Error)> {
-    let ask = || cores.iter().find_map(|&core| pin_current_thread(core).err().map(|error| (core, error)));
-    // In a thread of its own, which may end up bound anywhere.
-    std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())
+    let first_refused = || cores.iter().find_map(|&core| pin_current_thread(core).err().map(|error| (core, error)));
+    // In a new thread, whose affinity does not matter afterwards.
+    std::thread::scope(|scope| scope.spawn(first_refused).join().ok().flatten())
 }
 
-/// Where a thread may run.
+/// The affinity mask of a thread.
 pub(crate) struct Mask(Option<nix::sched::CpuSet>);
 
 impl Mask {
-    /// The calling thread's.
+    /// The mask of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         Self(nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok())
     }
 
-    /// Makes it that of the calling thread again.
+    /// Sets the mask of the calling thread.
     pub(crate) fn restore(&self) {
         if let Some(set) = &self.0 {
-            // A refusal costs speed only.
+            // Errors are ignored: they cost only speed.
             let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), set);
         }
     }
@@ -95,10 +95,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_cores_as_the_rule_says(p in 1_usize..5, q in 1_usize..5, threads in 1_usize..6) {
+        fn panels_get_as_many_cores_as_the_formula(p in 1_usize..5, q in 1_usize..5, threads in 1_usize..6) {
             let cores: Vec<usize> = (0..p * q * threads).collect();
-            let places: Vec<_> = (0..p * q).map(|rank| (rank % p, rank / p)).collect();
-            let shared = time_shared(&core_sets(&cores, p * q, threads).unwrap(), &places);
+            let coords: Vec<_> = (0..p * q).map(|rank| (rank % p, rank / p)).collect();
+            let shared = time_shared(&core_sets(&cores, p * q, threads).unwrap(), &coords);
             let spare = cores.len() - p * q;
             for (rank, set) in shared.iter().enumerate() {
                 prop_assert_eq!(set.len(), 1 + spare / p);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_and_changes_nothing_here() {
+    fn a_refused_core_is_reported_and_the_affinity_kept() {
         let before = crate::machine::host::facts().cores_allowed;
         assert!(refused(&before).is_none());
         assert_eq!(refused(&[before[0], 100_000]).unwrap().0, 100_000);

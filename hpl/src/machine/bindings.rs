@@ -1,26 +1,26 @@
-//! Where the ranks of a job run, as `xhpl --report-bindings` prints it.
+//! Hosts and cores of the ranks of a job, as `xhpl --report-bindings` prints them.
 
 use serde::{Deserialize, Serialize};
 
-/// Where one rank runs.
+/// Host and cores of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankBinding {
     /// Its host.
     pub host: String,
     /// Physical cores that it may use, each by the number of a logical CPU.
     pub cores_allowed: Vec<usize>,
-    /// Cores that its threads are bound to, one each; empty where some would have to share one, and none is bound.
+    /// Cores that its threads are bound to, one each; empty if no thread is bound, because some would have to share a core.
     pub cores: Vec<usize>,
     /// Memory of its host that can be filled without swapping, in bytes.
     pub memory_bytes: u64,
 }
 
-/// Where all ranks of a job run.
+/// Hosts and cores of all ranks of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bindings {
     /// Version of the program.
     pub version: String,
-    /// The MPI library, as it calls itself; `None` where ranks are threads.
+    /// Name and version of the MPI library; `None` where ranks are threads.
     pub mpi: Option<String>,
     /// Threads of each rank.
     pub threads: usize,

@@ -1,7 +1,7 @@
-//! What the host is and what it reaches.
+//! The host: its hardware, its cores, and measurements of its rates.
 //!
-//! [`host`] reads its facts, [`affinity`] binds threads to cores, [`bindings`] says where the ranks of a job run. [`probe`]
-//! measures what kernels, memory and messages reach, [`preflight`] the cores one by one, [`survey`] all ranks at once.
+//! [`host`] reads the hardware, [`affinity`] binds threads to cores, [`bindings`] reports the cores of the ranks of a job.
+//! [`probe`] measures the rates of kernels, memory and messages, [`preflight`] each core, [`survey`] all ranks at the same time.
 
 pub mod affinity;
 pub mod bindings;

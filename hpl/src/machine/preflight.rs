@@ -1,7 +1,7 @@
-//! A look at each core before a long session: does it compute as fast as the others, and can a thread be bound to it?
+//! A test of each core before a long session: whether it computes as fast as the others, and whether a thread can be bound to it.
 //!
-//! All cores work at once, as in a run, each with its own small matrices: what differs is the core, its clock and what
-//! else runs there.
+//! All cores work at the same time, as in a run, each on its own small matrices: differences come from the core, its clock
+//! and other processes on it.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -13,21 +13,21 @@ use crate::machine::affinity::pin_current_thread;
 use crate::machine::host;
 use crate::mat::{Mat, MatMut};
 
-/// Order of the product: three matrices of it fit a second-level cache nearly, so memory hardly matters.
+/// Order of the product: three such matrices nearly fit a second-level cache, so that memory has little influence.
 const ORDER: usize = 256;
 
-/// Words of the copy on each core; outside the caches that it does not share.
+/// Words of the copy on each core; larger than the core's own caches.
 const COPY_WORDS: usize = 1 << 21;
 
-/// Copies on each core, of which the fastest counts.
+/// Copies on each core, of which the fastest is used.
 const COPIES: usize = 3;
 
-/// What one core showed.
+/// Measurements of one core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pulse {
     /// The core, by the system's number.
     pub core: usize,
-    /// Whether a thread bound to it was there and nowhere else.
+    /// Whether a thread could be bound to exactly this core.
     pub bound: bool,
     /// Median rate of DGEMM in GFLOP/s.
     pub rate_gflops: f64,
@@ -37,17 +37,17 @@ pub struct Pulse {
     pub copy_bytes_per_s: f64,
 }
 
-/// Lets every core multiply for `time`, then copy.
+/// Measures products on all cores for `time`, then copies.
 pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<Pulse> {
-    let together = &Barrier::new(cores.len());
+    let barrier = &Barrier::new(cores.len());
     std::thread::scope(|scope| {
-        let start = |&core: &usize| scope.spawn(move || pulse(kernels, core, time, together));
+        let start = |&core: &usize| scope.spawn(move || pulse(kernels, core, time, barrier));
         let running: Vec<_> = cores.iter().map(start).collect();
         running.into_iter().filter_map(|core| core.join().ok()).collect()
     })
 }
 
-fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, together: &Barrier) -> Pulse {
+fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) -> Pulse {
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
     let b = vec![0.25; ORDER * ORDER];
@@ -59,7 +59,7 @@ fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, together: &Barrier)
         begun.elapsed().as_secs_f64()
     };
     product();
-    together.wait();
+    barrier.wait();
     let begun = Instant::now();
     let mut times = vec![product()];
     while begun.elapsed() < time {
@@ -68,7 +68,7 @@ fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, together: &Barrier)
     let Summary { median, spread } = summary(&times);
     let source = vec![1.0; COPY_WORDS];
     let mut target = vec![0.0; COPY_WORDS];
-    together.wait();
+    barrier.wait();
     let copies = (0..COPIES).map(|_| {
         let begun = Instant::now();
         target.copy_from_slice(std::hint::black_box(&source));
@@ -92,7 +92,7 @@ mod tests {
     use space::KernelChoice;
 
     #[test]
-    fn every_core_answers() {
+    fn every_core_is_measured() {
         let cores = host::facts().cores_allowed;
         let kernels = load(&KernelChoice::Builtin).unwrap();
         let pulses = preflight(&*kernels, &cores, Duration::from_millis(5));

@@ -1,9 +1,9 @@
-//! What each rank reaches while all work, with the links to some others.
+//! Rates of each rank while all ranks work, and of the links between some of them.
 //!
-//! All ranks do the same at the same time: products C ← C − A·B, then a short HPL run of their own; then they exchange
-//! messages in pairs, round after round at twice the distance, so that R ranks have at most (R/2)·log₂ R pairs. All pairs
-//! of a round exchange at once, as the ranks of a run do; then that of rank 0 alone. Called by all ranks of a group, on
-//! threads or on MPI.
+//! All ranks do the same at the same time: products C ← C − A·B, then a short HPL run on each rank alone; then they exchange
+//! messages in pairs, in rounds with doubling distance, so that R ranks have at most (R/2)·log₂ R pairs. All pairs of a
+//! round exchange at the same time, as the ranks of a run do; then the pair of rank 0 alone. Called by all ranks of a
+//! group, on threads or with MPI.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,9 +21,9 @@ use crate::lu::solve;
 use crate::machine::host;
 use crate::mat::{Mat, MatMut};
 
-/// Tag of the messages that are timed.
+/// Tag of the timed messages.
 const TIMED: Tag = 1;
-/// Order of the matrix whose blocks the products take.
+/// Order of the generator's matrix; the products use blocks of it.
 const ORDER: usize = 1 << 20;
 /// Sizes of each thread's product.
 const PRODUCT: (usize, usize, usize) = (512, 256, 192);
@@ -31,30 +31,31 @@ const PRODUCT: (usize, usize, usize) = (512, 256, 192);
 const PRODUCTS: usize = 40;
 /// Words of a timed message: one panel of a small run.
 const WORDS: usize = 1 << 17;
-/// Ways there and back of a short message, of which a latency is the mean.
+/// Round trips of a short message per measurement of the latency.
 const TRIPS: usize = 20;
 
-/// What one rank found of the link to another one.
+/// Measurements of the link from one rank to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkSurvey {
     /// The other rank.
     pub other: usize,
     /// Time of a message of one word, in seconds, median of the means of the repeats.
     pub latency_s: f64,
-    /// Bandwidth in GB/s, packed, sent and unpacked, the median of both ways, while all pairs at this distance exchange.
+    /// Bandwidth in GB/s of messages that are packed, sent and unpacked, median over round trips, while all pairs at this
+    /// distance exchange messages.
     pub gbytes_per_s: f64,
-    /// The same while the others wait, where that was measured.
+    /// The same while the other pairs wait; measured for rank 0.
     pub alone_gbytes_per_s: Option<f64>,
 }
 
-/// What one rank found, in the order of the repeats.
+/// Measurements of one rank, in the order of the repeats.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankSurvey {
     /// The rank.
     pub rank: usize,
     /// Its host.
     pub host: String,
-    /// Socket of its cores; `None` where they are of several, or it has none for itself.
+    /// Socket of its cores; `None` if they belong to several sockets, or it has no cores of its own.
     pub socket: Option<usize>,
     /// Memory of the host that can be filled without swapping, in bytes.
     pub memory_bytes: u64,
@@ -64,9 +65,9 @@ pub struct RankSurvey {
     pub cores: usize,
     /// Its kernels.
     pub kernels: String,
-    /// Runnable processes of the host before, mean of a minute.
+    /// Runnable processes of the host before the survey, mean of a minute.
     pub load: Option<f64>,
-    /// Share of the host's CPU time that the hypervisor took meanwhile.
+    /// Share of the host's CPU time taken by the hypervisor during the survey.
     pub stolen: Option<f64>,
     /// Clock of the first core at the end, in Hz.
     pub clock_hz: Option<f64>,
@@ -92,12 +93,12 @@ fn partner(rank: usize, distance: usize, ranks: usize) -> Option<usize> {
     Some(rank ^ distance).filter(|other| *other < ranks)
 }
 
-/// What a program prints that surveyed its ranks.
+/// Result of a survey of all ranks, as printed by a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
-    /// Name of the kernels of all ranks that have none of their own.
+    /// Name of the common kernels.
     pub kernels: String,
-    /// What each rank found, in order.
+    /// Measurements of each rank, in order.
     pub ranks: Vec<RankSurvey>,
 }
 
@@ -113,14 +114,14 @@ pub(crate) fn survey<C: Comm>(
     kernels: &dyn Kernels,
 ) -> Result<RankSurvey, Error> {
     let facts = host::facts();
-    // All ranks work at once: nothing to borrow.
+    // All ranks work at the same time: no core can be borrowed.
     let cores = &cores[..candidate.engine.threads.min(cores.len())];
     let alone = comm.split(comm.rank(), 0)?;
     let hpl = HplParams { p: 1, q: 1, ..candidate.hpl };
     let engine = EngineParams { weights: Weights::default(), ..candidate.engine.clone() };
     let short = Candidate { hpl, engine };
     let (mut dgemm_gflops, mut hpl_gflops) = (Vec::new(), Vec::new());
-    // The first of each warms up.
+    // The first repeat is a warm-up.
     for repeat in 0..=repeats {
         comm.barrier()?;
         let rate = products(short.engine.threads, cores, kernels)?;
@@ -161,12 +162,12 @@ fn links<C: Comm>(comm: &C, repeats: usize) -> Result<Vec<LinkSurvey>, PeerGone>
         let mut link = None;
         if let Some(other) = other {
             let latency_s = latency(comm, other, rank < other, repeats)?;
-            let gbytes_per_s = exchange(comm, other, rank < other, repeats)?;
+            let gbytes_per_s = bandwidth(comm, other, rank < other, repeats)?;
             link = Some(LinkSurvey { other, latency_s, gbytes_per_s, alone_gbytes_per_s: None });
         }
         comm.barrier()?;
         if let Some(link) = link.as_mut().filter(|link| rank.min(link.other) == 0) {
-            link.alone_gbytes_per_s = Some(exchange(comm, link.other, rank == 0, repeats)?);
+            link.alone_gbytes_per_s = Some(bandwidth(comm, link.other, rank == 0, repeats)?);
         }
         links.extend(link);
     }
@@ -185,7 +186,7 @@ fn products(threads: usize, cores: &[usize], kernels: &dyn Kernels) -> Result<f6
     let (a, b) = (random(m, k, 0), random(k, n, m));
     let params = TeamParams { threads, cores, spin: cores.len() >= threads };
     let time_s = with_team(params, |team| {
-        // Ones: pages that are there, as those of a run are.
+        // Ones, so that the pages are mapped, as in a run.
         let parts: Vec<Vec<f64>> = (0..threads).map(|_| vec![1.0; m * n]).collect();
         let start = Instant::now();
         team.map(parts, |mut c| {
@@ -223,11 +224,11 @@ fn latency<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Resu
     Ok(summary(&times).median)
 }
 
-/// Bandwidth of messages there and back in GB/s, median.
-fn exchange<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
+/// Bandwidth of message round trips in GB/s, median.
+fn bandwidth<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
     let (mut data, mut rates) = (vec![1.0; WORDS], Vec::new());
     let send = |data: &[f64]| comm.isend(other, TIMED, Arc::from(data), 0..WORDS).wait();
-    // The first message pays for buffers.
+    // The first round trip includes the allocation of buffers.
     for repeat in 0..=repeats {
         let start = Instant::now();
         if first {
@@ -237,7 +238,7 @@ fn exchange<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Res
         if !first {
             send(&data)?;
         }
-        // There and back, whoever is first.
+        // One round trip on both ranks.
         if repeat > 0 {
             rates.push(2.0 * 8.0 * WORDS as f64 / start.elapsed().as_secs_f64() * 1e-9);
         }
@@ -257,14 +258,14 @@ mod tests {
             let pairs: usize = (0..ranks).map(|rank| of(rank).len()).sum::<usize>() / 2;
             assert!(pairs <= ranks * (usize::BITS - ranks.leading_zeros()) as usize / 2, "{pairs}");
             let both = (0..ranks).all(|rank| of(rank).iter().all(|&other| other != rank && of(other).contains(&rank)));
-            assert!(both, "who is a partner has one");
-            // From each rank a way of partners leads to rank 0.
+            assert!(both, "partners are mutual");
+            // Each rank is connected to rank 0 through partners.
             assert!((1..ranks).all(|rank| of(rank).iter().any(|&other| other < rank)), "{ranks}");
         }
     }
 
     #[test]
-    fn all_partners_find_the_same_links_and_rank_0_tries_alone() {
+    fn both_partners_measure_a_link_and_rank_0_measures_alone() {
         let world = threads::world(6, false);
         let links: Vec<Vec<LinkSurvey>> = std::thread::scope(|scope| {
             let run = |comm| scope.spawn(move || links(&comm, 1).unwrap());

@@ -38,7 +38,7 @@ pub struct ThreadComm {
     member: Arc<Member>,
 }
 
-/// A rank's member in a group. Its requests share it, so that no reference count is touched by two ranks.
+/// A rank of a group. Its requests share this value, so that each reference count is used by one rank only.
 struct Member {
     world: Arc<World>,
     group: Arc<Group>,
@@ -108,11 +108,11 @@ struct Group {
     id: u32,
     /// World rank of each rank of the group.
     members: Vec<usize>,
-    /// Which ranks of the group have dropped their [`ThreadComm`].
+    /// For each rank of the group, whether it has dropped its [`ThreadComm`].
     left: Vec<AtomicBool>,
-    /// Colour and key that each rank passes to the split under way.
+    /// Colour and key of each rank in the current split.
     split_keys: Mutex<Vec<(usize, usize)>>,
-    /// New groups of the split under way, each at the member of its first rank.
+    /// New groups of the current split, each at the index of its first rank.
     split_groups: Mutex<Vec<Option<Arc<Group>>>>,
     /// The message of a barrier.
     empty: Arc<[f64]>,

@@ -1,18 +1,18 @@
 //! Limits of the control group that this process runs in, versions 1 and 2.
 //!
-//! A limit counts wherever it stands between the process's group and the root of the mounted hierarchy, so
-//! all levels are read and the tightest wins.
+//! Limits of all levels between the process's group and the root of the mounted hierarchy apply, so all levels are read and
+//! the tightest limit is used.
 
 use std::path::{Path, PathBuf};
 
 use super::parse;
 
-/// What the group leaves to the process; `None` where nothing is limited.
+/// Limits of the group; `None` without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Limits {
     /// Tightest memory limit in bytes.
     pub(super) memory_limit_bytes: Option<u64>,
-    /// What the tightest level still leaves, in bytes; cached files count as free.
+    /// Memory that the tightest level still allows, in bytes; cached files count as free.
     pub(super) memory_headroom_bytes: Option<u64>,
     /// Tightest CPU quota, in CPUs.
     pub(super) cpu_quota: Option<f64>,
@@ -23,10 +23,10 @@ pub(super) fn limits() -> Limits {
     let groups = super::read("/proc/self/cgroup").unwrap_or_default();
     let mounts = super::read("/proc/self/mountinfo").unwrap_or_default();
     let mut limits = Limits::default();
-    for kind in [Kind::V2, Kind::V1("memory"), Kind::V1("cpu")] {
-        let Some((top, folder)) = folders(&groups, &mounts, kind) else { continue };
+    for hierarchy in [Hierarchy::V2, Hierarchy::V1("memory"), Hierarchy::V1("cpu")] {
+        let Some((top, folder)) = folders(&groups, &mounts, hierarchy) else { continue };
         for level in folder.ancestors().take_while(|level| level.starts_with(&top)) {
-            limits.tighten(read_level(kind, |name| super::read(level.join(name))));
+            limits.tighten(read_level(hierarchy, |name| super::read(level.join(name))));
         }
     }
     limits
@@ -48,21 +48,21 @@ impl Limits {
 
 /// A hierarchy: the unified one, or that of a controller of version 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum Hierarchy {
     V2,
     V1(&'static str),
 }
 
 /// Mount point of a hierarchy and the process's folder below it, from /proc/self/cgroup and
 /// /proc/self/mountinfo.
-fn folders(groups: &str, mounts: &str, kind: Kind) -> Option<(PathBuf, PathBuf)> {
+fn folders(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Option<(PathBuf, PathBuf)> {
     // `4:memory:/path`, version 2 is `0::/path`.
     let group = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let found = match kind {
-            Kind::V2 => controllers.is_empty(),
-            Kind::V1(name) => controllers.split(',').any(|controller| controller == name),
+        let found = match hierarchy {
+            Hierarchy::V2 => controllers.is_empty(),
+            Hierarchy::V1(name) => controllers.split(',').any(|controller| controller == name),
         };
         found.then_some(path)
     })?;
@@ -71,9 +71,9 @@ fn folders(groups: &str, mounts: &str, kind: Kind) -> Option<(PathBuf, PathBuf)>
         let (left, right) = line.split_once(" - ")?;
         let (mut left, mut right) = (left.split(' ').skip(3), right.split(' '));
         let (root, point) = (left.next()?, left.next()?);
-        let found = match (kind, right.next()?) {
-            (Kind::V2, "cgroup2") => true,
-            (Kind::V1(name), "cgroup") => right.nth(1)?.split(',').any(|option| option == name),
+        let found = match (hierarchy, right.next()?) {
+            (Hierarchy::V2, "cgroup2") => true,
+            (Hierarchy::V1(name), "cgroup") => right.nth(1)?.split(',').any(|option| option == name),
             _ => false,
         };
         found.then_some((root, point))
@@ -85,11 +85,11 @@ fn folders(groups: &str, mounts: &str, kind: Kind) -> Option<(PathBuf, PathBuf)>
 }
 
 /// The limits written in one folder of a hierarchy; `read` yields the text of a file there.
-fn read_level(kind: Kind, read: impl Fn(&str) -> Option<String>) -> Limits {
+fn read_level(hierarchy: Hierarchy, read: impl Fn(&str) -> Option<String>) -> Limits {
     let bytes = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
-    let (limit, usage, cached) = match kind {
-        Kind::V2 => ("memory.max", "memory.current", "inactive_file"),
-        Kind::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    let (limit, usage, cached) = match hierarchy {
+        Hierarchy::V2 => ("memory.max", "memory.current", "inactive_file"),
+        Hierarchy::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     };
     // Version 1 writes "no limit" as the largest multiple of a page.
     let memory_limit_bytes = bytes(limit).filter(|&limit| limit < i64::MAX as u64 / 2);
@@ -124,26 +124,26 @@ mod tests {
         36 31 0:33 /docker/ab /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
 
-    fn found(groups: &str, kind: Kind) -> Option<String> {
-        folders(groups, MOUNTS, kind).map(|(_, folder)| folder.to_string_lossy().trim_end_matches('/').to_owned())
+    fn found(groups: &str, hierarchy: Hierarchy) -> Option<String> {
+        folders(groups, MOUNTS, hierarchy).map(|(_, folder)| folder.to_string_lossy().trim_end_matches('/').to_owned())
     }
 
     #[test]
     fn folders_of_both_versions() {
         let groups = "4:memory:/job/7\n3:cpu:/docker/ab/x\n2:cpuacct:/\n0::/user.slice\n";
-        assert_eq!(found(groups, Kind::V1("memory")).unwrap(), "/sys/fs/cgroup/memory/job/7");
-        assert_eq!(found(groups, Kind::V1("cpu")).unwrap(), "/sys/fs/cgroup/cpu/x");
-        assert_eq!(found(groups, Kind::V2).unwrap(), "/sys/fs/cgroup/unified/user.slice");
-        assert_eq!(found("0::/../../other", Kind::V2).unwrap(), "/sys/fs/cgroup/unified");
-        assert_eq!(found("3:cpu:/elsewhere", Kind::V1("cpu")).unwrap(), "/sys/fs/cgroup/cpu");
+        assert_eq!(found(groups, Hierarchy::V1("memory")).unwrap(), "/sys/fs/cgroup/memory/job/7");
+        assert_eq!(found(groups, Hierarchy::V1("cpu")).unwrap(), "/sys/fs/cgroup/cpu/x");
+        assert_eq!(found(groups, Hierarchy::V2).unwrap(), "/sys/fs/cgroup/unified/user.slice");
+        assert_eq!(found("0::/../../other", Hierarchy::V2).unwrap(), "/sys/fs/cgroup/unified");
+        assert_eq!(found("3:cpu:/elsewhere", Hierarchy::V1("cpu")).unwrap(), "/sys/fs/cgroup/cpu");
         for bad in ["", "memory", "4:memory", "::", "\n\n"] {
-            assert_eq!(found(bad, Kind::V1("memory")), None);
+            assert_eq!(found(bad, Hierarchy::V1("memory")), None);
         }
-        assert_eq!(folders(groups, "garbage - \n - cgroup2\n1 2 - cgroup2 x y", Kind::V2), None);
+        assert_eq!(folders(groups, "garbage - \n - cgroup2\n1 2 - cgroup2 x y", Hierarchy::V2), None);
     }
 
-    fn level(kind: Kind, files: &[(&str, &str)]) -> Limits {
-        read_level(kind, |name| files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned()))
+    fn level(hierarchy: Hierarchy, files: &[(&str, &str)]) -> Limits {
+        read_level(hierarchy, |name| files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned()))
     }
 
     #[test]
@@ -159,34 +159,34 @@ mod tests {
             memory_headroom_bytes: Some(2_294_967_296),
             cpu_quota: Some(1.5),
         };
-        assert_eq!(level(Kind::V2, &files), wanted);
-        assert_eq!(level(Kind::V2, &[("memory.max", "max\n"), ("cpu.max", "max 100000\n")]), Limits::default());
+        assert_eq!(level(Hierarchy::V2, &files), wanted);
+        assert_eq!(level(Hierarchy::V2, &[("memory.max", "max\n"), ("cpu.max", "max 100000\n")]), Limits::default());
     }
 
     #[test]
     fn version_1_level() {
-        let kind = Kind::V1("memory");
+        let hierarchy = Hierarchy::V1("memory");
         let files = [("memory.limit_in_bytes", "1000"), ("memory.usage_in_bytes", "1500")];
-        assert_eq!(level(kind, &files).memory_headroom_bytes, Some(0));
-        assert_eq!(level(kind, &[("memory.limit_in_bytes", "9223372036854771712")]), Limits::default());
+        assert_eq!(level(hierarchy, &files).memory_headroom_bytes, Some(0));
+        assert_eq!(level(hierarchy, &[("memory.limit_in_bytes", "9223372036854771712")]), Limits::default());
         let quota = [("cpu.cfs_quota_us", "50000\n"), ("cpu.cfs_period_us", "100000\n")];
-        assert_eq!(level(Kind::V1("cpu"), &quota).cpu_quota, Some(0.5));
+        assert_eq!(level(Hierarchy::V1("cpu"), &quota).cpu_quota, Some(0.5));
     }
 
     #[test]
     fn malformed_files_limit_nothing() {
         for bad in ["", "x", "-1", "1e", "0 0", "99999999999999999999999"] {
             let files = [("memory.max", bad), ("cpu.max", bad), ("memory.limit_in_bytes", bad)];
-            assert_eq!(level(Kind::V2, &files), Limits::default(), "{bad}");
+            assert_eq!(level(Hierarchy::V2, &files), Limits::default(), "{bad}");
             assert_eq!(
-                level(Kind::V1("cpu"), &[("cpu.cfs_quota_us", "-1"), ("cpu.cfs_period_us", bad)]).cpu_quota,
+                level(Hierarchy::V1("cpu"), &[("cpu.cfs_quota_us", "-1"), ("cpu.cfs_period_us", bad)]).cpu_quota,
                 None
             );
         }
     }
 
     #[test]
-    fn tightest_level_wins() {
+    fn the_tightest_level_is_used() {
         let mut limits = Limits::default();
         limits.tighten(Limits { memory_headroom_bytes: Some(7), ..Limits::default() });
         limits.tighten(Limits { memory_headroom_bytes: Some(9), cpu_quota: Some(2.0), ..Limits::default() });

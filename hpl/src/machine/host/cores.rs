@@ -1,10 +1,10 @@
-//! Which logical CPUs stand for which cores.
+//! Logical CPUs and physical cores.
 
 use super::parse;
 
-/// Where a logical CPU sits.
+/// Socket, cache and core of a logical CPU.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct CpuTopology {
     /// Socket.
     pub(super) package: usize,
     /// Logical CPUs that share its last-level cache.
@@ -13,14 +13,14 @@ pub(super) struct Place {
     pub(super) siblings: Vec<usize>,
 }
 
-/// Reads the place of a logical CPU; what the system does not say is left empty.
-pub(super) fn topology(cpu: usize) -> Place {
+/// Reads the topology of a logical CPU; unknown values are left empty.
+pub(super) fn topology(cpu: usize) -> CpuTopology {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
     let read = |name: &str| super::read(format!("{folder}/{name}"));
     let list = |name: &str| read(name).and_then(|text| parse::cpu_list(&text));
-    // The highest cache level is the one shared by most.
+    // The last-level cache is the one shared by most CPUs.
     let caches = (0..8).filter_map(|index| list(&format!("cache/index{index}/shared_cpu_list")));
-    Place {
+    CpuTopology {
         package: read("topology/physical_package_id").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         cache: caches.max_by_key(Vec::len).unwrap_or_default(),
         siblings: list("topology/core_cpus_list").or_else(|| list("topology/thread_siblings_list")).unwrap_or_default(),
@@ -28,24 +28,24 @@ pub(super) fn topology(cpu: usize) -> Place {
 }
 
 /// The first of `cpus` on each physical core, ordered by socket, then shared cache, then number.
-/// Hyperthreads share one set of floating-point units: a second thread there gains nothing.
-pub(super) fn physical(cpus: &[usize], place: impl Fn(usize) -> Place) -> Vec<usize> {
+/// Hyperthreads share one set of floating-point units: a second thread per core is no faster.
+pub(super) fn physical(cpus: &[usize], topology: impl Fn(usize) -> CpuTopology) -> Vec<usize> {
     let mut cores = Vec::new();
     for &cpu in cpus {
-        let place = place(cpu);
-        // A list without the CPU itself says nothing about it.
-        let siblings = if place.siblings.contains(&cpu) { &place.siblings[..] } else { &[cpu] };
+        let topology = topology(cpu);
+        // A list that does not contain the CPU itself is ignored.
+        let siblings = if topology.siblings.contains(&cpu) { &topology.siblings[..] } else { &[cpu] };
         if siblings.iter().find(|sibling| cpus.contains(sibling)) == Some(&cpu) {
-            cores.push((place.package, place.cache.first().copied(), cpu));
+            cores.push((topology.package, topology.cache.first().copied(), cpu));
         }
     }
     cores.sort_unstable();
     cores.into_iter().map(|(_, _, cpu)| cpu).collect()
 }
 
-/// As many of `cores` as `quota` CPUs feed, at least one. Threads beyond the quota would be stopped in turns,
-/// and a factorization waits for its slowest.
-pub(super) fn feed(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
+/// The first ⌊`quota`⌋ of `cores`, at least one. With more threads than the quota allows, the system would pause them in
+/// turn, and a factorization waits for its slowest thread.
+pub(super) fn within_quota(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
     if let Some(quota) = quota {
         // A float above the number of cores saturates in the cast.
         cores.truncate((quota.floor() as usize).max(1));
@@ -53,17 +53,17 @@ pub(super) fn feed(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
     cores
 }
 
-/// How many of `cores` share a last-level cache, where every such cache has equally many; else, or where each core has its own,
-/// how many share a socket. `None` where the sockets differ too.
-pub(super) fn sharing(cores: &[usize], place: impl Fn(usize) -> Place) -> Option<usize> {
-    let places: Vec<Place> = cores.iter().map(|&core| place(core)).collect();
+/// Number of `cores` per last-level cache if it is the same for all caches and more than 1; else per socket if it is the same
+/// for all sockets; else `None`.
+pub(super) fn sharing(cores: &[usize], topology: impl Fn(usize) -> CpuTopology) -> Option<usize> {
+    let topologies: Vec<CpuTopology> = cores.iter().map(|&core| topology(core)).collect();
     let caches: Vec<(usize, Option<usize>)> =
-        places.iter().map(|place| (place.package, place.cache.first().copied())).collect();
-    let sockets: Vec<usize> = places.iter().map(|place| place.package).collect();
+        topologies.iter().map(|topology| (topology.package, topology.cache.first().copied())).collect();
+    let sockets: Vec<usize> = topologies.iter().map(|topology| topology.package).collect();
     equally_many(&caches).filter(|&count| count > 1).or_else(|| equally_many(&sockets))
 }
 
-/// How often every label occurs, where all occur equally often.
+/// How often each label occurs, if all labels occur equally often.
 fn equally_many<T: PartialEq>(labels: &[T]) -> Option<usize> {
     let count = |label: &T| labels.iter().filter(|other| *other == label).count();
     let first = count(labels.first()?);
@@ -77,43 +77,43 @@ mod tests {
     #[test]
     fn cores_share_a_cache_or_else_a_socket() {
         // Two sockets of four cores, two caches each.
-        let place =
-            |cpu: usize| Place { package: cpu / 4, cache: vec![cpu / 2 * 2, cpu / 2 * 2 + 1], siblings: vec![] };
-        assert_eq!(sharing(&[0, 1, 2, 3, 4, 5, 6, 7], place), Some(2));
+        let topology =
+            |cpu: usize| CpuTopology { package: cpu / 4, cache: vec![cpu / 2 * 2, cpu / 2 * 2 + 1], siblings: vec![] };
+        assert_eq!(sharing(&[0, 1, 2, 3, 4, 5, 6, 7], topology), Some(2));
         // One core of a cache is not allowed, then one of a socket.
-        assert_eq!(sharing(&[0, 1, 2, 4, 5, 6], place), Some(3));
-        assert_eq!(sharing(&[0, 1, 2, 4, 5], place), None);
-        let own = |cpu: usize| Place { cache: vec![cpu], ..Place::default() };
+        assert_eq!(sharing(&[0, 1, 2, 4, 5, 6], topology), Some(3));
+        assert_eq!(sharing(&[0, 1, 2, 4, 5], topology), None);
+        let own = |cpu: usize| CpuTopology { cache: vec![cpu], ..CpuTopology::default() };
         assert_eq!(sharing(&[0, 1, 2], own), Some(3));
-        assert_eq!((sharing(&[0, 1], |_| Place::default()), sharing(&[], own)), (Some(2), None));
+        assert_eq!((sharing(&[0, 1], |_| CpuTopology::default()), sharing(&[], own)), (Some(2), None));
     }
 
     #[test]
     fn one_cpu_of_each_core() {
         // Two sockets of two cores, hyperthreads numbered after all cores, sockets interleaved.
-        let place = |cpu: usize| Place {
+        let topology = |cpu: usize| CpuTopology {
             package: cpu % 2,
             cache: (0..8).filter(|other| other % 2 == cpu % 2).collect(),
             siblings: vec![cpu % 4, cpu % 4 + 4],
         };
-        assert_eq!(physical(&[0, 1, 2, 3, 4, 5, 6, 7], place), [0, 2, 1, 3]);
+        assert_eq!(physical(&[0, 1, 2, 3, 4, 5, 6, 7], topology), [0, 2, 1, 3]);
         // The first sibling is not allowed: the second stands for the core.
-        assert_eq!(physical(&[1, 4, 5], place), [4, 1]);
+        assert_eq!(physical(&[1, 4, 5], topology), [4, 1]);
     }
 
     #[test]
     fn unknown_topology_keeps_all() {
-        assert_eq!(physical(&[3, 5], |_| Place::default()), [3, 5]);
-        let crossed = |cpu: usize| Place { siblings: vec![1 - cpu], ..Place::default() };
+        assert_eq!(physical(&[3, 5], |_| CpuTopology::default()), [3, 5]);
+        let crossed = |cpu: usize| CpuTopology { siblings: vec![1 - cpu], ..CpuTopology::default() };
         assert_eq!(physical(&[0, 1], crossed), [0, 1]);
     }
 
     #[test]
-    fn quota_feeds_whole_cores() {
+    fn quota_is_rounded_down_to_whole_cores() {
         let cores = vec![0, 1, 2, 3];
-        assert_eq!(feed(cores.clone(), None), cores);
-        assert_eq!(feed(cores.clone(), Some(2.9)), [0, 1]);
-        assert_eq!(feed(cores.clone(), Some(0.3)), [0]);
-        assert_eq!(feed(cores.clone(), Some(1e300)), cores);
+        assert_eq!(within_quota(cores.clone(), None), cores);
+        assert_eq!(within_quota(cores.clone(), Some(2.9)), [0, 1]);
+        assert_eq!(within_quota(cores.clone(), Some(0.3)), [0]);
+        assert_eq!(within_quota(cores.clone(), Some(1e300)), cores);
     }
 }

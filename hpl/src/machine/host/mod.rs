@@ -1,7 +1,7 @@
-//! What the host offers: cores, memory, load, clock.
+//! The hardware of the host: cores, memory, load, clock.
 //!
-//! Everything is read from /proc and /sys by [`facts`]; what the texts mean is said by pure functions below
-//! `host/`, which answer `None` to anything malformed. A container's limits count as the machine's own.
+//! Everything is read from /proc and /sys by [`facts`]; pure functions in `host/` parse the texts and return `None` for
+//! malformed ones. A container's limits are treated as limits of the machine.
 
 mod cgroup;
 mod cores;
@@ -19,16 +19,16 @@ use space::{KernelChoice, Unequal};
 pub struct HostFacts {
     /// Host name.
     pub hostname: String,
-    /// Processor model, `unknown` when the system does not say.
+    /// Processor model, or `unknown`.
     pub cpu_model: String,
-    /// Vendor of the processor as it calls itself, `AuthenticAMD` or `GenuineIntel`.
+    /// Vendor string of the processor, such as `AuthenticAMD` or `GenuineIntel`.
     pub cpu_vendor: Option<String>,
     /// Instruction sets and other features of the processor, by the system's names.
     pub cpu_flags: Vec<String>,
-    /// Cores of `cores_allowed` that share a last-level cache, or a socket; `None` where these have unequally many.
+    /// Cores of `cores_allowed` per last-level cache, or per socket; `None` if the numbers differ.
     pub cores_sharing: Option<usize>,
-    /// Logical CPUs to run on, one of each physical core, neighbours in cache and socket side by side. Only
-    /// those that the affinity mask allows, and not more than the cgroup's CPU quota feeds; at least one.
+    /// Logical CPUs to run on, one per physical core, ordered by socket and cache. Limited by the affinity mask and the
+    /// cgroup's CPU quota; at least one.
     pub cores_allowed: Vec<usize>,
     /// Logical CPUs that the affinity mask allows.
     pub cpus_allowed: usize,
@@ -36,26 +36,26 @@ pub struct HostFacts {
     pub cpu_quota: Option<f64>,
     /// Memory of the machine in bytes.
     pub memory_total_bytes: u64,
-    /// Memory that can be filled without swapping, in bytes: what the system calls available, or what the
-    /// cgroup's limit leaves, whichever is less.
+    /// Memory that can be filled without swapping, in bytes: the smaller of the system's available memory and the
+    /// memory that the cgroup's limit still allows.
     pub memory_available_bytes: u64,
-    /// Memory limit of the cgroup in bytes, where there is one.
+    /// Memory limit of the cgroup in bytes, if it has one.
     pub memory_limit_bytes: Option<u64>,
     /// Runnable processes, mean of the last minute.
     pub load: Option<f64>,
     /// Time counters of all CPUs since boot.
     pub cpu_times: Option<CpuTimes>,
-    /// Clock of the first allowed core now, in Hz.
+    /// Current clock of the first allowed core, in Hz.
     pub clock_hz: Option<f64>,
-    /// Its nominal clock in Hz, where the system says.
+    /// Its nominal clock in Hz, if known.
     pub base_clock_hz: Option<f64>,
 }
 
 impl HostFacts {
-    /// NB as the vendor of the processor advises: AMD 240, Intel 384 with AVX-512 and 192 with AVX2.
+    /// NB recommended by the vendor of the processor: AMD 240, Intel 384 with AVX-512 and 192 with AVX2.
     ///
     /// # Errors
-    /// Why nothing is known, as a clause.
+    /// The reason why no NB is known, as a clause.
     pub fn advised_nb(&self) -> Result<usize, String> {
         let has = |flag: &str| self.cpu_flags.iter().any(|known| known == flag);
         match self.cpu_vendor.as_deref() {
@@ -68,7 +68,7 @@ impl HostFacts {
         }
     }
 
-    /// What a space of runs of order `n` on this host is built for: all its cores and memory, the built-in kernels, any
+    /// Specification of a search space for runs of order `n` on this host: all its cores and memory, the built-in kernels, any
     /// ranks and threads.
     pub fn domain_spec(&self, n: usize) -> DomainSpec {
         DomainSpec {
@@ -89,7 +89,7 @@ impl HostFacts {
 pub struct CpuTimes {
     /// All time, idle included.
     pub total: u64,
-    /// Time that the hypervisor gave to others.
+    /// Time taken by the hypervisor.
     pub steal: u64,
 }
 
@@ -107,7 +107,7 @@ pub fn facts() -> HostFacts {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     let group = cgroup::limits();
     let cpus = allowed_cpus();
-    let cores_allowed = cores::feed(cores::physical(&cpus, cores::topology), group.cpu_quota);
+    let cores_allowed = cores::within_quota(cores::physical(&cpus, cores::topology), group.cpu_quota);
     let memory_total_bytes = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
     let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));
     let frequency = |name: &str| {
@@ -135,7 +135,7 @@ pub fn facts() -> HostFacts {
     }
 }
 
-/// The socket of these logical CPUs; `None` for none, or where they are of several.
+/// The socket of these logical CPUs; `None` for an empty list, or if they belong to several sockets.
 pub(crate) fn socket(cpus: &[usize]) -> Option<usize> {
     let mut sockets = cpus.iter().map(|&cpu| cores::topology(cpu).package);
     let first = sockets.next()?;
@@ -161,12 +161,12 @@ enum Pages {
 /// Physical memory in bytes from the C library, for systems without a readable /proc/meminfo.
 fn pages(which: Pages) -> u64 {
     use nix::unistd::{SysconfVar, sysconf};
-    let ask = |what| sysconf(what).ok().flatten().and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
+    let value = |name| sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
     let count = match which {
-        Pages::All => ask(SysconfVar::_PHYS_PAGES),
-        Pages::Free => ask(SysconfVar::_AVPHYS_PAGES),
+        Pages::All => value(SysconfVar::_PHYS_PAGES),
+        Pages::Free => value(SysconfVar::_AVPHYS_PAGES),
     };
-    count.saturating_mul(ask(SysconfVar::PAGE_SIZE))
+    count.saturating_mul(value(SysconfVar::PAGE_SIZE))
 }
 
 /// The text of a file; `None` when it cannot be read.

@@ -1,4 +1,4 @@
-//! The formats of /proc and /sys; `None` to anything malformed.
+//! Parsers of the formats of /proc and /sys; `None` for malformed text.
 
 use super::CpuTimes;
 

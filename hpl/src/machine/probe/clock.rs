@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use crate::backend::host::team::{HelperPanicked, Team};
 
-/// Share of a measurement that may be lost to others without it being called disturbed.
+/// Part of a measurement's time that other processes may take before it is marked as disturbed.
 const TOLERATED: f64 = 0.02;
 
-/// What reading the clocks costs, in seconds.
+/// Time to read the clocks, in seconds.
 const CLOCK_S: f64 = 2e-6;
 
 /// Time of a measurement, or of one core's part in it.
@@ -19,28 +19,28 @@ const CLOCK_S: f64 = 2e-6;
 pub(super) struct Time {
     /// Wall clock, in seconds.
     pub(super) wall_s: f64,
-    /// CPU time of the measuring thread: the wall clock less what others took of the core, and less waiting.
+    /// CPU time of the measuring thread: the wall clock minus waiting and the time that other processes had the core.
     pub(super) cpu_s: f64,
 }
 
 /// One round of a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    /// What the job measures, in seconds.
+    /// The measured time in seconds.
     pub(super) time_s: f64,
-    /// Whether something else ran on the cores meanwhile.
+    /// Whether other processes ran on the cores during the measurement.
     pub(super) disturbed: bool,
 }
 
 impl Time {
-    /// The round of work that does not wait: its CPU time, which is the wall clock of an undisturbed core.
+    /// The round of work without waits: its CPU time, which equals the wall clock on an undisturbed core.
     pub(super) fn of_work(self) -> Round {
         let disturbed = self.wall_s - self.cpu_s > TOLERATED * self.wall_s + CLOCK_S;
         Round { time_s: self.cpu_s, disturbed }
     }
 }
 
-/// Lets all cores start together and takes their times.
+/// Starts all cores at the same time and measures their times.
 pub(super) struct Clock {
     cores: usize,
     ready: AtomicUsize,
@@ -56,12 +56,12 @@ impl Clock {
     /// Time of `work` on this core, started when every core is ready.
     pub(super) fn time(&self, work: impl FnOnce()) -> Time {
         self.ready.fetch_add(1, Ordering::AcqRel);
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         while self.ready.load(Ordering::Acquire) < self.cores {
             std::hint::spin_loop();
-            looks += 1;
-            // The core that others wait for may be this one.
-            if looks.is_multiple_of(10_000) {
+            polls += 1;
+            // The thread that others wait for may need this core.
+            if polls.is_multiple_of(10_000) {
                 std::thread::yield_now();
             }
         }
@@ -72,7 +72,7 @@ impl Clock {
     }
 }
 
-/// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; the longest of their times.
+/// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; returns the longest of their times.
 pub(super) fn timed(team: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
     let clock = Clock { cores: team.threads(), ready: AtomicUsize::new(0) };
     let longest = Mutex::new(Time::default());

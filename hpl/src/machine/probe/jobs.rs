@@ -1,4 +1,4 @@
-//! What is measured: each kernel over the shapes that ranks of this machine meet.
+//! The list of measurements: each kernel for the shapes that occur on ranks of this machine.
 
 use space::machine::RateKernel;
 use space::stats::{Summary, summary};
@@ -11,7 +11,7 @@ use super::work::{self, panel_words};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team};
 
-/// Words of the copy on each core; with its target far outside the caches.
+/// Words of the copy on each core; source and target are much larger than the caches.
 const COPY_WORDS: usize = 1 << 21;
 
 /// Widths of panels at the largest local matrix.
@@ -52,7 +52,7 @@ pub(super) fn plan(cores: usize, stage: &Stage) -> Vec<Job> {
     jobs
 }
 
-/// Adds a job, unless a small matrix has made its sizes vanish or coincide with another's.
+/// Adds a job, unless one of its sizes is 0 or the same job is already in the list, as happens for small matrices.
 fn add(jobs: &mut Vec<Job>, quantity: Quantity, threads: usize, sizes: &[usize]) {
     let known = |job: &Job| job.quantity == quantity && job.threads == threads && job.sizes == sizes;
     if sizes.iter().all(|&size| size > 0) && !jobs.iter().any(known) {
@@ -77,7 +77,7 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
         for n in [n, m, n / 4] {
             rate(RateKernel::Dtrsm, &[k, n]);
         }
-        // A quarter would stay in a cache, which a run's rows do only near its end.
+        // A quarter would stay in cache, which the rows of a run do only near its end.
         for n in [n, m, n / 2] {
             rate(RateKernel::Swap, &[k, n]);
         }
@@ -111,7 +111,7 @@ impl Job {
         }
     }
 
-    /// The median of the rounds. `None` without a round, and for a difference of two times that is lost in noise.
+    /// The median of the rounds. `None` without a round, and for a difference of two times that is below the noise.
     pub(super) fn sample(&self) -> Option<Sample> {
         let times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
         let Summary { median, spread } = summary(&times_s);

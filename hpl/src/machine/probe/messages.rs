@@ -1,4 +1,4 @@
-//! Messages between ranks of this process, timed as a ping-pong of pairs of cores.
+//! Messages between ranks of this process, timed as a ping-pong between pairs of cores.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use crate::comm::{Comm, PeerGone, Request};
 /// Words of the messages that are measured.
 pub(super) const SIZES: [usize; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 
-/// Words that one measurement moves at least, so that the clock's own cost does not show.
+/// Minimum words of one measurement, so that the cost of reading the clock is negligible.
 const WORDS_PER_RUN: usize = 1 << 15;
 
-/// Most round trips of one measurement.
+/// Maximum round trips of one measurement.
 const MOST_TRIPS: usize = 200;
 
-/// Seconds of one message of `words`: core i of the first half and its partner in the second half send it to
-/// and fro, all pairs at once. A message is packed into a new buffer by its sender and copied out by its
-/// receiver, as panels and rows are.
+/// Time of one message of `words` in seconds: core i of the first half and its partner in the second half exchange
+/// messages in turn, all pairs at the same time. A message is packed into a new buffer by its sender and copied out by
+/// its receiver, as panels and rows are.
 pub(super) fn ping_pong(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let half = team.threads() / 2;
     let trips = (WORDS_PER_RUN / words).clamp(1, MOST_TRIPS);
     let run = timed(team, |core, clock| {
-        let place = stage.place(core);
-        let comm = &*place.comm.lock();
-        let mut memory = place.trailing.lock();
+        let operands = stage.operands(core);
+        let comm = &*operands.comm.lock();
+        let mut memory = operands.trailing.lock();
         let memory = &mut memory[..words];
         clock.time(|| {
             let outcome = if core < half {
@@ -37,8 +37,8 @@ pub(super) fn ping_pong(stage: &Stage, team: &mut Team<'_>, words: usize) -> Res
             } else {
                 Ok(())
             };
-            // Only the panic of a partner can end a pair early; it is reported by the fork.
-            outcome.expect("partners stay until both are done");
+            // A partner ends early only by a panic, which the fork reports.
+            outcome.expect("partners wait until both are done");
         })
     })?;
     // Waiting for a partner is part of a message, not a disturbance.

@@ -1,10 +1,10 @@
 //! Timed samples of the real kernels and messages on this machine.
 //!
-//! Every measurement keeps all cores busy at once, as a run does: the cores are split into ranks of `threads`
-//! threads, and each rank works at a local shape that such a rank really has. Measurements alternate: each
-//! round takes every job once, so that a disturbance spreads over all of them, and a sample is the median of
-//! its rounds with its spread. Rounds go on until the budget is used. Kernels are timed by the CPU time of their
-//! threads: what other processes took of the cores is counted as a disturbance, not as time of the kernel.
+//! Every measurement uses all cores at the same time, as a run does: the cores are divided into ranks of `threads`
+//! threads, and each rank works on a local shape of such a rank. Measurements alternate: each round does every job
+//! once, so that a disturbance affects all of them, and a sample is the median of its rounds with its spread. Rounds
+//! are repeated until the budget is used. Kernels are timed by the CPU time of their threads: the time that other
+//! processes had the cores is reported as a disturbance and is no part of the kernel's time.
 
 mod clock;
 mod jobs;
@@ -22,18 +22,18 @@ use crate::mat::NoMemory;
 use jobs::Job;
 use stage::Stage;
 
-/// Why nothing could be measured.
+/// Errors of a probe.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The list of cores is empty.
     #[error("no cores to measure on")]
     NoCores,
-    /// The budget does not hold three rounds, however small the matrix.
+    /// The budget is too short for three rounds, even with the smallest matrix.
     #[error("{budget_s:.1} s are too short to calibrate this machine; give it at least {enough_s:.1} s")]
     TooShort {
         /// The budget in seconds.
         budget_s: f64,
-        /// A budget that would be enough, in seconds.
+        /// A sufficient budget in seconds.
         enough_s: f64,
     },
     /// No memory for the operands.
@@ -52,15 +52,15 @@ pub enum ProbeError {
     Panicked,
 }
 
-/// Rounds that a median needs.
+/// Minimum rounds for a median.
 const MIN_ROUNDS: usize = 3;
 
-/// Matrices of a lower order are not worth a try when the budget is short.
+/// Smallest order that is tried when the budget is short.
 const MIN_N: usize = 64;
 
-/// Measures `kernels` on `options.cores`; `progress` hears the share of the budget used, from 0 to 1.
+/// Measures `kernels` on `options.cores`; `progress` is called with the used fraction of the budget, from 0 to 1.
 ///
-/// The calling thread keeps its affinity: the work is done by threads of its own.
+/// The calling thread keeps its affinity: the work is done by new threads.
 ///
 /// # Errors
 /// [`ProbeError`] when there are no cores, memory or threads, or the budget is too short.
@@ -76,7 +76,7 @@ pub fn measure(
     let mut n = stage::order(options);
     loop {
         match attempt(kernels, options, n, start, progress) {
-            // Half the order is a quarter of the time; a small budget or a slow machine needs that.
+            // Half the order takes a quarter of the time, for a small budget or a slow machine.
             Err(ProbeError::TooShort { .. }) if n > MIN_N && start.elapsed().as_secs_f64() < options.budget_s => n /= 2,
             outcome => return outcome,
         }
@@ -120,8 +120,8 @@ fn rounds(
     let fill = |core: usize| stage.fill(core);
     team.fork(&fill, || fill(0))?;
     let elapsed_s = || start.elapsed().as_secs_f64();
-    let mut heard = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
-    // The first round warms up clocks, caches and pages, and says what each job costs.
+    let mut report = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
+    // The first round warms up clocks, caches and pages, and gives the cost of each job.
     let before_s = elapsed_s();
     let affordable_s = (options.budget_s - before_s) / (MIN_ROUNDS as f64 + 1.5);
     let mut costs_s = Vec::with_capacity(jobs.len());
@@ -129,20 +129,20 @@ fn rounds(
         let job_start = Instant::now();
         job.round(kernels, stage, team)?;
         costs_s.push(job_start.elapsed().as_secs_f64());
-        heard(elapsed_s());
+        report(elapsed_s());
         if elapsed_s() - before_s > affordable_s {
             let enough_s = before_s + (MIN_ROUNDS as f64 + 1.5) * (elapsed_s() - before_s);
             return Err(ProbeError::TooShort { budget_s: options.budget_s, enough_s });
         }
     }
-    // The last round may be incomplete, which the medians do not mind.
+    // The last round may be incomplete, which does not affect the medians.
     for at in (0..jobs.len()).cycle() {
         if elapsed_s() + costs_s[at] > options.budget_s {
             break;
         }
         let round = jobs[at].round(kernels, stage, team)?;
         jobs[at].rounds.push(round);
-        heard(elapsed_s());
+        report(elapsed_s());
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ mod tests {
 
     fn options(cores: usize, budget_s: f64, max_n: usize) -> ProbeOptions {
         let allowed = crate::machine::host::facts().cores_allowed;
-        // More threads than cores share them, which only makes them slow.
+        // If there are more threads than cores, threads share cores and are slow.
         ProbeOptions {
             cores: allowed.into_iter().cycle().take(cores).collect(),
             budget_s,
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn every_kernel_is_measured_at_every_thread_count() {
         let mut last = 0.0;
-        // A machine that others use may take the cores away for seconds.
+        // Other processes may take the cores for seconds.
         let budgets_s = [2.5, 10.0, 40.0];
         let mut measured =
             budgets_s.into_iter().map(|s| measure(&Builtin::best(), &options(2, s, 300), &mut |share| last = share));
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn any_size_and_number_of_cores_has_a_plan() {
         for (cores, max_n) in [(1, 1), (1, 40), (3, 7), (4, 2), (6, 150)] {
-            // Others may take the cores away for longer than the first budgets.
+            // Other processes may take the cores for longer than the first budgets.
             let mut measured =
                 [0.5, 5.0, 40.0].into_iter().map(|s| measure(&Builtin::best(), &options(cores, s, max_n), &mut |_| ()));
             let enough = |samples: &Vec<Sample>| samples.iter().all(|s| s.rounds >= MIN_ROUNDS);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_way_out() {
+    fn errors_name_a_sufficient_budget() {
         let of = |options: &ProbeOptions| measure(&Builtin::best(), options, &mut |_| ()).unwrap_err();
         assert!(matches!(of(&options(0, 1.0, 100)), ProbeError::NoCores));
         let short = of(&options(1, 0.0, 2000));

@@ -1,8 +1,8 @@
-//! What is asked of a probe, and what it answers.
+//! Input and output of a probe.
 
 use space::machine::RateKernel;
 
-/// What to measure on, and for how long.
+/// Cores, time and limits of a probe.
 #[derive(Debug, Clone)]
 pub struct ProbeOptions {
     /// Logical CPUs to keep busy, each with one thread; at least one.
@@ -15,23 +15,23 @@ pub struct ProbeOptions {
     pub memory_bytes: u64,
 }
 
-/// What a sample measures.
+/// The measured quantity of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quantity {
-    /// A kernel, at the sizes of its form.
+    /// A kernel, for the sizes of its form.
     Rate(RateKernel),
-    /// Copy of `words` by each core from one place to another in its memory.
+    /// Copy of `words` by each core within its memory.
     Copy,
     /// One pivot exchange between two ranks, inside the factorization of a panel of m local rows and k columns.
     Pivot,
-    /// A message of `words` from one rank to another: packed, handed over, unpacked.
+    /// A message of `words` from one rank to another: packed, sent, unpacked.
     Message,
 }
 
 /// One measured point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// What was measured.
+    /// The measured quantity.
     pub quantity: Quantity,
     /// Threads of each rank; 1 for copies, pivots and messages.
     pub threads: usize,
@@ -44,6 +44,6 @@ pub struct Sample {
     pub spread: f64,
     /// Rounds.
     pub rounds: usize,
-    /// Rounds in which something else ran on one of the cores.
+    /// Rounds in which another process ran on one of the cores.
     pub disturbed: usize,
 }

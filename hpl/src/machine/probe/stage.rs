@@ -1,4 +1,4 @@
-//! The operands of the measurements, each in the memory of the core that works on it.
+//! The operands of the measurements, each in memory near the core that works on it.
 
 use parking_lot::{Mutex, RwLock};
 
@@ -6,34 +6,34 @@ use super::sample::ProbeOptions;
 use crate::comm::threads::{ThreadComm, world};
 use crate::mat::{Buffer, NoMemory};
 
-/// Widest panel that is measured.
+/// Widest measured panel.
 pub(super) const MAX_K: usize = 512;
 
-/// Most words of a core's part of the trailing matrix: 128 MB are far outside the caches of one core.
+/// Maximum words of a core's part of the trailing matrix: 128 MB, much larger than the caches of one core.
 const MAX_TRAILING: usize = 1 << 24;
 
-/// Such words per second of budget and thread count: a round then takes about a quarter of the budget at
+/// Words of a core's part per second of budget and thread count: a round then takes about a quarter of the budget at
 /// 20 GFLOP/s per core.
 const WORDS_PER_S: f64 = 1.4e6;
 
 /// Operands of all cores.
 pub(super) struct Stage {
-    /// Order of the matrix that all ranks hold together.
+    /// Order of the matrix that is distributed over all ranks.
     pub(super) n: usize,
     /// Elements of the trailing matrix on each core.
     pub(super) trailing: usize,
-    places: Vec<Place>,
+    by_core: Vec<Operands>,
 }
 
-/// Operands of one core. No lock is contended while the clock runs.
-pub(super) struct Place {
+/// Operands of one core. During a measurement each lock is used by one thread only.
+pub(super) struct Operands {
     /// Part of the trailing matrix.
     pub(super) trailing: Mutex<Buffer>,
     /// Columns of U.
     pub(super) upper: Mutex<Buffer>,
     /// The rank's panel, on the rank's first core.
     pub(super) panel: RwLock<Buffer>,
-    /// The core as a rank of its own.
+    /// The core as a separate rank.
     pub(super) comm: Mutex<ThreadComm>,
 }
 
@@ -54,8 +54,8 @@ pub(super) fn ld(rows: usize) -> usize {
     if ld.is_power_of_two() { ld + 8 } else { ld }
 }
 
-/// Words that core `core` of `cores` needs for its rank's panel and its columns of U at order `n`.
-fn operands(n: usize, cores: usize, core: usize) -> (usize, usize) {
+/// Words of core `core` of `cores` for its rank's panel and its columns of U at order `n`.
+fn operand_words(n: usize, cores: usize, core: usize) -> (usize, usize) {
     let shapes = thread_counts(cores).map(|threads| (threads, n.div_ceil(grid(cores / threads).0)));
     shapes.fold((0, 0), |(panel, upper), (threads, longest)| {
         let first = core.is_multiple_of(threads);
@@ -64,18 +64,18 @@ fn operands(n: usize, cores: usize, core: usize) -> (usize, usize) {
     })
 }
 
-/// Words of each core's part of an n×n matrix, whatever its shape: padding and rounding are below n + 1 times 24.
+/// Words of each core's part of an n×n matrix, for any shape: padding and rounding are below 24·(n + 1).
 fn part(n: usize, cores: usize) -> usize {
     n * n / cores + 24 * (n + 1)
 }
 
 /// Words of all operands at order `n`.
 fn words(n: usize, cores: usize) -> usize {
-    let each = (0..cores).map(|core| operands(n, cores, core)).map(|(panel, upper)| panel + upper);
+    let each = (0..cores).map(|core| operand_words(n, cores, core)).map(|(panel, upper)| panel + upper);
     cores * part(n, cores) + each.sum::<usize>()
 }
 
-/// The largest order that `options` allow: within memory, and with rounds that are short against the budget.
+/// The largest order that `options` allow: within the memory, and with rounds that are short compared with the budget.
 pub(super) fn order(options: &ProbeOptions) -> usize {
     let cores = options.cores.len();
     let trailing = (WORDS_PER_S * options.budget_s / thread_counts(cores).count() as f64) as usize;
@@ -92,35 +92,35 @@ impl Stage {
     pub(super) fn new(cores: usize, n: usize) -> Result<Self, NoMemory> {
         let trailing = part(n, cores);
         let comms = world(cores, true);
-        let place = |(core, comm)| -> Result<Place, NoMemory> {
-            let (panel, upper) = operands(n, cores, core);
-            Ok(Place {
+        let of_core = |(core, comm)| -> Result<Operands, NoMemory> {
+            let (panel, upper) = operand_words(n, cores, core);
+            Ok(Operands {
                 trailing: Mutex::new(Buffer::zeroed(trailing, true)?),
                 upper: Mutex::new(Buffer::zeroed(upper, true)?),
                 panel: RwLock::new(Buffer::zeroed(panel, true)?),
                 comm: Mutex::new(comm),
             })
         };
-        let places = comms.into_iter().enumerate().map(place).collect::<Result<_, _>>()?;
-        Ok(Self { n, trailing, places })
+        let by_core = comms.into_iter().enumerate().map(of_core).collect::<Result<_, _>>()?;
+        Ok(Self { n, trailing, by_core })
     }
 
     /// Operands of core `core`.
-    pub(super) fn place(&self, core: usize) -> &Place {
-        &self.places[core]
+    pub(super) fn operands(&self, core: usize) -> &Operands {
+        &self.by_core[core]
     }
 
-    /// Gives core `core` its numbers, from the thread that runs there, so that the pages lie near it.
+    /// Fills the operands of core `core`. Called by the thread on this core, so that the pages are in memory near it.
     pub(super) fn fill(&self, core: usize) {
-        let place = self.place(core);
-        // A panicked measurement ends the probe, so nobody works with what it left behind.
-        fill(&mut place.trailing.lock(), core);
-        fill(&mut place.upper.lock(), core);
-        fill(&mut place.panel.write(), core);
+        let operands = self.operands(core);
+        // A panicked measurement ends the probe, so that its operands are not used again.
+        fill(&mut operands.trailing.lock(), core);
+        fill(&mut operands.upper.lock(), core);
+        fill(&mut operands.panel.write(), core);
     }
 }
 
-/// Small numbers: their products, and the inverse of a unit triangle of them, stay near what they meet.
+/// Fills with small numbers: products with them, and with the inverse of a unit triangle of them, change values only little.
 fn fill(values: &mut [f64], core: usize) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_add(core as u64);
     for value in values {

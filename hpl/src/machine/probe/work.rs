@@ -1,4 +1,4 @@
-//! The kernels as the engine calls them, on the shares that the threads of a rank get.
+//! The kernels as called by the engine, on each thread's share of a rank's work.
 
 use std::sync::OnceLock;
 
@@ -26,13 +26,13 @@ fn share(n: usize, threads: usize, index: usize) -> usize {
     n / threads + usize::from(index < n % threads)
 }
 
-/// The panel that the rank of `core` has.
+/// The panel of the rank of `core`.
 fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, Buffer> {
-    stage.place(core - core % threads).panel.read()
+    stage.operands(core - core % threads).panel.read()
 }
 
-/// C −= A·B as the engine's update does it, C m×n and A m×k per rank: the threads pack A, each some rows, then take
-/// their slabs. The triangular solves that belong to an update are timed apart and subtracted.
+/// C −= A·B as in the engine's update, C m×n and A m×k per rank: the threads pack A, each some rows, then update
+/// their slabs. The triangular solves of the update are timed separately and subtracted.
 pub(super) fn gemm(
     kernels: &dyn Kernels,
     stage: &Stage,
@@ -44,8 +44,8 @@ pub(super) fn gemm(
     let panel = |core: usize| Mat::new(&panels[core / threads], m, k, ld(m));
     let (packed, packing) = pack(kernels, team, threads, &panel)?;
     let update = timed(team, |core, clock| {
-        let place = stage.place(core);
-        let (mut upper, mut trailing) = (place.upper.lock(), place.trailing.lock());
+        let operands = stage.operands(core);
+        let (mut upper, mut trailing) = (operands.upper.lock(), operands.trailing.lock());
         let cols = share(n, threads, core % threads);
         let l2 = &packed[core - core % threads..][..threads];
         clock.time(|| {
@@ -97,7 +97,7 @@ pub(super) fn trsm(
     (k, n): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     let time = timed(team, |core, clock| {
-        let (panel, mut upper) = (panel_of(stage, threads, core), stage.place(core).upper.lock());
+        let (panel, mut upper) = (panel_of(stage, threads, core), stage.operands(core).upper.lock());
         let cols = share(n, threads, core % threads);
         clock.time(|| {
             let l1 = Mat::new(&panel, k, k, ld(k));
@@ -122,9 +122,9 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
     panel_shape(m, k).words()
 }
 
-/// Factorization of an m×k panel, copied out of the matrix first, by the variants of the baseline. The first
-/// thread of each rank does it alone, and the others wait: the least team that the engine factors with beside an update.
-/// What more threads reach is seen by the phases of the calibration's runs (`phase` of `machine.toml`), not here.
+/// Factorization of an m×k panel, copied from the matrix first, by the variants of the baseline. The first thread of each
+/// rank does it alone while the others wait: the smallest number of threads with which the engine factors beside an update.
+/// The rates of more threads are measured by the phases of the calibration runs (`phase` of `machine.toml`).
 pub(super) fn panel(
     kernels: &dyn Kernels,
     stage: &Stage,
@@ -152,15 +152,15 @@ fn factor<C: Comm>(
     shape: PanelShape,
     (core, clock): (usize, &Clock),
 ) -> Time {
-    let source = stage.place(core).panel.read();
-    let mut target = stage.place(core).trailing.lock();
+    let source = stage.operands(core).panel.read();
+    let mut target = stage.operands(core).trailing.lock();
     let params = HplParams::baseline(rows.len(), 1, 1);
     let recipe = Recipe::new(&params);
     clock.time(|| {
         let source = Mat::new(&source, shape.mp, shape.jb, ld(shape.mp));
         let panel = panel::parts_mut(&shape, params.l1, &mut target[..shape.words()]);
         let mut fact = Fact { recipe, column, rows, shape, col: 0, panel };
-        factor_alone(&mut fact, kernels, source).expect("peers stay until both are done");
+        factor_alone(&mut fact, kernels, source).expect("partners wait until both are done");
     })
 }
 
@@ -189,7 +189,7 @@ pub(super) fn pivots(
     Ok(Round { time_s: (together.wall_s - alone.time_s) / k as f64, disturbed: alone.disturbed })
 }
 
-/// Interchange of k rows with rows anywhere below, over n columns per rank.
+/// Swap of k rows with rows at any distance below, over n columns per rank.
 pub(super) fn swap(
     stage: &Stage,
     team: &mut Team<'_>,
@@ -203,7 +203,7 @@ pub(super) fn swap(
     let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;
     let pivots: Vec<usize> = (0..k).map(pivot).collect();
     let time = timed(team, |core, clock| {
-        let mut trailing = stage.place(core).trailing.lock();
+        let mut trailing = stage.operands(core).trailing.lock();
         let cols = share(n, threads, core % threads);
         clock.time(|| {
             let (mut u, mut c) = MatMut::new(&mut trailing, rows, cols, ld(rows)).split_rows(k);
@@ -216,7 +216,7 @@ pub(super) fn swap(
 /// Copy of `words` by each core in its own memory.
 pub(super) fn copy(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let time = timed(team, |core, clock| {
-        let mut trailing = stage.place(core).trailing.lock();
+        let mut trailing = stage.operands(core).trailing.lock();
         clock.time(|| {
             let (from, to) = trailing.split_at_mut(words);
             to[..words].copy_from_slice(from);
