@@ -1,7 +1,7 @@
-//! What is seen of a run.
+//! Observation of a run.
 //!
-//! [`phases`] adds up the time of each phase of each step, [`trace`] records what each thread did when, [`picture`] draws
-//! that, and [`watch`] is told of the progress.
+//! [`phases`] adds up the time of each phase of each step, [`trace`] records the work of each thread with time stamps,
+//! [`picture`] has the common parts of SVG pictures, and [`watch`] receives the progress.
 
 pub mod phases;
 pub mod picture;

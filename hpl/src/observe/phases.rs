@@ -1,4 +1,4 @@
-//! Time of each phase of each step, as one rank's first thread sees it.
+//! Time of each phase of each step on the first thread of one rank.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use space::result::PhaseTime;
 
-/// What the first thread is doing.
+/// Phase of the work of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Panel factorization.
@@ -37,7 +37,7 @@ impl Phases {
         Self { steps, begun_s: 0.0 }
     }
 
-    /// Adds the time since `start` to a phase of `step` and returns the present, for the next phase to start at.
+    /// Adds the time since `start` to a phase of `step` and returns the current time, at which the next phase starts.
     pub fn add(&mut self, step: usize, phase: Phase, start: Instant) -> Instant {
         let now = Instant::now();
         self.add_until(step, phase, (start, now));
@@ -57,18 +57,18 @@ impl Phases {
         *slot += (end - start).as_secs_f64();
     }
 
-    /// Step `step` has ended; the factorization began at `start`.
+    /// Records the end of step `step`; the factorization began at `start`.
     pub fn end(&mut self, step: usize, start: Instant) {
         self.steps[step].end_s = start.elapsed().as_secs_f64();
     }
 
-    /// Moments at which the steps have ended, in seconds; before them that at which the first began.
+    /// The start of the first step, followed by the end of each step, in seconds.
     pub fn ends(&self, steps: Range<usize>) -> Vec<f64> {
         let ends = self.steps[steps].iter();
         std::iter::once(self.begun_s).chain(ends.map(|time| time.end_s)).collect()
     }
 
-    /// The first step begins; what was done since `start` is prologue.
+    /// Records the start of the first step; the time since `start` is the prologue.
     pub fn begin(&mut self, start: Instant) {
         self.begun_s = start.elapsed().as_secs_f64();
     }

@@ -1,7 +1,7 @@
-//! What all our SVG pictures share.
+//! Common parts of all SVG pictures.
 
-/// Texts, ground, grid and the colours of phases: hue says the phase; chosen to differ in lightness too (Okabe and Ito's
-/// reds and yellows), on light and on dark ground.
+/// Texts, background, grid and the colours of phases, one hue per phase; they also differ in lightness (Okabe and Ito's reds
+/// and yellows), on light and on dark background.
 const STYLE: &str = "\
 text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fill:#1b1f24}\
 .title{font-size:17px;font-weight:600}.dim{fill:#5a6370}.num{font-variant-numeric:tabular-nums}\
@@ -9,8 +9,8 @@ text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fi
 .fact{fill:#d55e00}.lbcast{fill:#f0e442}.rs{fill:#e69f00}\
 @media(prefers-color-scheme:dark){text{fill:#e8eaed}.dim{fill:#a3acb9}.ground{fill:#14171c}.grid{stroke:#3c434e}}";
 
-/// The beginning of a document of width × height with a title and a line below it, both from `left` on. `style` is what
-/// this picture adds to the style of all. It ends with `</svg>`.
+/// The beginning of a document of width × height with a title and a subtitle, both starting at `left`. `style` is added to the
+/// common style. The caller appends the content and `</svg>`.
 pub fn open((width, height): (f64, f64), left: f64, style: &str, title: &str, subtitle: &str) -> String {
     let (title, subtitle) = (escape(title), escape(subtitle));
     format!(
@@ -43,7 +43,7 @@ pub fn label(tick: f64, step: f64) -> String {
     format!("{tick:.decimals$}")
 }
 
-/// `text` with what means something to HTML and SVG replaced.
+/// `text` with the special characters of HTML and SVG replaced.
 ///
 /// ```
 /// assert_eq!(hpl::observe::picture::escape("a < b & \"c\""), "a &lt; b &amp; &quot;c&quot;");

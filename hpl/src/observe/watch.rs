@@ -1,4 +1,4 @@
-//! Progress of a run, told while it runs.
+//! Progress of a run.
 
 /// Receives the progress of a factorization.
 pub trait Watch: Sync {
@@ -6,20 +6,20 @@ pub trait Watch: Sync {
     /// `done` of `n` columns are factored; `rate_gflops` is the mean rate of the whole run until now.
     fn column(&self, done: usize, n: usize, rate_gflops: f64);
 
-    /// Called by rank 0 just before the clock of a run starts, from its first thread, while the threads of all ranks are
-    /// there.
+    /// Called by rank 0 just before the timer of a run starts, from its first thread; the threads of all ranks exist at this
+    /// time.
     fn starts(&self) {}
 
-    /// Likewise just after it has stopped.
+    /// Called by rank 0 just after the timer has stopped, from its first thread.
     fn ends(&self) {}
 
-    /// Whether the run shall record its time spans, see [`crate::observe::trace`].
+    /// Whether the run records its time spans, see [`crate::observe::trace`].
     fn wants_spans(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// Ignores the progress.
 impl Watch for () {
     fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
 }

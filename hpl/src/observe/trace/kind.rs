@@ -1,12 +1,12 @@
-//! What the timeline tells apart.
+//! The kinds of spans that the timeline distinguishes.
 
 use super::Span;
 use crate::observe::phases::Phase;
 use crate::plan::Part;
 
-/// A phase, the update by its section.
+/// A phase; updates are distinguished by section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Fact,
     Lbcast,
     Rs,
@@ -18,8 +18,8 @@ pub(super) enum Kind {
     Trsv,
 }
 
-impl Kind {
-    /// In the order of the legend.
+impl SpanKind {
+    /// All kinds, in the order of the legend.
     pub(super) const ALL: [Self; 8] =
         [Self::Fact, Self::Lbcast, Self::Rs, Self::Pack, Self::LookAhead, Self::Left, Self::Rest, Self::Trsv];
 
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// As the legend says it.
+    /// Text of the legend.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Fact => "FACT (number: panel)",
@@ -72,12 +72,12 @@ impl Kind {
         }
     }
 
-    /// Whether the work makes or brings one panel, in which step ever.
+    /// Whether the work factors or broadcasts a panel, which look-ahead may do in another step than the panel's own.
     pub(super) fn is_of_one_panel(self) -> bool {
         matches!(self, Self::Fact | Self::Lbcast)
     }
 
-    /// Whether the work applies a panel, so that it belongs to the panel's own step.
+    /// Whether the work belongs to the update by a panel, and so to the panel's own step.
     pub(super) fn applies_a_panel(self) -> bool {
         !self.is_of_one_panel()
     }

@@ -1,7 +1,7 @@
-//! When each thread did what: time stamps recorded during a run, for the timeline picture.
+//! A trace of the work of each thread: time stamps recorded during a run, for the timeline picture.
 //!
-//! Each thread appends to a list of its own: a `Recorder` holds that of its thread for the length of one
-//! fork, so that the update loop takes no lock. Off, nothing is recorded and no clock is read.
+//! Each thread appends to its own list: a `Recorder` holds the list of its thread during one fork, so that the update
+//! loop takes no lock. A trace that is off records nothing and reads no clock.
 
 mod kind;
 mod steps;
@@ -18,26 +18,26 @@ use crate::plan::Part;
 pub use self::steps::{NoSteps, NotInRun, StepRange};
 pub use self::timeline::Timeline;
 
-/// What one thread did from one moment to another.
+/// Work of one thread from one time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Rank.
     pub rank: u32,
-    /// Thread of the rank; 0 is the one that exchanges messages.
+    /// Thread of the rank; thread 0 sends and receives the messages.
     pub thread: u32,
     /// Index of the panel that the work belongs to, from 0; the number of panels for the back substitution.
     pub step: u32,
-    /// What was done.
+    /// The phase of the work.
     pub phase: Phase,
-    /// The columns it was done to; `None` where the panel is not applied to columns.
+    /// The updated or swapped columns; `None` for work on the panel itself.
     pub part: Option<Part>,
-    /// Begin in seconds since the start of the factorization.
+    /// Start in seconds since the start of the factorization.
     pub start_s: f64,
     /// End in seconds since the start of the factorization.
     pub end_s: f64,
 }
 
-/// What one thread did, before the start of the factorization is subtracted.
+/// A span with absolute times.
 struct Stamp {
     step: u32,
     phase: Phase,
@@ -48,17 +48,17 @@ struct Stamp {
 
 /// Collects the spans of one rank.
 pub(crate) struct Trace {
-    /// The stamps of each thread; no thread when nothing is recorded.
+    /// The stamps of each thread; empty when the trace is off.
     threads: Vec<Mutex<Vec<Stamp>>>,
 }
 
 impl Trace {
-    /// Records `threads` threads; nothing with `threads` = 0.
+    /// A trace of `threads` threads; with `threads` = 0 it is off.
     pub(crate) fn new(threads: usize) -> Self {
         Self { threads: (0..threads).map(|_| Mutex::default()).collect() }
     }
 
-    /// Appends what `thread` did for panel `step` from `start` to `end`. Not for a thread that has a [`Recorder`].
+    /// Appends work of `thread` for panel `step` from `start` to `end`. Not for a thread that has a [`Recorder`].
     pub(crate) fn span(
         &self,
         thread: usize,
@@ -72,11 +72,11 @@ impl Trace {
         }
     }
 
-    /// For the length of one fork: what `thread` does for panel `step` to the columns `part`.
+    /// A recorder for one fork: work of `thread` for panel `step` on the columns `part`.
     pub(crate) fn recorder(&self, thread: usize, step: usize, part: Part) -> Recorder<'_> {
         let on = self.threads.get(thread).map(|slot| {
             let stamps = std::mem::take(&mut *slot.lock());
-            On { step: step as u32, part, slot, stamps, clock: Instant::now() }
+            Recording { step: step as u32, part, slot, stamps, clock: Instant::now() }
         });
         Recorder(on)
     }
@@ -101,22 +101,22 @@ impl Trace {
     }
 }
 
-/// What one thread does between a fork and its join, piece after piece.
-pub(crate) struct Recorder<'a>(Option<On<'a>>);
+/// Records the work of one thread between a fork and its join.
+pub(crate) struct Recorder<'a>(Option<Recording<'a>>);
 
-/// A recorder that records.
-struct On<'a> {
+/// State of a recorder that is on.
+struct Recording<'a> {
     step: u32,
     part: Part,
     slot: &'a Mutex<Vec<Stamp>>,
-    /// All stamps of the thread until now.
+    /// All stamps of the thread so far.
     stamps: Vec<Stamp>,
-    /// End of the last piece.
+    /// End of the last span.
     clock: Instant,
 }
 
 impl Recorder<'_> {
-    /// What was done since the last call, or since the beginning, was `phase`.
+    /// Records that the thread was in `phase` since the last call, or since the fork.
     pub(crate) fn done(&mut self, phase: Phase) {
         if let Some(on) = &mut self.0 {
             let now = Instant::now();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn off_it_records_nothing() {
+    fn a_trace_that_is_off_records_nothing() {
         let (trace, clock) = (Trace::new(0), Instant::now());
         trace.span(0, 0, Phase::Fact, None, (clock, clock));
         trace.recorder(1, 0, Part::Rest).done(Phase::Update);

@@ -1,28 +1,28 @@
-//! A choice of steps, `10..14` or `all`.
+//! A range of steps, `10..14` or `all`.
 
 use std::str::FromStr;
 
-/// Steps shown where the user does not choose.
+/// Number of steps shown by default.
 const DEFAULT: u32 = 4;
 
 /// The steps that a timeline shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StepRange {
-    /// Four in the middle of the run.
+    /// Four steps in the middle of the run.
     #[default]
     Middle,
-    /// All of them.
+    /// All steps.
     All,
     /// From the first to the last of these, both included.
     Of(u32, u32),
 }
 
-/// A text that is no choice of steps.
+/// The text is no range of steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no choice of steps; write FIRST..LAST, as 10..14, or all")]
 pub struct NoSteps(String);
 
-/// A choice that a run does not have.
+/// A step of the range is not in the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("step {asked} is not in the run, which has {steps} steps, counted from 0")]
 pub struct NotInRun {
@@ -46,7 +46,7 @@ impl StepRange {
         }
     }
 
-    /// Whether a run of `steps` steps has the chosen ones.
+    /// Checks that a run of `steps` steps has the chosen steps.
     ///
     /// # Errors
     /// [`NotInRun`].

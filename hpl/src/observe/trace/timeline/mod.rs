@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Span;
-use super::kind::Kind;
+use super::kind::SpanKind;
 use super::steps::StepRange;
 use crate::observe::picture::{label, open, round_step};
 
 /// A picture of some steps of one run.
 pub struct Timeline<'a> {
-    /// What was recorded, see [`crate::Report::spans`].
+    /// The recorded spans, see [`crate::Report::spans`].
     pub spans: &'a [Span],
     /// Number of panels; the step after the last is the back substitution.
     pub steps: u32,
     /// The steps to show.
     pub shown: StepRange,
-    /// What was run.
+    /// The run.
     pub title: &'a str,
-    /// What came out of it.
+    /// Its result.
     pub subtitle: &'a str,
 }
 
@@ -36,10 +36,10 @@ const LEGEND_TOP: f64 = 68.0;
 const LEGEND_ROW: f64 = 22.0;
 /// Width of a character of the small text, a little more than the mean.
 const CHAR: f64 = 6.6;
-/// Spans of one kind that are nearer than this become one: no screen shows the gap.
+/// Spans of one kind with a gap below this are drawn as one: the gap would be invisible.
 const JOIN: f64 = 0.25;
 
-/// Lightness of the blues says the section.
+/// The sections differ by the lightness of blue.
 const STYLE: &str = "\
 .in{font-size:10px;text-anchor:middle;pointer-events:none}.on-dark{fill:#fff}.on-light{fill:#111}\
 .lane{fill:#e9ebef}.step{stroke:#1b1f24;stroke-width:1;stroke-dasharray:3 2}.pack{fill:#7d8794}\
@@ -52,10 +52,10 @@ impl Timeline<'_> {
         let lanes = self.lanes();
         let begins = self.begins(&lanes);
         let (start_s, end_s) = self.window(&begins)?;
-        let kinds = Kind::ALL.into_iter().filter(|&kind| {
-            self.spans.iter().any(|span| Kind::of(span) == kind && span.end_s > start_s && span.start_s < end_s)
+        let kinds = SpanKind::ALL.into_iter().filter(|&kind| {
+            self.spans.iter().any(|span| SpanKind::of(span) == kind && span.end_s > start_s && span.start_s < end_s)
         });
-        let kinds: Vec<Kind> = kinds.collect();
+        let kinds: Vec<SpanKind> = kinds.collect();
         let (legend, legend_rows) = legend(&kinds);
         let top = LEGEND_TOP + legend_rows as f64 * LEGEND_ROW;
         let scale = (WIDTH - LEFT - RIGHT) / (end_s - start_s);
@@ -80,15 +80,15 @@ impl Timeline<'_> {
             drawing.lane(rank, thread, spans, y);
         }
         for (rank, begins) in &begins {
-            let own = lanes.keys().zip(&tops).filter(|((of, _), _)| of == rank).map(|(_, &y)| y);
-            let (first, last) = own.fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
+            let of_rank = lanes.keys().zip(&tops).filter(|((of, _), _)| of == rank).map(|(_, &y)| y);
+            let (first, last) = of_rank.fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
             drawing.steps(begins, self.steps, first, last + LANE);
         }
         drawing.svg.push_str("</svg>\n");
         Some(drawing.svg)
     }
 
-    /// The spans of each (rank, thread), in time.
+    /// The spans of each (rank, thread), ordered by time.
     fn lanes(&self) -> BTreeMap<(u32, u32), Vec<Span>> {
         let mut lanes: BTreeMap<_, Vec<Span>> = BTreeMap::new();
         for &span in self.spans {
@@ -98,20 +98,19 @@ impl Timeline<'_> {
         lanes
     }
 
-    /// When each rank began to apply each panel: its first thread's first work on columns, or on nothing but the
-    /// panel where it has no columns left.
+    /// Start of the update by each panel on each rank: the first such work of the rank's first thread.
     fn begins(&self, lanes: &BTreeMap<(u32, u32), Vec<Span>>) -> BTreeMap<u32, BTreeMap<u32, f64>> {
         let mut begins: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
         for (&(rank, _), spans) in lanes.iter().filter(|((_, thread), _)| *thread == 0) {
             let of_rank = begins.entry(rank).or_default();
-            for span in spans.iter().filter(|span| Kind::of(span).applies_a_panel()) {
+            for span in spans.iter().filter(|span| SpanKind::of(span).applies_a_panel()) {
                 of_rank.entry(span.step).or_insert(span.start_s);
             }
         }
         begins
     }
 
-    /// From the first begin of the first step to the last begin of the step after the last.
+    /// The time to show: from the earliest start of the first step to the latest start of the step after the last one.
     fn window(&self, begins: &BTreeMap<u32, BTreeMap<u32, f64>>) -> Option<(f64, f64)> {
         if self.steps == 0 {
             return None;
@@ -141,7 +140,7 @@ fn tops(lanes: &BTreeMap<(u32, u32), Vec<Span>>, top: f64) -> Vec<f64> {
 }
 
 /// The legend with its number of rows.
-fn legend(kinds: &[Kind]) -> (String, usize) {
+fn legend(kinds: &[SpanKind]) -> (String, usize) {
     let (mut svg, mut x, mut row) = (String::new(), LEFT, 0);
     let items = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "idle")]);
     for (class, name) in items {
@@ -163,7 +162,7 @@ fn legend(kinds: &[Kind]) -> (String, usize) {
     (svg, row + 1)
 }
 
-/// The picture as it grows.
+/// The picture under construction.
 struct Drawing {
     svg: String,
     start_s: f64,
@@ -203,7 +202,7 @@ impl Drawing {
         );
     }
 
-    /// One thread: its name, what it did, and its share of computing.
+    /// The lane of one thread: its name, its blocks, and its share of computing.
     fn lane(&mut self, rank: u32, thread: u32, spans: &[Span], y: f64) {
         let middle = y + LANE / 2.0 + 4.0;
         let rank = if thread == 0 { format!("rank {rank}") } else { String::new() };
@@ -219,7 +218,7 @@ impl Drawing {
             self.block(&block, y);
         }
         let inside_s = |span: &Span| span.end_s.min(self.end_s) - span.start_s.max(self.start_s);
-        let compute_s: f64 = inside.iter().filter(|span| Kind::of(span).computes()).map(inside_s).sum();
+        let compute_s: f64 = inside.iter().filter(|span| SpanKind::of(span).computes()).map(inside_s).sum();
         let share = 100.0 * compute_s / (self.end_s - self.start_s);
         let _ = writeln!(
             self.svg,
@@ -228,13 +227,13 @@ impl Drawing {
         );
     }
 
-    /// The blocks of a lane: spans of one kind that follow each other are one.
+    /// The blocks of a lane: consecutive spans of one kind are joined.
     fn joined(&self, spans: &[Span]) -> Vec<Span> {
         let mut blocks: Vec<Span> = Vec::new();
         for span in spans {
             match blocks.last_mut() {
                 Some(last) if self.are_one(last, span) => last.end_s = span.end_s,
-                // Too short to be seen, and not to be seen between two that belong together.
+                // Invisible, and must not separate two spans that are joined.
                 _ if (span.end_s - span.start_s) * self.scale < JOIN / 2.0 => {}
                 _ => blocks.push(*span),
             }
@@ -243,14 +242,15 @@ impl Drawing {
     }
 
     fn are_one(&self, last: &Span, span: &Span) -> bool {
-        (Kind::of(last), last.step) == (Kind::of(span), span.step) && (span.start_s - last.end_s) * self.scale < JOIN
+        (SpanKind::of(last), last.step) == (SpanKind::of(span), span.step)
+            && (span.start_s - last.end_s) * self.scale < JOIN
     }
 
     fn block(&mut self, span: &Span, y: f64) {
-        let kind = Kind::of(span);
+        let kind = SpanKind::of(span);
         let (left, right) = (self.x(span.start_s), self.x(span.end_s));
         let time_ms = (span.end_s - span.start_s) * 1e3;
-        let what = if kind == Kind::Trsv { String::new() } else { format!(" of panel {}", span.step) };
+        let what = if kind == SpanKind::Trsv { String::new() } else { format!(" of panel {}", span.step) };
         let _ = writeln!(
             self.svg,
             "<rect class=\"{}\" x=\"{left:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{LANE}\"><title>rank {} thread {}: \
@@ -261,7 +261,7 @@ impl Drawing {
             span.thread,
             kind.name()
         );
-        // Work on a panel is done in another step than its own when there is look-ahead: say which it is.
+        // With look-ahead a panel is factored in another step than its own: show its number.
         let text = span.step.to_string();
         if kind.is_of_one_panel() && right - left > text.len() as f64 * 6.0 + 4.0 {
             let _ = writeln!(
@@ -274,7 +274,7 @@ impl Drawing {
         }
     }
 
-    /// Where a rank begins to apply each panel.
+    /// Marks where a rank starts the update by each panel.
     fn steps(&mut self, begins: &BTreeMap<u32, f64>, steps: u32, top: f64, bottom: f64) {
         let mut free = LEFT;
         for (&step, &at_s) in begins.iter().filter(|(_, at_s)| (self.start_s..self.end_s).contains(*at_s)) {

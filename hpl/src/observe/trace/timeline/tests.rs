@@ -2,7 +2,7 @@ use super::*;
 use crate::observe::phases::Phase;
 use crate::plan::Part;
 
-/// Two ranks of two threads; each step takes 10 ms, look-ahead brings the next panel in the first half.
+/// Two ranks of two threads; each step takes 10 ms, and look-ahead factors the next panel in the first half.
 fn spans(steps: u32) -> Vec<Span> {
     let mut spans = Vec::new();
     for (rank, step) in (0..2).flat_map(|rank| (0..steps).map(move |step| (rank, step))) {
@@ -44,7 +44,7 @@ fn blocks<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn blocks_are_where_the_time_stamps_say() {
+fn blocks_are_drawn_at_their_time_stamps() {
     let svg = draw(StepRange::Of(4, 7));
     // 40 ms over the width of the lanes.
     let per_ms = (WIDTH - LEFT - RIGHT) / 40.0;
@@ -67,19 +67,19 @@ fn blocks_are_where_the_time_stamps_say() {
 }
 
 #[test]
-fn nothing_is_drawn_outside_nor_on_top_of_another() {
+fn blocks_are_inside_the_picture_and_do_not_overlap() {
     for shown in [StepRange::Middle, StepRange::All, StepRange::Of(0, 0), StepRange::Of(19, 19)] {
         let svg = draw(shown);
-        let mut places: Vec<(f64, f64, f64)> = ["fact", "lbcast", "ahead", "rest", "rs", "trsv"]
+        let mut positions: Vec<(f64, f64, f64)> = ["fact", "lbcast", "ahead", "rest", "rs", "trsv"]
             .iter()
             .flat_map(|class| blocks(&svg, class))
             .map(|block| (attribute(block, "y"), attribute(block, "x"), attribute(block, "width")))
             .collect();
-        places.sort_by(|a, b| a.partial_cmp(b).unwrap());
-        for &(_, x, width) in &places {
+        positions.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        for &(_, x, width) in &positions {
             assert!(x >= LEFT && x + width <= WIDTH - RIGHT + 0.3, "{shown:?}: {x} {width}");
         }
-        let lanes = places.chunk_by(|a, b| a.0 == b.0);
+        let lanes = positions.chunk_by(|a, b| a.0 == b.0);
         assert!(lanes.clone().count() == 4);
         assert!(lanes.clone().all(|lane| lane.windows(2).all(|pair| pair[0].1 + pair[0].2 <= pair[1].1 + 0.02)));
     }
