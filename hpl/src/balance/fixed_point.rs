@@ -1,17 +1,17 @@
-//! Shares in proportion to the rates seen last.
+//! Shares in proportion to the last measured rates.
 
 use super::Times;
 
-/// Shares beyond which a worker's rate would be guessed from next to nothing.
+/// Limits of the share: beyond them a worker has too little work to measure its rate.
 const LIMITS: [f64; 2] = [1e-3, 1.0 - 1e-3];
-/// A change of the share below this is none.
+/// A smaller change of the share ends the balance.
 const SETTLED: f64 = 2e-3;
-/// Iterations after which noise alone moves the share.
+/// Maximum iterations; further changes of the share would be noise.
 const MOST: usize = 4;
 
-/// The fixed point of s ← b/(a + b), with a = T_slow/s and b = T_fast/(1 − s) the times that each worker would take for
-/// everything. Where the rates do not depend on the share it is there in one step; after at most 4 iterations the share
-/// of the fastest of them is kept.
+/// The fixed point of s ← b/(a + b), with a = T_slow/s and b = T_fast/(1 − s), the times that each worker would take for
+/// all the work. If the rates do not depend on the share, it is reached in one step; after at most 4 iterations the share
+/// of the fastest iteration is final.
 #[derive(Debug, Clone)]
 pub struct FixedPoint {
     share: f64,
@@ -22,7 +22,7 @@ pub struct FixedPoint {
 }
 
 impl FixedPoint {
-    /// Starts with this share of the slower worker; for nothing known 1/2.
+    /// Starts with this share of the slower worker; 1/2 if nothing is known.
     pub fn new(share: f64) -> Self {
         Self { share: share.clamp(LIMITS[0], LIMITS[1]), best: None, iterations: 0, settled: false }
     }
@@ -44,7 +44,7 @@ impl FixedPoint {
             self.best = Some((times.whole_s, self.share));
         }
         let (a, b) = (times.slow_s / self.share, times.fast_s / (1.0 - self.share));
-        // Two times of 0 say nothing.
+        // Two times of 0 leave the share unchanged.
         let next = if a + b > 0.0 { (b / (a + b)).clamp(LIMITS[0], LIMITS[1]) } else { self.share };
         self.settled = (next - self.share).abs() < SETTLED || self.iterations == MOST;
         self.share = if self.settled { self.best.map_or(next, |(_, share)| share) } else { next };

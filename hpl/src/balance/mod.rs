@@ -1,8 +1,8 @@
-//! Two unequal workers that share some work: how much of it each should get, from the times of the last iteration.
+//! Balance of two unequal workers: the share of each, from the times of the last iteration.
 //!
-//! Pure: a [`Balance`] says what share the slower worker gets, is told what came of it, and settles. Two of them: the
-//! [`FixedPoint`], which is the default, and the [`SixState`] machine of \[Roadrunner\]. [`weights`] does the same for
-//! many ranks.
+//! Pure: a [`Balance`] gives the share of the slower worker, observes the times of an iteration, and ends after some
+//! iterations. There are two: the [`FixedPoint`], which is the default, and the [`SixState`] machine of \[Roadrunner\].
+//! [`weights`] does the same for many ranks.
 
 mod fixed_point;
 pub mod matvec;
@@ -15,7 +15,7 @@ pub use six_state::{SixState, State};
 /// Times of one iteration in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// The slower worker's part, 0 when it had none.
+    /// The slower worker's part, 0 if it had no work.
     pub slow_s: f64,
     /// The faster worker's part, without transfers.
     pub fast_s: f64,
@@ -26,15 +26,14 @@ pub struct Times {
 /// A way to balance two workers.
 #[derive(Debug, Clone)]
 pub enum Balance {
-    /// Shares in proportion to the rates seen last.
+    /// Shares in proportion to the last measured rates.
     FixedPoint(FixedPoint),
     /// The six states of \[Roadrunner\].
     SixState(SixState),
 }
 
 impl Balance {
-    /// Share of the work that the slower worker gets in the next iteration, 0 ≤ share ≤ 1; once
-    /// [`settled`](Self::settled) the one to keep.
+    /// Share of the slower worker in the next iteration, 0 ≤ share ≤ 1; once [`settled`](Self::settled), the final share.
     pub fn share(&self) -> f64 {
         match self {
             Self::FixedPoint(balance) => balance.share(),
@@ -42,7 +41,7 @@ impl Balance {
         }
     }
 
-    /// What the iteration with this share took.
+    /// Adds the times of the iteration with this share.
     pub fn observe(&mut self, times: &Times) {
         match self {
             Self::FixedPoint(balance) => balance.observe(times),
@@ -50,7 +49,7 @@ impl Balance {
         }
     }
 
-    /// Whether the share will not change any more.
+    /// Whether the share is final.
     pub fn settled(&self) -> bool {
         match self {
             Self::FixedPoint(balance) => balance.settled(),

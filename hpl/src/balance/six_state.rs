@@ -1,17 +1,17 @@
-//! The six states by which \[Roadrunner\] balances a host and an accelerator.
+//! The state machine with which \[Roadrunner\] balances a host and an accelerator.
 
 use super::Times;
 
-/// Where the machine is. `Stop1` and `Stop2` are left no more.
+/// State of the machine. `Stop1` and `Stop2` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// The first iteration, by the peaks.
+    /// The first iteration, with the ratio of the peak rates.
     Init,
-    /// The second, by the rates of the first.
+    /// The second iteration, with the ratio of the measured rates.
     Perf,
-    /// One less while that helps.
+    /// Decreases the ratio by 1 as long as the time falls.
     Dec,
-    /// One more while that helps.
+    /// Increases the ratio by 1 as long as the time falls.
     Inc,
     /// The host is too slow for any part.
     Stop1,
@@ -19,18 +19,18 @@ pub enum State {
     Stop2,
 }
 
-/// The host's share is 1/ratio of a whole ratio; ratio 0 leaves it nothing.
+/// Balance with whole ratios: the host's share is 1/ratio, and 0 for ratio 0.
 #[derive(Debug, Clone)]
 pub struct SixState {
     state: State,
     ratio: u32,
     last_whole_s: f64,
-    /// The ratio of the last iteration but one.
+    /// The ratio before the current one.
     last_ratio: u32,
 }
 
 impl SixState {
-    /// Starts with the ratio of the peaks, accelerator to host, rounded down; at least 1.
+    /// Starts with the ratio of the peak rates, accelerator to host, rounded down; at least 1.
     pub fn new(peak_ratio: f64) -> Self {
         Self { state: State::Init, ratio: (peak_ratio as u32).max(1), last_whole_s: f64::INFINITY, last_ratio: 0 }
     }
@@ -40,7 +40,7 @@ impl SixState {
         self.state
     }
 
-    /// The ratio of the next iteration; when settled the one to keep.
+    /// The ratio of the next iteration; at the end the final one.
     pub fn ratio(&self) -> u32 {
         self.ratio
     }
@@ -76,7 +76,7 @@ impl SixState {
     /// One ratio further in the direction of the state.
     fn step(&mut self, whole_s: f64) {
         match self.state {
-            // A host that shall get all is as far as it goes.
+            // The host already has all the work.
             State::Dec if self.ratio == 1 => self.state = State::Stop2,
             State::Dec => self.go_to(self.ratio - 1, whole_s),
             _ => self.go_to(self.ratio + 1, whole_s),

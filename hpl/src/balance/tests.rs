@@ -23,7 +23,7 @@ impl Pair {
         Times { slow_s, fast_s, whole_s: slow_s.max(fast_s) + (1.0 - share) * self.transfer_s }
     }
 
-    /// Ratios and times of all iterations, and the balance as it settled.
+    /// Ratios and times of all iterations, and the balance at the end.
     fn six_states(&self) -> (Vec<u32>, Vec<f64>, SixState) {
         let mut balance = SixState::new(28.4);
         let (mut ratios, mut times) = (Vec::new(), Vec::new());
@@ -36,12 +36,12 @@ impl Pair {
         (ratios, times, balance)
     }
 
-    /// Excess of the settled share's true time over the optimum, mean over `runs` noisy runs.
+    /// Excess of the final share's true time over the optimum, mean over `runs` noisy runs.
     fn excess(&self, balance: impl Fn() -> Balance, noise: f64, runs: u64) -> f64 {
         let optimum = self.times(1.0 / (1.0 + self.slow_s), [1.0; 2]).whole_s;
         let one = |seed| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            // The sum of twelve uniform numbers is normal enough.
+            // The sum of twelve uniform numbers is nearly normal.
             let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
             let mut balance = balance();
             while !balance.settled() {
@@ -85,7 +85,7 @@ fn a_host_that_is_too_slow_gets_nothing() {
 }
 
 #[test]
-fn going_down_ends_with_everything_at_the_host() {
+fn decreasing_ratios_end_with_all_work_on_the_host() {
     let mut balance = SixState::new(2.0);
     let mut whole_s = 4.0;
     while !balance.settled() {
@@ -96,8 +96,8 @@ fn going_down_ends_with_everything_at_the_host() {
     assert_eq!((balance.ratio(), balance.state()), (1, State::Stop2));
 }
 
-/// With noise the fixed point loses less than the six states, unless the optimum happens to lie at a whole ratio, as that
-/// of Dense does at 8.
+/// With noise the fixed point is nearer to the optimum than the six states, unless the optimum is at a whole ratio, as that of
+/// Dense at 8.
 #[test]
 fn the_fixed_point_is_near_the_optimum_in_spite_of_noise() {
     for (pair, whole_ratio) in [(HARBOR, false), (DENSE, true)] {
@@ -122,7 +122,7 @@ fn the_fixed_point_is_near_the_optimum_in_spite_of_noise() {
     }
 }
 
-/// Even when the second update was no better than the first.
+/// Blocks are moved even when the second update was no better than the first.
 #[test]
 fn between_two_ranks_a_block_is_moved_before_the_end() {
     let mut search = WeightSearch::new(vec![0.5, 0.5], 50);
@@ -151,7 +151,7 @@ proptest! {
         }
     }
 
-    /// Ranks of any speeds, timed exactly: the weights end where all take the same time, within a block.
+    /// Ranks of any speeds, timed exactly: with the final weights all take the same time, within a block.
     #[test]
     fn weights_find_the_speeds(speeds in proptest::collection::vec(0.5..8.0f64, 2..7)) {
         let blocks = 200;

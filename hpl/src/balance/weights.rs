@@ -1,23 +1,23 @@
 //! Weights of many ranks from the times of successive partial runs.
 //!
-//! First w ← w/T, once or twice: the weights at which all would take the same time. Then single blocks move from the
-//! slowest rank to the fastest while that shortens the run. The best seen is kept.
+//! First w ← w/T, twice: the weights with which all ranks would take the same time. Then single blocks are moved from the
+//! slowest rank to the fastest as long as this shortens the run. The best weights so far are kept.
 
-/// Most multiplicative updates.
+/// Number of multiplicative updates.
 const UPDATES: usize = 2;
-/// Blocks that are moved in vain before it is enough.
-const IN_VAIN: usize = 2;
-/// Weight of a rank that was too quick to be timed, as a factor on its last one.
+/// Consecutive moves without improvement after which the search ends.
+const MAX_FAILED: usize = 2;
+/// Largest factor of an update, also for a rank that was too fast to be timed.
 const LARGEST_FACTOR: f64 = 4.0;
 
 /// The search for the weights of one axis.
 #[derive(Debug, Clone)]
 pub struct WeightSearch {
     weights: Vec<f64>,
-    /// Blocks to deal: a move is one of them.
+    /// Total number of blocks; a move changes the weights by one block.
     blocks: f64,
     runs: usize,
-    in_vain: usize,
+    failed_moves: usize,
     best: Option<(f64, Vec<f64>)>,
     /// The times at the best weights.
     best_times: Vec<f64>,
@@ -27,10 +27,10 @@ impl WeightSearch {
     /// Starts with these weights, together 1, for so many blocks.
     pub fn new(weights: Vec<f64>, blocks: usize) -> Self {
         let best_times = vec![0.0; weights.len()];
-        Self { weights, blocks: blocks as f64, runs: 0, in_vain: 0, best: None, best_times }
+        Self { weights, blocks: blocks as f64, runs: 0, failed_moves: 0, best: None, best_times }
     }
 
-    /// The weights to try next; once [`settled`](Self::settled) the best seen.
+    /// The weights to try next; once [`settled`](Self::settled), the best ones.
     pub fn weights(&self) -> &[f64] {
         match &self.best {
             Some((_, best)) if self.settled() => best,
@@ -38,21 +38,21 @@ impl WeightSearch {
         }
     }
 
-    /// The weights with the shortest run so far; the ones to start with before any.
+    /// The weights with the shortest run so far; before any run, the initial ones.
     pub fn best(&self) -> &[f64] {
         self.best.as_ref().map_or(&self.weights, |(_, best)| best)
     }
 
-    /// Whether nothing more is worth a try.
+    /// Whether the search has ended.
     pub fn settled(&self) -> bool {
-        self.in_vain >= IN_VAIN
+        self.failed_moves >= MAX_FAILED
     }
 
-    /// What a run with [`weights`](Self::weights) took: computing time of each rank and the time of the whole, in
+    /// Adds the times of a run with [`weights`](Self::weights): computing time of each rank and the time of the whole, in
     /// seconds.
     ///
     /// # Panics
-    /// When there is not one time per weight.
+    /// When the number of times differs from the number of weights.
     pub fn observe(&mut self, compute_s: &[f64], whole_s: f64) {
         assert_eq!(compute_s.len(), self.weights.len(), "one time per rank");
         if self.settled() {
@@ -68,25 +68,26 @@ impl WeightSearch {
             self.weights = updated(&self.weights, compute_s);
             return;
         }
-        // The last update is no move yet.
+        // The run after the last update is not the result of a move.
         if self.runs > UPDATES + 1 {
-            self.in_vain = if better { 0 } else { self.in_vain + 1 };
+            self.failed_moves = if better { 0 } else { self.failed_moves + 1 };
         }
         self.move_block();
     }
 
-    /// From the best weights, one block from the slowest rank to the one that is the quicker the more moves failed.
+    /// Moves one block of the best weights from the slowest rank to the fastest; after a failed move to the next fastest.
     fn move_block(&mut self) {
         let Some((_, best)) = &self.best else { return };
         let mut order: Vec<usize> = (0..best.len()).collect();
         order.sort_by(|&i, &j| self.best_times[i].total_cmp(&self.best_times[j]));
-        let (Some(&slowest), Some(&quickest)) = (order.last(), order.get(self.in_vain.min(order.len() - 1))) else {
+        let (Some(&slowest), Some(&quickest)) = (order.last(), order.get(self.failed_moves.min(order.len() - 1)))
+        else {
             return;
         };
         let block = (1.0 / self.blocks).min(best[slowest]);
         self.weights = best.clone();
         if slowest == quickest {
-            self.in_vain = IN_VAIN;
+            self.failed_moves = MAX_FAILED;
             return;
         }
         self.weights[slowest] -= block;

@@ -11,7 +11,7 @@ const LANES: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Csr {
     cols: usize,
-    /// Where each row starts, then where the last one ends.
+    /// Start of each row, then the end of the last one.
     starts: Vec<usize>,
     columns: Vec<u32>,
     entries: Vec<f64>,

@@ -1,10 +1,10 @@
 //! y ← y + A·x shared by two workers of unequal speed.
 //!
-//! Each [`Worker`] is some threads with their way to compute; rows are cut between the workers so that the slower one
-//! gets its share of the entries, then between the threads of a worker. All times are measured.
+//! Each [`Worker`] is some threads with one compute path; rows are divided between the workers so that the slower one gets
+//! its share of the entries, then between the threads of a worker. All times are measured.
 //!
-//! What two workers can reach together is the sum of their rates while both work: they share memory, which feeds one of
-//! them better than each of two. So that sum is measured with both at once, each at its own pace on its own rows.
+//! The upper bound of two workers is the sum of their rates while both work, as they share the memory bandwidth. So this sum
+//! is measured with both at the same time, each on its own rows without waiting for the other.
 
 mod csr;
 mod dense;
@@ -18,7 +18,7 @@ pub use dense::Dense;
 use crate::backend::host::team::{BarrierBroken, HelperPanicked, NotStarted, Team, TeamParams, with_team};
 use crate::balance::{Balance, Times};
 
-/// A matrix whose rows can be multiplied apart.
+/// A matrix whose rows can be multiplied independently.
 #[derive(Debug, Clone)]
 pub enum Matrix {
     /// All entries stored.
@@ -27,40 +27,40 @@ pub enum Matrix {
     Csr(Csr),
 }
 
-/// How a worker computes.
+/// The compute path of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// Several sums at once, which vector units can follow.
+    /// Several independent sums, which can be vectorized.
     Fast,
-    /// One sum, each addition waiting for the one before. It stands for the slower of two kinds of processors and is none: both
-    /// workers are cores of one.
+    /// One sum, in which each addition depends on the one before. It simulates the slower of two kinds of processors; both
+    /// workers are cores of the same processor.
     Slow,
 }
 
-/// Some threads that compute in one way.
+/// Some threads with one compute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     /// Number of threads, at least 1.
     pub threads: usize,
-    /// How they compute.
+    /// Their compute path.
     pub path: Path,
 }
 
-/// One iteration as measured.
+/// One measured iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
-    /// Share of the entries that the slower worker had.
+    /// The slower worker's share of the entries.
     pub share: f64,
-    /// What it took.
+    /// Its times.
     pub times: Times,
 }
 
 /// Flops per second of two workers in one round of measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// The slower worker, then the faster one, each with everything while the other idles.
+    /// The slower worker, then the faster one, each with all rows while the other is idle.
     pub alone: [f64; 2],
-    /// The same while both work, each at its own pace on its rows.
+    /// The same while both work, each on its own rows without waiting for the other.
     pub at_once: [f64; 2],
     /// Products shared by both.
     pub shared: f64,
@@ -69,13 +69,13 @@ pub struct Rates {
 /// Two workers that were balanced and measured.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// The iterations in which the share was found.
+    /// The iterations of the balance.
     pub iterations: Vec<Iteration>,
-    /// The share that was kept.
+    /// The final share.
     pub share: f64,
-    /// Rounds of measurements with it, one after the other.
+    /// Rounds of measurements with the final share, in order.
     pub rounds: Vec<Rates>,
-    /// Largest difference between the parts' result and that of the plain loop, relative to the largest entry.
+    /// Largest difference between the shared result and that of a plain loop, relative to the largest entry.
     pub error: f64,
 }
 
@@ -120,7 +120,7 @@ impl Matrix {
         }
     }
 
-    /// First row before which lie at least `entries` entries.
+    /// First row with at least `entries` entries before it.
     fn row_after(&self, entries: usize) -> usize {
         let (mut low, mut high) = (0, self.rows());
         while low < high {
@@ -133,7 +133,7 @@ impl Matrix {
     /// y ← y + A·x for the rows `rows`, of which `y` holds the entries.
     ///
     /// # Panics
-    /// When `x` is not as long as the rows, or `y` not as long as `rows`.
+    /// When the length of `x` differs from the number of columns, or that of `y` from the length of `rows`.
     pub fn multiply(&self, rows: Range<usize>, x: &[f64], y: &mut [f64], path: Path) {
         assert!(x.len() == self.cols() && y.len() == rows.len() && rows.end <= self.rows(), "shapes agree");
         match self {
@@ -142,8 +142,8 @@ impl Matrix {
         }
     }
 
-    /// Cuts `rows` into `parts` ranges of about equally many entries.
-    fn cut(&self, rows: Range<usize>, parts: usize) -> Vec<Range<usize>> {
+    /// Divides `rows` into `parts` ranges with about the same number of entries.
+    fn divide(&self, rows: Range<usize>, parts: usize) -> Vec<Range<usize>> {
         let (first, last) = (self.entries_before(rows.start), self.entries_before(rows.end));
         let at = |part: usize| {
             let row = self.row_after(first + (last - first) * part / parts);
@@ -159,8 +159,8 @@ impl Matrix {
     }
 }
 
-/// Balances two workers by `balance`, then measures `rounds` times in turn what each reaches alone, what both reach at
-/// once, and the product that they share. Threads are pinned to `cores` where there are as many of them.
+/// Balances two workers by `balance`, then measures `rounds` times: the rate of each alone, the rates of both at the same
+/// time, and the rate of the shared product. Threads are pinned to `cores` if there are enough cores.
 ///
 /// # Errors
 /// [`MatvecError`].
@@ -182,12 +182,13 @@ pub fn share(
     let work = |team: &mut Team<'_>| -> Result<Shared, HelperPanicked> {
         let mut pair = Pair::new(matrix, slow, fast, team);
         let flops = 2.0 * matrix.entries() as f64;
-        // Warm caches, pages and clocks.
+        // Warms up caches, pages and clocks.
         pair.products(0.5, 1)?;
         let mut iterations = Vec::new();
         while !balance.settled() {
             let share = balance.share();
-            // The first product after a change of share meets cold caches; one of a millisecond alone says little.
+            // The first product after a change of the share has cold caches and is not measured; several are measured, as one of
+            // a millisecond is too short.
             pair.products(share, 1)?;
             let times = pair.products(share, SPAN)?;
             balance.observe(&times);
@@ -196,7 +197,7 @@ pub fn share(
         let share = balance.share();
         let rates = |_| -> Result<Rates, HelperPanicked> {
             let alone = [pair.alone(1.0)?, pair.alone(0.0)?].map(|time_s| flops / time_s);
-            // The first of each span warms the caches, which another one's rows have filled.
+            // The first product warms the caches, which contain the rows of the other worker.
             pair.products(share, 1)?;
             let whole_s = pair.products(share, SPAN)?.whole_s;
             let at_once = pair.at_once(share, Duration::from_secs_f64(f64::from(SPAN) * whole_s))?;
@@ -208,9 +209,9 @@ pub fn share(
     with_team(params, work).map_err(MatvecError::NotStarted)?.map_err(MatvecError::Panicked)
 }
 
-/// Shared products of an iteration and of a round; both work at their own pace for as long.
+/// Shared products per measurement; the measurement of both workers without waiting takes the same time.
 const SPAN: u32 = 4;
-/// Pieces of a thread's rows, at the end of which it looks at the clock.
+/// Pieces of a thread's rows; the thread reads the clock after each of them.
 const PIECES: usize = 16;
 
 /// Two workers on one team: the threads of the slower one first.
@@ -221,8 +222,8 @@ struct Pair<'a, 'team, 'scope> {
     team: &'team mut Team<'scope>,
     x: Vec<f64>,
     y: Vec<f64>,
-    /// Where products go that are no part of y.
-    aside: Vec<f64>,
+    /// Output of products that are not added to y.
+    scratch: Vec<f64>,
     /// Number of products added to y so far.
     products: f64,
 }
@@ -230,20 +231,22 @@ struct Pair<'a, 'team, 'scope> {
 impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
     fn new(matrix: &'a Matrix, slow: &'a Worker, fast: &'a Worker, team: &'team mut Team<'scope>) -> Self {
         let x = (0..matrix.cols()).map(|j| 1.0 + (j % 7) as f64 / 8.0).collect();
-        let (y, aside) = (vec![0.0; matrix.rows()], vec![0.0; matrix.rows()]);
-        Self { matrix, slow, fast, team, x, y, aside, products: 0.0 }
+        let (y, scratch) = (vec![0.0; matrix.rows()], vec![0.0; matrix.rows()]);
+        Self { matrix, slow, fast, team, x, y, scratch, products: 0.0 }
     }
 
     /// Rows of each thread with this share for the slower worker.
     fn parts(&self, share: f64) -> Vec<(Range<usize>, Path)> {
         let matrix = self.matrix;
         let split = matrix.row_after((share * matrix.entries() as f64).round() as usize);
-        let slow = matrix.cut(0..split, self.slow.threads).into_iter().map(|rows| (rows, self.slow.path));
-        let fast = matrix.cut(split..matrix.rows(), self.fast.threads).into_iter().map(|rows| (rows, self.fast.path));
+        let slow = matrix.divide(0..split, self.slow.threads).into_iter().map(|rows| (rows, self.slow.path));
+        let fast =
+            matrix.divide(split..matrix.rows(), self.fast.threads).into_iter().map(|rows| (rows, self.fast.path));
         slow.chain(fast).collect()
     }
 
-    /// Seconds of y ← y + A·x by one worker, the other one's threads parked: share 1 is the slower one, 0 the faster.
+    /// Time of y ← y + A·x by one worker in seconds, with the other one's threads parked: share 1 is the slower one, 0 the
+    /// faster.
     fn alone(&mut self, share: f64) -> Result<f64, HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
         let parts = with_rows_of(&mut self.y, parts);
@@ -257,10 +260,10 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         Ok(ends.into_iter().fold(0.0, f64::max))
     }
 
-    /// y ← y + A·x this many times, one after the other, with this share for the slower worker: means of one product.
+    /// y ← y + A·x `count` times, one after the other, with this share for the slower worker; returns mean times per product.
     ///
-    /// All threads meet before the first and after each, as an iteration needs that changes x. They stay awake meanwhile:
-    /// to wake one would take as long as a tenth of a product of a millisecond.
+    /// There is a barrier before the first product and after each, as in an iteration that changes x. The threads do not park
+    /// in between: waking one takes a tenth of the time of a product of a millisecond.
     fn products(&mut self, share: f64, count: u32) -> Result<Times, HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
         let barrier = self.team.barrier(parts.len());
@@ -268,7 +271,7 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         let x = &self.x;
         let times = self.team.map(parts, |(rows, path, y)| {
             let (mut busy, mut whole) = (Duration::ZERO, Duration::ZERO);
-            let met = barrier.guard(|| {
+            let outcome = barrier.guard(|| {
                 barrier.wait()?;
                 let start = Instant::now();
                 for _ in 0..count {
@@ -280,8 +283,8 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
                 whole = start.elapsed();
                 Ok::<_, BarrierBroken>(())
             });
-            // Who panicked elsewhere is reported by the team.
-            met.map_or([0.0; 2], |()| [busy, whole].map(|time| time.as_secs_f64() / f64::from(count)))
+            // A panic of another thread is reported by the team.
+            outcome.map_or([0.0; 2], |()| [busy, whole].map(|time| time.as_secs_f64() / f64::from(count)))
         })?;
         self.products += f64::from(count);
         let longest = |times: &[[f64; 2]], at: usize| times.iter().map(|time| time[at]).fold(0.0, f64::max);
@@ -289,14 +292,14 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         Ok(Times { slow_s: longest(slow, 0), fast_s: longest(fast, 0), whole_s: longest(&times, 1) })
     }
 
-    /// Flops per second of both workers, which for a time multiply their rows with this share over and over, nobody waiting
-    /// for the other.
+    /// Flops per second of both workers, which for `time` multiply their rows with this share repeatedly, without waiting for
+    /// each other.
     fn at_once(&mut self, share: f64, time: Duration) -> Result<[f64; 2], HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
-        let parts = with_rows_of(&mut self.aside, parts);
+        let parts = with_rows_of(&mut self.scratch, parts);
         let x = &self.x;
         let rates = self.team.map(parts, |(rows, path, y)| {
-            let pieces = matrix.cut(rows.clone(), PIECES);
+            let pieces = matrix.divide(rows.clone(), PIECES);
             let (begun, mut entries) = (Instant::now(), 0);
             for piece in pieces.into_iter().cycle() {
                 let y = &mut y[piece.start - rows.start..piece.end - rows.start];
@@ -312,7 +315,7 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
         Ok([slow, fast].map(|rates| rates.iter().sum()))
     }
 
-    /// Largest relative difference of y from all products made in one plain loop.
+    /// Largest relative difference between y and the same number of products by a plain loop.
     fn error(&self) -> f64 {
         let mut product = vec![0.0; self.matrix.rows()];
         self.matrix.multiply(0..self.matrix.rows(), &self.x, &mut product, Path::Slow);
@@ -322,7 +325,7 @@ impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
     }
 }
 
-/// Each part with its rows of `y`, which the parts cut from first to last.
+/// Each part with its rows of `y`, which the parts cover from first to last.
 fn with_rows_of(y: &mut [f64], parts: Vec<(Range<usize>, Path)>) -> Vec<(Range<usize>, Path, &mut [f64])> {
     let mut rest = y;
     let part = |(rows, path): (Range<usize>, Path)| {

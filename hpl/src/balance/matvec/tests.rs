@@ -20,16 +20,16 @@ fn sparse(rows: usize, cols: usize, most: usize) -> Matrix {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However rows are cut, each is multiplied once, and both paths agree.
+    /// For any division of the rows, each row is multiplied once, and both paths agree.
     #[test]
-    fn any_cut_multiplies_each_row_once(
+    fn any_division_multiplies_each_row_once(
         rows in 0usize..60, cols in 1usize..90, most in 1usize..80, parts in 1usize..9, is_dense in any::<bool>(),
     ) {
         let matrix = if is_dense { dense(rows, cols) } else { sparse(rows, cols, most) };
         let x: Vec<f64> = (0..cols).map(|j| entry(j, 3)).collect();
         let mut whole = vec![1.0; rows];
         matrix.multiply(0..rows, &x, &mut whole, Path::Slow);
-        let cut = matrix.cut(0..rows, parts);
+        let cut = matrix.divide(0..rows, parts);
         prop_assert_eq!((cut.len(), cut[0].start, cut[parts - 1].end), (parts, 0, rows));
         prop_assert!(cut.windows(2).all(|pair| pair[0].end == pair[1].start));
         let mut y = vec![1.0; rows];
@@ -41,7 +41,7 @@ proptest! {
 }
 
 #[test]
-fn two_workers_together_compute_what_one_does() {
+fn two_workers_compute_the_same_as_one() {
     for matrix in [dense(300, 200), sparse(2000, 500, 40)] {
         let worker = |threads, path| Worker { threads, path };
         for (slow, fast) in [(1, 1), (2, 1), (1, 3)] {
