@@ -51,7 +51,7 @@ fn gemm(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
 fn slab(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
     let (l2, mut l1, u, mut c) = (Matrix::new(m, k), Matrix::new(k, k), Matrix::new(k + 8, n), Matrix::new(m + 8, n));
     l1.0.iter_mut().for_each(|value| *value *= 1e-6);
-    let (packed, mut u) = ([kernels.pack_l(l2.view(m, k), Vec::new())], u);
+    let (packed, mut u) = ([kernels.pack_l(l2.view(m, k), Buffer::default())], u);
     let flops = ((2 * m + k) * n * k) as f64;
     rate(flops, || kernels.update_slab(&packed, l1.view(k, k), u.view_mut(k, n), c.view_mut(m, n)))
 }
@@ -60,7 +60,7 @@ fn slab(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
 fn pack_ns(kernels: &dyn Kernels, m: usize, k: usize) -> f64 {
     let l2 = Matrix::new(m, k);
     let elements = (m * k) as f64;
-    elements / rate(elements, || drop(black_box(kernels.pack_l(l2.view(m, k), Vec::new())))) / elements
+    elements / rate(elements, || drop(black_box(kernels.pack_l(l2.view(m, k), Buffer::default())))) / elements
 }
 
 fn trsm(kernels: &dyn Kernels, k: usize, n: usize) -> f64 {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hpl::comm::conformance::cases;
 use hpl::comm::{Comm, Request, mpi};
+use hpl::mat::Buffer;
 
 fn main() {
     let calls =
@@ -33,7 +34,7 @@ fn conform(world: &mpi::MpiComm) {
 fn fail(world: &mpi::MpiComm, failure: &str) {
     let last = world.size() - 1;
     let half = world.split(usize::from(world.rank() == last), 0).expect("a failing rank ends the job");
-    let send = |len| world.isend(last, 2, Arc::from(vec![0.0; len]), 0..len);
+    let send = |len| world.isend(last, 2, Arc::new(Buffer::from(&vec![0.0; len][..])), 0..len);
     if world.rank() != last {
         let _sent = match failure {
             "too long" if world.rank() == 0 => Some(send(5)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Msg;
-use crate::mat::MatrixPool;
+use crate::mat::{Buffer, MatrixPool};
 
 /// Messages of fewer doubles get newly allocated memory, which costs little.
 const KEEP_FROM: usize = 1 << 12;
@@ -38,23 +38,23 @@ impl Buffers {
 
 /// Buffers of one kind.
 #[derive(Default)]
-pub(crate) struct MessagePool(Mutex<Vec<Arc<[f64]>>>);
+pub(crate) struct MessagePool(Mutex<Vec<Arc<Buffer>>>);
 
 impl MessagePool {
     /// A buffer of at least `len` doubles that is not shared; its content is arbitrary. It is the smallest free buffer that is
     /// long enough; if there is none, a new one replaces the largest free buffer.
-    pub(crate) fn take(&self, len: usize) -> Arc<[f64]> {
+    pub(crate) fn take(&self, len: usize) -> Arc<Buffer> {
         self.take_or(len, usize::MAX, len + len / ROOM)
     }
 
     /// As [`MessagePool::take`], but at most a quarter longer than requested: where lengths differ, long buffers are kept for
     /// long messages.
-    pub(crate) fn take_close(&self, len: usize) -> Arc<[f64]> {
+    pub(crate) fn take_close(&self, len: usize) -> Arc<Buffer> {
         self.take_or(len, len + len / 4, len)
     }
 
     /// A free buffer of `len` to `most` doubles, or a new one of `new` doubles.
-    fn take_or(&self, len: usize, most: usize, new: usize) -> Arc<[f64]> {
+    fn take_or(&self, len: usize, most: usize, new: usize) -> Arc<Buffer> {
         if len < KEEP_FROM {
             return zeros(len);
         }
@@ -77,7 +77,7 @@ impl MessagePool {
     }
 
     /// Returns a buffer to the pool; ranks that still hold it can continue to read it.
-    pub(crate) fn give(&self, buffer: Arc<[f64]>) {
+    pub(crate) fn give(&self, buffer: Arc<Buffer>) {
         if buffer.len() >= KEEP_FROM {
             self.0.lock().push(buffer);
         }
@@ -85,7 +85,10 @@ impl MessagePool {
 
     /// Allocates memory for a message of `len` doubles in advance.
     pub(crate) fn reserve(&self, len: usize) {
-        self.give(zeros(len));
+        let mut buffer = zeros(len);
+        // Its pages are mapped by the first touch.
+        Arc::get_mut(&mut buffer).expect("new, with one holder").fill(0.0);
+        self.give(buffer);
     }
 
     /// Frees all buffers of the pool.
@@ -102,8 +105,8 @@ impl MessagePool {
     }
 }
 
-fn zeros(len: usize) -> Arc<[f64]> {
-    std::iter::repeat_n(0.0, len).collect()
+fn zeros(len: usize) -> Arc<Buffer> {
+    Arc::new(Buffer::of(len))
 }
 
 #[cfg(test)]

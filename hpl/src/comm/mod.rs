@@ -15,6 +15,7 @@ pub mod recording;
 pub(crate) mod reduce;
 pub mod threads;
 
+use crate::mat::Buffer;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -36,19 +37,19 @@ pub struct PeerGone {
 /// A received message: a range of a shared buffer.
 #[derive(Debug, Clone)]
 pub struct Msg {
-    buf: Arc<[f64]>,
+    buf: Arc<Buffer>,
     range: Range<usize>,
 }
 
 impl Msg {
     /// The message that consists of `range` of `buf`.
-    pub fn new(buf: Arc<[f64]>, range: Range<usize>) -> Self {
+    pub fn new(buf: Arc<Buffer>, range: Range<usize>) -> Self {
         assert!(range.end <= buf.len());
         Self { buf, range }
     }
 
     /// Buffer and range, to forward the message without a copy.
-    pub fn parts(&self) -> (Arc<[f64]>, Range<usize>) {
+    pub fn parts(&self) -> (Arc<Buffer>, Range<usize>) {
         (Arc::clone(&self.buf), self.range.clone())
     }
 }
@@ -99,7 +100,7 @@ pub trait Comm: Sized + Send {
     ///
     /// # Panics
     /// When `to`, `tag` or `range` is out of bounds.
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self::Send;
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> Self::Send;
 
     /// Posts a receive of `len` doubles from rank `from` (self allowed). A message of another length
     /// poisons the world.

@@ -1,5 +1,6 @@
 //! A [`Comm`] that records the messages its rank sends, for tests of message patterns.
 
+use crate::mat::Buffer;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl<C: Comm> Comm for Recording<C> {
         self.inner.buffers()
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> C::Send {
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> C::Send {
         self.sent.borrow_mut().push(Sent { from: self.rank(), to, tag, len: range.len() });
         self.inner.isend(to, tag, buf, range)
     }

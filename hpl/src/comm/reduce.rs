@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, PeerGone, Request, Tag};
+use crate::mat::Buffer;
 
 /// Largest power of two that is at most `size`, `size` being at least 1.
 pub(crate) fn power_of_two(size: usize) -> usize {
@@ -15,7 +16,7 @@ pub(crate) fn power_of_two(size: usize) -> usize {
 pub(crate) fn all<C: Comm>(comm: &C, data: &mut [f64], op: impl Fn(f64, f64) -> f64) -> Result<(), PeerGone> {
     let (rank, size, len) = (comm.rank(), comm.size(), data.len());
     let half = power_of_two(size);
-    let send = |to: usize, data: &[f64]| comm.isend(to, tag::REDUCE, Arc::from(data), 0..len);
+    let send = |to: usize, data: &[f64]| comm.isend(to, tag::REDUCE, Arc::new(Buffer::from(data)), 0..len);
     let receive = |from: usize| comm.irecv(from, tag::REDUCE, len).wait();
     if rank >= half {
         send(rank - half, data).wait()?;
@@ -56,7 +57,7 @@ pub(crate) fn broadcast<C: Comm>(comm: &C, root: usize, data: &mut [f64], tag: T
         mask = 2 * top;
     }
     let mut sends = Vec::new();
-    let shared: Arc<[f64]> = Arc::from(&*data);
+    let shared: Arc<Buffer> = Arc::new(Buffer::from(&*data));
     while me + mask < size {
         sends.push(comm.isend(rank_at(me + mask, root, size), tag, Arc::clone(&shared), 0..len));
         mask *= 2;

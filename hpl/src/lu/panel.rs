@@ -111,6 +111,7 @@ pub(crate) fn parts_mut<'a>(shape: &PanelShape, form: Form, data: &'a mut [f64])
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mat::Buffer;
 
     #[test]
     fn parts_are_read_where_they_are_written() {
@@ -123,7 +124,7 @@ mod tests {
             parts.pivots.copy_from_slice(&[4.0, 1.0]);
             *parts.info = 2.0;
             assert_eq!(data[index], 0.5);
-            let mut panel = Panel::new(shape, form, Msg::new(data.into(), 0..shape.words()));
+            let mut panel = Panel::new(shape, form, Msg::new(Arc::new(Buffer::from(&data[..])), 0..shape.words()));
             assert_eq!((panel.l2().rows(), panel.l2().at(2, 1), panel.l1().at(1, 0)), (3, 3.0, 0.5));
             panel.release_l();
             assert_eq!((panel.pivots(), panel.info()), (&[4, 1][..], 2));

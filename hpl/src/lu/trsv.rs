@@ -16,7 +16,7 @@ use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::grid::{Grid, tag};
 use crate::comm::reduce;
 use crate::comm::{Comm, PeerGone, Request};
-use crate::mat::Mat;
+use crate::mat::{Buffer, Mat};
 use crate::plan::Plan;
 
 /// One rank's part in the substitution.
@@ -95,7 +95,7 @@ impl<C: Comm> Trsv<'_, C> {
         let rows = self.rows_before(k, from);
         (from == self.grid.col && to != from && !rows.is_empty()).then(|| {
             let len = rows.len();
-            self.grid.row_comm.isend(to, tag::TRSV_Y, Arc::from(&self.y[rows]), 0..len)
+            self.grid.row_comm.isend(to, tag::TRSV_Y, Arc::new(Buffer::from(&self.y[rows])), 0..len)
         })
     }
 

@@ -19,7 +19,7 @@ use crate::comm::{Comm, PeerGone, Request, Tag};
 use crate::lu::matgen;
 use crate::lu::solve;
 use crate::machine::host;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// Tag of the timed messages.
 const TIMED: Tag = 1;
@@ -203,7 +203,7 @@ fn products(threads: usize, cores: &[usize], kernels: &dyn Kernels) -> Result<f6
 
 /// Time of a message of one word in seconds, median of the repeats.
 fn latency<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
-    let word: Arc<[f64]> = Arc::from([1.0]);
+    let word: Arc<Buffer> = Arc::new(Buffer::from(&[1.0][..]));
     let send = || comm.isend(other, TIMED, Arc::clone(&word), 0..1).wait();
     let mut times = Vec::new();
     for repeat in 0..=repeats {
@@ -227,7 +227,7 @@ fn latency<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Resu
 /// Bandwidth of message round trips in GB/s, median.
 fn bandwidth<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
     let (mut data, mut rates) = (vec![1.0; WORDS], Vec::new());
-    let send = |data: &[f64]| comm.isend(other, TIMED, Arc::from(data), 0..WORDS).wait();
+    let send = |data: &[f64]| comm.isend(other, TIMED, Arc::new(Buffer::from(data)), 0..WORDS).wait();
     // The first round trip includes the allocation of buffers.
     for repeat in 0..=repeats {
         let start = Instant::now();

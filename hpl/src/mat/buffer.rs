@@ -1,6 +1,9 @@
 //! Memory for matrices: zeroed and aligned; a refusal of the system is an error.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
+use std::fmt;
+use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -13,20 +16,12 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A page.
 const PAGE: usize = 4 << 10;
 
-/// Size from which freed blocks of the general allocator are returned to the system.
-#[cfg(target_env = "gnu")]
-const LARGE_BLOCK: i32 = 1 << 20;
+/// Buffers of fewer bytes are from the general allocator, which reuses their memory; larger ones are mappings, which return to the
+/// system as soon as they are freed, for any rank of the process.
+const MAP_FROM: usize = 1 << 20;
 
-/// Makes the general allocator return large blocks to the system as soon as they are freed. By default glibc raises this
-/// size to that of the largest block freed, and then keeps such blocks in the arena of one thread, where the other ranks
-/// of the process cannot use them.
-pub(crate) fn give_large_blocks_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: sets a parameter of the allocator, under its own lock.
-    unsafe {
-        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_BLOCK);
-    }
-}
+/// A cache line, where the elements of each buffer start.
+const LINE: usize = 64;
 
 /// The system refused the memory for a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,14 +31,22 @@ pub struct NoMemory {
     pub needed_bytes: usize,
 }
 
-/// Owned f64 elements, zero at first.
+/// Owned f64 elements, zero at first: the memory of matrices, panels, messages and of what threads work in.
 ///
-/// Pages are mapped on first touch, so that the thread that fills a part determines its NUMA node. Elements start at a page
-/// boundary; those of unshared memory of at least a huge page start at a huge page boundary.
+/// Elements start at a cache line. Large buffers are mappings whose pages are mapped on first touch, so that the thread that fills a
+/// part determines its NUMA node; they start at a page boundary, unshared ones of at least a huge page at a huge page boundary.
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
-    mapping: Arc<Mapping>,
+    memory: Memory,
+}
+
+/// Where the memory of a buffer is from.
+enum Memory {
+    /// The general allocator, by this layout.
+    Heap(Layout),
+    /// The system.
+    Mapped(Arc<Mapping>),
 }
 
 /// A memory mapping of one buffer, or shared by several.
@@ -104,14 +107,45 @@ impl Buffer {
     /// [`NoMemory`] when the system refuses the mapping. The system may also grant it and kill the process on first
     /// touch: callers should compare with the available memory of [`crate::machine::host`] before.
     pub fn zeroed(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
+        if len.checked_mul(size_of::<f64>()).is_some_and(|bytes| bytes < MAP_FROM) {
+            return Ok(Self::small(len));
+        }
+        Self::mapped(len, huge_pages)
+    }
+
+    /// `len` zeros in memory that can be [dealt anew](Self::dealt).
+    ///
+    /// # Errors
+    /// As of [`zeroed`](Self::zeroed).
+    pub(crate) fn mapped(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
-        Ok(Self { data: mapping.data, len, mapping })
+        Ok(Self { data: mapping.data, len, memory: Memory::Mapped(mapping) })
+    }
+
+    /// `len` zeros, where a rank cannot go on without them.
+    ///
+    /// # Panics
+    /// When there is no memory.
+    pub(crate) fn of(len: usize) -> Self {
+        Self::zeroed(len, false).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// `len` zeros of the general allocator, fewer than [`MAP_FROM`] bytes.
+    fn small(len: usize) -> Self {
+        let layout = Layout::array::<f64>(len.max(1)).and_then(|layout| layout.align_to(LINE));
+        let layout = layout.expect("a small buffer");
+        // SAFETY: the layout has at least one element.
+        let data = unsafe { alloc_zeroed(layout) };
+        let Some(data) = NonNull::new(data.cast()) else { handle_alloc_error(layout) };
+        Self { data, len, memory: Memory::Heap(layout) }
     }
 
     /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
     /// or another buffer still uses a part of it.
     pub(crate) fn divide(self, lens: &[usize]) -> Option<Vec<Self>> {
-        let mut mapping = self.mapping;
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once, as `this` is never dropped.
+        let Memory::Mapped(mut mapping) = (unsafe { std::ptr::read(&this.memory) }) else { return None };
         Arc::get_mut(&mut mapping)?;
         let mut from = 0_usize;
         let mut range = |&len: &usize| {
@@ -124,7 +158,7 @@ impl Buffer {
         let buffer = |(at, len): (usize, usize)| {
             // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no other buffer has the mapping.
             let data = unsafe { mapping.data.add(at) };
-            Self { data, len, mapping: Arc::clone(&mapping) }
+            Self { data, len, memory: Memory::Mapped(Arc::clone(&mapping)) }
         };
         Some(ranges.into_iter().map(buffer).collect())
     }
@@ -136,12 +170,15 @@ impl Buffer {
 
     /// Elements of the mapping of this buffer.
     pub(crate) fn mapped_len(&self) -> usize {
-        self.mapping.len
+        match &self.memory {
+            Memory::Heap(_) => self.len,
+            Memory::Mapped(mapping) => mapping.len,
+        }
     }
 
     /// Whether huge pages were requested.
     pub(crate) fn huge_pages(&self) -> bool {
-        self.mapping.huge_pages
+        matches!(&self.memory, Memory::Mapped(mapping) if mapping.huge_pages)
     }
 }
 
@@ -150,10 +187,44 @@ fn padded(len: usize) -> usize {
     len.checked_next_multiple_of(PAGE / size_of::<f64>()).unwrap_or(usize::MAX)
 }
 
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Memory::Heap(layout) = self.memory {
+            // SAFETY: allocated by this layout in `small`, and freed here only.
+            unsafe { dealloc(self.data.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl Default for Buffer {
+    /// No elements.
+    fn default() -> Self {
+        Self::small(0)
+    }
+}
+
+impl From<&[f64]> for Buffer {
+    /// A copy, for a message of a few elements.
+    ///
+    /// # Panics
+    /// When there is no memory.
+    fn from(data: &[f64]) -> Self {
+        let mut buffer = Self::of(data.len());
+        buffer.copy_from_slice(data);
+        buffer
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} elements)", self.len)
+    }
+}
+
 impl Deref for Buffer {
     type Target = [f64];
     fn deref(&self) -> &[f64] {
-        // SAFETY: len elements inside the mapping, page-aligned, zeroed by the system or written since.
+        // SAFETY: len elements of its memory, zeroed at first or written since.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.len) }
     }
 }

@@ -43,7 +43,7 @@ impl MatrixPool {
         if block.parts.is_empty() {
             let len = Buffer::shared_len(lens).max(block.at_least);
             // If the system refuses it, each rank gets the error from `take`.
-            let new = Buffer::zeroed(len, huge_pages).ok();
+            let new = Buffer::mapped(len, huge_pages).ok();
             block.parts = new.and_then(|new| new.divide(lens)).unwrap_or_default();
         }
     }

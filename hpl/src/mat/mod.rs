@@ -7,7 +7,6 @@ mod buffer;
 mod matrix_pool;
 mod stored;
 
-pub(crate) use buffer::give_large_blocks_back;
 pub use buffer::{Buffer, NoMemory};
 pub(crate) use matrix_pool::MatrixPool;
 pub(crate) use stored::{Stored, StoredMut, transpose};

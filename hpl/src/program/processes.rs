@@ -4,9 +4,11 @@
 //! it is ready (its kernels are loaded), word of rank 0 to go on, factorization on the first P·Q ranks, what each
 //! of them has to report.
 
+use crate::mat::Buffer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use space::{Candidate, HplParams, KernelChoice};
+use std::sync::Arc;
 
 use super::RunError;
 use super::job::{Job, Outcome, RankReport};
@@ -262,7 +264,7 @@ fn send_json(world: &MpiComm, to: usize, value: &impl Serialize) {
     let len = words.len();
     let send = |tag, data: Vec<f64>| {
         let len = data.len();
-        world.isend(to, tag, data.into(), 0..len)
+        world.isend(to, tag, Arc::new(Buffer::from(&data[..])), 0..len)
     };
     for sent in [send(TEXT[0], vec![len as f64, bytes.len() as f64]), send(TEXT[1], words)] {
         sent.wait().expect(TOGETHER);

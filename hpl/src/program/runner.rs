@@ -12,7 +12,6 @@ use super::memory::check_memory;
 use super::{Ranks, RunError};
 use crate::backend::host::kernels::{self, Loaded, RankKernels};
 use crate::machine::host;
-use crate::mat::give_large_blocks_back;
 use crate::observe::trace::Span;
 use crate::{Report, Residual, Watch};
 
@@ -67,7 +66,6 @@ impl Runner {
     /// # Errors
     /// [`RunError::Kernels`].
     pub fn new(choice: &KernelChoice) -> Result<Self, RunError> {
-        give_large_blocks_back();
         let (choice, why) = kernels::resolve(choice)?;
         Ok(Self { kernels: kernels::load(&choice)?, choice, why })
     }

@@ -2,19 +2,16 @@
 
 use parking_lot::Mutex;
 
-use crate::mat::MatMut;
-
-/// Doubles per cache line; U is aligned to cache lines.
-const LINE: usize = 8;
+use crate::mat::{Buffer, MatMut};
 
 /// The buffers not in use; there are at most as many as threads.
 #[derive(Default)]
-pub(crate) struct ScratchPool(Mutex<Vec<Vec<f64>>>);
+pub(crate) struct ScratchPool(Mutex<Vec<Buffer>>);
 
 /// A buffer for a slab of U, returned to its pool when dropped.
 pub(crate) struct ScratchBuffer<'a> {
     pool: &'a ScratchPool,
-    data: Vec<f64>,
+    data: Buffer,
     rows: usize,
     cols: usize,
 }
@@ -23,8 +20,8 @@ impl ScratchPool {
     /// A buffer for `rows × cols` elements of arbitrary content.
     pub(crate) fn take(&self, rows: usize, cols: usize) -> ScratchBuffer<'_> {
         let mut data = self.0.lock().pop().unwrap_or_default();
-        if data.len() < rows * cols + LINE {
-            data = vec![0.0; rows * cols + LINE];
+        if data.len() < rows * cols {
+            data = Buffer::of(rows * cols);
         }
         ScratchBuffer { pool: self, data, rows, cols }
     }
@@ -33,8 +30,7 @@ impl ScratchPool {
 impl ScratchBuffer<'_> {
     /// The slab of U.
     pub(crate) fn mat(&mut self) -> MatMut<'_> {
-        let shift = self.data.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
-        MatMut::new(&mut self.data[shift..], self.rows, self.cols, self.rows.max(1))
+        MatMut::new(&mut self.data, self.rows, self.cols, self.rows.max(1))
     }
 }
 

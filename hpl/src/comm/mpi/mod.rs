@@ -15,6 +15,7 @@ mod requests;
 mod rsmpi;
 mod world;
 
+use crate::mat::Buffer;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::Arc;
@@ -156,7 +157,7 @@ impl Comm for MpiComm {
         &self.group.world.buffers
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> MpiSend {
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> MpiSend {
         MpiSend::start(&self.group, to, tag, buf, range)
     }
 

@@ -1,5 +1,6 @@
 //! A nonblocking MPI operation.
 
+use crate::mat::Buffer;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ pub(super) struct Operation {
     request: Raw,
     /// Doubles received; `None` while in flight.
     pub(super) completed: Option<c_int>,
-    pub(super) buf: Arc<[f64]>,
+    pub(super) buf: Arc<Buffer>,
 }
 
 impl Operation {
     /// An operation that is not started yet, with the buffer that it will use.
-    pub(super) fn new(buf: Arc<[f64]>) -> Self {
+    pub(super) fn new(buf: Arc<Buffer>) -> Self {
         Self { request: 0, completed: None, buf }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::operation::Operation;
 use super::world::{Group, LAST_TAG, World};
 use crate::comm::{Msg, PeerGone, Request, Tag};
+use crate::mat::Buffer;
 
 /// An [`Operation`]; if it is dropped before completion, the world keeps it.
 struct Handle {
@@ -43,7 +44,7 @@ pub struct MpiSend {
 }
 
 impl MpiSend {
-    pub(super) fn start(group: &Arc<Group>, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self {
+    pub(super) fn start(group: &Arc<Group>, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> Self {
         let world = &group.world;
         world.assert_thread();
         assert!(to < group.members.len(), "rank {to} of {}", group.members.len());

@@ -16,6 +16,7 @@ mod inbox;
 #[cfg(test)]
 mod tests;
 
+use crate::mat::Buffer;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -115,7 +116,7 @@ struct Group {
     /// New groups of the current split, each at the index of its first rank.
     split_groups: Mutex<Vec<Option<Arc<Group>>>>,
     /// The message of a barrier.
-    empty: Arc<[f64]>,
+    empty: Arc<Buffer>,
 }
 
 impl Group {
@@ -127,7 +128,7 @@ impl Group {
             left: (0..size).map(|_| AtomicBool::new(false)).collect(),
             split_keys: Mutex::new(vec![(0, 0); size]),
             split_groups: Mutex::new(vec![None; size]),
-            empty: Arc::new([]),
+            empty: Arc::default(),
         }
     }
 }
@@ -255,7 +256,7 @@ impl Comm for ThreadComm {
         &self.member.world.buffers
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> ThreadSend {
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> ThreadSend {
         assert!(tag != BARRIER, "tag {BARRIER} is reserved");
         self.member.send(to, tag, Msg::new(buf, range));
         ThreadSend { member: Arc::clone(&self.member) }

@@ -1,3 +1,4 @@
+use crate::mat::Buffer;
 use std::thread;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -41,7 +42,7 @@ fn recording_conforms_and_records() {
     }
     let sent = run(2, false, |comm| {
         let comm = Recording::new(comm);
-        comm.isend(1 - comm.rank(), 3, Arc::new([0.0; 5]), 1..4).wait().unwrap();
+        comm.isend(1 - comm.rank(), 3, Arc::new(Buffer::from(&[0.0; 5][..])), 1..4).wait().unwrap();
         comm.barrier().unwrap();
         comm.sent()
     });
@@ -96,7 +97,7 @@ fn latency() {
     for spin in [true, false] {
         let half_trip_s = run(2, spin, |comm| {
             let peer = 1 - comm.rank();
-            let buf: Arc<[f64]> = Arc::new([0.0; 8]);
+            let buf: Arc<Buffer> = Arc::new(Buffer::from(&[0.0; 8][..]));
             let mut times_s: Vec<f64> = (0..31)
                 .map(|_| {
                     let start = Instant::now();

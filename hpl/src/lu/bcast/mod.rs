@@ -22,6 +22,7 @@ use space::Bcast;
 pub use self::ring::Ring;
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, Msg, PeerGone, Request, Tag};
+use crate::mat::Buffer;
 
 /// A message of a broadcast on its sender or its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl<C: Comm> Broadcast<C> {
 /// received message, and all parts between in-process ranks.
 fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
     let filled = || parts.clone().filter(|part| !part.is_empty()).map(Msg::parts);
-    let Some((buf, mut range)) = filled().next() else { return Msg::new(Arc::new([]), 0..0) };
+    let Some((buf, mut range)) = filled().next() else { return Msg::new(Arc::default(), 0..0) };
     for (other, next) in filled().skip(1) {
         if !Arc::ptr_eq(&buf, &other) || range.end != next.start {
             return copied(parts);
@@ -195,12 +196,12 @@ fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
 /// Copies `parts` in order to one message in a new buffer.
 fn copied<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
     let len = parts.clone().map(|part| part.len()).sum();
-    let mut buf: Arc<[f64]> = std::iter::repeat_n(0.0, len).collect();
-    let mut left = Arc::get_mut(&mut buf).expect("new, with one holder");
+    let mut buf = Buffer::of(len);
+    let mut left = &mut buf[..];
     for part in parts {
         let (to, rest) = left.split_at_mut(part.len());
         to.copy_from_slice(part);
         left = rest;
     }
-    Msg::new(buf, 0..len)
+    Msg::new(Arc::new(buf), 0..len)
 }

@@ -5,6 +5,7 @@ use super::*;
 use crate::comm::Buffers;
 use crate::comm::recording::{Recording, Sent};
 use crate::comm::threads::{self, ThreadComm};
+use crate::mat::Buffer;
 
 const VARIANTS: [Bcast; 6] =
     [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
@@ -29,9 +30,9 @@ impl Comm for Remote {
         self.0.buffers()
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<[f64]>, range: Range<usize>) -> Self::Send {
+    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> Self::Send {
         let len = range.len();
-        self.0.isend(to, tag, Arc::from(&buf[range]), 0..len)
+        self.0.isend(to, tag, Arc::new(Buffer::from(&buf[range])), 0..len)
     }
 
     fn irecv(&self, from: usize, tag: Tag, len: usize) -> Self::Recv {
@@ -81,8 +82,9 @@ impl Random {
 }
 
 /// The panel of broadcast `turn`; panels of different broadcasts have no element in common.
-fn panel(turn: usize, len: usize) -> Arc<[f64]> {
-    (0..len).map(|i| (turn * 1000 + i) as f64).collect()
+fn panel(turn: usize, len: usize) -> Arc<Buffer> {
+    let data: Vec<f64> = (0..len).map(|i| (turn * 1000 + i) as f64).collect();
+    Arc::new(Buffer::from(&data[..]))
 }
 
 fn start<C: Comm>(row: &C, variant: Bcast, turn: usize, root: usize, len: usize) -> Broadcast<C> {

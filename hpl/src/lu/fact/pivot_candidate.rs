@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::reduce::power_of_two;
 use crate::comm::{Comm, Msg, PeerGone, Request};
+use crate::mat::Buffer;
 
 /// Doubles before the rows.
 pub(super) const HEAD: usize = 4;
@@ -60,7 +61,7 @@ pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut PivotCandidate)
     let half = power_of_two(size);
     let send = |to: usize, best: &PivotCandidate, with_current: bool| {
         let len = best.len(with_current);
-        column.isend(rank_at(to, root, size), tag::PIVOT, Arc::from(&best.words[..len]), 0..len)
+        column.isend(rank_at(to, root, size), tag::PIVOT, Arc::new(Buffer::from(&best.words[..len])), 0..len)
     };
     let receive = |from: usize, len: usize| -> Result<Msg, PeerGone> {
         column.irecv(rank_at(from, root, size), tag::PIVOT, len).wait()

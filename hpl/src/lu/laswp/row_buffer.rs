@@ -11,7 +11,7 @@ use space::Form;
 use crate::backend::host::kernels::rows;
 use crate::comm::Msg;
 use crate::comm::buffers::MessagePool;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// Rows in a message; clones share the memory.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct RowBuffer {
 
 /// A buffer that is being written, not yet shared.
 pub(crate) struct RowBufferMut {
-    data: Arc<[f64]>,
+    data: Arc<Buffer>,
     rows: usize,
     cols: usize,
     form: Form,
@@ -120,7 +120,7 @@ impl RowBuffer {
 
 impl RowBufferMut {
     /// A buffer of arbitrary content in `data`, which is large enough and not shared.
-    pub(crate) fn new(data: Arc<[f64]>, rows: usize, cols: usize, form: Form) -> Self {
+    pub(crate) fn new(data: Arc<Buffer>, rows: usize, cols: usize, form: Form) -> Self {
         Self { data, rows, cols, form }
     }
 

@@ -6,6 +6,7 @@ use super::clock::{Round, timed};
 use super::stage::Stage;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::{Comm, PeerGone, Request};
+use crate::mat::Buffer;
 
 /// Words of the messages that are measured.
 pub(super) const SIZES: [usize; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
@@ -46,7 +47,7 @@ pub(super) fn ping_pong(stage: &Stage, team: &mut Team<'_>, words: usize) -> Res
 }
 
 fn send<C: Comm>(comm: &C, to: usize, memory: &[f64]) -> Result<(), PeerGone> {
-    comm.isend(to, 0, Arc::from(memory), 0..memory.len()).wait()
+    comm.isend(to, 0, Arc::new(Buffer::from(memory)), 0..memory.len()).wait()
 }
 
 fn receive<C: Comm>(comm: &C, from: usize, memory: &mut [f64]) -> Result<(), PeerGone> {

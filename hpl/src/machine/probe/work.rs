@@ -81,7 +81,7 @@ fn pack<'a>(
         let first = (0..index).map(|before| share(a.rows(), threads, before)).sum();
         let rows = a.sub(first, 0, share(a.rows(), threads, index), a.cols());
         clock.time(|| {
-            blocks[core].get_or_init(|| kernels.pack_l(rows, Vec::new()));
+            blocks[core].get_or_init(|| kernels.pack_l(rows, Buffer::default()));
         })
     })?;
     let blocks = blocks.into_iter().map(|block| block.into_inner().expect("each core has packed its block"));

@@ -5,7 +5,7 @@ use space::engine::InstructionSet;
 use super::isa::Isa;
 use super::product::{self, PackedStrips};
 use super::{Kernels, PackedL, SLAB_OF_COPIES, Storage, by_blocks, triangle};
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// Products with at most this many columns are computed without packing A.
 const FEW_COLUMNS: usize = 64;
@@ -56,7 +56,7 @@ impl Kernels for Builtin {
         trsm(self.0, l, b);
     }
 
-    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Buffer) -> PackedL<'a> {
         let mut packed = PackedStrips::from(memory);
         product::pack(self.0, l2, &mut packed);
         PackedL(Storage::Packed(packed))
@@ -145,7 +145,9 @@ mod tests {
         let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
         Builtin::best().trsm(l1, MatMut::new(&mut u1, k, n, k));
         Builtin::best().gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
-        let pack = |first: usize, rows: usize| Builtin::best().pack_l(l2.sub(first, 0, rows, k), vec![7.0; 100]);
+        let pack = |first: usize, rows: usize| {
+            Builtin::best().pack_l(l2.sub(first, 0, rows, k), Buffer::from(&[7.0; 100][..]))
+        };
         let packed = [pack(0, 100), pack(100, m - 100)];
         Builtin::best().update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
         assert_eq!(u1, u2);

@@ -7,7 +7,7 @@ use space::KernelChoice;
 use super::blas::{self, Blas};
 use super::error::KernelError;
 use super::{Builtin, Kernels, selftest};
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// Longest time for all calls that measure one library.
 const LONGEST: Duration = Duration::from_millis(30);
@@ -110,7 +110,7 @@ fn measure(kernels: &dyn Kernels) -> f64 {
             break;
         }
         let start = Instant::now();
-        let packed = kernels.pack_l(Mat::new(&l2, M, K, M), Vec::new());
+        let packed = kernels.pack_l(Mat::new(&l2, M, K, M), Buffer::default());
         let (u, c) = (MatMut::new(&mut u, K, N, K), MatMut::new(&mut c, M, N, M));
         kernels.update_slab(&[packed], Mat::new(&l1, K, K, K), u, c);
         best_s = best_s.min(start.elapsed().as_secs_f64());

@@ -24,7 +24,7 @@ pub use choose::{load, rate_gflops, resolve};
 pub use error::KernelError;
 pub use linked::linked;
 
-use crate::mat::{Mat, MatMut, transpose};
+use crate::mat::{Buffer, Mat, MatMut, transpose};
 
 /// Largest slab width of kernels that pack L2 once for all slabs: wide enough for a high rate, narrow enough for load balance
 /// and for the slab to stay in cache between operations.
@@ -68,7 +68,7 @@ pub trait Kernels: Send + Sync {
 
     /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update; it may use `memory`.
     /// Threads share this work by blocks of rows.
-    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Vec<f64>) -> PackedL<'a> {
+    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Buffer) -> PackedL<'a> {
         drop(memory);
         PackedL::in_place(l2)
     }
@@ -127,9 +127,9 @@ impl<'a> PackedL<'a> {
     }
 
     /// Returns the memory of a copy, for the next one; empty when it is no copy.
-    pub fn into_memory(self) -> Vec<f64> {
+    pub fn into_memory(self) -> Buffer {
         match self.0 {
-            Storage::InPlace(_) => Vec::new(),
+            Storage::InPlace(_) => Buffer::default(),
             Storage::Packed(packed) => packed.into_memory(),
         }
     }

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 
 use super::isa::Isa;
 use super::simd::{Vector, versions};
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// Rows of A that stay in cache together; a multiple of every strip's height.
 const MC: usize = 360;
@@ -57,15 +57,15 @@ pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
 /// bottom. The last strip is filled up with zeros.
 #[derive(Default)]
 pub(super) struct PackedStrips {
-    data: Vec<f64>,
+    data: Buffer,
     rows: usize,
     cols: usize,
     height: usize,
 }
 
-impl From<Vec<f64>> for PackedStrips {
+impl From<Buffer> for PackedStrips {
     /// An empty value that reuses the memory `data`.
-    fn from(data: Vec<f64>) -> Self {
+    fn from(data: Buffer) -> Self {
         Self { data, ..Self::default() }
     }
 }
@@ -77,7 +77,7 @@ impl PackedStrips {
     }
 
     /// Returns the memory, for the next copy.
-    pub(super) fn into_memory(self) -> Vec<f64> {
+    pub(super) fn into_memory(self) -> Buffer {
         self.data
     }
 }
@@ -86,16 +86,21 @@ impl PackedStrips {
 fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut PackedStrips) {
     let (m, k, height) = (a.rows(), a.cols(), R * V::LANES);
     (packed.rows, packed.cols, packed.height) = (m, k, height);
-    packed.data.clear();
-    packed.data.reserve_exact(m.next_multiple_of(height) * k);
+    let needed = m.next_multiple_of(height) * k;
+    if packed.data.len() < needed {
+        packed.data = Buffer::default();
+        packed.data = Buffer::of(needed);
+    }
+    let mut left = &mut packed.data[..needed];
     for p in (0..k).step_by(KC) {
         for i in (0..m).step_by(height) {
             for column in p..k.min(p + KC) {
                 let column = &a.col(column)[i..m.min(i + height)];
-                packed.data.extend_from_slice(column);
-                if column.len() < height {
-                    packed.data.resize(packed.data.len() + height - column.len(), 0.0);
-                }
+                let (place, rest) = left.split_at_mut(height);
+                let (rows, filling) = place.split_at_mut(column.len());
+                rows.copy_from_slice(column);
+                filling.fill(0.0);
+                left = rest;
             }
         }
     }

@@ -23,7 +23,7 @@ use super::team::{HelperPanicked, Team};
 use crate::Error;
 use crate::backend::{Meanwhile, Rows, Update};
 use crate::lu::panel::Panel;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::plan;
 
@@ -107,7 +107,7 @@ pub(super) fn lookahead(
     };
     let placed = Instant::now();
     // U ← L1⁻¹ U
-    let l1 = copy_of_l1(panel, Vec::new());
+    let l1 = copy_of_l1(panel, Buffer::default());
     let l1 = Mat::new(&l1, jb, jb, jb);
     team.columns([u.reborrow()], |_, [u]| kernels.trsm(l1, u))?;
     // C ← C − L2 U

@@ -3,13 +3,13 @@
 use crate::backend::host::kernels::{Kernels, PackedL};
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::lu::panel::Panel;
-use crate::mat::{Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
 /// L1 and L2 of one panel.
 pub(crate) struct HostL {
     panel: Panel,
     /// L1 not transposed, jb×jb.
-    l1: Vec<f64>,
+    l1: Buffer,
     /// L2 in blocks from top to bottom; `None` if it is read directly from the panel.
     packed: Option<Vec<PackedL<'static>>>,
 }
@@ -17,9 +17,9 @@ pub(crate) struct HostL {
 /// Memory of the last update, reused by the next one.
 #[derive(Default)]
 pub(crate) struct UpdateMemory {
-    l1: Vec<f64>,
+    l1: Buffer,
     /// Packed L2 of each thread.
-    packed: Vec<Vec<f64>>,
+    packed: Vec<Buffer>,
 }
 
 impl HostL {
@@ -82,9 +82,11 @@ impl UpdateMemory {
 }
 
 /// Copies L1, not transposed, to `memory`.
-pub(super) fn copy_of_l1(panel: &Panel, mut memory: Vec<f64>) -> Vec<f64> {
+pub(super) fn copy_of_l1(panel: &Panel, mut memory: Buffer) -> Buffer {
     let jb = panel.shape().jb;
-    memory.resize(jb * jb, 0.0);
+    if memory.len() < jb * jb {
+        memory = Buffer::of(jb * jb);
+    }
     panel.l1().copy_to(MatMut::new(&mut memory, jb, jb, jb));
     memory
 }
@@ -94,10 +96,10 @@ fn pack<'a>(
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     l2: Mat<'a>,
-    memory: Vec<Vec<f64>>,
+    memory: Vec<Buffer>,
 ) -> Result<Vec<PackedL<'a>>, HelperPanicked> {
     let share = team.share(l2.rows(), l2.cols());
     let blocks = (0..l2.rows()).step_by(share).map(|row| l2.sub(row, 0, share.min(l2.rows() - row), l2.cols()));
-    let memory = memory.into_iter().chain(std::iter::repeat_with(Vec::new));
+    let memory = memory.into_iter().chain(std::iter::repeat_with(Buffer::default));
     team.map(blocks.zip(memory).collect(), |(block, memory)| kernels.pack_l(block, memory))
 }

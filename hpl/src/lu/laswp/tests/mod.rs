@@ -1,5 +1,6 @@
 mod patterns;
 
+use crate::mat::Buffer;
 use std::thread;
 
 use super::*;
@@ -255,7 +256,7 @@ fn buffers_are_shared() {
         let (rows, pivots) = (Axis::block_cyclic(60, 6, 2), pivots(60, 0, 6, 1));
         let case = Case { rows, ia: 0, pivots, cols: 8, swap, equil: false, u, drive: Drive::Finish, threads: 1 };
         let case = &case;
-        let buffers: Vec<Vec<Arc<[f64]>>> = thread::scope(|scope| {
+        let buffers: Vec<Vec<Arc<Buffer>>> = thread::scope(|scope| {
             let rank = |column: ThreadComm| {
                 let mut data = case.local(column.rank(), 0);
                 let result = case.with_columns(&mut data, column.rank(), |columns| {
