@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tuner::record::Fidelity;
-
 use crate::mpi::Mpi;
 use crate::program::{err, out, tune};
 use crate::tune::rows;
+use objectives::real::Extent;
 
 /// A session of two ranks by Open MPI, bound to no core: other tests use them, too.
 fn session(folder: &Path, budget: &str) -> Output {
@@ -36,7 +35,7 @@ fn our_engine_is_tuned_on_processes_with_windows_and_phases() {
         let words: Vec<&str> = row.command.split(' ').collect();
         assert!(words.contains(&"mpirun.openmpi") && words.iter().any(|word| word.ends_with("xhpl")), "{words:?}");
     }
-    let windows = rows.iter().find(|row| row.fidelity == Fidelity::Window && row.passed).expect("windows were run");
+    let windows = rows.iter().find(|row| row.extent == Extent::Windows && row.passed).expect("windows were run");
     for trial in [windows.trial, last.trial] {
         let phases = folder.join("phases").join(format!("{trial}.parquet"));
         assert!(phases.is_file(), "{} is missing", phases.display());

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tuner::record::{Fidelity, Row};
+use objectives::real::Extent;
+use tuner::record::Row;
 
 use crate::mpi::Mpi;
 use crate::program::{err, machine_toml, out, tune};
@@ -183,7 +184,7 @@ fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
     assert!(said.contains("binding of the default: rank 0 on n1: core"), "{said}");
     let rows = rows(&folder);
     assert!(rows.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
-    assert!(rows.iter().any(|row| row.fidelity == Fidelity::Window), "{said}");
+    assert!(rows.iter().any(|row| row.extent == Extent::Windows), "{said}");
     assert!(rows.iter().all(|row| row.p * row.q * row.threads == 2), "{said}");
     let machine = std::fs::read_to_string(folder.join("machine.toml")).unwrap();
     assert!(machine.contains("n1…n2") && machine.contains("name = \"network\""), "{machine}");

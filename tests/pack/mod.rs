@@ -261,7 +261,7 @@ fn simulated_sessions_and_ones_without_a_final_run_are_no_scores() {
     std::fs::write(killed.join("journal.jsonl"), before.join("\n") + "\n").unwrap();
     refused(&killed, &["no passed final run", "--resume"]);
     // Only windows of runs: an estimate, whatever is written of it.
-    let windows: Vec<&str> = before.iter().copied().filter(|line| line.contains("\"fidelity\":\"window\"")).collect();
+    let windows: Vec<&str> = before.iter().copied().filter(|line| line.contains("\"extent\":\"windows\"")).collect();
     if !windows.is_empty() {
         std::fs::write(killed.join("journal.jsonl"), windows.join("\n") + "\n").unwrap();
         refused(&killed, &["only windows of runs passed", "estimate is no score"]);

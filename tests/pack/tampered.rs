@@ -156,7 +156,7 @@ fn a_record_that_was_changed_is_named_with_the_trial() {
     };
     let raise = |row: &mut Value| row["rate_gflops"] = (2.0 * row["rate_gflops"].as_f64().unwrap()).into();
     found("a rate", changed(is_final, raise), &["differs from journal.jsonl in rate_gflops", "GFLOP/s, but N ="]);
-    let windows = |row: &mut Value| row["fidelity"] = "window".into();
+    let windows = |row: &mut Value| row["extent"] = "windows".into();
     found("windows", changed(is_final, windows), &["windows with a measured rate", "is no passed whole run"]);
     let simulated = |row: &mut Value| row["engine"] = "hpl, simulated".into();
     found(

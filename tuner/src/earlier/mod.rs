@@ -7,12 +7,12 @@
 pub mod place;
 pub mod read;
 
+use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use crate::error::RecordError;
 use crate::error::Version;
-use crate::record::Fidelity;
 use crate::record::folder::{RunFolder, replace_file};
 
 /// Version of a line of `earlier.jsonl`.
@@ -31,7 +31,7 @@ pub struct Earlier {
     /// Cores that it used; null where the source does not say.
     pub cores: Option<usize>,
     /// How much of the run was measured.
-    pub fidelity: Fidelity,
+    pub extent: Extent,
     /// What was run.
     pub candidate: Candidate,
     /// GFLOP/s, of the whole run or as its windows estimate it.
@@ -82,7 +82,7 @@ pub(crate) mod tests {
             source: "before".into(),
             host: Some(host.into()),
             cores: Some(2),
-            fidelity: Fidelity::Full,
+            extent: Extent::Whole,
             candidate: row(number).candidate(),
             rate_gflops,
         }

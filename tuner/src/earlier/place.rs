@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use objectives::real::Extent;
 use space::dims::{Dim, DimKind, Point};
 use space::params::Coded;
 use space::{Candidate, Candidates, HplParams};
 
 use super::Earlier;
-use crate::record::Fidelity;
 use crate::search::strategy::informed::Group;
 
 /// Distance, in ranges of ordered dimensions and categorical mismatches together, from which on a run is no neighbour.
@@ -26,8 +26,7 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Gr
     let cores = space.spec().cores;
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
-        let alike =
-            (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.fidelity == Fidelity::Window);
+        let alike = (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.extent == Extent::Windows);
         if let Some(point) = place(space, run) {
             groups.entry(alike).or_default().push((point, run.rate_gflops.ln()));
         }
@@ -152,7 +151,7 @@ mod tests {
     #[test]
     fn only_runs_measured_alike_are_together_and_only_here_is_here() {
         let domain = domain();
-        let windows = Earlier { fidelity: Fidelity::Window, ..run(2, "here", 12.0) };
+        let windows = Earlier { extent: Extent::Windows, ..run(2, "here", 12.0) };
         let earlier = [run(0, "here", 10.0), run(1, "here", 11.0), windows, run(0, "there", 99.0)];
         let groups = groups(&domain, &earlier, "here");
         let counts: Vec<(bool, usize)> = groups.iter().map(|group| (group.of_this_machine, group.runs.len())).collect();

@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use objectives::real::Extent;
 use space::{Candidate, EngineParams, out};
 
 use super::{EARLIER_SCHEMA, Earlier};
+use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::journal;
-use crate::record::{Fidelity, Row};
 
 /// Earlier runs with what was wrong with their sources.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -91,7 +92,7 @@ pub(crate) fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
         source: source.display().to_string(),
         host: Some(row.nodes.as_ref().unwrap_or(&row.host).clone()),
         cores: Some(row.p * row.q * row.threads),
-        fidelity: row.fidelity,
+        extent: row.extent,
         candidate: row.candidate(),
         rate_gflops: row.comparable_rate_gflops().filter(|rate| rate.is_finite() && *rate > 0.0)?,
     })
@@ -112,7 +113,7 @@ fn of_output(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, St
         source: path.display().to_string(),
         host: None,
         cores: None,
-        fidelity: Fidelity::Full,
+        extent: Extent::Whole,
         candidate: Candidate { hpl: record.params, engine: EngineParams::default() },
         rate_gflops: record.rate_gflops,
     };
@@ -155,7 +156,7 @@ WR11C2R4        8000   256     1     2               3.";
         let found = read(&names.map(at), &Decoder::Here).unwrap();
         let rates: Vec<f64> = found.runs.iter().map(|run| run.rate_gflops).collect();
         assert_eq!(rates, [20.0, 30.0, 20.0, 30.0, 20.0, 30.0, 97.5]);
-        assert_eq!((found.runs[1].fidelity, found.runs[1].cores), (Fidelity::Window, Some(2)));
+        assert_eq!((found.runs[1].extent, found.runs[1].cores), (Extent::Windows, Some(2)));
         assert_eq!((found.runs[6].candidate.hpl.nb, found.runs[6].host.as_deref()), (128, None));
         let all = found.warnings.join("\n");
         for word in [

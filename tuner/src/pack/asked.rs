@@ -33,7 +33,7 @@ const HOW: [(&str, &str); 14] = [
         "run.n_half",
         "run hpl-tune run with a smaller N in HPL.dat until it reaches half of Rmax; then in site.toml, [run] n_half = …",
     ),
-    ("run.output_sha256", "the session is of an older version, which kept no hash of the output: run a new session"),
+    ("run.output_sha256", "the record holds no hash of the output: run a new session"),
     (
         "power.core_watts",
         "measure the power of the run, and pack with --power-log FILE.csv; or in site.toml, [power] core_watts",

@@ -100,8 +100,9 @@ const HALF: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {
+    use objectives::real::Extent;
+
     use super::*;
-    use crate::record::Fidelity;
     use crate::record::arbitrary::row;
 
     fn run(trial: u64, n: usize, rate: f64) -> Row {
@@ -112,7 +113,7 @@ mod tests {
     fn repeats_are_whole_runs_of_the_candidate_by_order() {
         let mut rows: Vec<Row> = (0..6).map(|i| run(i, 1000, 20.0 + i as f64)).collect();
         rows.push(run(6, 2000, 30.0));
-        rows.push(Row { fidelity: Fidelity::Window, rate_gflops: None, ..run(7, 2000, 0.0) });
+        rows.push(Row { extent: Extent::Windows, rate_gflops: None, ..run(7, 2000, 0.0) });
         rows.push(Row { passed: false, ..run(8, 1000, 99.0) });
         rows.push(Row { nb: 999, ..run(9, 1000, 99.0) });
         let found = repeats(&rows, &rows[6].candidate());

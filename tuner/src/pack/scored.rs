@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use objectives::real::Extent;
 use objectives::real::{GuardRecord, RealRuns};
 use space::dat::HplDat;
 use space::out::{OutRecord, parse};
@@ -10,11 +11,11 @@ use space::{Candidate, RunResult};
 use super::error::PackError;
 use super::stamps::Stamps;
 use crate::error::RecordError;
+use crate::record::Row;
 use crate::record::folder::RunFolder;
 use crate::record::journal;
 use crate::record::session::Session;
 use crate::record::sha256;
-use crate::record::{Fidelity, Row};
 use crate::report::Summary;
 use crate::search::rounds;
 use crate::session::engine::Engine;
@@ -76,7 +77,7 @@ impl Scored {
         let summary = Summary::new(&session, &rows);
         let no_final = |why: String| PackError::NoFinal { folder: root.to_path_buf(), why };
         let row = summary.verified_run().cloned().ok_or_else(|| no_final(instead(&summary, &rows)))?;
-        if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
+        if row.extent != Extent::Whole || row.score_gflops().is_none() {
             return Err(no_final("its final run is no whole run that passed".to_owned()));
         }
         let engine = Engine::of(&session, &folder)?;
@@ -132,7 +133,7 @@ impl Scored {
 
 /// What there is instead of a passed final run.
 fn instead(summary: &Summary, rows: &[Row]) -> String {
-    let windows = rows.iter().any(|row| row.fidelity == Fidelity::Window && row.passed);
+    let windows = rows.iter().any(|row| row.extent == Extent::Windows && row.passed);
     match &summary.final_run {
         Some(row) if row.passed => {
             "the pairs after it took the choice back, and the default had no final run".to_owned()

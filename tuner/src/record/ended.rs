@@ -41,7 +41,7 @@ impl Row {
             paired_with: identity.paired_with,
             strategy: identity.strategy,
             why: identity.why,
-            fidelity: job.extent.into(),
+            extent: job.extent,
             engine: identity.engine,
             n: hpl.n,
             nb: hpl.nb,

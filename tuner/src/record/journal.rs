@@ -208,19 +208,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "what cannot be read is not destroyed");
     }
 
-    /// Version 1 had neither split nor weights.
-    #[test]
-    fn an_older_schema_is_read_with_its_defaults() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.jsonl");
-        let old = Row { schema_version: 1, ..row(0) };
-        let mut value = serde_json::to_value(&old).unwrap();
-        let fields = value.as_object_mut().unwrap();
-        assert!(fields.remove("split").is_some() && fields.remove("weights").is_some());
-        std::fs::write(&path, format!("{value}\n")).unwrap();
-        assert_eq!(read(&path).unwrap().rows, [old]);
-    }
-
     #[test]
     fn a_newer_schema_is_refused() {
         let folder = tempfile::tempdir().unwrap();

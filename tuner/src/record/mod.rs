@@ -20,4 +20,4 @@ pub mod vitals;
 
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;
-pub use self::row::{Circumstances, Fidelity, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};
+pub use self::row::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};

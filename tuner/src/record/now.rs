@@ -1,11 +1,12 @@
 //! `now.json`: what runs at this moment; the file exists only while something runs.
 
 use jiff::Timestamp;
+use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::{Candidate, Share};
 
+use crate::record::Identity;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::{Fidelity, Identity};
 use crate::search::schedule::Plan;
 use crate::session::progress::human;
 
@@ -22,7 +23,7 @@ pub struct Now {
     /// Why, in one clause.
     why: String,
     /// A whole run or windows of one.
-    fidelity: Fidelity,
+    extent: Extent,
     /// What runs.
     candidate: Candidate,
     /// On which nodes; `None` on this one alone.
@@ -46,7 +47,7 @@ impl Now {
             trial: identity.trial,
             strategy: identity.strategy.clone(),
             why: identity.why.clone(),
-            fidelity: plan.extent.into(),
+            extent: plan.extent,
             candidate: plan.candidate.clone(),
             nodes: identity.nodes.clone(),
             command: identity.command.clone(),
@@ -77,8 +78,8 @@ impl Now {
     pub fn line(&self, now: Timestamp) -> String {
         let since =
             self.started_utc.parse().map_or(0.0, |started: Timestamp| now.duration_since(started).as_secs_f64());
-        let what = match self.fidelity {
-            Fidelity::Window => "windows",
+        let what = match self.extent {
+            Extent::Windows => "windows",
             _ => "run",
         };
         format!(
@@ -136,7 +137,7 @@ mod tests {
             trial: 7,
             strategy: "bayes".to_owned(),
             why: "expected to be best".to_owned(),
-            fidelity: Fidelity::Window,
+            extent: Extent::Windows,
             candidate: Candidate { hpl: HplParams::baseline(3000, 1, 2), engine: EngineParams::default() },
             nodes: None,
             command: "xhpl".to_owned(),

@@ -18,13 +18,8 @@ use crate::record::Row;
 use crate::record::folder::replace_file;
 use crate::record::left::GainLeft;
 
-/// Version of the `session.toml` schema.
-///
-/// Version 2 added `engine` and `search_by`, version 3 `unequal`; older sessions are read as ours by whole runs, on ranks
-/// that are alike. Version 4 added `notes` and left out `kernels` of other engines, and a `memory_bytes` that is unknown is 0.
-/// Version 5 added `expert`; older sessions choose it when they are resumed. Version 6 added `mpi_job`, version 7 `hosts`
-/// and `nodes`, version 8 `simulated` of `mpi_job`, version 9 `node_cores` of `unequal`, version 10 `until_gain` and `left`.
-pub const SESSION_SCHEMA: u32 = 10;
+/// Version of the `session.toml` schema; raised by every release that changes a key.
+pub const SESSION_SCHEMA: u32 = 1;
 
 /// What the expert's rule of thumb says of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,11 +74,9 @@ pub struct Session {
     #[serde(with = "as_text")]
     pub seed: u64,
     /// Name of the engine that runs, [`Session::OURS`] or that of the profile in `engine.toml`.
-    #[serde(default = "ours")]
     pub engine: String,
     /// Whether the search goes by whole runs or by windows.
-    #[serde(default)]
-    pub search_by: Extent,
+    pub extent: Extent,
     /// Search strategy.
     pub strategy: String,
     /// The relative gain at which the search ends, where the user gave one: no more is expected to be left.
@@ -130,10 +123,6 @@ pub struct Session {
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
-}
-
-fn ours() -> String {
-    Session::OURS.to_owned()
 }
 
 impl Session {
@@ -277,18 +266,6 @@ mod tests {
             let message = Session::load(&path).unwrap_err().to_string();
             assert!(message.contains(expected) && message.contains("session.toml"), "{message}");
         }
-    }
-
-    #[test]
-    fn a_session_of_version_1_is_one_of_our_engine_by_whole_runs() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session.toml");
-        session().save(&path).unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let lines = text.lines().filter(|line| !line.starts_with("engine") && !line.starts_with("search_by"));
-        let old = lines.collect::<Vec<_>>().join("\n").replace(&version(SESSION_SCHEMA), &version(1));
-        std::fs::write(&path, old).unwrap();
-        assert_eq!(Session::load(&path).unwrap(), Session { schema_version: 1, ..session() });
     }
 
     #[test]

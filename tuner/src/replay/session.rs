@@ -160,7 +160,7 @@ pub fn play(
             history: &History::from_rows(&playing.rows, &playing.places),
             baseline: &baseline,
             expert: None,
-            search_by: Extent::Whole,
+            extent: Extent::Whole,
             cost: &CostEstimate::new(&playing.rows, &predictor),
             left_s: playing.left_s(),
             total_s: playing.total_s,

@@ -44,7 +44,7 @@ const PERMUTATIONS: usize = 1000;
 /// Probability that any dimension without effect is shown.
 const RISK: f64 = 0.05;
 
-/// The importance of every dimension that was varied, most important first, from passed trials of one N and fidelity. Each
+/// The importance of every dimension that was varied, most important first, from passed trials of one N and extent. Each
 /// candidate counts once, by the mean of its runs: repeats say nothing new of its dimensions. The same trials give the same
 /// result.
 pub fn importance(rows: &[&Row]) -> Vec<Importance> {

@@ -1,11 +1,11 @@
 //! What the summary says, a sentence each, for the table and the page.
 
+use objectives::real::Extent;
 use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
 use super::summary::{Estimate, FinalByEstimate, Score, Summary, TakenBack};
-use crate::record::Fidelity;
 use crate::record::session::Session;
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
@@ -35,9 +35,9 @@ pub(super) fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<Str
 /// The runs behind a score, `median of 3 runs, 84.90 … 85.60`.
 pub(super) fn spread(score: &Score) -> String {
     let [low, high] = score.range_gflops.map(digits);
-    match (score.fidelity, score.runs) {
-        (Fidelity::Full, 1) => "1 run".to_owned(),
-        (Fidelity::Full, runs) => format!("median of {runs} runs, {low} … {high}"),
+    match (score.extent, score.runs) {
+        (Extent::Whole, 1) => "1 run".to_owned(),
+        (Extent::Whole, runs) => format!("median of {runs} runs, {low} … {high}"),
         (_, 1) => "estimated by windows, 1 sample".to_owned(),
         (_, runs) => format!("estimated by windows, median of {runs} samples, {low} … {high}"),
     }

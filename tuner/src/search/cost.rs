@@ -9,7 +9,7 @@ use space::Candidate;
 use space::flops::rate_gflops;
 use space::stats::{median, sample_sd, squared_deviations};
 
-use crate::record::{Fidelity, Row};
+use crate::record::Row;
 
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
@@ -105,16 +105,16 @@ impl<'a> CostEstimate<'a> {
     /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
     /// there is no whole run.
     pub fn new(rows: &[Row], predictor: &'a Predictor) -> Self {
-        let passed = |fidelity| rows.iter().filter(move |row| row.passed && row.fidelity == fidelity);
+        let passed = |extent| rows.iter().filter(move |row| row.passed && row.extent == extent);
         let of = |row: &Row, extent, wall_s: f64| {
             let candidate = row.candidate();
             Measured { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
         };
-        let whole = passed(Fidelity::Full).map(|row| of(row, Extent::Whole, row.wall_s));
-        let windows = passed(Fidelity::Window).map(|row| of(row, Extent::Windows, row.wall_s));
+        let whole = passed(Extent::Whole).map(|row| of(row, Extent::Whole, row.wall_s));
+        let windows = passed(Extent::Windows).map(|row| of(row, Extent::Windows, row.wall_s));
         let mut measured: Vec<Measured> = whole.chain(windows).collect();
-        if passed(Fidelity::Full).next().is_none() {
-            let estimated = passed(Fidelity::Window).filter_map(|row| {
+        if passed(Extent::Whole).next().is_none() {
+            let estimated = passed(Extent::Windows).filter_map(|row| {
                 let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
                 Some(of(row, Extent::Whole, whole_s(solve_s)))
             });

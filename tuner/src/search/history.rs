@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use objectives::real::Extent;
 use space::Candidates;
 use space::dims::Point;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use crate::record::{self, Fidelity, Row};
+use crate::record::{self, Row};
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;
@@ -56,14 +57,14 @@ impl History {
     pub fn from_rows(rows: &[Row], domain: &dyn Candidates) -> Self {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
         let factor = offset(&rows).exp();
-        let to_whole = |fidelity| if fidelity == Fidelity::Window { factor } else { 1.0 };
+        let to_whole = |extent| if extent == Extent::Windows { factor } else { 1.0 };
         let quickest = quickest_windows(&rows);
         let trial = |row: &&Row| {
             let outcome = match (row.comparable_rate_gflops(), row.outcome) {
-                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row.fidelity)),
+                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row.extent)),
                 (None, record::Outcome::Skipped) => return None,
                 (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
-                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row.fidelity) },
+                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row.extent) },
                     None => TrialResult::Failed,
                 },
                 (None, _) => TrialResult::Failed,
@@ -83,25 +84,25 @@ pub fn offset(rows: &[&Row]) -> f64 {
 
 /// Logarithm of whole run by windows for each candidate that has both, in the order of the whole runs.
 fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
-    let of = |fidelity| rows.iter().filter(move |row| row.fidelity == fidelity);
-    if of(Fidelity::Window).next().is_none() {
+    let of = |extent| rows.iter().filter(move |row| row.extent == extent);
+    if of(Extent::Windows).next().is_none() {
         return Vec::new();
     }
     let mut places = HashMap::new();
-    for row in of(Fidelity::Full) {
+    for row in of(Extent::Whole) {
         let next = places.len();
         places.entry(row.candidate()).or_insert(next);
     }
-    let rates = |fidelity| {
+    let rates = |extent| {
         let mut rates = vec![Vec::new(); places.len()];
-        for row in of(fidelity) {
+        for row in of(extent) {
             if let (Some(rate), Some(&place)) = (row.comparable_rate_gflops(), places.get(&row.candidate())) {
                 rates[place].push(rate);
             }
         }
         rates
     };
-    let both = rates(Fidelity::Full).into_iter().zip(rates(Fidelity::Window));
+    let both = rates(Extent::Whole).into_iter().zip(rates(Extent::Windows));
     both.filter_map(|(whole, windows)| Some((median(&whole)? / median(&windows)?).ln())).collect()
 }
 
@@ -112,20 +113,20 @@ pub fn offset_sd(rows: &[&Row]) -> f64 {
 
 /// Wall-clock seconds and rate of the windows that passed in the least time.
 fn quickest_windows(rows: &[&Row]) -> Option<(f64, f64)> {
-    let windows = rows.iter().filter(|row| row.fidelity == Fidelity::Window);
+    let windows = rows.iter().filter(|row| row.extent == Extent::Windows);
     let rates = windows.filter_map(|row| Some((row.wall_s, row.comparable_rate_gflops()?)));
     rates.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its fidelity; `quickest`: of
+/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its extent; `quickest`: of
 /// all [windows](quickest_windows).
 fn limit(row: &Row, quickest: Option<(f64, f64)>) -> Option<f64> {
-    match (row.fidelity, row.outcome) {
+    match (row.extent, row.outcome) {
         (_, record::Outcome::Beaten) => row.estimated_rate_gflops,
         // Counts the generation of the matrix as solution time: too low a bound by that share.
-        (Fidelity::Full, _) => Some(rate_gflops(row.n, row.wall_s)),
+        (Extent::Whole, _) => Some(rate_gflops(row.n, row.wall_s)),
         // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
-        (Fidelity::Window, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s),
+        (Extent::Windows, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s),
     }
 }
 

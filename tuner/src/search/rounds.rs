@@ -41,7 +41,7 @@ pub fn in_turn(rows: &[Row], a: &Candidate, b: &Candidate) -> Vec<(f64, f64)> {
     let firsts = rows.iter().filter(|row| row.strategy == Identity::CONFIRM && row.paired_with.is_none());
     let rates = |first: &Row| {
         let in_round = |row: &&Row| row.trial == first.trial || row.paired_with == Some(first.trial);
-        let round: Vec<&Row> = rows.iter().filter(in_round).filter(|row| row.fidelity == first.fidelity).collect();
+        let round: Vec<&Row> = rows.iter().filter(in_round).filter(|row| row.extent == first.extent).collect();
         let rate = |of: &Candidate| round.iter().find(|row| row.candidate() == *of)?.comparable_rate_gflops();
         Some((rate(a)?, rate(b)?))
     };

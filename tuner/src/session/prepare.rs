@@ -37,7 +37,7 @@ pub struct Target {
     /// Whether the budget, rather than memory or the user, limits N.
     pub limited_by_budget: bool,
     /// Whether the search goes by whole runs or by windows.
-    pub search_by: Extent,
+    pub extent: Extent,
 }
 
 /// Why N is what it is, in words: `fixed` by the user, limited by the budget, or by the memory.
@@ -146,10 +146,10 @@ pub fn choose_target(
         let whole = largest_rounded(costs, most, budget.run_s(), Extent::Whole);
         let windows = if ours { largest_rounded(costs, most, budget.run_s(), Extent::Windows) } else { whole };
         let far = windows as f64 >= WORTH_WINDOWS * whole as f64;
-        let (n, search_by) = if far { (windows, Extent::Windows) } else { (whole, Extent::Whole) };
-        return Ok(Target { n, n_memory, limited_by_budget: n < round(most), search_by });
+        let (n, extent) = if far { (windows, Extent::Windows) } else { (whole, Extent::Whole) };
+        return Ok(Target { n, n_memory, limited_by_budget: n < round(most), extent });
     };
-    let target = |search_by| Target { n, n_memory, limited_by_budget: false, search_by };
+    let target = |extent| Target { n, n_memory, limited_by_budget: false, extent };
     let [run_s, windows_s] = [Extent::Whole, Extent::Windows].map(|extent| costs.trial_s(n, extent));
     let enough = ours && FEWEST * windows_s <= budget.left_s();
     if run_s <= DEAR * budget.total_s() || (!enough && run_s <= budget.left_s()) {
@@ -190,25 +190,25 @@ mod tests {
     #[test]
     fn the_budget_chooses_between_whole_runs_and_windows() {
         let short = chosen(120.0, true, None).unwrap();
-        assert_eq!((short.search_by, short.limited_by_budget), (Extent::Windows, true));
+        assert_eq!((short.extent, short.limited_by_budget), (Extent::Windows, true));
         let foreign = chosen(120.0, false, None).unwrap();
-        assert_eq!(foreign.search_by, Extent::Whole);
+        assert_eq!(foreign.extent, Extent::Whole);
         assert!(short.n as f64 >= WORTH_WINDOWS * foreign.n as f64, "{} {}", short.n, foreign.n);
         // In a month every run at the largest N fits.
         let long = chosen(3e6, true, None).unwrap();
         assert_eq!(
-            (long.search_by, long.limited_by_budget, long.n),
+            (long.extent, long.limited_by_budget, long.n),
             (Extent::Whole, false, round(long.n_memory.unwrap()))
         );
     }
 
     #[test]
     fn an_order_that_the_user_chose_is_kept_or_refused() {
-        assert_eq!(chosen(120.0, true, Some(4000)).unwrap().search_by, Extent::Whole);
+        assert_eq!(chosen(120.0, true, Some(4000)).unwrap().extent, Extent::Whole);
         let large = chosen(120.0, true, Some(16_000)).unwrap();
-        assert_eq!((large.n, large.search_by), (16_000, Extent::Windows));
+        assert_eq!((large.n, large.extent), (16_000, Extent::Windows));
         // Another engine has no windows: a run that just fits is made, one that does not is refused.
-        assert_eq!(chosen(120.0, false, Some(14_000)).unwrap().search_by, Extent::Whole);
+        assert_eq!(chosen(120.0, false, Some(14_000)).unwrap().extent, Extent::Whole);
         for ours in [true, false] {
             let message = chosen(30.0, ours, Some(32_000)).unwrap_err();
             assert!(message.contains("lower --n or raise --budget"), "{message}");

@@ -97,7 +97,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
         until_gain: args.until_gain,
         left: None,
         engine: engine.name().to_owned(),
-        search_by: Extent::Whole,
+        extent: Extent::Whole,
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,

@@ -170,8 +170,8 @@ fn search(
 
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
-    let search_by = store.session().search_by;
-    let final_n = match (store.session().n_fixed, search_by) {
+    let extent = store.session().extent;
+    let final_n = match (store.session().n_fixed, extent) {
         (true, Extent::Whole) => spec.n..=spec.n,
         (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
         (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
@@ -182,7 +182,7 @@ fn search(
         strategy: strategy.as_ref(),
         baseline: &baseline,
         expert: expert.as_ref(),
-        search_by,
+        extent,
         budget,
         final_n,
         runs: &engine.runs(program),
@@ -270,7 +270,7 @@ fn plan(
     let session = store.session();
     let n = domain.spec().n;
     let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
-    let by = match session.search_by {
+    let by = match session.extent {
         Extent::Whole => "each trial is a whole run",
         Extent::Windows => {
             "each trial measures windows of the run and extrapolates to the whole; the final run is whole, at \
@@ -290,7 +290,7 @@ fn plan(
     }
     let cost = CostEstimate::new(store.rows(), predictor);
     let whole_s = cost.at_most(baseline, Extent::Whole);
-    let kept_s = match session.search_by {
+    let kept_s = match session.extent {
         Extent::Whole => whole_s,
         Extent::Windows => whole_s.min(FINAL_SHARE * budget.total_s()),
     };
@@ -298,8 +298,8 @@ fn plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), session.search_by, budget.total_s()),
-        trial_s: cost.of(baseline, session.search_by),
+        rounds_s: rounds_s(&cost, (baseline, expert), session.extent, budget.total_s()),
+        trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());
 }

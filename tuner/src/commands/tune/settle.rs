@@ -71,7 +71,7 @@ pub(super) fn settle(
         Some(n) => {
             let n_memory = room.memory_bytes.map(|_| prepare::largest_safe_n(&spec, engine));
             let limited_by_budget = session.n_limited_by_budget;
-            Target { n, n_memory, limited_by_budget, search_by: session.search_by }
+            Target { n, n_memory, limited_by_budget, extent: session.extent }
         }
         None => prepare::target(engine, &spec, predictor, budget, session.n)?,
     };
@@ -80,7 +80,7 @@ pub(super) fn settle(
         session.n = Some(target.n);
         session.n_memory = target.n_memory;
         session.n_limited_by_budget = target.limited_by_budget;
-        session.search_by = target.search_by;
+        session.extent = target.extent;
         session.memory_bytes = room.memory_bytes.unwrap_or(0);
         if session.engine == Session::OURS {
             session.kernels = Some(spec.kernels.clone());

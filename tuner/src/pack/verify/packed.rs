@@ -11,10 +11,11 @@ use crate::pack::power::Power;
 use crate::pack::scored::RESULT;
 use crate::pack::stamps::Stamps;
 use crate::pack::{Purpose, sheet};
+use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::session::Session;
 use crate::record::sha256;
-use crate::record::{Fidelity, Row};
+use objectives::real::Extent;
 
 /// What to do about a pack that was changed.
 const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";
@@ -115,7 +116,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
             "run a session on the machine itself",
         );
     }
-    if row.fidelity != Fidelity::Full || row.score_gflops().is_none() {
+    if row.extent != Extent::Whole || row.score_gflops().is_none() {
         let problem = format!("its trial {} is no passed whole run: an estimate from windows is no score", row.trial);
         checked.find(manifest::NAME, problem, AGAIN);
     }
@@ -128,7 +129,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
         None => {
             let problem =
                 format!("nothing shows that it is unmodified: journal.jsonl has no hash of trial {}", row.trial);
-            checked.find("HPL.out", problem, "sessions of this version keep one: run a new session");
+            checked.find("HPL.out", problem, "run a new session");
         }
     }
     output::against_row(checked, "HPL.out", &text, row);

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use objectives::real::Extent;
 use space::flops::rate_gflops;
 
 use super::Checked;
 use crate::record::decode::Decoder;
 use crate::record::journal;
 use crate::record::session::Session;
-use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 
 /// How far the rate of a row may be from its operations over its time, as a share: both come from one division.
 const EXACT: f64 = 1e-6;
@@ -128,8 +129,8 @@ pub(super) fn rows(checked: &mut Checked, place: &str, session: Option<&Session>
 
 /// Windows have estimates, whole runs are measured; no row has both, and what is estimated is nowhere called a measurement.
 fn kinds(row: &Row, tell: &mut impl FnMut(&str)) {
-    match row.fidelity {
-        Fidelity::Window => {
+    match row.extent {
+        Extent::Windows => {
             if row.rate_gflops.is_some() || row.time_s.is_some() {
                 tell("windows with a measured rate or time: what windows predict is estimated_rate_gflops alone");
             }
@@ -137,7 +138,7 @@ fn kinds(row: &Row, tell: &mut impl FnMut(&str)) {
                 tell("windows as the final run, which is always whole");
             }
         }
-        Fidelity::Full if row.passed => {
+        Extent::Whole if row.passed => {
             if row.estimated_rate_gflops.is_some() || row.estimated_sd.is_some() {
                 tell("a passed whole run with an estimated rate: it would be windows");
             }
@@ -148,7 +149,7 @@ fn kinds(row: &Row, tell: &mut impl FnMut(&str)) {
                 tell("a passed whole run that did only a part of the work");
             }
         }
-        Fidelity::Full => {
+        Extent::Whole => {
             if row.rate_gflops.is_some() {
                 tell("a failed run with a measured rate");
             }
@@ -186,7 +187,7 @@ mod tests {
             ),
             (Row { rate_gflops: Some(20.0), ..window() }, "windows with a measured rate"),
             (Row { strategy: Identity::FINAL.into(), ..window() }, "windows as the final run"),
-            (Row { fidelity: Fidelity::Full, ..window() }, "a passed whole run with an estimated rate"),
+            (Row { extent: Extent::Whole, ..window() }, "a passed whole run with an estimated rate"),
             (Row { residual: None, ..good() }, "without rate, time or residual"),
             (Row { cost_fraction: 0.5, ..good() }, "only a part of the work"),
             (Row { passed: false, ..good() }, "passed is false, but its outcome is passed"),

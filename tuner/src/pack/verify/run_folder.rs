@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use objectives::foreign::Profile;
+use objectives::real::Extent;
 use space::EngineParams;
 use space::dat::HplDat;
 
 use super::output::{self, ORIGINAL};
 use super::{Checked, record};
+use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
 use crate::record::sha256;
-use crate::record::{Fidelity, Row};
 use crate::report::Summary;
 use crate::session::engine::Engine;
 
@@ -82,7 +83,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
     let Some(row) = summary.shown_trial().and_then(|trial| rows.iter().find(|row| row.trial == trial)) else {
         return checked.looked("no run that passed, so no best");
     };
-    if row.fidelity != Fidelity::Full {
+    if row.extent != Extent::Whole {
         checked.find("journal.jsonl", format!("its best, trial {}, is no whole run", row.trial), AGAIN);
     }
     let candidate = row.candidate();

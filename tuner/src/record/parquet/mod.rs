@@ -43,8 +43,6 @@ pub trait Table: Serialize + DeserializeOwned {
     const KIND: &'static str;
     /// Its fields by name, in order.
     const COLUMNS: &'static [(&'static str, Type)];
-    /// Columns that older files lack, with the schema version that brought them; serde knows their defaults.
-    const LATER: &'static [(&'static str, u32)] = &[];
 }
 
 impl Table for Row {
@@ -57,7 +55,7 @@ impl Table for Row {
         ("paired_with", UInt),
         ("strategy", Text),
         ("why", Text),
-        ("fidelity", Text),
+        ("extent", Text),
         ("engine", Text),
         ("n", UInt),
         ("nb", UInt),
@@ -106,17 +104,6 @@ impl Table for Row {
         ("kernel", Text),
         ("versions", Text),
         ("output_sha256", Text),
-    ];
-    const LATER: &'static [(&'static str, u32)] = &[
-        ("split", 2),
-        ("weights", 2),
-        ("estimated_rate_gflops", 3),
-        ("estimated_sd", 3),
-        ("steal_share", 3),
-        ("clock_hz", 3),
-        ("rank_kernels", 4),
-        ("nodes", 7),
-        ("output_sha256", 8),
     ];
 }
 
@@ -183,19 +170,14 @@ pub fn rows<T: Table>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
         .map_err(|_| Fault::Damaged("a page does not hold what the footer promises".to_owned()))?;
     let damaged = |error: PolarsError| Fault::Damaged(error.to_string());
     let frame = decoded.map_err(damaged)?;
-    let mut newest = None;
     if let Ok(versions) = frame.column("schema_version") {
-        newest = versions.as_materialized_series().u64().map_err(damaged)?.iter().flatten().max();
+        let newest = versions.as_materialized_series().u64().map_err(damaged)?.iter().flatten().max();
         if let Some(found) = newest.filter(|&found| found > u64::from(ROW_SCHEMA)) {
             return Err(Fault::Newer(found));
         }
     }
     let mut maps = vec![Map::new(); frame.height()];
-    let later = |name| T::LATER.iter().any(|&(known, since)| known == name && newest < Some(u64::from(since)));
     for &(name, kind) in T::COLUMNS {
-        if later(name) && frame.column(name).is_err() {
-            continue;
-        }
         let column = frame.column(name).map_err(damaged)?.as_materialized_series();
         for (map, value) in maps.iter_mut().zip(values(column, kind).map_err(damaged)?) {
             map.insert(name.to_owned(), value);
@@ -344,23 +326,6 @@ mod tests {
         assert!(message.contains("schema_version"), "{message}");
         write(&path, &[Row { schema_version: ROW_SCHEMA + 1, ..row(0) }]).unwrap();
         assert!(matches!(read::<Row>(&path), Err(RecordError::Newer { .. })));
-    }
-
-    /// A file without the columns that came later, of the version before them and of today's.
-    #[test]
-    fn an_older_file_is_read_with_its_defaults() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("trials.parquet");
-        for (schema_version, readable) in [(1, true), (ROW_SCHEMA, false)] {
-            let old = Row { schema_version, ..row(0) };
-            let mut frame = decode(encode(std::slice::from_ref(&old)).unwrap()).unwrap();
-            frame = frame.drop("split").and_then(|frame| frame.drop("weights")).unwrap();
-            ParquetWriter::new(std::fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
-            match read::<Row>(&path) {
-                Ok(rows) => assert!(readable && rows == [old]),
-                Err(error) => assert!(!readable && error.to_string().contains("split"), "{error}"),
-            }
-        }
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     let words = (
         (any_coded(), any_coded(), any_coded(), any_coded(), any_coded(), any_coded()),
         proptest::sample::select(vec![SwapName::BinExch, SwapName::Long, SwapName::Mix]),
-        proptest::sample::select(vec![Fidelity::Window, Fidelity::Full]),
+        proptest::sample::select(vec![Extent::Windows, Extent::Whole]),
         (of(any_kernels()), any::<bool>(), of(any::<bool>()), of(any::<String>())),
         (of(any_share()), any_weights(), proptest::collection::vec(any_kernels(), 0..3)),
     );
@@ -154,7 +154,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
     (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
-        let ((pmap, pfact, rfact, bcast, l1, u), swap, fidelity, engine, (split, weights, rank_kernels)) = words;
+        let ((pmap, pfact, rfact, bcast, l1, u), swap, extent, engine, (split, weights, rank_kernels)) = words;
         let (kernels, equil, huge_pages, extra) = engine;
         let (rates, fixed) = numbers;
         let [predicted_rate_gflops, predicted_sd, estimated_rate_gflops, estimated_sd, time_s, rate_gflops, residual] =
@@ -165,7 +165,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             paired_with: identity.2,
             strategy: identity.3,
             why: identity.4,
-            fidelity,
+            extent,
             n,
             nb,
             p,

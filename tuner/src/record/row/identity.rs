@@ -44,7 +44,6 @@ pub struct Identity {
     /// The command, quoted for a shell.
     pub command: String,
     /// As [`super::Row::nodes`].
-    #[serde(default)]
     pub nodes: Option<String>,
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
 
@@ -12,20 +13,12 @@ use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looki
 pub(crate) mod arbitrary;
 mod identity;
 mod outcome;
-mod words;
 
 pub use identity::{Circumstances, Identity, Prediction};
 pub use outcome::Outcome;
-pub use words::{Fidelity, SwapName};
 
-/// Version of the row's schema; raised whenever a column is added, renamed or changes its meaning.
-///
-/// Version 2 added `split` and `weights`, version 3 `estimated_rate_gflops`, `estimated_sd`, `steal_share` and `clock_hz`;
-/// version 4 `rank_kernels`; older rows are read as without them. Since version 5 `huge_pages`, `kernels` and `split` are null
-/// where another engine ran: before, they held what our engine would have been told. Since version 6 there are runs of the
-/// strategy `expert`, and `paired_with` may name the first trial of a round of three. Version 7 added `nodes`, version 8
-/// `output_sha256`.
-pub const ROW_SCHEMA: u32 = 8;
+/// Version of the row's schema; raised by every release that adds, renames or redefines a column.
+pub const ROW_SCHEMA: u32 = 1;
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +39,7 @@ pub struct Row {
     /// Why, in one clause.
     pub why: String,
     /// How much of the run was done.
-    pub fidelity: Fidelity,
+    pub extent: Extent,
     /// Name of the engine that ran, or [`Row::SIMULATED`].
     pub engine: String,
 
@@ -91,13 +84,12 @@ pub struct Row {
     /// Kernels: `builtin` or the path of a BLAS; null for another engine, which has its own.
     pub kernels: Option<KernelChoice>,
     /// Kernels of each rank as JSON text where they differ; null where all have the above.
-    #[serde(default, with = "text")]
+    #[serde(with = "text")]
     pub rank_kernels: Vec<KernelChoice>,
     /// Part of the local columns in the right section of the split update; 0 is no split, null another engine.
-    #[serde(default = "no_split")]
     pub split: Option<Share>,
     /// Relative speeds of process rows and columns as JSON text; null when they are equal.
-    #[serde(default, with = "text")]
+    #[serde(with = "text")]
     pub weights: Weights,
     /// Dimensions that only this engine has, as a JSON object.
     pub extra: Option<String>,
@@ -146,20 +138,13 @@ pub struct Row {
     /// Host name, of rank 0 where a job has several.
     pub host: String,
     /// Names of the nodes of its job in alphabetical order, with spaces between them; null where they were not looked for.
-    #[serde(default)]
     pub nodes: Option<String>,
     /// Kernels with their version, as the run reported them.
     pub kernel: Option<String>,
     /// Programs and their versions.
     pub versions: String,
     /// SHA-256 of the file with the results as the engine wrote them, taken when the run had ended; null where there was none.
-    #[serde(default)]
     pub output_sha256: Option<String>,
-}
-
-/// Rows of version 1.
-fn no_split() -> Option<Share> {
-    Some(Share::ZERO)
 }
 
 impl Row {
@@ -207,21 +192,43 @@ impl Row {
 
     /// The measured score: GFLOP/s of a full run whose residual passed.
     pub fn score_gflops(&self) -> Option<f64> {
-        self.rate_gflops.filter(|_| self.passed && self.fidelity == Fidelity::Full)
+        self.rate_gflops.filter(|_| self.passed && self.extent == Extent::Whole)
     }
 
-    /// What compares with other rows of the same fidelity: the score of a full run, the estimate of windows whose checks
+    /// What compares with other rows of the same extent: the score of a full run, the estimate of windows whose checks
     /// passed.
     pub fn comparable_rate_gflops(&self) -> Option<f64> {
-        match self.fidelity {
-            Fidelity::Full => self.score_gflops(),
-            Fidelity::Window => self.estimated_rate_gflops.filter(|_| self.passed),
+        match self.extent {
+            Extent::Whole => self.score_gflops(),
+            Extent::Windows => self.estimated_rate_gflops.filter(|_| self.passed),
         }
     }
 
     /// The dimensions that only the engine of this row has; none where the column is damaged.
     fn extra(&self) -> BTreeMap<String, String> {
         self.extra.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+}
+
+/// SWAP without its threshold, which has its own column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwapName {
+    /// Binary exchange.
+    BinExch,
+    /// Spread and roll.
+    Long,
+    /// Binary exchange up to the threshold, spread and roll above.
+    Mix,
+}
+
+impl From<Swap> for SwapName {
+    fn from(swap: Swap) -> Self {
+        match swap {
+            Swap::BinExch => Self::BinExch,
+            Swap::Long => Self::Long,
+            Swap::Mix { .. } => Self::Mix,
+        }
     }
 }
 

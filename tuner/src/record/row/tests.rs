@@ -55,21 +55,10 @@ fn another_engine_is_not_said_to_have_obeyed_ours() {
 }
 
 #[test]
-fn a_row_of_version_4_keeps_what_it_says() {
-    let mut json = serde_json::to_value(arbitrary::row(0)).unwrap();
-    json["schema_version"] = 4.into();
-    assert!(json.as_object_mut().unwrap().remove("output_sha256").is_some(), "version 8 has it");
-    let json = json.to_string();
-    let read: Row = serde_json::from_str(&json).unwrap();
-    assert_eq!(read, Row { schema_version: 4, ..arbitrary::row(0) });
-    assert_eq!(read.kernels, Some(KernelChoice::Builtin));
-}
-
-#[test]
 fn an_estimate_is_no_score() {
     let row = arbitrary::windows(4, 64, 30.0);
     assert_eq!((row.score_gflops(), row.rate_gflops, row.time_s), (None, None, None));
-    assert_eq!((row.comparable_rate_gflops(), row.fidelity), (Some(30.0), Fidelity::Window));
+    assert_eq!((row.comparable_rate_gflops(), row.extent), (Some(30.0), Extent::Windows));
     assert!(row.cost_fraction > 0.0 && row.cost_fraction < 0.2, "{}", row.cost_fraction);
     let beaten = Failure::Beaten { done_percent: 25.0, estimated_rate_gflops: 20.0, best_rate_gflops: 30.0 };
     let row = failed(&row.candidate(), beaten);

@@ -136,7 +136,7 @@ fn figures(summary: &Summary, rows: &[Row]) -> Markup {
 
 /// What the rates of the search are.
 fn rate_name(summary: &Summary) -> &'static str {
-    match summary.session.search_by {
+    match summary.session.extent {
         _ if summary.session.is_simulated() => "simulated, GFLOP/s",
         Extent::Whole => "measured, GFLOP/s",
         Extent::Windows => "estimated by windows, GFLOP/s",

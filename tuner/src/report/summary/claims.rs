@@ -98,7 +98,7 @@ pub(super) fn by_expert(
 /// A candidate with a higher median of its own runs than the best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Higher {
-    /// Its runs, at the N and fidelity of the search.
+    /// Its runs, at the N and extent of the search.
     pub score: Score,
     /// Those of the best, where it has such runs.
     pub best: Option<Score>,

@@ -4,20 +4,21 @@ use std::collections::HashSet;
 
 use super::super::stats::{Ratio, paired_ratio};
 use super::score::by_candidate;
-use crate::record::{Fidelity, Identity, Row};
+use crate::record::{Identity, Row};
+use objectives::real::Extent;
 
 /// Ratios of later by earlier runs within which the machine's speed is called steady.
 const STEADY: std::ops::RangeInclusive<f64> = 0.97..=1.03;
 
-/// Later by earlier runs of the same candidate, N and fidelity: the first run of the second half of its runs by the first of the
+/// Later by earlier runs of the same candidate, N and extent: the first run of the second half of its runs by the first of the
 /// first half, and so on (the pairs of Cox and Stuart's test for a trend). Each run is in one pair only, so that pairs are
 /// independent. A run that the search explored is left out: its luck had a part in that its candidate was run again.
 pub(super) fn drift(rows: &[Row]) -> Option<Ratio> {
     let explored = explored(rows);
     let mut pairs = Vec::new();
-    for fidelity in [Fidelity::Full, Fidelity::Window] {
+    for extent in [Extent::Whole, Extent::Windows] {
         let of = |row: &&Row| {
-            row.fidelity == fidelity && row.comparable_rate_gflops().is_some() && !explored.contains(&row.trial)
+            row.extent == extent && row.comparable_rate_gflops().is_some() && !explored.contains(&row.trial)
         };
         for (_, runs) in by_candidate(rows.iter().filter(of)) {
             let half = runs.len() / 2;

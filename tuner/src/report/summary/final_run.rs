@@ -1,10 +1,11 @@
 //! The final run beside what the windows before it let expect.
 
+use objectives::real::Extent;
 use serde::Serialize;
 use space::stats::median;
 
 use super::score::{Estimate, estimate};
-use crate::record::{Fidelity, Row};
+use crate::record::Row;
 
 /// Standard deviations of the estimate beyond which a final run is reported as slower.
 const BEYOND: f64 = 2.0;
@@ -31,7 +32,7 @@ impl FinalByEstimate {
         let before: Vec<Row> = rows.iter().filter(|row| row.trial < last.trial).cloned().collect();
         let estimate = estimate(&last.candidate(), &before)?;
         let of_windows = |figure: fn(&Row) -> Option<f64>| {
-            let windows = before.iter().filter(|row| row.fidelity == Fidelity::Window && row.passed);
+            let windows = before.iter().filter(|row| row.extent == Extent::Windows && row.passed);
             median(&windows.filter_map(figure).collect::<Vec<_>>())
         };
         Some(Self {

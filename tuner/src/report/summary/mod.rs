@@ -10,7 +10,7 @@ use space::Candidate;
 use super::importance::{Importance, importance};
 use super::stats::{Ratio, paired_ratio};
 use crate::record::session::Session;
-use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 use crate::search::rounds;
 
 mod claims;
@@ -25,14 +25,8 @@ pub use phases::PhaseTotals;
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
 
-/// Version of the JSON report's schema.
-///
-/// Version 2 added `estimate` and the `fidelity` of a score; since version 3 candidates of another engine have no parameters
-/// that only ours has. Since version 4 the interval of a ratio is exact, and its `level` is beside it; comparisons say
-/// when nothing was measured and why, `best_by_expert`, `higher`, `taken_back` and the uncertainty of `importance` are there,
-/// and `drift` is of pairs that share no run. Version 5 added `final_by_estimate`. Since version 6 all comparisons are of runs after
-/// the choice: `also_chose` is gone, and `by_baseline` of `higher`.
-pub const REPORT_SCHEMA: u32 = 6;
+/// Version of the JSON report's schema; raised by every release that changes a key.
+pub const REPORT_SCHEMA: u32 = 1;
 
 /// Candidates in the list of the best.
 const TOP: usize = 5;
@@ -93,10 +87,10 @@ pub struct Summary {
 impl Summary {
     /// The findings of `session` with the finished trials `rows`.
     pub fn new(session: &Session, rows: &[Row]) -> Self {
-        let scores = scores(rows, Fidelity::Full);
-        let searched = match session.search_by {
+        let scores = scores(rows, Extent::Whole);
+        let searched = match session.extent {
             Extent::Whole => scores.clone(),
-            Extent::Windows => self::scores(rows, Fidelity::Window),
+            Extent::Windows => self::scores(rows, Extent::Windows),
         };
         let baseline = rounds::baseline(rows);
         let best = best(session, rows, &scores, baseline.as_ref());
@@ -211,10 +205,10 @@ fn clock_hz(rows: &[Row]) -> Option<[f64; 2]> {
     Some([clocks().reduce(f64::min)?, clocks().reduce(f64::max)?])
 }
 
-/// The trials that the search compares: its N, its fidelity.
+/// The trials that the search compares: its N, its extent.
 pub(super) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> {
-    let fidelity = Fidelity::from(session.search_by);
-    rows.iter().filter(|row| row.fidelity == fidelity && session.n.is_none_or(|n| n == row.n)).collect()
+    let extent = session.extent;
+    rows.iter().filter(|row| row.extent == extent && session.n.is_none_or(|n| n == row.n)).collect()
 }
 
 /// The candidate at the N that is searched.

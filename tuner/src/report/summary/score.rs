@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use objectives::real::Extent;
 use serde::Serialize;
 use space::Candidate;
 use space::stats::{median, sample_sd};
 
-use crate::record::{Fidelity, Row};
+use crate::record::Row;
 use crate::search::history::{offset, offset_sd};
 
 /// The rate of a whole run as predicted from windows.
@@ -28,7 +29,7 @@ pub struct Score {
     /// What ran.
     pub candidate: Candidate,
     /// Whole runs, whose rates are measured, or windows, whose rates are estimated.
-    pub fidelity: Fidelity,
+    pub extent: Extent,
     /// Number of passed runs.
     pub runs: usize,
     /// Median of their rates.
@@ -46,7 +47,7 @@ pub struct Score {
 /// What the windows of a candidate say of its whole run; `None` where it has none.
 pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> {
     let at_n: Vec<&Row> = rows.iter().filter(|row| row.n == candidate.hpl.n).collect();
-    let own = at_n.iter().filter(|row| row.fidelity == Fidelity::Window && row.candidate() == *candidate);
+    let own = at_n.iter().filter(|row| row.extent == Extent::Windows && row.candidate() == *candidate);
     let own: Vec<&&Row> = own.filter(|row| row.comparable_rate_gflops().is_some()).collect();
     let logs: Vec<f64> = own.iter().filter_map(|row| row.comparable_rate_gflops()).map(f64::ln).collect();
     let inner = own.iter().filter_map(|row| row.estimated_sd).fold(0.0, f64::max);
@@ -58,10 +59,9 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
     })
 }
 
-/// The scores of all candidates that passed at this fidelity, highest median first.
-pub(super) fn scores(rows: &[Row], fidelity: Fidelity) -> Vec<Score> {
-    let groups =
-        by_candidate(rows.iter().filter(|row| row.fidelity == fidelity && row.comparable_rate_gflops().is_some()));
+/// The scores of all candidates that passed at this extent, highest median first.
+pub(super) fn scores(rows: &[Row], extent: Extent) -> Vec<Score> {
+    let groups = by_candidate(rows.iter().filter(|row| row.extent == extent && row.comparable_rate_gflops().is_some()));
     let mut scores: Vec<Score> = groups.into_iter().filter_map(|(candidate, runs)| score(candidate, &runs)).collect();
     scores.sort_by(|a, b| b.rate_gflops.total_cmp(&a.rate_gflops));
     scores
@@ -72,7 +72,7 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
     let fold = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);
     Some(Score {
         candidate,
-        fidelity: runs.first()?.fidelity,
+        extent: runs.first()?.extent,
         runs: rates.len(),
         rate_gflops: median(&rates)?,
         range_gflops: [fold(f64::min)?, fold(f64::max)?],

@@ -20,7 +20,7 @@ pub(crate) fn session() -> Session {
         elapsed_s: 12.5,
         seed: 1,
         engine: Session::OURS.into(),
-        search_by: Extent::Whole,
+        extent: Extent::Whole,
         strategy: "bayes".into(),
         cores: vec![0, 1],
         memory_bytes: 8 << 30,
@@ -174,23 +174,18 @@ fn a_choice_that_the_pairs_after_it_take_back_gives_way_to_the_default() {
 #[test]
 fn where_only_windows_have_seen_the_default_what_was_verified_stays_and_says_so() {
     let (session, rows) = session_with_rounds(&[(10.0, 8.0, 9.9); 6]);
-    let session = Session { search_by: Extent::Windows, ..session };
+    let session = Session { extent: Extent::Windows, ..session };
     let as_windows = |row: Row| match row.strategy.as_str() {
         Identity::FINAL => row,
-        _ => Row { fidelity: Fidelity::Window, estimated_rate_gflops: row.rate_gflops, rate_gflops: None, ..row },
+        _ => Row { extent: Extent::Windows, estimated_rate_gflops: row.rate_gflops, rate_gflops: None, ..row },
     };
     let mut rows: Vec<Row> = rows.into_iter().map(as_windows).collect();
     let summary = Summary::new(&session, &rows);
     assert_eq!(summary.best.as_ref().unwrap().candidate.hpl.nb, 192);
     assert_eq!(summary.best_by_baseline.ratio().unwrap().median, 0.99);
     assert!(table::summary(&summary).contains("no whole run was made"), "{}", table::summary(&summary));
-    let own = Row {
-        fidelity: Fidelity::Full,
-        n: 800,
-        rate_gflops: Some(9.0),
-        estimated_rate_gflops: None,
-        ..rows[0].clone()
-    };
+    let own =
+        Row { extent: Extent::Whole, n: 800, rate_gflops: Some(9.0), estimated_rate_gflops: None, ..rows[0].clone() };
     rows.push(Row { strategy: Identity::FINAL.into(), trial: 23, ..own });
     let summary = Summary::new(&session, &rows);
     let best = summary.best.as_ref().unwrap();
@@ -263,7 +258,7 @@ fn phases_are_means_over_ranks() {
 
 #[test]
 fn where_windows_search_the_whole_run_is_measured_and_the_target_estimated() {
-    let session = Session { search_by: Extent::Windows, ..session() };
+    let session = Session { extent: Extent::Windows, ..session() };
     let baseline = HplParams::baseline(1000, 1, 2).nb;
     let rows = [
         Row { strategy: Identity::BASELINE.into(), ..windows(0, baseline, 20.0) },
@@ -274,12 +269,12 @@ fn where_windows_search_the_whole_run_is_measured_and_the_target_estimated() {
     ];
     let summary = Summary::new(&session, &rows);
     let best = summary.best.as_ref().unwrap();
-    assert_eq!((best.candidate.hpl.n, best.rate_gflops, best.fidelity), (800, 19.0, Fidelity::Full));
+    assert_eq!((best.candidate.hpl.n, best.rate_gflops, best.extent), (800, 19.0, Extent::Whole));
     let estimate = summary.estimate.as_ref().unwrap();
     assert_eq!((estimate.candidate.hpl.n, &estimate.trials), (1000, &vec![1, 3]));
     assert!((22.0..22.4).contains(&estimate.estimated_rate_gflops), "{estimate:?}");
     assert!((0.01..0.03).contains(&estimate.estimated_sd), "{estimate:?}");
-    assert_eq!(summary.baseline.as_ref().unwrap().fidelity, Fidelity::Window);
+    assert_eq!(summary.baseline.as_ref().unwrap().extent, Extent::Windows);
     assert_eq!(summary.top[0].candidate.hpl.nb, 192);
     let text = table::summary(&summary);
     assert!(text.contains("19.00 GFLOP/s at N = 800") && text.contains("at N = 1000"), "{text}");

@@ -15,7 +15,7 @@ use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
-use crate::record::{Fidelity, Identity, Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
@@ -70,7 +70,7 @@ pub struct Drive<'a> {
     /// The expert's configuration, where it is another one.
     pub expert: Option<&'a Candidate>,
     /// Whether the search goes by whole runs or by windows.
-    pub search_by: Extent,
+    pub extent: Extent,
     /// The clock.
     pub budget: &'a mut Budget,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
@@ -142,7 +142,7 @@ impl Drive<'_> {
             history: &History::from_rows(rows, self.domain),
             baseline: self.baseline,
             expert: self.expert,
-            search_by: self.search_by,
+            extent: self.extent,
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
@@ -243,15 +243,15 @@ impl Drive<'_> {
 
     fn show(&mut self, plan: &Plan) {
         let Some(row) = self.store.rows().last() else { return };
-        let result = match (row.comparable_rate_gflops(), row.fidelity, &row.failure_detail) {
-            (Some(rate), Fidelity::Window, _) => format!("{rate:8.2} GFLOP/s by windows"),
+        let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
+            (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows"),
             (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
         };
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, on_one_line(&plan.candidate)));
-        let alike = self.store.rows().iter().filter(|other| other.fidelity == row.fidelity && other.n == row.n);
+        let alike = self.store.rows().iter().filter(|other| other.extent == row.extent && other.n == row.n);
         let best = alike.filter_map(|row| row.comparable_rate_gflops()).fold(0.0, f64::max);
         self.progress.best(format!("{best:.2} GFLOP/s"));
     }

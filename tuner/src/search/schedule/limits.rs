@@ -19,7 +19,7 @@ impl View<'_> {
 
     /// Seconds after which a trial is not worth its end, by the quickest of its extent and by what is expected of it.
     pub fn hopeless_s(&self, plan: &Plan) -> f64 {
-        let passed = self.rows.iter().filter(|row| row.passed && row.fidelity == plan.extent.into());
+        let passed = self.rows.iter().filter(|row| row.passed && row.extent == plan.extent);
         let quickest = passed.map(|row| row.wall_s).reduce(f64::min);
         let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
         quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)

@@ -78,7 +78,7 @@ pub struct View<'a> {
     /// The expert's configuration, where it is another one.
     pub expert: Option<&'a Candidate>,
     /// Whether the search goes by whole runs or by windows.
-    pub search_by: Extent,
+    pub extent: Extent,
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
@@ -115,7 +115,7 @@ impl View<'_> {
     /// Seconds kept for the whole runs of leaders that windows have found.
     fn promotions_reserve_s(&self) -> f64 {
         let whole_s = self.cost.at_most(self.baseline, Extent::Whole);
-        let promotes = self.search_by == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
+        let promotes = self.extent == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
         if promotes { PROMOTED as f64 * whole_s } else { 0.0 }
     }
 
@@ -142,7 +142,7 @@ impl View<'_> {
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
         let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);
-        let kept_s = match self.search_by {
+        let kept_s = match self.extent {
             Extent::Whole => whole_s,
             Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
         };
@@ -178,11 +178,11 @@ impl View<'_> {
     }
 
     fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
-        let expected_s = self.cost.of(&candidate, self.search_by);
+        let expected_s = self.cost.of(&candidate, self.extent);
         let (strategy, why) = (strategy.to_owned(), why.to_owned());
         Plan {
             candidate,
-            extent: self.search_by,
+            extent: self.extent,
             strategy,
             why,
             repeat_of: None,
@@ -210,7 +210,7 @@ impl View<'_> {
 
     /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.
     fn promote(&self) -> Option<Plan> {
-        if self.search_by == Extent::Whole {
+        if self.extent == Extent::Whole {
             return None;
         }
         let whole = |candidate: &Candidate| {

@@ -7,7 +7,6 @@ use space::machine::{Host, Machine, Node, Rate, RateKernel};
 use space::{KernelChoice, Unequal};
 
 use super::*;
-use crate::record::Fidelity;
 use crate::record::arbitrary::row_of;
 use crate::search::model_prior;
 use crate::search::rounds;
@@ -72,14 +71,14 @@ fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
 }
 
 /// The same, by whole runs or by windows, at this N.
-pub(crate) fn session_by(search_by: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
-    session_until(None, search_by, n, rate)
+pub(crate) fn session_by(extent: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+    session_until(None, extent, n, rate)
 }
 
 /// The same with a search that ends when no more than `until_gain` is left.
 fn session_until(
     until_gain: Option<f64>,
-    search_by: Extent,
+    extent: Extent,
     n: usize,
     rate: impl Fn(&Candidate) -> Option<f64>,
 ) -> Vec<(Plan, Row)> {
@@ -102,7 +101,7 @@ fn session_until(
             history: &history,
             baseline: &baseline,
             expert: None,
-            search_by,
+            extent,
             cost: &CostEstimate::new(&rows, &predictor),
             left_s,
             total_s: TOTAL_S,
@@ -133,7 +132,7 @@ fn session_until(
             outcome: if measured.is_some() { crate::record::Outcome::Passed } else { crate::record::Outcome::Crashed },
             rate_gflops: measured.filter(|_| plan.extent == Extent::Whole),
             estimated_rate_gflops: measured.filter(|_| plan.extent == Extent::Windows),
-            fidelity: plan.extent.into(),
+            extent: plan.extent,
             wall_s,
             ..row_of(number, &plan.candidate)
         };
@@ -186,7 +185,7 @@ fn where_runs_are_dear_windows_search_and_whole_runs_confirm() {
     assert!(searched.len() > 20, "{} trials", searched.len());
     for (plan, row) in searched {
         let whole = plan.strategy == Identity::PROMOTE;
-        assert_eq!(row.fidelity, if whole { Fidelity::Full } else { Fidelity::Window }, "{plan:?}");
+        assert_eq!(row.extent, if whole { Extent::Whole } else { Extent::Windows }, "{plan:?}");
         assert_eq!(row.score_gflops().is_some(), whole);
     }
     let seen = searched.iter().filter_map(|(_, row)| row.comparable_rate_gflops()).fold(0.0, f64::max);
@@ -265,7 +264,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
         history: &History::from_rows(rows, &domain),
         baseline: &baseline,
         expert: None,
-        search_by: Extent::Whole,
+        extent: Extent::Whole,
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
@@ -322,8 +321,8 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
                 let paired_with = (number % 2 == 1).then(|| number - 1);
                 Row { strategy: Identity::CONFIRM.to_owned(), paired_with, ..row }
             }
-            0 => Row { fidelity: Fidelity::Window, rate_gflops: None, estimated_rate_gflops: Some(20.0), ..row },
-            1 => Row { fidelity: Fidelity::Window, passed: false, outcome: crate::record::Outcome::TimedOut, ..row },
+            0 => Row { extent: Extent::Windows, rate_gflops: None, estimated_rate_gflops: Some(20.0), ..row },
+            1 => Row { extent: Extent::Windows, passed: false, outcome: crate::record::Outcome::TimedOut, ..row },
             _ => row,
         }
     };

@@ -32,7 +32,7 @@ impl View<'_> {
         if finals.clone().any(|row| row.passed) {
             let n = self.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.baseline);
-            let due = self.search_by == Extent::Windows && !tried && rounds::taken_back(self.rows, self.baseline);
+            let due = self.extent == Extent::Windows && !tried && rounds::taken_back(self.rows, self.baseline);
             return due
                 .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
         }
@@ -67,7 +67,7 @@ impl View<'_> {
         match rounds::verified(self.rows, self.domain.spec().n) {
             _ if self.baseline_never_passes() => 0.0,
             Some(_) => 0.0,
-            None => rounds_s(self.cost, (self.baseline, self.expert), self.search_by, self.total_s),
+            None => rounds_s(self.cost, (self.baseline, self.expert), self.extent, self.total_s),
         }
     }
 
@@ -115,12 +115,12 @@ impl View<'_> {
 pub fn rounds_s(
     cost: &CostEstimate<'_>,
     (baseline, expert): (&Candidate, Option<&Candidate>),
-    search_by: Extent,
+    extent: Extent,
     total_s: f64,
 ) -> f64 {
     // The best takes about as long as the baseline.
-    let pair_s = 2.0 * cost.at_most(baseline, search_by);
-    let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, search_by));
+    let pair_s = 2.0 * cost.at_most(baseline, extent);
+    let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, extent));
     let most_s = ROUNDS_SHARE * total_s;
     let rounds = [pair_s + expert_s, pair_s].map(|round_s| PAIRS_TO_JUDGE as f64 * round_s);
     rounds.into_iter().find(|&rounds_s| rounds_s <= most_s).unwrap_or_else(|| (most_s / pair_s).floor() * pair_s)
@@ -143,7 +143,7 @@ impl<'a> Round<'a> {
     fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
         let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
         let expert = view.expert.filter(|&expert| expert != verified && expert != view.baseline && !failed);
-        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.search_by);
+        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.extent);
         Self {
             view,
             after,

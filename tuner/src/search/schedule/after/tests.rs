@@ -50,7 +50,7 @@ impl Prior for NoPrior {
 }
 
 /// Asks `what` of the session with these rows and this much time.
-fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
+fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     static DOMAIN: LazyLock<HplDomain> = LazyLock::new(|| HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap());
     let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
     what(&View {
@@ -62,7 +62,7 @@ fn ask<T>(rows: &[Row], search_by: Extent, left_s: f64, what: impl FnOnce(&View<
         history: &History::from_rows(rows, domain),
         baseline: &default,
         expert: Some(&expert),
-        search_by,
+        extent,
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
