@@ -9,7 +9,8 @@
 use std::mem::MaybeUninit;
 
 use super::isa::Isa;
-use super::simd::{Vector, versions};
+use super::isa::for_each_isa;
+use super::simd::{self, Vector};
 use crate::mat::{Buffer, Mat, MatMut};
 
 /// Rows of A that stay in cache together; a multiple of every strip's height.
@@ -21,22 +22,22 @@ const KC: usize = 128;
 /// Columns of B that are packed together: those of a slab of the update.
 const NC: usize = super::SLAB_OF_COPIES;
 
-versions! {
+for_each_isa! {
     /// C ← C − A·B without copies; shapes agree.
-    fn direct(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) = direct_body
-        avx512 (3, 8) avx2 (2, 6) portable (2, 4)
+    pub(super) fn direct(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) = direct_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
-versions! {
+for_each_isa! {
     /// C ← C − A·B with A packed by the same instruction set; shapes agree.
-    fn multiply(a: &PackedStrips, b: Mat<'_>, c: MatMut<'_>) = multiply_body
-        avx512 (3, 8) avx2 (2, 6) portable (2, 4)
+    pub(super) fn multiply(a: &PackedStrips, b: Mat<'_>, c: MatMut<'_>) = multiply_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
-versions! {
+for_each_isa! {
     /// Packs A for [`multiply`].
-    fn pack(a: Mat<'_>, packed: &mut PackedStrips) = pack_body
-        avx512 (3, 8) avx2 (2, 6) portable (2, 4)
+    pub(super) fn pack(a: Mat<'_>, packed: &mut PackedStrips) = pack_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
 /// C ← C − A·B, packing one block of A at a time; the sums are the same as those of [`multiply`]. Shapes agree.

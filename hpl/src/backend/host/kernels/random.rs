@@ -4,7 +4,8 @@
 //! vectors hide the latency of the 64-bit multiplication. The arithmetic is exact except for two roundings, which
 //! are the same in every version: the values do not depend on the processor.
 
-use super::vector::{by_processor, fma};
+use super::isa::{PORTABLE_FMA, for_each_isa};
+use super::vector::fma;
 
 /// Elements of one vector step.
 const LANES: usize = 8;
@@ -84,10 +85,11 @@ impl States {
     }
 }
 
-by_processor!(
+for_each_isa! {
     /// Writes the values of state `x` and its successors.
-    fill, fill_body, (x: u64, out: &mut [f64])
-);
+    pub(crate) fn fill(x: u64, out: &mut [f64]) = fill_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn fill_body<const F: bool>(x: u64, out: &mut [f64]) {
@@ -113,17 +115,18 @@ fn fill_body<const F: bool>(x: u64, out: &mut [f64]) {
 /// Columns per call of [`check_columns`]: their sums along the rows are loaded and stored once for all of them.
 pub(crate) const COLUMNS: usize = 4;
 
-by_processor!(
+for_each_isa! {
     /// For columns j whose elements are the values of state `tops[j]` and its successors: r ← r − Σ aⱼ·x[j]
     /// and s ← s + Σ |aⱼ|, elementwise; returns Σᵢ |aᵢⱼ| of each. The elements are never stored.
-    check_columns, check_columns_body,
-    (tops: [u64; COLUMNS], x: [f64; COLUMNS], r: &mut [f64], s: &mut [f64]) -> [f64; COLUMNS]
-);
+    pub(crate) fn check_columns(tops: [u64; COLUMNS], x: [f64; COLUMNS], r: &mut [f64], s: &mut [f64]) -> [f64; COLUMNS] = check_columns_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
-by_processor!(
+for_each_isa! {
     /// [`check_columns`] of one column.
-    check_column, check_column_body, (top: u64, x: f64, r: &mut [f64], s: &mut [f64]) -> f64
-);
+    pub(crate) fn check_column(top: u64, x: f64, r: &mut [f64], s: &mut [f64]) -> f64 = check_column_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn check_columns_body<const F: bool>(

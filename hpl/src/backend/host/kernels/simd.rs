@@ -1,6 +1,6 @@
 //! Vectors of the instruction sets that the built-in kernels are compiled for.
 //!
-//! A kernel is one `#[inline(always)]` function over a [`Vector`] type; [`versions`] compiles it for each
+//! A kernel is one `#[inline(always)]` function over a [`Vector`] type; [`for_each_isa`](super::isa::for_each_isa) compiles it for each
 //! instruction set with register tiles that fit its registers. Vectors are explicit, because the compiler's
 //! automatic vectorization lost a third of the speed after unrelated changes of the code.
 
@@ -10,7 +10,7 @@ use super::isa::PORTABLE_FMA;
 ///
 /// # Safety
 /// Implementors may use their instruction set unconditionally: only functions compiled for it, that is, those
-/// made by [`versions`], may call these methods. They must be `#[inline(always)]`.
+/// made by [`for_each_isa`](super::isa::for_each_isa), may call these methods. They must be `#[inline(always)]`.
 pub(super) unsafe trait Vector: Copy {
     /// A vector of fewer lanes, for the edges; the last one has one lane.
     type Rest: Vector;
@@ -192,42 +192,3 @@ x86_vector!(
     _mm256_fmadd_pd,
     _mm256_fnmadd_pd
 );
-
-/// Compiles `body::<V, …>` for each instruction set, behind one function that takes the
-/// instruction set to use.
-macro_rules! versions {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),*) = $body:ident
-        avx512 ($($sizes512:literal),*) avx2 ($($sizes256:literal),*) portable ($($sizes128:literal),*)
-    ) => {
-        $(#[$doc])*
-        pub(super) fn $name(isa: crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) {
-            use crate::backend::host::kernels::simd;
-            #[cfg(test)]
-            crate::backend::host::kernels::isa::used::record(isa);
-            #[cfg(target_arch = "x86_64")]
-            {
-                use crate::backend::host::kernels::isa::Isa;
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
-                fn avx512($($arg: $kind),*) {
-                    $body::<simd::x86::__m512d, $($sizes512),*>($($arg),*);
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $kind),*) {
-                    $body::<simd::x86::__m256d, $($sizes256),*>($($arg),*);
-                }
-                match isa {
-                    // SAFETY: `Isa::detect` has found these features on this processor.
-                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
-                    Isa::Portable => {}
-                }
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            let _ = isa;
-            $body::<simd::Two, $($sizes128),*>($($arg),*);
-        }
-    };
-}
-
-pub(super) use versions;

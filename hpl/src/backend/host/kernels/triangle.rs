@@ -2,7 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::simd::{Vector, versions};
+use super::isa::for_each_isa;
+use super::simd::{self, Vector};
 use crate::mat::{Mat, MatMut};
 
 /// Largest order of [`solve`].
@@ -13,10 +14,10 @@ const R: usize = 8;
 
 const STRIPS: usize = MAX_ORDER / R;
 
-versions! {
+for_each_isa! {
     /// B ← L⁻¹·B with L unit lower triangular of order ≤ [`MAX_ORDER`]; shapes agree.
-    fn solve(l: Mat<'_>, b: MatMut<'_>) = by_columns
-        avx512 (1, 8) avx2 (2, 4) portable (4, 2)
+    pub(super) fn solve(l: Mat<'_>, b: MatMut<'_>) = by_columns
+        avx512 (simd::x86::__m512d, 1, 8) avx2 (simd::x86::__m256d, 2, 4) portable (simd::Two, 4, 2)
 }
 
 /// L in strips of `R` rows, each strip column by column up to the end of its own triangle; diagonal,

@@ -3,6 +3,7 @@
 //! A general GEMM reads long columns tile by tile; these functions stream them once, unpacked. Each is compiled for the
 //! vector units of x86; the caller chooses the instruction set.
 
+use super::isa::{PORTABLE_FMA, for_each_isa};
 use crate::mat::{Mat, MatMut, Stored};
 
 /// a·b + c, fused if `F`, which must hold only where the processor has FMA; elsewhere `mul_add` is a library call.
@@ -11,45 +12,11 @@ pub(super) fn fma<const F: bool>(a: f64, b: f64, c: f64) -> f64 {
     if F { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A function in three versions, AVX-512, AVX2 with FMA, any processor, behind one that takes the instruction set to use.
-macro_rules! by_processor {
-    ($(#[$doc:meta])* $name:ident, $body:ident, ($($arg:ident: $kind:ty),*) $(-> $out:ty)?) => {
-        $(#[$doc])*
-        pub(crate) fn $name(isa: crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) $(-> $out)? {
-            #[cfg(test)]
-            crate::backend::host::kernels::isa::used::record(isa);
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
-                fn avx512($($arg: $kind),*) $(-> $out)? {
-                    $body::<true>($($arg),*)
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $kind),*) $(-> $out)? {
-                    $body::<true>($($arg),*)
-                }
-                use crate::backend::host::kernels::isa::Isa;
-                match isa {
-                    // SAFETY: `Isa::available` has found these features on this processor.
-                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
-                    Isa::Portable => {}
-                }
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            let _ = isa;
-            $body::<{ crate::backend::host::kernels::isa::PORTABLE_FMA }>($($arg),*)
-        }
-    };
-}
-
-pub(super) use by_processor;
-
-by_processor!(
+for_each_isa! {
     /// Index of the first element of largest absolute value, ignoring NaNs; 0 when there is none.
-    argmax_abs, argmax_abs_body, (x: &[f64]) -> usize
-);
+    pub(crate) fn argmax_abs(x: &[f64]) -> usize = argmax_abs_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn argmax_abs_body<const F: bool>(x: &[f64]) -> usize {
@@ -67,10 +34,11 @@ fn argmax_abs_body<const F: bool>(x: &[f64]) -> usize {
     x.iter().position(|value| value.abs() == max).unwrap_or(0)
 }
 
-by_processor!(
+for_each_isa! {
     /// x ← s·x.
-    scale, scale_body, (x: &mut [f64], s: f64)
-);
+    pub(crate) fn scale(x: &mut [f64], s: f64) = scale_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn scale_body<const F: bool>(x: &mut [f64], s: f64) {
@@ -79,10 +47,11 @@ fn scale_body<const F: bool>(x: &mut [f64], s: f64) {
     }
 }
 
-by_processor!(
+for_each_isa! {
     /// y ← y − A·x with A m×k.
-    gemv, gemv_body, (a: Mat<'_>, x: &[f64], y: &mut [f64])
-);
+    pub(crate) fn gemv(a: Mat<'_>, x: &[f64], y: &mut [f64]) = gemv_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn gemv_body<const F: bool>(a: Mat<'_>, x: &[f64], y: &mut [f64]) {
@@ -106,10 +75,11 @@ fn gemv_body<const F: bool>(a: Mat<'_>, x: &[f64], y: &mut [f64]) {
     }
 }
 
-by_processor!(
+for_each_isa! {
     /// C ← C − x·yᵀ with C m×n; element j of y is `y.at(0, j)`.
-    ger, ger_body, (x: &[f64], y: Stored<'_>, c: MatMut<'_>)
-);
+    pub(crate) fn ger(x: &[f64], y: Stored<'_>, c: MatMut<'_>) = ger_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn ger_body<const F: bool>(x: &[f64], y: Stored<'_>, mut c: MatMut<'_>) {
@@ -138,10 +108,11 @@ fn ger_body<const F: bool>(x: &[f64], y: Stored<'_>, mut c: MatMut<'_>) {
     }
 }
 
-by_processor!(
+for_each_isa! {
     /// y ← y + x.
-    add, add_body, (x: &[f64], y: &mut [f64])
-);
+    pub(crate) fn add(x: &[f64], y: &mut [f64]) = add_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn add_body<const F: bool>(x: &[f64], y: &mut [f64]) {
@@ -151,10 +122,11 @@ fn add_body<const F: bool>(x: &[f64], y: &mut [f64]) {
     }
 }
 
-by_processor!(
+for_each_isa! {
     /// r ← r − a·x and s ← s + |a|; returns Σ|aᵢ|.
-    column_check, column_check_body, (a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64
-);
+    pub(crate) fn column_check(a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64 = column_check_body
+        avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
+}
 
 #[inline(always)]
 fn column_check_body<const F: bool>(a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64 {
