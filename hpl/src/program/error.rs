@@ -1,4 +1,4 @@
-//! Why there is no result of a run.
+//! Errors of a run.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::backend::host::kernels::KernelError;
 use crate::plan::windows::WindowError;
 
-/// Why there is no result of a run.
+/// Error of a run without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The candidate breaks a hard rule.
@@ -17,7 +17,7 @@ pub enum RunError {
     /// The kernels cannot be used.
     #[error(transparent)]
     Kernels(#[from] KernelError),
-    /// The matrices of all ranks, each with one of its own, do not fit.
+    /// The matrices of a survey, one on each rank, do not fit.
     #[error(
         "each of {ranks} ranks runs N={n} NB={nb} by itself: that needs {:.2} GiB, {:.2} GiB are available; lower N to \
          {largest_n}",
@@ -25,7 +25,7 @@ pub enum RunError {
         gib(*free_bytes)
     )]
     TooLargeEach {
-        /// Order of each.
+        /// Order of each matrix.
         n: usize,
         /// Blocking factor.
         nb: usize,
@@ -74,11 +74,13 @@ pub enum RunError {
         /// Processes of the job.
         found: usize,
     },
-    /// A window that the run does not have.
+    /// A window is not in the run.
     #[error(transparent)]
     Window(#[from] WindowError),
-    /// Two runs of unequal order, or of order 0, do not compare.
-    #[error("windows of N={n} and of a reference of N={reference_n} do not compare; use the same N above 0 for both")]
+    /// Two runs of different order, or of order 0, cannot be compared.
+    #[error(
+        "windows of N={n} and of a reference of N={reference_n} cannot be compared; use the same N above 0 for both"
+    )]
     Orders {
         /// Order of the candidate.
         n: usize,
@@ -90,10 +92,10 @@ pub enum RunError {
     Unready {
         /// The first such rank.
         rank: usize,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// The matrix fits, its columns rounded up to ALIGN do not.
+    /// The matrix fits, but not with its columns rounded up to ALIGN.
     #[error(
         "ALIGN={align} pads the matrix to {:.2} GiB, {:.2} GiB are available; lower ALIGN, 8 is usual, or insist with \
          --force",
@@ -113,10 +115,10 @@ pub enum RunError {
     Thread {
         /// Rank that could not be started.
         rank: usize,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// A rank panicked: a fault of the engine.
+    /// A rank panicked, which is an error of the engine.
     #[error("rank {rank} panicked: {message}")]
     Panicked {
         /// Rank that panicked first.

@@ -1,4 +1,4 @@
-//! Files that are complete or absent.
+//! Files that are written completely or not at all.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes `bytes` to `path` so that a reader, or a crash at any moment, sees the old file or the new one,
-/// never a part: to a temporary name beside it, fsynced, then renamed.
+/// Writes `bytes` to `path` atomically: a reader finds the old or the new file, also after a crash. The data is
+/// written to a temporary file in the same folder, fsynced, then renamed.
 ///
 /// # Errors
-/// Any step's, as the system says it; the temporary file is removed then, which gives its space back to a full disk.
+/// The system's error of any step; the temporary file is then removed, which frees its space on a full disk.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut hidden = OsString::from(".");
     hidden.push(path.file_name().unwrap_or_default());
@@ -18,7 +18,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(&hidden)
         .suffix(".tmp")
-        // What the umask leaves of it, as of any other file.
+        // Reduced by the umask, as for any other file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
@@ -32,8 +32,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the name of the file at `path` survive a crash, as syncing the file does for its content. A file system
-/// that cannot sync a folder does not fail the write.
+/// Syncs the folder of `path`, so that the name of the file survives a crash. Errors of file systems that cannot sync a
+/// folder are ignored.
 pub fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_failure_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        // A folder of that name: the rename fails after the temporary file was written.
+        // A folder with this name: the rename fails after the temporary file was written.
         let taken = folder.path().join("result.json");
         fs::create_dir_all(taken.join("full")).unwrap();
         write_atomically(&taken, b"x").unwrap_err();

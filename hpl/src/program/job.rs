@@ -1,4 +1,4 @@
-//! What the ranks of a program do with a candidate: the whole run, windows of it, or a survey.
+//! The job of the ranks for a candidate: the whole run, windows of it, or a survey.
 
 use std::time::Instant;
 
@@ -14,20 +14,20 @@ use crate::observe::trace::Span;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::{Error, Report, Watch, measure_windows};
 
-/// What a rank has to report beside what all know.
+/// Report of one rank, in addition to the outcome that is the same on all ranks.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RankReport {
     pub(super) phases: Vec<PhaseTime>,
-    /// With times since `started`.
+    /// Times are relative to `started`.
     pub(super) spans: Vec<Span>,
-    /// What a survey has found.
+    /// Measurements of a survey.
     pub(super) survey: Option<RankSurvey>,
-    /// Means nothing to another process.
+    /// Start of the factorization; valid only in this process.
     #[serde(skip, default = "Instant::now")]
     pub(super) started: Instant,
 }
 
-/// What the ranks do with a candidate.
+/// A job of the ranks for a candidate.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Job {
     /// The whole run.
@@ -41,16 +41,16 @@ pub(super) enum Job {
     Survey(usize),
 }
 
-/// What has come of a job, the same on all ranks.
+/// Outcome of a job, the same on all ranks.
 pub(super) enum Outcome {
     Run(Report),
     Windows(WindowsReport),
-    /// Each rank reports its own.
+    /// The measurements are in the report of each rank.
     Survey,
 }
 
 impl Job {
-    /// Does the job as one of the ranks; `watch` is that of rank 0.
+    /// Executes the job on one of the ranks; `watch` is used on rank 0.
     pub(super) fn work<C: Comm>(
         &self,
         candidate: &Candidate,
@@ -83,38 +83,38 @@ impl Job {
 }
 
 impl Outcome {
-    /// Of a [`Job::Run`].
+    /// The report of a [`Job::Run`].
     pub(super) fn run(self) -> Report {
         match self {
             Self::Run(report) => report,
-            Self::Windows(_) | Self::Survey => unreachable!("a run was asked for"),
+            Self::Windows(_) | Self::Survey => unreachable!("the job was a run"),
         }
     }
 
-    /// Of [`Job::Windows`].
+    /// The report of [`Job::Windows`].
     pub(super) fn windows(self) -> WindowsReport {
         match self {
             Self::Windows(report) => report,
-            Self::Run(_) | Self::Survey => unreachable!("windows were asked for"),
+            Self::Run(_) | Self::Survey => unreachable!("the job was windows"),
         }
     }
 }
 
 /// The phases of all ranks, step by step.
 pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
-    let mut phases: Vec<_> = ranks.iter().flat_map(|own| own.phases.iter().copied()).collect();
+    let mut phases: Vec<_> = ranks.iter().flat_map(|report| report.phases.iter().copied()).collect();
     phases.sort_by_key(|phase| (phase.step, phase.rank));
     phases
 }
 
-/// The spans of all ranks, with times since the first rank began.
+/// The spans of all ranks, with times since the start of the first rank.
 pub(super) fn spans(ranks: &[RankReport]) -> Vec<Span> {
-    let zero = ranks.iter().map(|own| own.started).min();
+    let zero = ranks.iter().map(|report| report.started).min();
     let since = |started: Instant| zero.map_or(0.0, |zero| (started - zero).as_secs_f64());
-    let shifted = |own: &RankReport| {
-        let shift_s = since(own.started);
+    let shifted = |report: &RankReport| {
+        let shift_s = since(report.started);
         let shift = move |span: &Span| Span { start_s: span.start_s + shift_s, end_s: span.end_s + shift_s, ..*span };
-        own.spans.iter().map(shift).collect::<Vec<_>>()
+        report.spans.iter().map(shift).collect::<Vec<_>>()
     };
     ranks.iter().flat_map(shifted).collect()
 }

@@ -1,11 +1,11 @@
-//! Whether a run fits in memory.
+//! The memory check of a run.
 
 use space::{Candidate, HplParams, order};
 
 use super::RunError;
 use crate::lu::solve::matrix_len;
 
-/// Whether a run fits into `free_bytes`.
+/// Checks that a run fits into `free_bytes`.
 ///
 /// # Errors
 /// [`RunError::TooLarge`], [`RunError::Padded`].

@@ -1,9 +1,9 @@
-//! Runs of the engine: what `xhpl` and `hpl-tune run` share.
+//! Runs of the engine: the common code of `xhpl` and `hpl-tune run`.
 //!
-//! A [`Runner`] has loaded kernels and makes runs ([`Run`]), windows, pairs and surveys of candidates on the [`Ranks`] at
-//! hand: threads of this process (`rank_threads`) or the processes of an MPI job (`processes`, placed by `nodes`). What the
-//! ranks do is a `job`; their reports become one [`RunResult`](space::RunResult). A rank that fails or panics ends the run with
-//! a [`RunError`] that names it. [`xhpl`] is the command line of Netlib's program.
+//! A [`Runner`] has loaded kernels and executes runs ([`Run`]), windows, pairs and surveys of candidates on [`Ranks`]: threads
+//! of this process (`rank_threads`) or the processes of an MPI job (`processes`, with cores assigned by `nodes`). The work of
+//! the ranks is a `job`; their reports are combined into one [`RunResult`](space::RunResult). A rank that fails or panics ends
+//! the run with a [`RunError`] that names it. [`xhpl`] is the command line of Netlib's program.
 
 mod error;
 pub mod files;

@@ -2,7 +2,7 @@
 
 use crate::comm::mpi::Calls;
 
-/// What launchers tell each process about the size of its world: Open MPI, PMI (MPICH, Intel, srun), MVAPICH.
+/// Environment variables in which launchers set the size of the world: Open MPI, PMI (MPICH, Intel, srun), MVAPICH.
 const SIZE_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"];
 
 /// The program was started as one of several processes, each of which would solve the whole problem.
@@ -13,18 +13,18 @@ const SIZE_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM
     built()
 )]
 pub struct UnderMpi {
-    /// The environment variable that says so.
+    /// The environment variable with the number of processes.
     pub variable: &'static str,
-    /// Processes of the launcher.
+    /// Processes started by the launcher.
     pub size: u64,
 }
 
-/// For which MPI, if any.
+/// The MPI of this program, for the error message.
 fn built() -> &'static str {
-    if Calls::are_here() { "is for another MPI, which sees no other process" } else { "has no MPI" }
+    if Calls::are_here() { "is for another MPI, which finds only this process" } else { "has no MPI" }
 }
 
-/// Refuses when the environment, asked through `variable`, speaks of more than one process.
+/// Refuses when the environment, read by `variable`, has more than one process.
 ///
 /// # Errors
 /// [`UnderMpi`].
@@ -43,11 +43,11 @@ mod tests {
     use super::*;
 
     fn with(name: &str, value: &str) -> Result<(), UnderMpi> {
-        refuse_mpi(|asked| (asked == name).then(|| value.to_owned()))
+        refuse_mpi(|variable| (variable == name).then(|| value.to_owned()))
     }
 
     #[test]
-    fn one_process_is_no_reason_to_refuse() {
+    fn only_several_processes_are_refused() {
         assert_eq!(with("PATH", "4"), Ok(()));
         for name in SIZE_VARIABLES {
             for value in ["1", "0", "", "many", "-3"] {

@@ -1,7 +1,7 @@
-//! Which cores the ranks of an MPI job get.
+//! The cores of the ranks of an MPI job.
 //!
-//! Ranks of one node that may run on the same cores share them evenly: nobody has bound them. Ranks whose
-//! launcher has bound them keep to their own cores.
+//! Ranks of one node with the same allowed cores share them evenly: their launcher has not bound them. Ranks that
+//! their launcher has bound use their own cores.
 
 use serde::{Deserialize, Serialize};
 use space::Candidate;
@@ -9,7 +9,7 @@ use space::Candidate;
 use super::rank_threads::shared_in_panels;
 use crate::machine::affinity;
 
-/// Where one rank runs.
+/// Node and cores of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Placement {
     /// Number of the node, the same for all its ranks.
@@ -20,47 +20,48 @@ pub(super) struct Placement {
     pub(super) cores: Vec<usize>,
 }
 
-/// The homes of all ranks of the job, in order. A run takes the first P·Q of them.
+/// The placements of all ranks of the job, in order. A run uses the first P·Q ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Nodes(pub(super) Vec<Placement>);
 
 impl Nodes {
     /// Threads of each rank when `ranks` of them share their cores evenly; at least 1.
     pub(super) fn threads_each(&self, ranks: usize) -> usize {
-        let share = |(rank, home): (usize, &Placement)| home.cores.len() / self.colocated(rank, ranks).len().max(1);
+        let share =
+            |(rank, placement): (usize, &Placement)| placement.cores.len() / self.colocated(rank, ranks).len().max(1);
         self.0.iter().enumerate().take(ranks).map(share).min().unwrap_or(1).max(1)
     }
 
-    /// The cores of rank `rank` of a run, and those it borrows for panels; none when threads would have to share a core.
+    /// The cores of rank `rank` of a run, and those it borrows for panels; empty if threads would have to share a core.
     pub(super) fn cores_in(&self, candidate: &Candidate, rank: usize) -> Vec<usize> {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
         let colocated = self.colocated(rank, hpl.ranks());
-        let sets = colocated.iter().map(|&mate| self.cores_of(mate, hpl.ranks(), threads)).collect();
+        let sets = colocated.iter().map(|&other| self.cores_of(other, hpl.ranks(), threads)).collect();
         let shared = shared_in_panels(hpl, sets, colocated.iter().copied());
-        colocated.into_iter().zip(shared).find(|(mate, _)| *mate == rank).map(|(_, cores)| cores).unwrap_or_default()
+        colocated.into_iter().zip(shared).find(|(other, _)| *other == rank).map(|(_, cores)| cores).unwrap_or_default()
     }
 
-    /// The cores of rank `rank`'s threads, of `threads` in each of `ranks` ranks; none when some would have to
-    /// share a core.
+    /// The cores of rank `rank`'s threads, with `threads` threads in each of `ranks` ranks; empty if threads would have
+    /// to share a core.
     pub(super) fn cores_of(&self, rank: usize, ranks: usize, threads: usize) -> Vec<usize> {
         let colocated = self.colocated(rank, ranks);
-        let home = &self.0[rank];
-        let stranger = |other: &Placement| other.node == home.node && other.cores != home.cores;
-        let taken = |core: &usize| self.0[..ranks].iter().any(|other| stranger(other) && other.cores.contains(core));
-        let place = colocated.iter().position(|&mate| mate == rank);
-        if home.cores.iter().any(taken) {
+        let placement = &self.0[rank];
+        let differs = |other: &Placement| other.node == placement.node && other.cores != placement.cores;
+        let taken = |core: &usize| self.0[..ranks].iter().any(|other| differs(other) && other.cores.contains(core));
+        let index = colocated.iter().position(|&other| other == rank);
+        if placement.cores.iter().any(taken) {
             return Vec::new();
         }
-        let sets = affinity::core_sets(&home.cores, colocated.len(), threads);
-        sets.zip(place).map(|(mut sets, place)| sets.swap_remove(place)).unwrap_or_default()
+        let sets = affinity::core_sets(&placement.cores, colocated.len(), threads);
+        sets.zip(index).map(|(mut sets, index)| sets.swap_remove(index)).unwrap_or_default()
     }
 
     /// How many of the first `ranks` ranks run on the node of rank `rank`.
-    pub(super) fn neighbours(&self, rank: usize, ranks: usize) -> usize {
-        self.0[..ranks].iter().filter(|home| home.node == self.0[rank].node).count()
+    pub(super) fn ranks_on_node(&self, rank: usize, ranks: usize) -> usize {
+        self.0[..ranks].iter().filter(|placement| placement.node == self.0[rank].node).count()
     }
 
-    /// Those of the first `ranks` ranks that have the cores of `rank`, which is one of them.
+    /// The ranks among the first `ranks` ranks with the same node and cores as `rank`, itself included.
     fn colocated(&self, rank: usize, ranks: usize) -> Vec<usize> {
         (0..ranks).filter(|&other| self.0[other] == self.0[rank]).collect()
     }
@@ -72,9 +73,9 @@ mod tests {
 
     use super::*;
 
-    fn nodes(homes: &[(usize, &[usize])]) -> Nodes {
+    fn nodes(placements: &[(usize, &[usize])]) -> Nodes {
         Nodes(
-            homes
+            placements
                 .iter()
                 .map(|&(node, cores)| Placement { node, host: format!("n{node}"), cores: cores.to_vec() })
                 .collect(),
@@ -92,8 +93,8 @@ mod tests {
         assert_eq!([0, 1].map(|rank| two_nodes.cores_of(rank, 2, 2)), [[0, 1], [2, 3]]);
         assert_eq!(two_nodes.cores_of(3, 4, 4), all);
         assert_eq!(two_nodes.cores_of(0, 4, 2), [0; 0], "six threads for four cores");
-        assert_eq!([0, 3].map(|rank| two_nodes.neighbours(rank, 4)), [3, 1]);
-        assert_eq!(two_nodes.neighbours(0, 2), 2);
+        assert_eq!([0, 3].map(|rank| two_nodes.ranks_on_node(rank, 4)), [3, 1]);
+        assert_eq!(two_nodes.ranks_on_node(0, 2), 2);
     }
 
     #[test]
@@ -119,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn cores_in_several_sets_are_nobodys() {
-        let odd = nodes(&[(0, &[0, 1]), (0, &[1, 2]), (2, &[1])]);
-        assert_eq!([0, 1].map(|rank| odd.cores_of(rank, 3, 1)), [[0; 0], [0; 0]]);
-        assert_eq!(odd.cores_of(0, 1, 1), [0], "the other is not in this run");
-        assert_eq!(odd.cores_of(2, 3, 1), [1], "another node has its own core 1");
+    fn cores_of_partly_equal_sets_are_not_used() {
+        let overlapping = nodes(&[(0, &[0, 1]), (0, &[1, 2]), (2, &[1])]);
+        assert_eq!([0, 1].map(|rank| overlapping.cores_of(rank, 3, 1)), [[0; 0], [0; 0]]);
+        assert_eq!(overlapping.cores_of(0, 1, 1), [0], "the other rank is not in this run");
+        assert_eq!(overlapping.cores_of(2, 3, 1), [1], "another node has its own core 1");
     }
 }

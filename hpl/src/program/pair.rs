@@ -1,4 +1,4 @@
-//! Windows of two runs in turn, in one process: how their rates compare, whatever the machine does meanwhile.
+//! Windows of two runs, measured alternately in one process: the ratio of their rates, unaffected by drift of the machine.
 
 use std::io;
 use std::path::Path;
@@ -8,13 +8,13 @@ use space::{Candidate, HplParams};
 
 use super::job::{Job, RankReport};
 use super::memory::matrix_lens;
-use super::windows::Begun;
+use super::windows::Measurement;
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::plan::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
 use crate::program::files;
 
-/// Measures windows of a candidate and of a reference in turn, on threads of this process.
+/// Measures windows of a candidate and of a reference alternately, on threads of this process.
 ///
 /// # Errors
 /// [`RunError`]; a failed check is no error.
@@ -29,12 +29,12 @@ pub fn measure_pair(
 /// Writes the result of a pair as JSON, complete or not at all.
 ///
 /// # Errors
-/// As of [`files::write_atomically`].
+/// Those of [`files::write_atomically`].
 pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
 }
 
-/// One of the two, and what its windows have shown so far.
+/// One of the two runs, with the measurements of its windows so far.
 struct Side<'a> {
     candidate: Candidate,
     kernels: RankKernels<'a>,
@@ -42,20 +42,20 @@ struct Side<'a> {
 }
 
 impl Runner {
-    /// Measures windows of a candidate and of a reference of the same order in turn, with the loaded kernels.
+    /// Measures windows of a candidate and of a reference of the same order alternately, with the loaded kernels.
     ///
-    /// Each window is measured before and after its counterpart, so that a steady drift cancels, too. The ranks of both have
+    /// Each window is measured before and after its counterpart, so that a steady drift cancels. The ranks of both runs use
     /// the same memory.
     ///
     /// # Errors
-    /// [`RunError::Orders`] where N differs, and what makes a run of either impossible; a failed check is no error.
+    /// [`RunError::Orders`] if N differs, and the errors of a run of either; a failed check is no error.
     pub fn measure_pair_on(
         &self,
         ranks: &Ranks,
         pair: [&Candidate; 2],
         options: &RunOptions<'_>,
     ) -> Result<PairResult, RunError> {
-        let begun = Begun::now();
+        let measurement = Measurement::now();
         let [n, reference_n] = pair.map(|candidate| candidate.hpl.n);
         if n != reference_n || n == 0 {
             return Err(RunError::Orders { n, reference_n });
@@ -82,7 +82,7 @@ impl Runner {
         let found = compare(hpl, &windows).expect("an order above 0 has windows");
         let result = |side: Side<'_>| {
             let measured = side.measured.expect("a window was measured");
-            begun.result(side.candidate, measured, options.threshold, side.kernels.names())
+            measurement.result(side.candidate, measured, options.threshold, side.kernels.names())
         };
         let (candidate, reference) = (result(a), result(b));
         Ok(PairResult {
@@ -102,7 +102,7 @@ impl Runner {
 }
 
 impl Side<'_> {
-    /// One more window; its times.
+    /// Measures one more window; returns its times.
     fn measure(&mut self, ranks: &Ranks, window: Window) -> Result<WindowTimes, RunError> {
         let (outcome, of_ranks) = ranks.run_on_all(&self.candidate, &Job::Windows(vec![window]), &self.kernels, &())?;
         let report = outcome.windows();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn both_are_measured_in_turn_in_the_memory_of_one() {
+    fn both_are_measured_alternately_in_the_same_memory() {
         let runner = Runner::new(&KernelChoice::Builtin).unwrap();
         let options = RunOptions { threshold: 16.0, force: false, watch: &() };
         let (a, b) = (candidate(1200, 32, (1, 1), 2), candidate(1200, 48, (2, 1), 1));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_has_pairs_and_unequal_ones_have_none() {
+    fn any_order_has_pairs_and_different_orders_are_refused() {
         let runner = Runner::new(&KernelChoice::Builtin).unwrap();
         let options = RunOptions { threshold: 16.0, force: false, watch: &() };
         for n in [1, 31, 33, 100] {

@@ -1,8 +1,8 @@
-//! Runs on the processes of an MPI job: rank 0 is the program, the others wait for its orders.
+//! Runs on the processes of an MPI job: rank 0 is the program, the other ranks wait for its commands.
 //!
-//! Orders and answers are JSON, carried as doubles of the same bits. A run goes: order, answer of every rank that
-//! it is ready (its kernels are loaded), word of rank 0 to go on, factorization on the first P·Q ranks, what each
-//! of them has to report.
+//! Commands and answers are JSON, sent as doubles with the same bits. A run has these steps: command; answer of every
+//! rank that it is ready (its kernels are loaded); start signal of rank 0; factorization on the first P·Q ranks; report
+//! of each of these ranks.
 
 use crate::mat::Buffer;
 use serde::de::DeserializeOwned;
@@ -24,42 +24,42 @@ use crate::{Error, Watch};
 
 /// Tags of the length of a text and of the text.
 const TEXT: [Tag; 2] = [1, 2];
-/// No rank fails without ending the job.
-const TOGETHER: &str = "a failing rank ends the job";
+/// Why MPI calls cannot return an error: a rank that fails aborts the job.
+const JOB_ABORTS: &str = "a failing rank ends the job";
 
-/// What this process is in its job.
+/// Role of this process in its job.
 pub(super) enum Role {
     /// The only process.
     Alone,
     /// Rank 0 of several.
     First(Processes),
-    /// Another rank, which has served until the end: the job's exit code.
+    /// Another rank, after the end of the job: the job's exit code.
     Other(u8),
 }
 
-/// The processes of a job, seen by rank 0.
+/// The processes of a job, on rank 0.
 pub(super) struct Processes {
     world: MpiComm,
     nodes: Nodes,
 }
 
-/// What rank 0 wants of another rank.
+/// A command of rank 0 to another rank.
 #[derive(Serialize, Deserialize)]
 enum Command {
-    /// How much memory is free?
+    /// Send the free memory.
     FreeBytes,
     /// Take part in a run.
-    Run(Box<Share>),
-    /// The program ends with this exit code.
+    Run(Box<RankJob>),
+    /// End with this exit code.
     End(u8),
 }
 
-/// The memory that a process could use.
+/// The memory available to a process.
 #[derive(Serialize, Deserialize)]
 struct ProcessMemory {
-    /// Free on its node.
+    /// Free memory of its node.
     free_bytes: u64,
-    /// Its own, of earlier runs.
+    /// Memory that the process keeps from earlier runs.
     kept_bytes: u64,
 }
 
@@ -70,29 +70,29 @@ impl ProcessMemory {
     }
 }
 
-/// One rank's part in a job.
+/// The job of one rank.
 #[derive(Serialize, Deserialize)]
-struct Share {
+struct RankJob {
     candidate: Candidate,
-    /// Cores of its threads, then those it borrows; none when they are not pinned.
+    /// Cores of its threads, followed by those it borrows; empty if the threads are not pinned.
     cores: Vec<usize>,
     job: Job,
 }
 
-/// Starts MPI by `calls`. Ranks other than 0 return when the job is over.
+/// Starts MPI by `calls`. On ranks other than 0 it returns at the end of the job.
 pub(super) fn start(calls: &'static Calls) -> Role {
     let world = mpi::init(calls);
     if world.size() == 1 {
         return Role::Alone;
     }
     let facts = host::facts();
-    let home = Placement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
+    let placement = Placement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
     if world.rank() > 0 {
-        send_json(&world, 0, &home);
-        return Role::Other(serve(&world));
+        send_json(&world, 0, &placement);
+        return Role::Other(run_commands(&world));
     }
-    let homes = (1..world.size()).map(|rank| recv_json(&world, rank));
-    let nodes = Nodes(std::iter::once(home).chain(homes).collect());
+    let others = (1..world.size()).map(|rank| recv_json(&world, rank));
+    let nodes = Nodes(std::iter::once(placement).chain(others).collect());
     Role::First(Processes { world, nodes })
 }
 
@@ -110,19 +110,19 @@ impl Processes {
         self.world.size()
     }
 
-    /// What the MPI library calls itself.
+    /// Name and version of the MPI library.
     pub(super) fn library(&self) -> String {
         self.world.library()
     }
 
-    /// Where each rank's `threads` threads are bound, in order.
+    /// Host and cores of each rank with `threads` threads, in order.
     pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
         let ranks = self.world.size();
         (1..ranks).for_each(|rank| send_json(&self.world, rank, &Command::FreeBytes));
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let binding = |(rank, home): (usize, &Placement)| RankBinding {
-            host: home.host.clone(),
-            cores_allowed: home.cores.clone(),
+        let binding = |(rank, placement): (usize, &Placement)| RankBinding {
+            host: placement.host.clone(),
+            cores_allowed: placement.cores.clone(),
             cores: self.nodes.cores_of(rank, ranks, threads),
             memory_bytes: memory(rank).free_bytes,
         };
@@ -140,13 +140,13 @@ impl Processes {
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
         let scaled = |rank| {
             let ProcessMemory { free_bytes, kept_bytes } = memory(rank);
-            (free_bytes as f64 / self.nodes.neighbours(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
+            (free_bytes as f64 / self.nodes.ranks_on_node(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
         };
-        // Every answer is heard.
+        // The fold receives the answers of all ranks.
         (0..ranks).map(scaled).fold(f64::INFINITY, f64::min) as u64
     }
 
-    /// Does a job on the ranks of the grid; what has come of it, and what each rank has to report, in order.
+    /// Executes a job on the ranks of the grid; returns its outcome and the report of each rank, in order.
     pub(super) fn run_on_all(
         &self,
         candidate: &Candidate,
@@ -155,13 +155,13 @@ impl Processes {
         watch: &dyn Watch,
     ) -> Result<(Outcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
-        let share = |rank| Share {
+        let rank_job = |rank| RankJob {
             candidate: candidate.with_kernels_of(rank),
             cores: if rank < ranks { self.nodes.cores_in(candidate, rank) } else { Vec::new() },
             job: job.clone(),
         };
         let others = 1..world.size();
-        others.clone().for_each(|rank| send_json(world, rank, &Command::Run(Box::new(share(rank)))));
+        others.clone().for_each(|rank| send_json(world, rank, &Command::Run(Box::new(rank_job(rank)))));
         let answers: Vec<Result<(), String>> = others.clone().map(|rank| recv_json(world, rank)).collect();
         let refused = answers.into_iter().enumerate().find_map(|(at, answer)| Some((at + 1, answer.err()?)));
         others.for_each(|rank| send_json(world, rank, &refused.is_none()));
@@ -169,27 +169,27 @@ impl Processes {
             return Err(RunError::Unready { rank, message });
         }
         let work = |comm: &MpiComm, cores: &[usize]| job.work(candidate, comm, cores, kernels, watch);
-        let (outcome, own) = take_part(world, &share(0), work).expect("rank 0 is in every grid");
-        // All began at one barrier: with rank 0, to a few message times.
-        let started = own.started;
+        let (outcome, report) = take_part(world, &rank_job(0), work).expect("rank 0 is in every grid");
+        // All ranks started after the same barrier: at the same time as rank 0, within a few message times.
+        let started = report.started;
         let others = (1..ranks).map(|rank| RankReport { started, ..recv_json(world, rank) });
-        Ok((outcome, std::iter::once(own).chain(others).collect()))
+        Ok((outcome, std::iter::once(report).chain(others).collect()))
     }
 
-    /// Tells the others that the program ends with exit code `code`.
+    /// Ends the other ranks with exit code `code`.
     pub(super) fn end(self, code: u8) {
         (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &Command::End(code)));
     }
 }
 
-/// Life of a rank other than 0; its exit code.
-fn serve(world: &MpiComm) -> u8 {
+/// Main loop of a rank other than 0: executes the commands of rank 0; returns the exit code.
+fn run_commands(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
         match recv_json(world, 0) {
             Command::FreeBytes => send_json(world, 0, &ProcessMemory::here(world)),
-            Command::Run(share) => {
-                let choice = &share.candidate.engine.kernels;
+            Command::Run(rank_job) => {
+                let choice = &rank_job.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
                     loaded = None;
                 }
@@ -200,9 +200,10 @@ fn serve(world: &MpiComm) -> u8 {
                 send_json(world, 0, &ready.map_err(|error| error.to_string()));
                 let go: bool = recv_json(world, 0);
                 if let Some((_, kernels)) = loaded.as_ref().filter(|_| go)
-                    && let Some(own) = take_part(world, &share, |comm, cores| work(&share, comm, cores, &**kernels))
+                    && let Some(report) =
+                        take_part(world, &rank_job, |comm, cores| work(&rank_job, comm, cores, &**kernels))
                 {
-                    send_json(world, 0, &own);
+                    send_json(world, 0, &report);
                 }
             }
             Command::End(code) => return code,
@@ -210,21 +211,21 @@ fn serve(world: &MpiComm) -> u8 {
     }
 }
 
-/// What a rank other than 0 does, and has to report.
-fn work(share: &Share, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
-    let wants_spans = matches!(share.job, Job::Run { wants_spans: true });
-    share.job.work(&share.candidate, comm, cores, kernels, &Wants(wants_spans)).map(|(_, report)| report)
+/// Executes the job on a rank other than 0; returns its report.
+fn work(rank_job: &RankJob, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
+    let wants_spans = matches!(rank_job.job, Job::Run { wants_spans: true });
+    rank_job.job.work(&rank_job.candidate, comm, cores, kernels, &SpansOnly(wants_spans)).map(|(_, report)| report)
 }
 
-/// Does `work` as a rank of the grid; `None` for a rank beyond it. Called by all ranks of the job.
+/// Calls `work` as a rank of the grid; `None` for a rank outside the grid. Called by all ranks of the job.
 fn take_part<R>(
     world: &MpiComm,
-    share: &Share,
+    rank_job: &RankJob,
     work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
 ) -> Option<R> {
-    let Share { candidate, cores, .. } = share;
+    let RankJob { candidate, cores, .. } = rank_job;
     let in_grid = world.rank() < candidate.hpl.ranks();
-    let comm = world.split(usize::from(!in_grid), world.rank()).expect(TOGETHER);
+    let comm = world.split(usize::from(!in_grid), world.rank()).expect(JOB_ABORTS);
     if !in_grid {
         return None;
     }
@@ -237,14 +238,14 @@ fn take_part<R>(
     // The next run may use other cores.
     before.restore();
     comm.set_spin(false);
-    // Most errors have ended the job inside.
+    // Most errors have already aborted the job.
     outcome.map_err(|error| world.poison(&error.to_string())).ok()
 }
 
-/// What rank 0 wants the others to record.
-struct Wants(bool);
+/// Records spans if rank 0 requests them; ignores the progress.
+struct SpansOnly(bool);
 
-impl Watch for Wants {
+impl Watch for SpansOnly {
     fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
 
     fn wants_spans(&self) -> bool {
@@ -267,14 +268,14 @@ fn send_json(world: &MpiComm, to: usize, value: &impl Serialize) {
         world.isend(to, tag, Arc::new(Buffer::from(&data[..])), 0..len)
     };
     for sent in [send(TEXT[0], vec![len as f64, bytes.len() as f64]), send(TEXT[1], words)] {
-        sent.wait().expect(TOGETHER);
+        sent.wait().expect(JOB_ABORTS);
     }
 }
 
 /// Receives a value from another rank.
 fn recv_json<T: DeserializeOwned>(world: &MpiComm, from: usize) -> T {
-    let head = world.irecv(from, TEXT[0], 2).wait().expect(TOGETHER);
-    let words = world.irecv(from, TEXT[1], head[0] as usize).wait().expect(TOGETHER);
+    let head = world.irecv(from, TEXT[0], 2).wait().expect(JOB_ABORTS);
+    let words = world.irecv(from, TEXT[1], head[0] as usize).wait().expect(JOB_ABORTS);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_bits().to_le_bytes()).take(head[1] as usize).collect();
-    serde_json::from_slice(&bytes).expect("what send_json has sent")
+    serde_json::from_slice(&bytes).expect("sent by send_json")
 }

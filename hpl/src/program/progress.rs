@@ -1,4 +1,4 @@
-//! Progress as Netlib prints it.
+//! Progress in the format of Netlib's program.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::Watch;
 pub struct ProgressLines<W>(Mutex<W>);
 
 impl<W: Write + Send> ProgressLines<W> {
-    /// Progress goes to `out`.
+    /// Writes the progress to `out`.
     pub fn new(out: W) -> Self {
         Self(Mutex::new(out))
     }
@@ -21,7 +21,7 @@ impl<W: Write + Send> Watch for ProgressLines<W> {
     fn column(&self, done: usize, n: usize, rate_gflops: f64) {
         let line = progress(done, n, rate_gflops);
         let mut out = self.0.lock();
-        // Progress that nobody reads any more is no reason to end the run.
+        // A closed pipe must not end the run.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }

@@ -1,4 +1,4 @@
-//! The ranks of a run as threads of this process, each on its own cores where there are enough.
+//! The ranks of a run as threads of this process, each on its own cores if there are enough.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::comm::threads::{self, ThreadComm};
 use crate::comm::{Buffers, grid};
 use crate::machine::affinity;
 
-/// Starts the ranks as threads, each of which does `work` on its cores, and waits for all of them; the report of each,
-/// in order. Their memory is that of earlier runs.
+/// Starts the ranks as threads, each of which calls `work` with its cores, and waits for all of them; returns the report of
+/// each, in order. The ranks use the memory of earlier runs.
 pub(super) fn run_threads<R: Send>(
     candidate: &Candidate,
     buffers: &Arc<Buffers>,
@@ -32,11 +32,11 @@ pub(super) fn run_threads<R: Send>(
     let reports = thread::scope(|scope| {
         let mut handles = Vec::with_capacity(ranks);
         for (rank, (comm, cores)) in world.into_iter().zip(&sets).enumerate() {
-            // Dropped in a panic, `comm` tells the others.
-            let life = move || work(&comm, cores);
-            // Where a thread cannot be started, its `comm` and those after it are dropped: the ranks that are
-            // running notice.
-            let handle = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, life);
+            // If `work` panics, dropping `comm` poisons the world.
+            let body = move || work(&comm, cores);
+            // If a thread cannot be started, its `comm` and those after it are dropped: waits of the running ranks
+            // fail.
+            let handle = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);
             handles.push(handle.map_err(|source| RunError::Thread { rank, source })?);
         }
         conclude(handles.into_iter().map(thread::ScopedJoinHandle::join).collect())
@@ -45,8 +45,8 @@ pub(super) fn run_threads<R: Send>(
     reports
 }
 
-/// The cores of `ranks`, which share a node, with those that they borrow: only without look-ahead does nobody update while
-/// a panel is factored.
+/// The cores of `ranks`, which share a node, with those that they borrow. Cores are borrowed only without look-ahead, as only
+/// then the other ranks are idle while a panel is factored.
 pub(super) fn shared_in_panels(
     hpl: &HplParams,
     sets: Vec<Vec<usize>>,
@@ -71,15 +71,15 @@ pub(super) fn conclude<R>(ends: Vec<thread::Result<Result<R, Error>>>) -> Result
             Ok(Err(source)) => RunError::Engine { rank, source },
             Err(payload) => RunError::Panicked { rank, message: panic_message(&*payload) },
         };
-        if first.as_ref().is_none_or(|first| weight(&error) > weight(first)) {
+        if first.as_ref().is_none_or(|first| priority(&error) > priority(first)) {
             first = Some(error);
         }
     }
     first.map_or(Ok(reports), Err)
 }
 
-/// How near an error is to the cause: a panic, then an error of the rank's own, then the loss of a peer.
-fn weight(error: &RunError) -> u8 {
+/// Priority of an error as the cause: first a panic, then an error of the rank itself, then the failure of a peer.
+fn priority(error: &RunError) -> u8 {
     match error {
         RunError::Panicked { .. } => 2,
         RunError::Engine { source: Error::Peer(_), .. } => 0,

@@ -1,4 +1,4 @@
-//! What the ranks of a run are: threads of this process or processes of an MPI job.
+//! The ranks of a run: threads of this process or processes of an MPI job.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ use crate::machine::bindings::{Bindings, RankBinding};
 use crate::machine::host;
 use crate::observe::Watch;
 
-/// The ranks at a program's disposal.
-pub struct Ranks(Kind);
+/// The ranks that a program can use.
+pub struct Ranks(Available);
 
-enum Kind {
-    /// As many threads of this process as a grid needs, and the memory that they share.
+enum Available {
+    /// Threads of this process, as many as the grid needs, with their shared memory.
     Threads(Arc<Buffers>),
     /// The processes of the MPI job, of which this is rank 0.
     Processes(Processes),
 }
 
-/// Runs `main` in the process that is rank 0, and yields its exit code in all processes of the job. The other
-/// ranks serve the runs that `main` makes.
+/// Calls `main` in the process with rank 0, and returns its exit code in all processes of the job. The other ranks take
+/// part in the runs of `main`.
 ///
 /// # Errors
-/// [`LibraryError`]: an MPI library beside the program that cannot be used.
+/// [`LibraryError`]: the MPI library beside the program cannot be used.
 pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> Result<u8, LibraryError> {
     let role = Calls::here()?.map_or(processes::Role::Alone, processes::start);
     Ok(match role {
         processes::Role::Alone => main(&Ranks::threads()),
         processes::Role::First(processes) => {
-            let ranks = Ranks(Kind::Processes(processes));
+            let ranks = Ranks(Available::Processes(processes));
             let code = main(&ranks);
-            let Kind::Processes(processes) = ranks.0 else { unreachable!("just made") };
+            let Available::Processes(processes) = ranks.0 else { unreachable!("just made") };
             processes.end(code);
             code
         }
@@ -50,34 +50,34 @@ pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> Result<u8, LibraryError> {
 impl Ranks {
     /// Threads of this process.
     pub fn threads() -> Self {
-        Self(Kind::Threads(Arc::default()))
+        Self(Available::Threads(Arc::default()))
     }
 
-    /// Refuses when a launcher started several processes and each believes that it is the only one.
+    /// Refuses when a launcher started several processes that do not form one MPI job.
     ///
     /// # Errors
-    /// [`UnderMpi`], from the environment asked through `variable`.
+    /// [`UnderMpi`], from the environment read by `variable`.
     pub fn refuse_strange_launcher(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
         match &self.0 {
-            Kind::Threads(_) => refuse_mpi(variable),
-            Kind::Processes(_) => Ok(()),
+            Available::Threads(_) => refuse_mpi(variable),
+            Available::Processes(_) => Ok(()),
         }
     }
 
     /// Threads of each rank when `ranks` of them share the cores evenly; at least 1.
     pub fn threads_each(&self, ranks: usize) -> usize {
         match &self.0 {
-            Kind::Threads(_) => (host::facts().cores_allowed.len() / ranks.max(1)).max(1),
-            Kind::Processes(processes) => processes.threads_each(ranks),
+            Available::Threads(_) => (host::facts().cores_allowed.len() / ranks.max(1)).max(1),
+            Available::Processes(processes) => processes.threads_each(ranks),
         }
     }
 
-    /// Where each rank of the job is, with as many `threads`; by default the cores of a node are spread over its ranks. Ranks that
-    /// are threads are one process.
+    /// Host and cores of each rank of the job, with `threads` threads per rank; by default the cores of a node are divided among
+    /// its ranks. If ranks are threads, the process is one entry.
     pub fn bindings(&self, threads: Option<usize>) -> Bindings {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         match &self.0 {
-            Kind::Threads(_) => {
+            Available::Threads(_) => {
                 let facts = host::facts();
                 let threads = threads.unwrap_or(facts.cores_allowed.len());
                 let cores = core_sets(&facts.cores_allowed, 1, threads).unwrap_or_default().concat();
@@ -85,51 +85,51 @@ impl Ranks {
                 let ranks = vec![RankBinding { host, cores_allowed: facts.cores_allowed, cores, memory_bytes }];
                 Bindings { version, mpi: None, threads, ranks }
             }
-            Kind::Processes(processes) => {
+            Available::Processes(processes) => {
                 let threads = threads.unwrap_or_else(|| processes.threads_each(processes.size()));
                 Bindings { version, mpi: Some(processes.library()), threads, ranks: processes.bindings(threads) }
             }
         }
     }
 
-    /// Whether some threads have to share a core when each of `ranks` ranks has `threads`.
+    /// Whether some threads have to share a core with `threads` threads on each of `ranks` ranks.
     pub fn crowded(&self, ranks: usize, threads: usize) -> bool {
         match &self.0 {
-            Kind::Threads(_) => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
-            Kind::Processes(processes) => processes.crowded(ranks, threads),
+            Available::Threads(_) => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
+            Available::Processes(processes) => processes.crowded(ranks, threads),
         }
     }
 
-    /// Refuses a grid that has more ranks than there are.
+    /// Refuses a grid with more ranks than the job has processes.
     ///
     /// # Errors
     /// [`RunError::Processes`].
     pub fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
         match &self.0 {
-            Kind::Threads(_) => Ok(()),
-            Kind::Processes(processes) => processes.check_grid(hpl),
+            Available::Threads(_) => Ok(()),
+            Available::Processes(processes) => processes.check_grid(hpl),
         }
     }
 
-    /// Memory for a run on `ranks` ranks that can be filled without swapping, that of earlier runs included: on the
-    /// tightest node, scaled to all.
+    /// Memory for a run on `ranks` ranks that can be filled without swapping, including memory kept from earlier runs: that
+    /// per rank of the node with the least, times the number of ranks.
     pub fn free_bytes(&self, ranks: usize) -> u64 {
         match &self.0 {
-            Kind::Threads(buffers) => host::facts().memory_available_bytes + buffers.matrices.bytes(),
-            Kind::Processes(processes) => processes.free_bytes(ranks),
+            Available::Threads(buffers) => host::facts().memory_available_bytes + buffers.matrices.bytes(),
+            Available::Processes(processes) => processes.free_bytes(ranks),
         }
     }
 
-    /// Runs of which one needs local matrices of these lengths are to follow in the same memory. Processes of an MPI job have
-    /// their own each, which is mapped anew where it is too small.
+    /// Reserves shared memory for a later run with local matrices of these lengths. Processes of an MPI job have separate
+    /// memory, which is mapped again when it is too small.
     pub(super) fn reserve(&self, lens: &[usize]) {
         match &self.0 {
-            Kind::Threads(buffers) => buffers.matrices.reserve(lens),
-            Kind::Processes(_) => (),
+            Available::Threads(buffers) => buffers.matrices.reserve(lens),
+            Available::Processes(_) => (),
         }
     }
 
-    /// Does a job that has been checked; what has come of it, and what each rank has to report, in order. `watch` is told of the
+    /// Executes a job that has been checked; returns its outcome and the report of each rank, in order. `watch` receives the
     /// progress.
     pub(super) fn run_on_all(
         &self,
@@ -139,7 +139,7 @@ impl Ranks {
         watch: &dyn Watch,
     ) -> Result<(Outcome, Vec<RankReport>), RunError> {
         match &self.0 {
-            Kind::Threads(buffers) => {
+            Available::Threads(buffers) => {
                 let work = |comm: &ThreadComm, cores: &[usize]| {
                     job.work(candidate, comm, cores, kernels.of(comm.rank()), watch)
                 };
@@ -147,7 +147,7 @@ impl Ranks {
                 let (mut outcomes, of_ranks): (Vec<_>, _) = ends.into_iter().unzip();
                 Ok((outcomes.swap_remove(0), of_ranks))
             }
-            Kind::Processes(processes) => processes.run_on_all(candidate, job, kernels.of(0), watch),
+            Available::Processes(processes) => processes.run_on_all(candidate, job, kernels.of(0), watch),
         }
     }
 }

@@ -15,29 +15,29 @@ use crate::machine::host;
 use crate::observe::trace::Span;
 use crate::{Report, Residual, Watch};
 
-/// How a run is made, beside what is run.
+/// Options of a run.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// A scaled residual below this passes; at or below 0 nothing is checked.
+    /// A scaled residual below this passes; at or below 0 the check is skipped.
     pub threshold: f64,
-    /// Run even when memory seems too small.
+    /// Run without the memory check.
     pub force: bool,
-    /// Is told of the progress.
+    /// Receives the progress.
     pub watch: &'a dyn Watch,
 }
 
-/// A run that came to its end.
+/// A completed run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What `result.json` holds.
+    /// The content of `result.json`.
     pub result: RunResult,
-    /// The check with its norms; `None` where [`RunResult::residual`] is.
+    /// The check with its norms; `None` where [`RunResult::residual`] is `None`.
     pub residual: Option<Residual>,
-    /// What each thread of each rank did when; empty unless [`RunOptions::watch`] wants it.
+    /// Trace of the threads of all ranks; empty unless [`RunOptions::watch`] requests it.
     pub spans: Vec<Span>,
 }
 
-/// The kernels loaded: what the runs of one program share.
+/// Executes the runs of one program with the same loaded kernels.
 pub struct Runner {
     pub(super) kernels: Loaded,
     choice: KernelChoice,
@@ -55,13 +55,13 @@ pub fn run_candidate(candidate: &Candidate, options: &RunOptions<'_>) -> Result<
 /// Writes a `result.json`, complete or not at all.
 ///
 /// # Errors
-/// As of [`files::write_atomically`].
+/// Those of [`files::write_atomically`].
 pub fn write_result(path: &Path, result: &RunResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
 }
 
 impl Runner {
-    /// Loads and tests the kernels; of `auto` the fastest.
+    /// Loads and tests the kernels; for `auto` the fastest.
     ///
     /// # Errors
     /// [`RunError::Kernels`].
@@ -70,12 +70,12 @@ impl Runner {
         Ok(Self { kernels: kernels::load(&choice)?, choice, why })
     }
 
-    /// Which kernels, and why these.
+    /// Name of the kernels, and the reason for the choice.
     pub fn kernels(&self) -> (String, &str) {
         (self.kernels.name(), &self.why)
     }
 
-    /// Runs one candidate on threads of this process, with the loaded kernels, whatever the candidate says of kernels.
+    /// Runs one candidate on threads of this process, with the loaded kernels instead of those of the candidate.
     ///
     /// # Errors
     /// [`RunError`]; a failed residual is no error.
@@ -117,7 +117,7 @@ impl Runner {
         Ok(Run { result, residual, spans: job::spans(&of_ranks) })
     }
 
-    /// The candidate with its kernels resolved, if it can be run.
+    /// Checks a candidate; returns it with its kernels resolved.
     pub(super) fn accept(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Candidate, RunError> {
         candidate.check()?;
         ranks.check_grid(&candidate.hpl)?;
@@ -130,7 +130,7 @@ impl Runner {
     }
 }
 
-/// FNV-1a over the bits.
+/// FNV-1a hash of the bits.
 fn hash(x: &[f64]) -> String {
     let bytes = x.iter().flat_map(|x| x.to_bits().to_le_bytes());
     let hash =

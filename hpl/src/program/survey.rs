@@ -1,4 +1,4 @@
-//! The survey of ranks in place of a run.
+//! The survey of the ranks instead of a run.
 
 use space::{Candidate, HplParams, order};
 
@@ -7,7 +7,7 @@ use super::{Ranks, RunError, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::machine::survey::RankSurvey;
 
-/// Whether each rank of the grid has memory for a run of its own, where all have `free_bytes` together.
+/// Checks that each rank of the grid has memory for a run on this rank alone, with `free_bytes` for all ranks together.
 fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
     let &HplParams { n, nb, depth, .. } = hpl;
     let ranks = hpl.ranks().max(1) as u64;
@@ -20,8 +20,8 @@ fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
 }
 
 impl Runner {
-    /// Surveys the ranks of a candidate `repeats` times: what each found, in order. Each makes runs of its order by itself,
-    /// for which there must be memory, unless `force` says that the user knows better.
+    /// Surveys the ranks of a candidate `repeats` times; returns the measurements of each rank, in order. Each rank executes
+    /// runs of the candidate's order alone; their memory is checked unless `force`.
     ///
     /// # Errors
     /// [`RunError`].
@@ -38,7 +38,7 @@ impl Runner {
         }
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
         let (_, of_ranks) = ranks.run_on_all(&candidate, &Job::Survey(repeats), &kernels, &())?;
-        Ok(of_ranks.into_iter().filter_map(|own| own.survey).collect())
+        Ok(of_ranks.into_iter().filter_map(|report| report.survey).collect())
     }
 }
 

@@ -25,13 +25,13 @@ const OPTIONS: RunOptions<'_> = RunOptions { threshold: 16.0, force: false, watc
 
 #[test]
 fn a_run_yields_its_record() {
-    let mut asked = candidate(100, 2, 2);
-    asked.hpl.depth = 1;
-    let result = run_candidate(&asked, &OPTIONS).unwrap();
+    let mut candidate = candidate(100, 2, 2);
+    candidate.hpl.depth = 1;
+    let result = run_candidate(&candidate, &OPTIONS).unwrap();
     assert!(result.passed && result.info == 0, "{result:?}");
     assert!(result.residual.unwrap() < 16.0 && result.time_s > 0.0);
     assert_eq!(result.rate_gflops, flops::rate_gflops(100, result.time_s));
-    assert_eq!(result.candidate, asked);
+    assert_eq!(result.candidate, candidate);
     // Seven panels and the back substitution, four ranks.
     let steps: Vec<(u32, u32)> = result.phases.iter().map(|phase| (phase.step, phase.rank)).collect();
     let expected: Vec<_> = (0..8).flat_map(|step| (0..4).map(move |rank| (step, rank))).collect();
@@ -42,10 +42,10 @@ fn a_run_yields_its_record() {
     assert_eq!(serde_json::from_slice::<RunResult>(&std::fs::read(path).unwrap()).unwrap(), result);
 }
 
-/// Wants the spans.
-struct Recording;
+/// Requests the spans.
+struct WantsSpans;
 
-impl Watch for Recording {
+impl Watch for WantsSpans {
     fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
 
     fn wants_spans(&self) -> bool {
@@ -54,11 +54,11 @@ impl Watch for Recording {
 }
 
 #[test]
-fn spans_tell_who_did_what_when() {
-    let mut asked = candidate(640, 2, 2);
-    (asked.hpl.nb, asked.hpl.depth, asked.engine.threads) = (64, 1, 2);
-    assert!(run_candidate_spans(&asked, &()).is_empty());
-    let spans = run_candidate_spans(&asked, &Recording);
+fn spans_record_the_work_of_all_ranks_and_threads() {
+    let mut candidate = candidate(640, 2, 2);
+    (candidate.hpl.nb, candidate.hpl.depth, candidate.engine.threads) = (64, 1, 2);
+    assert!(run_candidate_spans(&candidate, &()).is_empty());
+    let spans = run_candidate_spans(&candidate, &WantsSpans);
     // Ten panels, each factored by the two ranks of its process column and received by all four.
     for step in 0..10 {
         let ranks = |phase: Phase| {
@@ -73,7 +73,7 @@ fn spans_tell_who_did_what_when() {
     }
     assert_eq!(spans.iter().filter(|span| span.phase == Phase::Trsv).count(), 4);
     assert!(spans.iter().any(|span| span.thread == 1 && span.phase == Phase::Update), "helpers are recorded");
-    // A thread does one thing at a time.
+    // The spans of a thread do not overlap.
     for thread in spans.chunk_by(|a, b| (a.rank, a.thread) == (b.rank, b.thread)) {
         assert!(thread.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s), "{thread:?}");
         assert!(thread.iter().all(|span| 0.0 <= span.start_s && span.start_s <= span.end_s));
@@ -94,7 +94,7 @@ fn without_a_threshold_nothing_is_checked() {
 }
 
 #[test]
-fn hard_rules_and_memory_come_first() {
+fn hard_rules_and_memory_are_checked_before_the_run() {
     let mut flat = candidate(10, 1, 1);
     flat.hpl.ndiv = 1;
     assert!(matches!(run_candidate(&flat, &OPTIONS), Err(RunError::Rule(_))));
@@ -155,7 +155,7 @@ fn the_cause_is_reported_not_its_effects() {
     assert!(named(vec![lost(), lost()]).starts_with("rank 0: rank 2 is gone"));
 }
 
-/// Beside the run at N = 8000, the first time on memory that is new to the process, then on other memory:
+/// Cost relative to the run at N = 8000, with new memory each time:
 /// `cargo test --release -p hpl --lib -- --ignored --nocapture cost_of_generator_and_check`.
 #[test]
 #[ignore = "a measurement"]

@@ -1,4 +1,4 @@
-//! Windows of a run in place of the whole run.
+//! Windows of a run instead of the whole run.
 
 use std::io;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn measure_candidate(
 /// Writes the result of windows as JSON, complete or not at all.
 ///
 /// # Errors
-/// As of [`files::write_atomically`].
+/// Those of [`files::write_atomically`].
 pub fn write_windows(path: &Path, result: &WindowsResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
 }
@@ -46,28 +46,28 @@ impl Runner {
         windows: &Windows,
         options: &RunOptions<'_>,
     ) -> Result<WindowsResult, RunError> {
-        let begun = Begun::now();
+        let measurement = Measurement::now();
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
         let (outcome, of_ranks) = ranks.run_on_all(&candidate, &Job::Windows(windows), &kernels, &())?;
         let measured = (outcome.windows(), of_ranks);
-        Ok(begun.result(candidate, measured, options.threshold, kernels.names()))
+        Ok(measurement.result(candidate, measured, options.threshold, kernels.names()))
     }
 }
 
-/// The start of a measurement.
-pub(super) struct Begun {
+/// A measurement that has started.
+pub(super) struct Measurement {
     clock: Instant,
     started_utc: String,
 }
 
-impl Begun {
+impl Measurement {
     pub(super) fn now() -> Self {
         Self { clock: Instant::now(), started_utc: jiff::Timestamp::now().to_string() }
     }
 
-    /// What the windows of `candidate` have shown, with the predicted time of its whole run.
+    /// The result of the windows of `candidate`, with the predicted time of its whole run.
     pub(super) fn result(
         &self,
         candidate: Candidate,
@@ -84,8 +84,8 @@ impl Begun {
     }
 }
 
-/// What `report`, with the phases of all ranks, lets expect of the whole run of `candidate` on `host`; it starts now and takes
-/// no time.
+/// The result of the windows in `report`, with the phases of all ranks, and the prediction of the whole run of `candidate` on
+/// `host`. Its start is the current time, its `wall_s` 0.
 pub fn result_of(
     candidate: Candidate,
     report: WindowsReport,
@@ -105,7 +105,7 @@ pub fn result_of(
         check_s,
         phases,
         predicted_time_s: prediction.time_s,
-        // No step takes no time.
+        // Without steps the time is 0.
         predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
         predicted_spread_s: prediction.spread_s,
         predicted_trsv_s: trsv_s,
@@ -118,7 +118,7 @@ pub fn result_of(
     }
 }
 
-/// One window, checked against a threshold; at or below 0 nothing is.
+/// The result of one window; its residual is checked against a threshold above 0.
 fn window(times: &WindowTimes, threshold: f64) -> WindowResult {
     let WindowTimes { window, prologue_s, step_s, residual } = times;
     let residual = residual.filter(|_| threshold > 0.0);

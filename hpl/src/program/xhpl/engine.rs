@@ -1,4 +1,4 @@
-//! What HPL.dat cannot say: the engine's parameters, from flags and a file.
+//! The engine's parameters, which are not in HPL.dat: from flags and a file.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -9,20 +9,20 @@ use clap::Args;
 use space::weights_file::{WeightsFile, WeightsFileError};
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
 
-/// Flags of the engine. What a flag says goes before what the file says.
+/// Flags of the engine. A flag overrides the file.
 #[derive(Args)]
 pub(super) struct EngineArgs {
-    /// Engine parameters as `hpl-tune` writes them: threads, huge_pages, kernels, split, weights (TOML); without threads the
-    /// cores are spread over the ranks
+    /// Engine parameters as `hpl-tune` writes them (TOML): threads, huge_pages, kernels, split, weights; without threads, the
+    /// cores are divided among the ranks
     #[arg(long, value_name = "FILE")]
     engine_params: Option<PathBuf>,
-    /// Threads of each rank [default: the cores spread over the ranks]
+    /// Threads of each rank [default: the cores divided among the ranks]
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
-    /// Dense kernels: `auto` (the fastest found), `builtin`, or the path of a BLAS library [default: builtin]
+    /// Dense kernels: `auto` (the fastest installed), `builtin`, or the path of a BLAS library [default: builtin]
     #[arg(long, value_name = "KERNELS", value_parser = |text: &str| Ok::<_, String>(KernelChoice::from(text.to_owned())))]
     blas: Option<KernelChoice>,
-    /// Split update for P > 1: part of the local columns in the right section, at least 0 and below 1 [default: 0]
+    /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
@@ -30,7 +30,7 @@ pub(super) struct EngineArgs {
     weights: Option<PathBuf>,
 }
 
-/// Why there are no engine parameters.
+/// Errors of reading the engine parameters.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EngineError {
     #[error("cannot read {name}: {source}")]
@@ -44,20 +44,20 @@ pub(super) enum EngineError {
 /// The engine's parameters for any run of an HPL.dat.
 pub(super) struct Engine {
     params: EngineParams,
-    /// Neither flag nor file gives the threads.
-    spread: bool,
+    /// Whether the cores are divided among the ranks: neither flag nor file gives the threads.
+    divide_cores: bool,
 }
 
 impl EngineArgs {
-    /// What the flag says of threads.
+    /// Threads given by the flag.
     pub(super) fn threads(&self) -> Option<usize> {
         self.threads.map(NonZeroUsize::get)
     }
 
-    /// Flags over file over defaults.
+    /// The parameters: defaults, overridden by the file, overridden by flags.
     pub(super) fn read(&self) -> Result<Engine, EngineError> {
         let file = self.engine_params.as_deref().map(read_file).transpose()?;
-        let (mut params, spread) = file.unwrap_or((EngineParams::default(), true));
+        let (mut params, divide_cores) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
         if let Some(kernels) = &self.blas {
@@ -66,7 +66,7 @@ impl EngineArgs {
         if let Some(path) = &self.weights {
             params.weights = read_weights(path)?.weights();
         }
-        Ok(Engine { params, spread: spread && self.threads.is_none() })
+        Ok(Engine { params, divide_cores: divide_cores && self.threads.is_none() })
     }
 }
 
@@ -76,14 +76,14 @@ impl Engine {
         &self.params.kernels
     }
 
-    /// One run on the cores of `ranks`.
+    /// The candidate of one run, on the cores of `ranks`.
     pub(super) fn candidate(&self, hpl: &HplParams, ranks: &Ranks) -> Candidate {
-        let threads = if self.spread { ranks.threads_each(hpl.ranks()) } else { self.params.threads };
+        let threads = if self.divide_cores { ranks.threads_each(hpl.ranks()) } else { self.params.threads };
         Candidate { hpl: *hpl, engine: EngineParams { threads, ..self.params.clone() } }
     }
 }
 
-/// The parameters of a file, and whether it leaves the threads open.
+/// The parameters of a file, and whether it has no threads.
 fn read_file(path: &Path) -> Result<(EngineParams, bool), EngineError> {
     let name = || path.display().to_string();
     EngineParams::parse(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })

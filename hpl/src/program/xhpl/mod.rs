@@ -1,4 +1,4 @@
-//! `xhpl`: a drop-in for Netlib's program of that name, on in-process ranks or the processes of an MPI job.
+//! `xhpl`: a drop-in replacement of Netlib's program, on in-process ranks or the processes of an MPI job.
 
 mod engine;
 mod records;
@@ -25,54 +25,55 @@ use space::{Candidate, HplParams, KernelChoice};
 use self::engine::{EngineArgs, EngineError};
 use self::records::{RecordArgs, RecordError, Records, Watching};
 
-/// No HPL.dat is longer than this many bytes.
+/// Maximum size of an HPL.dat in bytes.
 const MAX_DAT: u64 = 1 << 20;
 
 /// High Performance Linpack on this machine.
 ///
-/// Reads HPL.dat in the current folder and runs all its combinations, the P×Q ranks of each as threads of this
-/// process; with MPI (built in, or the library of `hpl-tune mpi-setup` beside it) and started by mpirun, as the first P×Q processes of the job. The output has the form of Netlib's xhpl 2.3 and goes where lines 3 and 4 of HPL.dat say.
+/// Reads HPL.dat in the current folder and runs all its combinations. The P×Q ranks of a run are threads of this process; with
+/// MPI (built in, or the library of `hpl-tune mpi-setup` beside the program) and started by mpirun, they are the first P×Q
+/// processes of the job. The output has the format of Netlib's xhpl 2.3; lines 3 and 4 of HPL.dat name its destination.
 ///
-/// Exit codes: 0 all runs made, passed or not; 1 a run broke off; 2 wrong usage or input; 5 output not written.
+/// Exit codes: 0 all runs completed, passed or not; 1 a run was aborted; 2 wrong usage or input; 5 output not written.
 #[derive(Parser)]
 #[command(name = "xhpl", version)]
 struct Args {
     #[command(flatten)]
     engine: EngineArgs,
-    /// Run even when memory seems too small
+    /// Run without the memory check
     #[arg(long)]
     force: bool,
-    /// Print a line on stdout as the columns are factored, as Netlib's program can; on stderr with --json
+    /// Print progress lines on stdout, in the format of Netlib's program; on stderr with --json
     #[arg(long)]
     progress: bool,
-    /// Print one JSON document per run on stdout, on a line each, in place of Netlib's text
+    /// Print one JSON document per run on stdout, one per line, instead of Netlib's text
     ///
     /// The documents are those of `hpl-tune run --result`, with the time per phase, step and rank; a run that was
-    /// skipped for lack of memory has a line with its candidate and the reason. Lines 3 and 4 of HPL.dat do not matter.
+    /// skipped for lack of memory has a line with its candidate and the reason. Lines 3 and 4 of HPL.dat are ignored.
     #[arg(long)]
     json: bool,
     /// Measure only these steps of each run and predict the time of the whole: FIRST:STEPS,... or auto
     ///
-    /// Steps count from 0, one per panel. Each window starts on a fresh trailing matrix and what it leaves is checked.
-    /// The text is not Netlib's: nothing in it is a score. With --json, a line per run that `hpl-tune run --windows
-    /// --result` would write.
+    /// Steps count from 0, one per panel. Each window starts on a newly generated trailing matrix, and the matrix after it
+    /// is checked. The text is not in Netlib's format, and a predicted rate is no HPL score. With --json, one line per run,
+    /// as written by `hpl-tune run --windows --result`.
     #[arg(long, value_name = "WINDOWS", conflicts_with_all = ["progress", "phases", "timeline"])]
     windows: Option<Windows>,
-    /// Survey the ranks of the first run in place of running it, K times: what each reaches while all work, and the links
-    /// between them, as the JSON that `hpl-tune survey --program` reads
+    /// Survey the ranks of the first run instead of running it, K times: rates of each rank while all ranks work, and of the
+    /// links between them, as JSON for `hpl-tune survey --program`
     #[arg(long, value_name = "K", conflicts_with_all = ["windows", "progress", "phases", "timeline"])]
     survey: Option<NonZeroUsize>,
-    /// Print as JSON on which host and cores each rank of the job runs, with --threads threads, and do nothing
+    /// Print the host and cores of each rank of the job as JSON, with --threads threads per rank, and exit
     #[arg(long, conflicts_with_all = ["windows", "survey", "result", "progress", "phases", "timeline"])]
     report_bindings: bool,
-    /// Write the result of the last run as JSON to this file, as `hpl-tune run --result` does
+    /// Write the result of the last run as JSON to this file, in the format of `hpl-tune run --result`
     #[arg(long, value_name = "FILE", conflicts_with = "survey")]
     result: Option<PathBuf>,
     #[command(flatten)]
     records: RecordArgs,
 }
 
-/// Why the program ends early.
+/// Errors of the program.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -112,7 +113,7 @@ impl Failure {
     }
 }
 
-/// The program; its exit code.
+/// The program; returns its exit code.
 pub fn main() -> ExitCode {
     match program::enter(as_rank_0) {
         Ok(code) => ExitCode::from(code),
@@ -123,12 +124,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The program, with the ranks that it may use; its exit code.
+/// The program on rank 0, with the ranks that it can use; returns its exit code.
 fn as_rank_0(ranks: &Ranks) -> u8 {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Help or a complaint; nobody is left to be told that it could not be written.
+            // Help or a usage error; an error of writing it cannot be reported anywhere.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
@@ -141,7 +142,7 @@ fn as_rank_0(ranks: &Ranks) -> u8 {
     code
 }
 
-/// A line for the user, who may have closed stderr.
+/// Prints a line on stderr; errors are ignored, as stderr may be closed.
 fn note(text: &str) {
     let _ = writeln!(io::stderr(), "xhpl: {text}");
 }
@@ -171,7 +172,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
     run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
 }
 
-/// What the ranks of the first run reach, on stdout.
+/// Surveys the ranks of the first run; prints the result on stdout.
 fn survey(
     candidates: &[Candidate],
     repeats: usize,
@@ -198,7 +199,7 @@ fn read_dat() -> Result<String, Failure> {
     }
 }
 
-/// Refuses, before the first run, what one of the runs would be refused for.
+/// Checks all runs before the first one.
 fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Failure> {
     for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
         let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
@@ -217,7 +218,7 @@ fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// The line of HPL.dat that holds what is refused; `None` when it is no parameter of HPL's.
+/// The line of HPL.dat with the refused parameter; `None` if it is not in HPL.dat.
 fn line_of(error: &RunError) -> Option<usize> {
     match error {
         RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => Some(6),
@@ -227,11 +228,11 @@ fn line_of(error: &RunError) -> Option<usize> {
     }
 }
 
-/// Tells on stderr what the output does not say.
-fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, asked: &KernelChoice) {
+/// Prints on stderr the kernels, and warnings about cores.
+fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, choice: &KernelChoice) {
     let (name, why) = runner.kernels();
     note(&format!("kernels: {name}"));
-    if *asked == KernelChoice::Auto {
+    if *choice == KernelChoice::Auto {
         note(why);
     }
     for candidate in candidates {
@@ -277,7 +278,7 @@ fn run_all(
                 out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
                 records.add(&run, is_last)?;
             }
-            // It fitted at the start: others have taken the memory since. Netlib's program goes on, too.
+            // The memory was free at the start, but other processes use it now. As in Netlib's program, the next run follows.
             Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => {
                 tally.skipped += 1;
                 out.write(&if text { format!("{error}, skip\n") } else { skipped_json(candidate, &error) })?;
@@ -288,7 +289,7 @@ fn run_all(
     if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
 }
 
-/// Writes the file of `--result`, if it is wanted and this was the last run.
+/// Writes the file of `--result`, if the flag is given and this was the last run.
 fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
     match &args.result {
         Some(path) if is_last => {
@@ -298,12 +299,12 @@ fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Resul
     }
 }
 
-/// What a finished test has left, as a line of JSON.
+/// A result as a line of JSON.
 fn json(result: &impl serde::Serialize) -> String {
     serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
 }
 
-/// A test without a result as a line of JSON.
+/// A skipped run as a line of JSON.
 fn skipped_json(candidate: &Candidate, reason: &RunError) -> String {
     let schema_version = space::result::RESULT_SCHEMA;
     let line =
@@ -311,7 +312,7 @@ fn skipped_json(candidate: &Candidate, reason: &RunError) -> String {
     line.to_string() + "\n"
 }
 
-/// The text of one finished test, counted in `tally`.
+/// The text of one completed run, which is counted in `tally`.
 fn report(run: &Run, threshold: f64, tally: &mut Tally) -> String {
     let result = &run.result;
     let stamp = |after_s| out::ctime_utc(&result.started_utc, after_s).unwrap_or_else(|| result.started_utc.clone());
@@ -338,7 +339,7 @@ fn norms(residual: &Residual) -> Norms {
     Norms { r_inf: r_norminf, a_inf: a_norminf, a_1: a_norm1, x_inf: x_norminf, x_1: x_norm1, b_inf: b_norminf }
 }
 
-/// Where the output goes.
+/// Destination of the output.
 struct Out {
     name: String,
     sink: Box<dyn Write + Send>,
@@ -353,7 +354,7 @@ impl Out {
         Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) }
     }
 
-    /// What lines 3 and 4 of HPL.dat say.
+    /// The destination given by lines 3 and 4 of HPL.dat.
     fn open(dat: &HplDat) -> Result<Self, Failure> {
         Ok(match dat.device {
             6 => Self::stdout(),
@@ -366,7 +367,7 @@ impl Out {
         })
     }
 
-    /// Writes through to the system, so that each test can be read when it has ended.
+    /// Writes and flushes, so that each run can be read as soon as it is complete.
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
         written.map_err(|source| Failure::Unwritten { name: self.name.clone(), source })

@@ -1,4 +1,4 @@
-//! What a run leaves beside its output: the files of `--phases` and `--timeline`.
+//! The files of `--phases` and `--timeline`.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,11 +17,11 @@ use space::{HplParams, RunResult};
 pub(super) struct RecordArgs {
     /// Write the time per phase, step and rank of all runs to this CSV file
     ///
-    /// Its columns: run (counted from 1), N, NB, P, Q, step, rank, and the seconds of panel factorization, panel
-    /// broadcast, row exchange, update and back substitution, as the first thread of the rank sees them.
+    /// Its columns: run (counted from 1), N, NB, P, Q, step, rank, the seconds of panel factorization, panel broadcast,
+    /// row exchange, update and back substitution on the first thread of the rank, and the end of the step in seconds.
     #[arg(long, value_name = "FILE.csv")]
     phases: Option<PathBuf>,
-    /// Draw what each thread did when in the last run to this SVG file
+    /// Draw a timeline of all threads in the last run to this SVG file
     #[arg(long, value_name = "FILE.svg")]
     timeline: Option<PathBuf>,
     /// The steps to draw, both ends included: FIRST..LAST or all [default: four in the middle of the run]
@@ -29,7 +29,7 @@ pub(super) struct RecordArgs {
     timeline_steps: Option<StepRange>,
 }
 
-/// Why a file is not written.
+/// Errors of writing the files.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
     #[error("--{flag} {}: cannot open it for output: {source}; name another file", path.display())]
@@ -40,12 +40,12 @@ pub(super) enum RecordError {
     Unwritten { path: PathBuf, source: io::Error },
 }
 
-/// The files, open from the first run on: a wrong name is told before hours of work.
+/// The files. They are opened before the first run, so that a wrong name is reported before hours of work.
 pub(super) struct Records {
     phases: Option<Sink>,
     timeline: Option<Sink>,
     steps: StepRange,
-    /// Runs that `phases` has.
+    /// Number of runs in `phases`.
     runs: usize,
 }
 
@@ -70,7 +70,7 @@ impl Records {
         self.timeline.is_some()
     }
 
-    /// Takes over one finished run, the last one if it `is_last`.
+    /// Adds one completed run; `is_last`: whether it is the last one, which is drawn.
     pub(super) fn add(&mut self, run: &Run, is_last: bool) -> Result<(), RecordError> {
         self.runs += 1;
         if let Some(phases) = &mut self.phases {
@@ -153,9 +153,9 @@ fn picture(run: &Run, shown: StepRange) -> String {
 const EMPTY: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 400 40\"><text x=\"10\" y=\"25\">No step, \
                      nothing to draw</text></svg>\n";
 
-/// Whom a run tells what.
+/// Progress and spans of a run, both optional.
 pub(super) struct Watching<'a> {
-    /// Is told of the progress.
+    /// Receives the progress.
     pub(super) progress: Option<&'a dyn Watch>,
     /// Whether time spans are recorded.
     pub(super) spans: bool,

@@ -1,4 +1,4 @@
-//! `--windows`: some steps of each run in place of the whole.
+//! `--windows`: some steps of each run instead of the whole run.
 
 use crate::plan::windows::Windows;
 use crate::program::{self, Ranks, RunError, RunOptions, Runner};
@@ -7,7 +7,7 @@ use space::{Candidate, out};
 
 use super::{Args, Failure, Out, json, skipped_json, write_last};
 
-/// Refuses windows that one of the runs does not have.
+/// Checks that all runs have the windows.
 pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
     let refused = candidates.iter().find_map(|Candidate { hpl, .. }| Some((windows.of(hpl).err()?, *hpl)));
     refused.map_or(Ok(()), |(error, hpl)| Err(Failure::Window(error, hpl)))
@@ -31,7 +31,7 @@ pub(super) fn run_all(
                 write_last(args, is_last, |path| program::write_windows(path, &result))?;
                 if args.json { json(&result) } else { out::windows(&result) }
             }
-            // It fitted at the start: others have taken the memory since.
+            // The memory was free at the start, but other processes use it now.
             Err(error @ RunError::TooLarge { .. }) if args.json => skipped_json(candidate, &error),
             Err(error @ RunError::TooLarge { .. }) => format!("{error}, skip\n"),
             Err(error) => return Err(error.into()),

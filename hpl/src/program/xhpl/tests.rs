@@ -2,7 +2,7 @@ use space::EngineParams;
 
 use super::*;
 
-/// A finished test with this info and scaled residual.
+/// A completed run with this info and scaled residual.
 fn run(info: usize, scaled: Option<f64>) -> Run {
     let candidate = Candidate { hpl: HplParams::baseline(100, 1, 1), engine: EngineParams::default() };
     let watch = &();
