@@ -1,6 +1,6 @@
-//! GFLOP/s of the kernels on one core over the shapes that a factorization uses.
+//! GFLOP/s of the kernels on one core for the shapes of a factorization.
 //!
-//! `cargo bench -p hpl --bench kernels -- [builtin|PATH of a BLAS]…`; the best of the repeats in 0.1 s each.
+//! `cargo bench -p hpl --bench kernels -- [builtin|PATH of a BLAS]…`; each rate is the best of the repeats in 0.1 s.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use hpl::lu::matgen;
 use hpl::mat::{Buffer, Mat, MatMut};
 use space::KernelChoice;
 
-/// Repeats `run` for 0.1 s, at least twice, and yields the rate of the fastest in GFLOP/s.
+/// Repeats `run` for 0.1 s, at least twice, and returns the rate of the fastest repeat in GFLOP/s.
 fn rate(flops: f64, mut run: impl FnMut()) -> f64 {
     let (clock, mut best) = (Instant::now(), f64::INFINITY);
     let mut count = 0;
@@ -47,7 +47,7 @@ fn gemm(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
     rate(2.0 * (m * n * k) as f64, || kernels.gemm(a.view(m, k), b.view(k, n), c.view_mut(m, n)))
 }
 
-/// The update of one slab with L2 packed before, as in a step of the factorization; counts both kernels.
+/// The update of one slab with packed L2, as in a step of the factorization; the flops include trsm and gemm.
 fn slab(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
     let (l2, mut l1, u, mut c) = (Matrix::new(m, k), Matrix::new(k, k), Matrix::new(k + 8, n), Matrix::new(m + 8, n));
     l1.0.iter_mut().for_each(|value| *value *= 1e-6);

@@ -1,7 +1,7 @@
-//! Whether windows of two configurations in turn say of their rates what whole runs in turn say.
+//! The ratio of the rates of two configurations: from windows, measured alternately, compared with whole runs.
 //!
-//! `cargo bench -p hpl --bench pairs -- [N [ROUNDS]]`: the usual 1×2, NB 128 against other grids, threads and NB. Each round
-//! is a whole run of both and a measurement by windows of both; printed is the rate by that of the usual one, in per cent.
+//! `cargo bench -p hpl --bench pairs -- [N [ROUNDS]]`: the reference 1×2, NB 128 and other grids, threads and NB. Each round
+//! is a whole run of both and a measurement of windows of both; printed is the rate relative to the reference, in per cent.
 
 use hpl::program::{Ranks, RunOptions, Runner};
 use space::{Candidate, EngineParams, HplParams, KernelChoice};
@@ -21,7 +21,7 @@ fn main() {
         let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
         Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
     };
-    let usual = candidate(SHAPES[0]);
+    let reference = candidate(SHAPES[0]);
     let whole_s = |candidate: &Candidate| {
         let result = runner.run_on(&ranks, candidate, &options).expect("a run").result;
         assert!(result.passed, "{result:?}");
@@ -31,9 +31,9 @@ fn main() {
     for _ in 0..rounds {
         for (shape, (whole, windows, sds)) in SHAPES.into_iter().zip(&mut logs) {
             let other = candidate(shape);
-            let pair = runner.measure_pair_on(&ranks, [&other, &usual], &options).expect("windows");
+            let pair = runner.measure_pair_on(&ranks, [&other, &reference], &options).expect("windows");
             assert!(pair.passed(), "{pair:?}");
-            let times = [whole_s(&usual), whole_s(&other)];
+            let times = [whole_s(&reference), whole_s(&other)];
             whole.push((times[0] / times[1]).ln());
             windows.push(pair.predicted_log_ratio);
             sds.push(pair.predicted_log_ratio_sd);
@@ -48,11 +48,11 @@ fn main() {
             );
         }
     }
-    println!("P, Q, threads, NB, DEPTH: per cent above the usual one by whole runs, by windows (standard deviations)");
+    println!("P, Q, threads, NB, DEPTH: per cent above the reference by whole runs, by windows (standard deviations)");
     for (shape, (whole, windows, sds)) in SHAPES.into_iter().zip(&logs) {
         let (of_whole, of_windows) = (moments(whole), moments(windows));
         println!(
-            "{shape:?}: {:+.2} ({:.2}), {:+.2} ({:.2}, said {:.2}), difference {:+.2} +- {:.2}",
+            "{shape:?}: {:+.2} ({:.2}), {:+.2} ({:.2}, predicted {:.2}), difference {:+.2} +- {:.2}",
             of_whole.0,
             of_whole.1,
             of_windows.0,

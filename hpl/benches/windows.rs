@@ -1,7 +1,7 @@
-//! Whether windows rank candidates as their full runs do: uniform draws from the search space, Spearman's ρ beside
-//! that of repeated full runs.
+//! The ranking of candidates by windows, compared with their full runs: Spearman's ρ for random points of the search space,
+//! beside that of repeated full runs.
 //!
-//! `cargo bench -p hpl --bench windows -- [N [DRAWS [SEED]]]`; each draw takes two full runs and one of windows.
+//! `cargo bench -p hpl --bench windows -- [N [DRAWS [SEED]]]`; each point takes two full runs and one of windows.
 
 use hpl::plan::windows::Windows;
 use hpl::program::{Ranks, RunOptions, Runner};

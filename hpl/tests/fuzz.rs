@@ -1,4 +1,4 @@
-//! Malformed HPL.dat through the real program: it ends, says which line, and never panics.
+//! Malformed HPL.dat files: the program ends, names the line, and never panics.
 
 #[path = "../../space/tests/space/mutate.rs"]
 mod mutate;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use space::dat::HplDat;
 
-/// A program that takes longer hangs.
+/// Time after which the program counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Exit code and what is on stderr.
+/// Exit code and stderr of the program.
 fn xhpl(bytes: &[u8]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("HPL.dat"), bytes).unwrap();
@@ -39,13 +39,13 @@ fn xhpl(bytes: &[u8]) -> (Option<i32>, String) {
     (status.code(), stderr)
 }
 
-/// Whether what this file asks for is small, whatever its options say.
+/// Whether all runs of this file are small.
 fn is_small(dat: &HplDat) -> bool {
     let runs = dat.runs();
     runs.len() <= 40 && runs.iter().all(|run| run.n <= 300 && run.ranks() <= 8)
 }
 
-/// Runs the cases; how many were refused, run, and left out as too long to run.
+/// Runs the cases; returns how many were refused, run, and left out as too long to run.
 fn run(cases: Range<u64>) -> [usize; 3] {
     let mut count = [0; 3];
     for case in cases {

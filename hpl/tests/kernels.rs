@@ -1,4 +1,4 @@
-//! Every path of the kernels through the program, forced one by one: the residual on ragged sizes, and what is refused.
+//! All kernels, selected one by one: the residual for ragged sizes, and refused kernels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use space::HplParams;
 use space::dat::HplDat;
 
-/// N, NB, P, Q: no block, tile or slab is full everywhere.
+/// N, NB, P, Q with partial blocks, tiles and slabs.
 const RAGGED: [(usize, usize, usize, usize); 7] = [
     (1, 1, 1, 1),
     (61, 7, 1, 1),
@@ -40,7 +40,7 @@ fn passes(kernels: &str, name: &str) {
 
 #[test]
 fn built_in_for_each_instruction_set() {
-    // What the processor has best.
+    // The best instruction set of the processor.
     passes("builtin", "builtin");
     passes("builtin-portable", "portable");
     #[cfg(target_arch = "x86_64")]
@@ -56,7 +56,7 @@ fn built_in_for_each_instruction_set() {
     }
 }
 
-/// A library of this name in the folders where Debian and others keep them, or in `HPL_TEST_BLAS`.
+/// A library of this name in the usual folders of Linux distributions, or in `HPL_TEST_BLAS`.
 fn library(start: &str) -> Option<PathBuf> {
     let own = std::env::var_os("HPL_TEST_BLAS").map(PathBuf::from);
     let mut folders: Vec<PathBuf> = own.into_iter().collect();
@@ -71,7 +71,7 @@ fn library(start: &str) -> Option<PathBuf> {
     })
 }
 
-/// Ragged problems pass with this library, which must be there.
+/// Ragged problems pass with this library, which must be installed.
 fn passes_with(start: &str) {
     let path =
         library(start).unwrap_or_else(|| panic!("no {start}so; install it, or name its folder in HPL_TEST_BLAS"));
@@ -96,7 +96,7 @@ fn needs_mkl_ragged_problems_pass() {
     passes_with("libmkl_rt.");
 }
 
-/// A BLAS in C: with `FAULT` its dgemm forgets the last row of larger products, as wrong code for remainders does.
+/// A BLAS in C: with `FAULT` its dgemm skips the last row of larger products, a typical error in remainder code.
 const BLAS: &str = r"
 void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const double *alpha, const double *a,
             const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc) {
@@ -112,7 +112,7 @@ void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const in
         }
 }
 #ifndef NO_DTRSM
-/* What the engine asks for: B U^-1 with U unit upper triangular. */
+/* The only case the engine uses: B U^-1 with U unit upper triangular. */
 void dtrsm_(const char *side, const char *uplo, const char *trans, const char *diag, const int *m, const int *n,
             const double *alpha, const double *t, const int *ldt, double *b, const int *ldb) {
     if (*side != 'R' || *uplo != 'U' || *trans != 'N' || *diag != 'U') return;
@@ -124,7 +124,7 @@ void dtrsm_(const char *side, const char *uplo, const char *trans, const char *d
 ";
 
 #[test]
-fn a_wrong_dgemm_is_refused_by_name_and_a_right_one_is_not() {
+fn a_wrong_dgemm_is_refused_by_name_and_a_correct_one_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("blas.c");
     fs::write(&source, BLAS).unwrap();
@@ -132,7 +132,7 @@ fn a_wrong_dgemm_is_refused_by_name_and_a_right_one_is_not() {
         let library = folder.path().join(name);
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-O1", define, "-o"]).arg(&library).arg(&source);
-        // Rust links by a C compiler.
+        // A C compiler is installed, as Rust needs it for linking.
         assert!(compiler.status().unwrap().success());
         library
     };

@@ -1,6 +1,6 @@
-//! What a run takes beside what it is said to take before it starts.
+//! The memory of a run, compared with the memory check before it.
 //!
-//! The peak is that of the largest child so far, so this file has one test, whose runs grow.
+//! The measured peak is that of the largest child process so far, so this file has one test with growing runs.
 
 use std::process::{Command, Stdio};
 
@@ -21,7 +21,7 @@ fn peak_bytes() -> u64 {
 }
 
 #[test]
-fn a_run_takes_what_is_required() {
+fn a_run_uses_the_required_memory() {
     let mut before = 0;
     let mix = Swap::Mix { threshold: 64 };
     for (n, nb, p, q, depth, swap) in [
@@ -34,19 +34,19 @@ fn a_run_takes_what_is_required() {
     ] {
         let hpl = HplParams { nb, depth, swap, ..HplParams::baseline(n, p, q) };
         let (matrix, required) = (matrix_bytes(&hpl), required_bytes(n, p, q, nb, depth));
-        assert!(matrix > before, "N={n} alone takes more than all before it");
+        assert!(matrix > before, "N={n} alone needs more than all runs before it");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("HPL.dat"), HplDat::single(&hpl).write().unwrap()).unwrap();
         let mut run = Command::new(env!("CARGO_BIN_EXE_xhpl"));
         run.arg("--force").current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
         assert!(run.status().unwrap().success());
         let peak = peak_bytes();
-        let said = format!(
+        let message = format!(
             "{peak} bytes of {required}, {matrix} of them the matrix: N={n} NB={nb} P={p} Q={q} DEPTH={depth} {swap:?}"
         );
-        println!("{said}");
-        assert!(peak > matrix && peak <= required, "{said}");
-        assert!(peak as f64 > 0.85 * required as f64, "{said}");
+        println!("{message}");
+        assert!(peak > matrix && peak <= required, "{message}");
+        assert!(peak as f64 > 0.85 * required as f64, "{message}");
         before = required;
     }
 }

@@ -1,4 +1,4 @@
-//! What `xhpl` leaves for other programs: JSON lines, phases as CSV, the timeline.
+//! Output of `xhpl` for other programs: JSON lines, phases as CSV, the timeline.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn json_has_a_line_per_run() {
     }
 }
 
-/// Each number of the CSV is that of the JSON of the same run.
+/// The numbers of the CSV are equal to those of the JSON of the same run.
 #[test]
 fn phases_agree_with_json() {
     let folder = folder(&[64, 100]);
@@ -79,21 +79,21 @@ fn the_timeline_is_of_the_last_run() {
     for text in ["N=400 NB=32 P×Q=2×2", "Steps 2 to 5 of 0 to 12", "rank 3", "thread 1", ">step 2<", ">FACT"] {
         assert!(svg.contains(text), "{text}");
     }
-    // A reader of XML takes it.
+    // All elements are closed.
     let open = svg.matches('<').count();
     let closed = svg.matches("</").count() * 2 + svg.matches("/>").count();
     assert_eq!(open, closed);
 }
 
 #[test]
-fn no_step_no_block() {
+fn a_run_without_steps_has_an_empty_timeline() {
     let folder = folder(&[0]);
     succeeds(&xhpl(folder.path(), &["--timeline", "t.svg"]));
     assert!(fs::read_to_string(folder.path().join("t.svg")).unwrap().contains("nothing to draw"));
 }
 
 #[test]
-fn wrong_files_and_steps_are_told_before_the_first_run() {
+fn wrong_files_and_steps_are_reported_before_the_first_run() {
     let folder = folder(&[100]);
     let refused = |args: &[&str], words: &[&str]| refuses(&xhpl(folder.path(), args), 2, words);
     refused(&["--timeline", "/nowhere/t.svg"], &["--timeline /nowhere/t.svg", "name another file"]);

@@ -1,4 +1,4 @@
-//! `xhpl --windows` as its users meet it.
+//! `xhpl --windows` from the command line.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -36,9 +36,9 @@ fn refuses(output: &Output, words: &[&str]) {
 }
 
 #[test]
-fn json_tells_what_was_measured_and_what_is_predicted() {
+fn json_has_the_measured_and_the_predicted_times() {
     let folder = folder(&[300, 640], 2, 2, 16.0);
-    // Overlapping windows are as good as others.
+    // Overlapping windows are allowed.
     let out = succeeds(&xhpl(&folder, &["--json", "--windows", "3:2,4:5"]));
     assert_eq!(out.lines().count(), 2);
     for (line, n) in out.lines().zip([300, 640]) {
@@ -57,7 +57,7 @@ fn json_tells_what_was_measured_and_what_is_predicted() {
         assert_eq!(result.predicted_rate_gflops, space::flops::rate_gflops(n, result.predicted_time_s));
         // Six steps on four ranks.
         assert_eq!(result.phases.len(), 6 * 4);
-        serde_json::from_str::<RunResult>(line).expect_err("nobody has run the whole");
+        serde_json::from_str::<RunResult>(line).expect_err("the result of windows is no result of a run");
     }
 }
 
@@ -86,7 +86,7 @@ fn any_size_has_windows() {
         let result: WindowsResult = serde_json::from_str(line).unwrap();
         assert!(result.passed && result.predicted_time_s >= 0.0, "{line}");
         let [all] = &result.windows[..] else { continue };
-        // What was measured from end to end is not predicted otherwise.
+        // If one window covers the whole run, the prediction is the measured time.
         let measured_s = all.prologue_s + all.step_s.iter().sum::<f64>() + result.predicted_trsv_s;
         assert!((result.predicted_time_s / measured_s - 1.0).abs() < 1e-12, "{line}");
     }
@@ -94,7 +94,7 @@ fn any_size_has_windows() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_windows_are_refused() {
     let folder = folder(&[640, 300], 1, 1, 16.0);
     refuses(&xhpl(&folder, &["--windows", "18:2"]), &["--windows", "18:2", "19 steps", "N=300 NB=16"]);
     for wrong in ["", "3", "3:0", "3:2,", "auto,3:2"] {

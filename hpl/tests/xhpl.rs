@@ -1,4 +1,4 @@
-//! The program `xhpl` as its users meet it.
+//! The program `xhpl` from the command line.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// An HPL.dat of one small run, the values as in Netlib's sample where they matter.
+/// An HPL.dat of one small run, based on Netlib's sample.
 const DAT: &str = "\
 HPLinpack benchmark input file
 Innovative Computing Laboratory, University of Tennessee
@@ -82,7 +82,7 @@ fn refuses(output: &Output, code: i32, words: &[&str]) {
     assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
-/// The output of a run that ends well.
+/// The stdout of a run that ends with exit code 0.
 fn succeeds(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
@@ -108,7 +108,7 @@ fn one_run_passes() {
 }
 
 #[test]
-fn runs_come_in_netlibs_order() {
+fn runs_are_in_netlibs_order() {
     let lists = [
         (5, "2"),
         (6, "30 33"),
@@ -208,7 +208,7 @@ fn engine_parameters_from_a_file() {
     };
     let uneven = with("threads = 2\nsplit = 0.5\n[weights]\nrows = [0, 1]\ncolumns = [0.99, 0.01]", &[]);
     assert!(succeeds(&uneven).contains("PASSED"));
-    // A flag goes before the file, which says how many threads there are.
+    // A flag overrides the file.
     let many = with("threads = 9", &[]);
     assert!(text(&many.stderr).contains("4 ranks × 9 threads"), "{}", text(&many.stderr));
     let one = with("threads = 9", &["--threads", "7"]);
@@ -221,9 +221,9 @@ fn engine_parameters_from_a_file() {
     refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is no number"]);
 }
 
-/// The help says that the cores are spread over the ranks, also where a file speaks of other things alone.
+/// The cores are divided among the ranks also with a file of engine parameters without threads.
 #[test]
-fn a_file_without_threads_leaves_them_open() {
+fn without_threads_in_the_file_the_cores_are_divided() {
     let folder = folder(DAT);
     let cores = hpl::machine::host::facts().cores_allowed.len();
     for (text, expected) in [("huge_pages = false\n", cores), ("threads = 1\n", 1)] {
@@ -241,7 +241,7 @@ fn the_fastest_kernels_on_request() {
 }
 
 #[test]
-fn output_goes_where_lines_3_and_4_say() {
+fn output_is_written_as_lines_3_and_4_specify() {
     let to_file = folder(&dat(&[(3, "result.txt"), (4, "8")]));
     assert_eq!(succeeds(&xhpl(&to_file, &[])), "");
     let file = fs::read_to_string(to_file.path().join("result.txt")).unwrap();
@@ -265,7 +265,7 @@ fn output_file_on_a_full_disk() {
 }
 
 #[test]
-fn closed_pipe_ends_well() {
+fn closed_pipe_ends_with_0() {
     let folder = folder(&dat(&[(5, "3"), (6, "10 20 30")]));
     let mut child = command(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -288,10 +288,10 @@ fn memory_too_small() {
 
     let output = xhpl(&folder(&dat(&[(31, "2147483647")])), &[]);
     refuses(&output, 2, &["HPL.dat line 31", "ALIGN=2147483647", "GiB", "lower ALIGN"]);
-    // More look-ahead than panels is no more memory.
+    // A look-ahead beyond the number of panels needs no more memory.
     assert!(succeeds(&xhpl(&folder(&dat(&[(25, "2147483647")])), &[])).contains("PASSED"));
 
-    // Whoever insists gets the system's refusal, after the banner.
+    // With --force, the system refuses the memory, after the banner.
     let output = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("bytes"), "{}", text(&output.stderr));
