@@ -116,12 +116,12 @@ pub(crate) fn exceeds<K: Eq + Hash>(
 struct Walk<'a, F, G> {
     dims: &'a [Dim],
     is_canonical: F,
-    /// Told each point; whether to go on.
+    /// Called with each point; returns whether to continue.
     each: G,
 }
 
 impl<F: Fn(&[u16]) -> bool, G: FnMut(&[u16]) -> bool> Walk<'_, F, G> {
-    /// Tells the canonical points with the first `d` of `levels`; whether it came to the last.
+    /// Visits the canonical points with the first `d` of `levels`; whether it came to the last.
     fn extend(&mut self, levels: &mut [u16], d: usize) -> bool {
         let Some(dim) = self.dims.get(d) else { return (self.each)(levels) };
         (0..dim.levels.len() as u16).all(|level| {

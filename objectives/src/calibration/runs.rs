@@ -2,8 +2,8 @@
 //!
 //! Every run keeps all cores busy. Runs go round through the ways to split the cores into ranks and threads and
 //! through NB, each with other variants of the panel and of the row exchange; any number of them is a balanced sample.
-//! Of four rounds one is of twice the order, so that forms that bend with the size are seen to, and one of such runs has
-//! look-ahead and split: what overlaps is not learned from, but corrects what was.
+//! One round in four has twice the order, for forms that are not linear in the size, and one of these runs has
+//! look-ahead and split: phases that overlap are not fitted, they correct the fit.
 
 use std::time::Instant;
 

@@ -151,10 +151,10 @@ fn machine(
     in_process: bool,
 ) -> Machine {
     let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
-    let mut mates: HashMap<&str, u64> = HashMap::new();
-    found.iter().for_each(|rank| *mates.entry(rank.host.as_str()).or_default() += 1);
+    let mut ranks_of_host: HashMap<&str, u64> = HashMap::new();
+    found.iter().for_each(|rank| *ranks_of_host.entry(rank.host.as_str()).or_default() += 1);
     let node = |rank: &RankSurvey| {
-        let memory_bytes = rank.memory_bytes / mates[rank.host.as_str()];
+        let memory_bytes = rank.memory_bytes / ranks_of_host[rank.host.as_str()];
         Node {
             name: name(rank),
             count: 1,

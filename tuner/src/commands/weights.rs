@@ -77,7 +77,7 @@ fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
         return Err(bad_input(format!("--speeds: {}", WeightsError::Count { what: "speeds", wanted, found })));
     }
     let mut machine = machine.clone();
-    // Told apart from a speed that is missing.
+    // A rate must be present; the speeds replace it below.
     machine.nodes.iter_mut().for_each(|node| node.rate_gflops = 1.0);
     Cluster::from_machine(&machine)
         .map_err(named)?

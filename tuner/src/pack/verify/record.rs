@@ -92,35 +92,35 @@ pub(super) fn rows(checked: &mut Checked, place: &str, session: Option<&Session>
     let file = format!("{place}journal.jsonl");
     let mut numbers = std::collections::BTreeSet::new();
     for row in rows {
-        let mut tell = |problem: &str| checked.find(&file, format!("trial {}: {problem}", row.trial), OF_RUN);
+        let mut report = |problem: &str| checked.find(&file, format!("trial {}: {problem}", row.trial), OF_RUN);
         if !numbers.insert(row.trial) {
-            tell("its number is there twice");
+            report("its number is there twice");
         }
         if row.passed != (row.outcome == Outcome::Passed) {
-            tell(&format!("passed is {}, but its outcome is {}", row.passed, row.outcome.name()));
+            report(&format!("passed is {}, but its outcome is {}", row.passed, row.outcome.name()));
         }
-        kinds(row, &mut tell);
+        kinds(row, &mut report);
         if let Some(session) = session {
             if row.engine != session.recorded_engine() {
-                tell(&format!(
+                report(&format!(
                     "its engine is \"{}\", that of the session is \"{}\"",
                     row.engine,
                     session.recorded_engine()
                 ));
             }
             if row.session != session.name {
-                tell(&format!("it is of the session {}, this one is {}", row.session, session.name));
+                report(&format!("it is of the session {}, this one is {}", row.session, session.name));
             }
         }
         if let (Some(rate), Some(time_s)) = (row.rate_gflops, row.time_s) {
             let expected = rate_gflops(row.n, time_s);
             if (rate / expected - 1.0).abs() > EXACT {
-                tell(&format!("{rate} GFLOP/s, but N = {} in {time_s} s are {expected} GFLOP/s", row.n));
+                report(&format!("{rate} GFLOP/s, but N = {} in {time_s} s are {expected} GFLOP/s", row.n));
             }
             // Of a run that was taken in after a crash the time of its process may be unknown.
             let (share, seconds) = CLOCKS;
             if row.wall_s > 0.0 && time_s > (1.0 + share) * row.wall_s + seconds {
-                tell(&format!("a time of {time_s} s, but its process ran for {} s", row.wall_s));
+                report(&format!("a time of {time_s} s, but its process ran for {} s", row.wall_s));
             }
         }
     }
@@ -128,30 +128,30 @@ pub(super) fn rows(checked: &mut Checked, place: &str, session: Option<&Session>
 }
 
 /// Windows have estimates, whole runs are measured; no row has both, and what is estimated is nowhere called a measurement.
-fn kinds(row: &Row, tell: &mut impl FnMut(&str)) {
+fn kinds(row: &Row, report: &mut impl FnMut(&str)) {
     match row.extent {
         Extent::Windows => {
             if row.rate_gflops.is_some() || row.time_s.is_some() {
-                tell("windows with a measured rate or time: what windows predict is estimated_rate_gflops alone");
+                report("windows with a measured rate or time: what windows predict is estimated_rate_gflops alone");
             }
             if row.strategy == Identity::FINAL {
-                tell("windows as the final run, which is always whole");
+                report("windows as the final run, which is always whole");
             }
         }
         Extent::Whole if row.passed => {
             if row.estimated_rate_gflops.is_some() || row.estimated_sd.is_some() {
-                tell("a passed whole run with an estimated rate: it would be windows");
+                report("a passed whole run with an estimated rate: it would be windows");
             }
             if row.rate_gflops.is_none() || row.time_s.is_none() || row.residual.is_none() {
-                tell("a passed whole run without rate, time or residual");
+                report("a passed whole run without rate, time or residual");
             }
             if row.cost_fraction != 1.0 {
-                tell("a passed whole run that did only a part of the work");
+                report("a passed whole run that did only a part of the work");
             }
         }
         Extent::Whole => {
             if row.rate_gflops.is_some() {
-                tell("a failed run with a measured rate");
+                report("a failed run with a measured rate");
             }
         }
     }
