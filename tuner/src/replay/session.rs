@@ -27,7 +27,7 @@ use crate::search::cost::{self, CostEstimate};
 use crate::search::hashed::hash;
 use crate::search::history::History;
 use crate::search::rounds;
-use crate::search::schedule::{Due, View};
+use crate::search::schedule::{Due, Setup, View};
 use crate::search::strategy::Strategy;
 use crate::session::room::equal_places;
 
@@ -152,20 +152,22 @@ pub fn play(
     let predictor = predictor();
     loop {
         let view = View {
-            domain: &playing.places,
+            setup: Setup {
+                domain: &playing.places,
+                strategy,
+                designed: prior_choice == PriorChoice::None,
+                baseline: &baseline,
+                expert: None,
+                extent: Extent::Whole,
+                seed,
+                until_gain: None,
+            },
             prior: prior.as_ref(),
-            strategy,
-            designed: prior_choice == PriorChoice::None,
             rows: &playing.rows,
             history: &History::from_rows(&playing.rows, &playing.places),
-            baseline: &baseline,
-            expert: None,
-            extent: Extent::Whole,
             cost: &CostEstimate::new(&playing.rows, &predictor),
             left_s: playing.left_s(),
             total_s: playing.total_s,
-            seed,
-            until_gain: None,
         };
         match view.due(N..=N) {
             Some(due) if playing.left_s() > 0.0 => playing.run(due),

@@ -24,7 +24,7 @@ use crate::search::doubts;
 use crate::search::drive::{Drive, Ended};
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
-use crate::search::schedule::{FINAL_SHARE, rounds_s};
+use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::Prior;
 use crate::search::strategy::informed::Group;
@@ -177,12 +177,17 @@ fn search(
         (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
     };
     let mut drive = Drive {
-        domain,
+        setup: Setup {
+            domain,
+            strategy: strategy.as_ref(),
+            designed: store.session().engine != Session::OURS,
+            baseline: &baseline,
+            expert: expert.as_ref(),
+            extent,
+            seed: store.session().seed,
+            until_gain: store.session().until_gain,
+        },
         model,
-        strategy: strategy.as_ref(),
-        baseline: &baseline,
-        expert: expert.as_ref(),
-        extent,
         budget,
         final_n,
         runs: &engine.runs(program),

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use objectives::foreign::{ProgressPoint, ratio};
 use objectives::real::{Extent, Job, RealRuns, Running};
 use objectives::{Failure, Observation};
+use space::Candidate;
 use space::stats::median;
-use space::{Candidate, Candidates};
 
 use crate::error::RecordError;
 use crate::record::now::{Now, on_one_line};
 use crate::record::parquet;
-use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
 use crate::record::{Identity, Outcome, Row};
@@ -20,8 +19,7 @@ use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
 use crate::search::model::SessionModel;
-use crate::search::schedule::{Due, Plan, View};
-use crate::search::strategy::Strategy;
+use crate::search::schedule::{Due, Plan, Setup, View};
 use crate::session::interrupt::Interrupt;
 use crate::session::progress::Progress;
 
@@ -59,18 +57,10 @@ pub enum Ended {
 
 /// A session in progress.
 pub struct Drive<'a> {
-    /// The searched domain at the target N.
-    pub domain: &'a dyn Candidates,
     /// The model with its predictions of the domain's points.
     pub model: SessionModel<'a>,
-    /// The strategy that explores.
-    pub strategy: &'a dyn Strategy,
-    /// The configuration that users start from.
-    pub baseline: &'a Candidate,
-    /// The expert's configuration, where it is another one.
-    pub expert: Option<&'a Candidate>,
-    /// Whether the search goes by whole runs or by windows.
-    pub extent: Extent,
+    /// What is searched.
+    pub setup: Setup<'a>,
     /// The clock.
     pub budget: &'a mut Budget,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
@@ -134,20 +124,13 @@ impl Drive<'_> {
     fn consider<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
         let rows = self.store.rows();
         ask(&View {
-            domain: self.domain,
+            setup: self.setup,
             prior: self.model.prior.as_ref(),
-            strategy: self.strategy,
-            designed: self.store.session().engine != Session::OURS,
             rows,
-            history: &History::from_rows(rows, self.domain),
-            baseline: self.baseline,
-            expert: self.expert,
-            extent: self.extent,
+            history: &History::from_rows(rows, self.setup.domain),
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
-            seed: self.store.session().seed,
-            until_gain: self.store.session().until_gain,
         })
     }
 

@@ -58,37 +58,44 @@ pub struct Plan {
     pub expected_s: f64,
 }
 
-/// What the next step depends on.
+/// What a session searches, and how; settled before its first trial.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct Setup<'a> {
     /// The searched domain at the target N.
     pub domain: &'a dyn Candidates,
-    /// The model's predictions of its points.
-    pub prior: &'a dyn Prior,
     /// The strategy that explores.
     pub strategy: &'a dyn Strategy,
     /// Whether a design comes before it: the model was made for another engine.
     pub designed: bool,
-    /// The record.
-    pub rows: &'a [Row],
-    /// The same as strategies see it.
-    pub history: &'a History,
     /// The configuration that users start from.
     pub baseline: &'a Candidate,
     /// The expert's configuration, where it is another one.
     pub expert: Option<&'a Candidate>,
-    /// Whether the search goes by whole runs or by windows.
+    /// Whether trials of the search are whole runs or windows.
     pub extent: Extent,
+    /// Seed of the session.
+    pub seed: u64,
+    /// The relative gain at which the search ends, where one was given: no more is expected to be left.
+    pub until_gain: Option<f64>,
+}
+
+/// What the next step depends on: the setup, and what is known at this moment.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// What is searched.
+    pub setup: Setup<'a>,
+    /// The model's predictions of the domain's points.
+    pub prior: &'a dyn Prior,
+    /// The record.
+    pub rows: &'a [Row],
+    /// The same as strategies see it.
+    pub history: &'a History,
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
     pub left_s: f64,
     /// Seconds of the whole budget.
     pub total_s: f64,
-    /// Seed of the session.
-    pub seed: u64,
-    /// The relative gain at which the search ends, where one was given: no more is expected to be left.
-    pub until_gain: Option<f64>,
 }
 
 impl View<'_> {
@@ -96,14 +103,14 @@ impl View<'_> {
     pub fn next(&self) -> Option<Plan> {
         let baselines = || self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
         if !baselines().any(|row| row.passed) && baselines().count() < BASELINE_TRIES {
-            let plan = self.plan(self.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
+            let plan = self.plan(self.setup.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
-        let new = match self.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
+        let new = match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
             Next::Search => self.explore(),
             Next::Again(leader) => {
-                let leader = self.domain.candidate(&leader);
+                let leader = self.setup.domain.candidate(&leader);
                 Some(self.again(&leader, Identity::RACE, "the best so far again: its rate may be too high by chance"))
             }
             Next::End => None,
@@ -114,8 +121,8 @@ impl View<'_> {
 
     /// Seconds kept for the whole runs of leaders that windows have found.
     fn promotions_reserve_s(&self) -> f64 {
-        let whole_s = self.cost.at_most(self.baseline, Extent::Whole);
-        let promotes = self.extent == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
+        let whole_s = self.cost.at_most(self.setup.baseline, Extent::Whole);
+        let promotes = self.setup.extent == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
         if promotes { PROMOTED as f64 * whole_s } else { 0.0 }
     }
 
@@ -140,9 +147,9 @@ impl View<'_> {
     pub fn final_reserve_s(&self) -> f64 {
         let rate = |row: &&Row| row.comparable_rate_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
-        let candidate = fastest.map_or_else(|| self.baseline.clone(), Row::candidate);
+        let candidate = fastest.map_or_else(|| self.setup.baseline.clone(), Row::candidate);
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);
-        let kept_s = match self.extent {
+        let kept_s = match self.setup.extent {
             Extent::Whole => whole_s,
             Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
         };
@@ -158,7 +165,7 @@ impl View<'_> {
     /// The best tried candidates by posterior mean, best first.
     fn leaders(&self, count: usize) -> Vec<(Candidate, Prediction)> {
         let leaders = bayes::leaders(&self.ctx(), count).into_iter();
-        leaders.map(|(point, predicted)| (self.domain.candidate(&point), predicted)).collect()
+        leaders.map(|(point, predicted)| (self.setup.domain.candidate(&point), predicted)).collect()
     }
 
     fn fits(&self, cost_s: f64) -> bool {
@@ -167,22 +174,22 @@ impl View<'_> {
 
     fn ctx(&self) -> Ctx<'_> {
         Ctx {
-            space: self.domain,
+            space: self.setup.domain,
             history: self.history,
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
             trial: self.rows.len() as u64,
-            seed: self.seed,
+            seed: self.setup.seed,
         }
     }
 
     fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
-        let expected_s = self.cost.of(&candidate, self.extent);
+        let expected_s = self.cost.of(&candidate, self.setup.extent);
         let (strategy, why) = (strategy.to_owned(), why.to_owned());
         Plan {
             candidate,
-            extent: self.extent,
+            extent: self.setup.extent,
             strategy,
             why,
             repeat_of: None,
@@ -195,14 +202,16 @@ impl View<'_> {
     /// What the design or the strategy proposes: a new point, or one again.
     fn explore(&self) -> Option<Plan> {
         let ctx = self.ctx();
-        if self.designed
-            && let Some(point) = self.domain.point(self.baseline).and_then(|usual| design::next(&ctx, &usual))
+        if self.setup.designed
+            && let Some(point) =
+                self.setup.domain.point(self.setup.baseline).and_then(|usual| design::next(&ctx, &usual))
         {
             let why = "the usual HPL.dat with one parameter changed";
-            return Some(self.plan(self.domain.candidate(&point), Identity::DESIGN, why));
+            return Some(self.plan(self.setup.domain.candidate(&point), Identity::DESIGN, why));
         }
-        let proposal = self.strategy.ask(&ctx)?;
-        let mut plan = self.plan(self.domain.candidate(&proposal.point), self.strategy.name(), &proposal.why);
+        let proposal = self.setup.strategy.ask(&ctx)?;
+        let mut plan =
+            self.plan(self.setup.domain.candidate(&proposal.point), self.setup.strategy.name(), &proposal.why);
         plan.repeat_of = proposal.repeat_of;
         plan.predicted = proposal.predicted;
         Some(plan)
@@ -210,7 +219,7 @@ impl View<'_> {
 
     /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.
     fn promote(&self) -> Option<Plan> {
-        if self.extent == Extent::Whole {
+        if self.setup.extent == Extent::Whole {
             return None;
         }
         let whole = |candidate: &Candidate| {

@@ -93,20 +93,22 @@ fn session_until(
         let rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
         let history = History::from_rows(&rows, &domain);
         let mut view = View {
-            domain: &domain,
+            setup: Setup {
+                domain: &domain,
+                strategy: &Bayes,
+                designed: false,
+                baseline: &baseline,
+                expert: None,
+                extent,
+                seed: 1,
+                until_gain,
+            },
             prior: &prior,
-            strategy: &Bayes,
-            designed: false,
             rows: &rows,
             history: &history,
-            baseline: &baseline,
-            expert: None,
-            extent,
             cost: &CostEstimate::new(&rows, &predictor),
             left_s,
             total_s: TOTAL_S,
-            seed: 1,
-            until_gain,
         };
         view.left_s -= view.final_reserve_s();
         let next = view.next();
@@ -256,20 +258,22 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     let domain = HplDomain::new(&spec()).unwrap();
     let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
     what(&View {
-        domain: &domain,
+        setup: Setup {
+            domain: &domain,
+            strategy: &Bayes,
+            designed: false,
+            baseline: &baseline,
+            expert: None,
+            extent: Extent::Whole,
+            seed: 1,
+            until_gain: None,
+        },
         prior: &prior,
-        strategy: &Bayes,
-        designed: false,
         rows,
         history: &History::from_rows(rows, &domain),
-        baseline: &baseline,
-        expert: None,
-        extent: Extent::Whole,
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
-        seed: 1,
-        until_gain: None,
     })
 }
 

@@ -30,16 +30,18 @@ impl View<'_> {
     pub fn final_plan(&self) -> Option<Plan> {
         let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
         if finals.clone().any(|row| row.passed) {
-            let n = self.domain.spec().n;
-            let tried = finals.any(|row| row.candidate().at_n(n) == *self.baseline);
-            let due = self.extent == Extent::Windows && !tried && rounds::taken_back(self.rows, self.baseline);
-            return due
-                .then(|| self.whole(self.baseline.clone(), "the default, faster in the pairs after the final run"));
+            let n = self.setup.domain.spec().n;
+            let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
+            let due =
+                self.setup.extent == Extent::Windows && !tried && rounds::taken_back(self.rows, self.setup.baseline);
+            return due.then(|| {
+                self.whole(self.setup.baseline.clone(), "the default, faster in the pairs after the final run")
+            });
         }
         if finals.nth(1).is_some() {
             return None;
         }
-        let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.domain, self.prior));
+        let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
         Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
     }
 
@@ -64,10 +66,10 @@ impl View<'_> {
 
     /// Seconds to keep for the rounds after the final run; 0 once the choice is made.
     pub fn rounds_reserve_s(&self) -> f64 {
-        match rounds::verified(self.rows, self.domain.spec().n) {
+        match rounds::verified(self.rows, self.setup.domain.spec().n) {
             _ if self.baseline_never_passes() => 0.0,
             Some(_) => 0.0,
-            None => rounds_s(self.cost, (self.baseline, self.expert), self.extent, self.total_s),
+            None => rounds_s(self.cost, (self.setup.baseline, self.setup.expert), self.setup.extent, self.total_s),
         }
     }
 
@@ -75,11 +77,11 @@ impl View<'_> {
     /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
     /// have taken the choice back, or too many of them failed.
     pub fn after_final(&self) -> Option<Plan> {
-        let verified = rounds::verified(self.rows, self.domain.spec().n)?;
+        let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
         let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
-        if enough || rounds::taken_back(self.rows, self.baseline) {
+        if enough || rounds::taken_back(self.rows, self.setup.baseline) {
             return None;
         }
         let round = Round::new(self, &verified, after);
@@ -98,9 +100,9 @@ impl View<'_> {
 
     /// Whether a session that ends as soon as it can has the rounds that an interval needs.
     fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
-        let other = if verified == self.baseline { self.expert } else { Some(self.baseline) };
+        let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
         let rounds = other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other).len());
-        self.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
+        self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
     pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
@@ -142,15 +144,15 @@ struct Round<'a> {
 impl<'a> Round<'a> {
     fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
         let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
-        let expert = view.expert.filter(|&expert| expert != verified && expert != view.baseline && !failed);
-        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.extent);
+        let expert = view.setup.expert.filter(|&expert| expert != verified && expert != view.setup.baseline && !failed);
+        let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.setup.extent);
         Self {
             view,
             after,
             verified,
             expert,
-            is_other: verified != view.baseline,
-            baseline_s: hardly_s(view.baseline),
+            is_other: verified != view.setup.baseline,
+            baseline_s: hardly_s(view.setup.baseline),
             expert_s: expert.map_or(0.0, hardly_s),
             verified_s: hardly_s(verified),
         }
@@ -178,7 +180,7 @@ impl<'a> Round<'a> {
         let worth =
             if self.is_other { self.view.fits(rest_s) } else { self.expert.is_some() && self.takes_expert(rest_s) };
         let why = "time is left: the baseline, right before the others";
-        worth.then(|| self.view.again(self.view.baseline, Identity::CONFIRM, why))
+        worth.then(|| self.view.again(self.view.setup.baseline, Identity::CONFIRM, why))
     }
 
     /// The first trial of the round under way, and its last row; `None` when none is.
@@ -194,7 +196,7 @@ impl<'a> Round<'a> {
     /// Whether the expert takes part in a round of which `rest_s` is left without it: not where it takes the time of pairs
     /// that an interval of best by baseline needs.
     fn takes_expert(&self, rest_s: f64) -> bool {
-        let done = rounds::in_turn(self.after, self.verified, self.view.baseline).len();
+        let done = rounds::in_turn(self.after, self.verified, self.view.setup.baseline).len();
         let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
         let more_s = missing as f64 * (self.baseline_s + self.verified_s);
         let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };

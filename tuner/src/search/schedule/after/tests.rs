@@ -6,6 +6,7 @@ use space::HplParams;
 use space::dims::Point;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 
+use super::super::Setup;
 use super::super::tests::{TOTAL_S, predictor, session_by, spec};
 use super::*;
 use crate::record::arbitrary::row_of;
@@ -54,20 +55,22 @@ fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>
     static DOMAIN: LazyLock<HplDomain> = LazyLock::new(|| HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap());
     let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
     what(&View {
-        domain,
+        setup: Setup {
+            domain,
+            strategy: &Bayes,
+            designed: false,
+            baseline: &default,
+            expert: Some(&expert),
+            extent,
+            seed: 1,
+            until_gain: None,
+        },
         prior: &NoPrior,
-        strategy: &Bayes,
-        designed: false,
         rows,
         history: &History::from_rows(rows, domain),
-        baseline: &default,
-        expert: Some(&expert),
-        extent,
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
-        seed: 1,
-        until_gain: None,
     })
 }
 
@@ -91,7 +94,7 @@ fn steady(_: &Candidate) -> Option<f64> {
 
 /// Seconds of one run, more by what is kept for its spread.
 fn run_s() -> f64 {
-    ask(&begun(&three()[2]), Extent::Whole, 0.0, |view| view.cost.at_most(view.baseline, Extent::Whole))
+    ask(&begun(&three()[2]), Extent::Whole, 0.0, |view| view.cost.at_most(view.setup.baseline, Extent::Whole))
 }
 
 fn pairs(rows: &[Row], [a, b]: [&Candidate; 2]) -> usize {
