@@ -179,7 +179,7 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
     node("count = 2\ncores = 2\n[[node]]\nname = 'b'\ncount = 1\ncores = 2\nmemory_bytes = 600_000_000\n");
     let output = tune(space);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(err(&output).contains("[[node]] b bound all"), "{}", err(&output));
+    assert!(err(&output).contains("[[node]] b limit all"), "{}", err(&output));
     // The largest machine of accelerators that there is.
     node("count = 9408\ncores = 64\naccelerators = 8\n");
     let output = tune(["space", "--engine", "nvidia", "--machine", file]);

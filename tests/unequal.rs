@@ -249,7 +249,7 @@ fn a_run_takes_a_weights_file() {
 fn two_workers_share_a_product() {
     for format in ["dense", "csr"] {
         let text = printed(&["balance", "--rows", "400", "--cols", "300", "--format", format, "--repeats", "3"]);
-        assert!(text.contains("measured, nobody waiting") && text.contains("of the sum at once"), "{text}");
+        assert!(text.contains("measured, without waiting") && text.contains("of the sum at once"), "{text}");
     }
     let text = printed(&["balance", "--by", "six-states", "--peak-ratio", "28", "--simulate", "4.22,0.58"]);
     assert!(text.contains("simulated") && text.contains("ratio 5") && text.contains("1.308"), "{text}");
