@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn too_large_is_an_error() {
         for len in [usize::MAX, usize::MAX / 8, 1 << 56] {
-            let error = Buffer::zeroed(len, true).err().expect("no machine has this");
+            let error = Buffer::zeroed(len, true).expect_err("no machine has this");
             assert!(error.to_string().contains("lower N"), "{error}");
         }
     }

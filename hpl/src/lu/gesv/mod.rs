@@ -137,7 +137,9 @@ impl<'a, C: Comm> Lu<'a, C> {
                     let l = match loaded.take() {
                         Some((k, l)) if k == *panel => l,
                         other => {
-                            other.map(|(_, l)| backend.unload(l));
+                            if let Some((_, l)) = other {
+                                backend.unload(l);
+                            }
                             self.load(*panel, backend)?
                         }
                     };
@@ -146,7 +148,9 @@ impl<'a, C: Comm> Lu<'a, C> {
                 }
             }
         }
-        loaded.map(|(_, l)| backend.unload(l));
+        if let Some((_, l)) = loaded {
+            backend.unload(l);
+        }
         Ok(())
     }
 
