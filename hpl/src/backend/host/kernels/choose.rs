@@ -35,7 +35,7 @@ pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
 
 /// Resolves `auto`, and returns the choice with its reason: of the built-in kernels and the BLAS libraries of the system
 /// that pass the self-test, the one that updates a slab fastest on one core; the built-in ones where no library is faster
-/// by [`ADVANTAGE`]. A path is made absolute, so that it is also valid in another folder.
+/// by 2 %. A path is made absolute, so that it is also valid in another folder.
 ///
 /// A faulty library may crash the process instead of failing the test.
 ///
