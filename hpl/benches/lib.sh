@@ -1,9 +1,9 @@
-# What the scripts of this folder share; sourced, not run. Callers have `set -euo pipefail`.
+# Common functions of the scripts of this folder; to be sourced. Callers have `set -euo pipefail`.
 
 settings='N NB P Q PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U EQUIL'
 
-# dat RUNS SETTING=VALUE...: an HPL.dat with RUNS runs of one configuration, on stdout. A setting that is not known
-# is an error.
+# dat RUNS SETTING=VALUE...: prints an HPL.dat with RUNS runs of one configuration on stdout. An unknown setting is an
+# error.
 dat() {
     local runs=$1 setting
     local N=8000 NB=128 P=1 Q=1 PFACT=2 NBMIN=8 NDIV=2 RFACT=1 BCAST=1 DEPTH=1 SWAP=2 L1=0 U=0 EQUIL=1
@@ -21,10 +21,10 @@ dat() {
         "$EQUIL Equilibration" "8 memory alignment in double"
 }
 
-# rates FILE...: the GFLOP/s of an HPL output, one a line.
+# rates FILE...: prints the GFLOP/s of an HPL output, one per line.
 rates() { awk '/^W[RC][0-9]/ { print $7 + 0 }' "$@"; }
 
-# ratio FIRST SECOND FILE FILE: every pair of the two files of rates, called FIRST and SECOND, the median ratio and its
+# ratio FIRST SECOND FILE FILE: prints all pairs of the two files of rates, named FIRST and SECOND, the median ratio and its
 # bootstrap 95 % interval.
 ratio() {
     paste "$3" "$4" | awk -v first="$1" -v second="$2" '

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Memory of xhpl beyond the matrix, in-process ranks, beside the bound ((DEPTH + 2) Q + P) NB/N + 1 % of the matrix.
+# Memory of xhpl beyond the matrix, in-process ranks, compared with the bound ((DEPTH + 2) Q + P) NB/N + 1 % of the matrix.
 #
 #   hpl/benches/memory.sh [N [NBS [DEPTHS [GRIDS]]]]      defaults 8000 "128 256" "0 1 2 3" "1x1 1x2 2x1 2x2"
 #
 # SWAP in the environment: 0 bin-exch, 1 long, 2 mix (default).
 # Peak resident memory of the whole process (VmHWM, read until it ends), program and stacks included, minus the
-# N (N + 1) doubles of [A | b]. Exit code 1 when a run is over its bound or was not made, 3 when a residual FAILED.
+# N (N + 1) doubles of [A | b]. Exit code 1 when a run exceeds its bound or failed, 3 when a residual FAILED.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . hpl/benches/lib.sh

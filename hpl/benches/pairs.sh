@@ -35,7 +35,7 @@ side() { # side NAME PROGRAM WORDS...: one run, its rate appended to the file NA
 read -ra one <<<"$1"
 read -ra two <<<"$2"
 for pair in $(seq "$pairs"); do
-    # Which side is first alternates, too.
+    # The order of the two sides alternates.
     if [ $((pair % 2)) = 1 ]; then side one "$xhpl" "${one[@]}"; side two "$xhpl2" "${two[@]}"; else side two "$xhpl2" "${two[@]}"; side one "$xhpl" "${one[@]}"; fi
 done
 echo "$(nproc) cores, $("$xhpl" --version); first: $1; second: $2"

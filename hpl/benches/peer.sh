@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# GFLOP/s of our xhpl beside Netlib HPL, same N, in alternating pairs or blocks.
+# GFLOP/s of our xhpl compared with Netlib HPL, same N, in alternating pairs or blocks.
 #
 #   hpl/benches/peer.sh [-p XHPL] [-n PAIRS] OURS PEER
 #
@@ -75,7 +75,7 @@ peer_side() {
 }
 
 for block in $(seq $(((pairs + runs - 1) / runs))); do
-    # Which side is first alternates, too.
+    # The order of the two sides alternates.
     if [ $((block % 2)) = 1 ]; then our_side "$1"; peer_side "$2"; else peer_side "$2"; our_side "$1"; fi
 done
 echo "$(nproc) cores; ours: $1, $("$ours" --version); peer: ${peer:-hpcc}, $2; OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-(not set)}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two hosts on this machine: network namespaces joined by a link of 1 Gbit/s, one MPI rank on each. Needs root, Open MPI,
-# iproute2 and at least two cores. What it makes it removes, also when it is interrupted.
+# iproute2 and at least two cores. It removes everything it has created, also when it is interrupted.
 #
 #   hpl/benches/two_hosts.sh run COMMAND...                       COMMAND under mpirun, one rank on each host
 #   hpl/benches/two_hosts.sh pairs [OPTION...] SIDE SIDE          two sides in alternating pairs
@@ -34,7 +34,7 @@ for tool in ip tc mpirun.openmpi taskset; do command -v $tool >/dev/null || fail
 [ "$(nproc)" -ge $((2 * threads)) ] || fail "two ranks with $threads threads each need $((2 * threads)) cores, there are $(nproc)"
 mpi_xhpl=${XHPL:-$(cd "$(dirname "$0")/../.." && pwd)/target/openmpi/release/xhpl}
 
-# Names of this run's own: two runs do not disturb each other.
+# Names with the id of this process, so that two runs do not disturb each other.
 a=hA$$ b=hB$$ net=10.99.$(($$ % 256))
 work=$(mktemp -d)
 cleanup() {
@@ -63,7 +63,7 @@ for host in $a $b; do
     number=$((number + 1))
 done
 
-# A link needs a moment to come up.
+# A link needs some time until it is up.
 for host in $a $b; do
     for _ in $(seq 100); do
         if [[ $(ip -n $host link show v$host) == *"state UP"* ]]; then break; fi
@@ -71,7 +71,7 @@ for host in $a $b; do
     done
 done
 
-# What mpirun uses for ssh, and what gives each host its own cores.
+# The replacement of ssh for mpirun, and the script that assigns each host its own cores.
 cat >"$work/agent" <<'END'
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
@@ -130,7 +130,7 @@ side() { # side NAME WORDS...: one run, its rate appended to the file NAME
 read -ra one <<<"$1"
 read -ra two <<<"$2"
 for block in $(seq "$blocks"); do
-    # Which side is first alternates, too.
+    # The order of the two sides alternates.
     if [ $((block % 2)) = 1 ]; then side one "${one[@]}"; side two "${two[@]}"; else side two "${two[@]}"; side one "${one[@]}"; fi
     echo "block $block of $blocks done" >&2
 done

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Unequal ranks: HPL with equal, proportional, slem, model and measured weights beside what the ranks reach alone.
+# Unequal ranks: HPL with equal, proportional, slem, model and measured weights, compared with the ranks alone.
 #
 #   hpl/benches/unequal.sh [-r ROUNDS] [-s SLOW] [-d FOLDER] [SETTING=VALUE...]
 #
-# Two in-process ranks on a core each, the second held to slower kernels: SLOW, builtin-avx2 by default. Settings of
-# HPL.dat as in pairs.sh. Speeds come from `hpl-tune survey`, weights from `hpl-tune weights`; the measured ones from
-# windows of this very run. All weights and the ranks alone run in turn, ROUNDS times. XHPL and HPL_TUNE in the environment
+# Two in-process ranks on one core each, the second limited to slower kernels: SLOW, builtin-avx2 by default. Settings of
+# HPL.dat as in pairs.sh. Speeds are measured by `hpl-tune survey`, weights computed by `hpl-tune weights`; the measured
+# weights are from windows of the same run. All weights and the ranks alone run alternately, ROUNDS times. XHPL and HPL_TUNE in the environment
 # name the programs. Prints the median ratio of each to the sum of the ranks alone, and of measured to equal weights.
-# With -d weights and rounds are kept in FOLDER, and a later call with it adds rounds to the same weights; 0 rounds find
-# the weights only.
+# With -d, weights and rounds are kept in FOLDER, and a later call with the same FOLDER adds rounds to the same weights; with
+# 0 rounds only the weights are computed.
 set -euo pipefail
 rounds=7 slow=builtin-avx2 work=
 while getopts r:s:d: option; do

@@ -76,7 +76,7 @@ fn dense_stops_with_8_at_iteration_7() {
 }
 
 #[test]
-fn a_host_that_is_too_slow_gets_nothing() {
+fn a_host_that_is_too_slow_gets_no_work() {
     let mut balance = SixState::new(4.0);
     balance.observe(&Times { slow_s: 2.0, fast_s: 1.0, whole_s: 2.0 });
     assert_eq!((balance.state(), balance.share(), balance.settled()), (State::Stop1, 0.0, true));
@@ -89,7 +89,7 @@ fn decreasing_ratios_end_with_all_work_on_the_host() {
     let mut balance = SixState::new(2.0);
     let mut whole_s = 4.0;
     while !balance.settled() {
-        // The host is always quicker, the accelerator always slower, and less is always better.
+        // The host is always faster, the accelerator always slower, and the time falls in every iteration.
         balance.observe(&Times { slow_s: 0.5, fast_s: 1.0, whole_s });
         whole_s *= 0.9;
     }

@@ -80,18 +80,17 @@ impl WeightSearch {
         let Some((_, best)) = &self.best else { return };
         let mut order: Vec<usize> = (0..best.len()).collect();
         order.sort_by(|&i, &j| self.best_times[i].total_cmp(&self.best_times[j]));
-        let (Some(&slowest), Some(&quickest)) = (order.last(), order.get(self.failed_moves.min(order.len() - 1)))
-        else {
+        let (Some(&slowest), Some(&fastest)) = (order.last(), order.get(self.failed_moves.min(order.len() - 1))) else {
             return;
         };
         let block = (1.0 / self.blocks).min(best[slowest]);
         self.weights = best.clone();
-        if slowest == quickest {
+        if slowest == fastest {
             self.failed_moves = MAX_FAILED;
             return;
         }
         self.weights[slowest] -= block;
-        self.weights[quickest] += block;
+        self.weights[fastest] += block;
     }
 }
 

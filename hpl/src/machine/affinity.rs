@@ -103,7 +103,7 @@ mod tests {
             for (rank, set) in shared.iter().enumerate() {
                 prop_assert_eq!(set.len(), 1 + spare / p);
                 prop_assert!((0..p * q).all(|other| other == rank || !set.contains(&shared[other][0])));
-                prop_assert!((0..set.len()).all(|at| !set[..at].contains(&set[at])), "none twice");
+                prop_assert!((0..set.len()).all(|at| !set[..at].contains(&set[at])), "no core twice");
             }
         }
 

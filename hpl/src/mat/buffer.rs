@@ -53,7 +53,7 @@ enum Memory {
 struct Mapping {
     start: NonNull<c_void>,
     bytes: usize,
-    /// The first element, on a huge page boundary where there is one.
+    /// The first element, on a huge page boundary if the mapping has one.
     data: NonNull<f64>,
     /// Elements from there on.
     len: usize,

@@ -1,4 +1,4 @@
-//! Memory of matrices, pool from one run to the next.
+//! Memory of matrices, kept from one run to the next.
 //!
 //! The runs of one HPL.dat need the same memory repeatedly. Mapping it costs as much as filling it, and much more where a
 //! hypervisor has to supply the pages. It is one block, divided among the ranks of each run, so that grids of different
@@ -29,7 +29,7 @@ impl MatrixPool {
         block.at_least = block.at_least.max(Buffer::shared_len(lens));
     }
 
-    /// Prepares a run whose ranks in this process need matrices of these lengths: divides the pool block among them. A block
+    /// Prepares a run whose ranks in this process need matrices of these lengths: divides the kept block among them. A block
     /// that is too small or incomplete is first returned to the system, so that a run uses at most its own or an earlier
     /// run's memory. The same is done if the number of ranks has changed and nothing was [reserved](Self::reserve), as a
     /// page stays on the NUMA node of the thread that filled it first.
@@ -48,7 +48,7 @@ impl MatrixPool {
         }
     }
 
-    /// At least `len` elements of arbitrary content: the smallest pool part that is long enough, so that one is left for
+    /// At least `len` elements of arbitrary content: the smallest kept part that is long enough, so that one is left for
     /// every other rank, or new memory.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl MatrixPool {
         self.0.lock().parts.push(buffer);
     }
 
-    /// Size of the pool block, which is available to a run in addition to the free memory of the system.
+    /// Size of the kept block, which is available to a run in addition to the free memory of the system.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.lock().parts.first().map_or(0, |part| (part.mapped_len() * size_of::<f64>()) as u64)
     }

@@ -41,7 +41,7 @@ pub enum RunError {
     /// The matrix with its workspace does not fit.
     #[error(
         "N={n} P={p} Q={q} NB={nb} needs {:.2} GiB, {:.2} GiB are available; \
-         lower N to {largest_n}, or insist with --force",
+         lower N to {largest_n}, or use --force",
         gib(*needed_bytes),
         gib(*free_bytes)
     )]
@@ -97,7 +97,7 @@ pub enum RunError {
     },
     /// The matrix fits, but not with its columns rounded up to ALIGN.
     #[error(
-        "ALIGN={align} pads the matrix to {:.2} GiB, {:.2} GiB are available; lower ALIGN, 8 is usual, or insist with \
+        "ALIGN={align} pads the matrix to {:.2} GiB, {:.2} GiB are available; lower ALIGN, 8 is usual, or use \
          --force",
         gib(*padded_bytes),
         gib(*free_bytes)

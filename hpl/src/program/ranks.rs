@@ -39,7 +39,7 @@ pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> Result<u8, LibraryError> {
         processes::Role::First(processes) => {
             let ranks = Ranks(Available::Processes(processes));
             let code = main(&ranks);
-            let Available::Processes(processes) = ranks.0 else { unreachable!("just made") };
+            let Available::Processes(processes) = ranks.0 else { unreachable!("created above") };
             processes.end(code);
             code
         }

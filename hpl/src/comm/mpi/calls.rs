@@ -55,7 +55,7 @@ pub struct Calls {
 
 /// The library beside the program cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use {path}: {reason}; make it anew by hpl-tune mpi-setup, or remove it for a program without MPI")]
+#[error("cannot use {path}: {reason}; create it again with hpl-tune mpi-setup, or remove it for a program without MPI")]
 pub struct LibraryError {
     path: String,
     reason: String,

@@ -59,7 +59,7 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
 
     /// Waits until the row exchange of section `part` by panel `k` is complete.
     pub(super) fn finish(&mut self, k: usize, part: Part, columns: &mut impl Columns) -> Result<(), Error> {
-        let swap = take(&mut self.in_flight, k, part).expect("the plan starts what it waits for");
+        let swap = take(&mut self.in_flight, k, part).expect("the plan starts every row exchange it waits for");
         let (rows, sends) = swap.rows.finish(columns)?;
         self.sends.extend(sends);
         self.done.push(RowSwap { panel: k, section: swap.section, rows });

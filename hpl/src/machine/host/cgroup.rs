@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_files_limit_nothing() {
+    fn malformed_files_are_ignored() {
         for bad in ["", "x", "-1", "1e", "0 0", "99999999999999999999999"] {
             let files = [("memory.max", bad), ("cpu.max", bad), ("memory.limit_in_bytes", bad)];
             assert_eq!(level(Hierarchy::V2, &files), Limits::default(), "{bad}");

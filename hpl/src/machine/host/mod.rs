@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use space::domain::DomainSpec;
 use space::{KernelChoice, Unequal};
 
-/// The host as this process sees it, at one moment.
+/// The hardware that this process can use, and its load at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Host name.

@@ -8,7 +8,7 @@ use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::{Comm, PeerGone, Request};
 use crate::mat::Buffer;
 
-/// Words of the messages that are measured.
+/// Words of the measured messages.
 pub(super) const SIZES: [usize; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 
 /// Minimum words of one measurement, so that the cost of reading the clock is negligible.

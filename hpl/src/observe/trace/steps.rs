@@ -19,7 +19,7 @@ pub enum StepRange {
 
 /// The text is no range of steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no choice of steps; write FIRST..LAST, as 10..14, or all")]
+#[error("'{0}' is no range of steps; write FIRST..LAST, as in 10..14, or all")]
 pub struct NoSteps(String);
 
 /// A step of the range is not in the run.

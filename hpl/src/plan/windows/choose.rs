@@ -80,13 +80,13 @@ const SMALLEST: f64 = 0.06;
 /// cycle, a window covers a part of it.
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
-    let asked: Vec<(f64, usize)> = match hpl.depth {
+    let requested: Vec<(f64, usize)> = match hpl.depth {
         _ if turn <= LONGEST => parts(hpl).into_iter().map(|part| (part, turn)).collect(),
         0 => LARGE_IN_TURN.to_vec(),
         _ => LARGE.map(|(part, length)| (part, length.min(turn))).to_vec(),
     };
     let mut windows: Vec<Window> = Vec::new();
-    for (part, length) in asked {
+    for (part, length) in requested {
         let free = windows.last().map_or(1, |last| last.first + last.steps);
         windows.extend(at(hpl, part, length).filter(|window| window.first >= free));
     }

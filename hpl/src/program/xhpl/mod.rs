@@ -238,13 +238,13 @@ fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, choice
     for candidate in candidates {
         let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
         if available.crowded(ranks, threads) {
-            note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a poor rate"));
+            note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a low rate"));
             break;
         }
     }
     if let Some((core, error)) = affinity::refused(&host::facts().cores_allowed) {
         note(&format!(
-            "the system does not bind threads to core {core} ({error}): they run anywhere, expect a poorer rate"
+            "the system refuses to bind threads to core {core} ({error}): threads are not pinned, expect a lower rate"
         ));
     }
 }
@@ -301,7 +301,7 @@ fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Resul
 
 /// A result as a line of JSON.
 fn json(result: &impl serde::Serialize) -> String {
-    serde_json::to_string(result).expect("a result has no map keys but strings") + "\n"
+    serde_json::to_string(result).expect("all map keys of a result are strings") + "\n"
 }
 
 /// A skipped run as a line of JSON.

@@ -44,11 +44,11 @@ pub fn load(choice: &KernelChoice) -> Result<Box<dyn Kernels>, KernelError> {
 pub fn resolve(choice: &KernelChoice) -> Result<(KernelChoice, String), KernelError> {
     match choice {
         KernelChoice::Auto => Ok(fastest()),
-        KernelChoice::Builtin | KernelChoice::Limited(_) => Ok((choice.clone(), "as asked".to_owned())),
+        KernelChoice::Builtin | KernelChoice::Limited(_) => Ok((choice.clone(), "as requested".to_owned())),
         KernelChoice::Blas(path) => {
             let absolute = std::fs::canonicalize(path)
                 .map_err(|error| KernelError::NoLibrary { path: path.clone(), why: error.to_string() })?;
-            Ok((KernelChoice::Blas(absolute), "as asked".to_owned()))
+            Ok((KernelChoice::Blas(absolute), "as requested".to_owned()))
         }
     }
 }

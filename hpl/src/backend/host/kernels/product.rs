@@ -281,7 +281,7 @@ const AHEAD: usize = 8;
 #[inline(always)]
 fn prefetch(address: *const f64, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program sees and ignores addresses that are not mapped.
+    // SAFETY: a prefetch changes no state of the program and ignores addresses that are not mapped.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         for line in (0..len).step_by(8) {

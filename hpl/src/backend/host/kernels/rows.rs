@@ -9,7 +9,7 @@ use crate::mat::{Mat, MatMut};
 #[inline(always)]
 fn prefetch(address: *const f64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program sees and ignores addresses that are not mapped.
+    // SAFETY: a prefetch changes no state of the program and ignores addresses that are not mapped.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
@@ -80,7 +80,7 @@ fn ahead(pairs: &[(usize, usize)], at: usize) -> (usize, usize) {
 /// # Panics
 /// When the lines differ in length or an index is out of range.
 pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
-    assert!(to.rows() == from.cols(), "lines are equally long");
+    assert!(to.rows() == from.cols(), "lines have the same length");
     let whole = from.cols() / LINE * LINE;
     for col in (0..whole).step_by(LINE) {
         let columns: [&[f64]; LINE] = std::array::from_fn(|j| from.col(col + j));
@@ -103,7 +103,7 @@ pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usiz
 /// # Panics
 /// When the lines differ in length or an index is out of range.
 pub(crate) fn copy_from_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usize, usize)]) {
-    assert!(from.rows() == to.cols(), "lines are equally long");
+    assert!(from.rows() == to.cols(), "lines have the same length");
     let (rows, whole) = (to.rows(), to.cols() / LINE * LINE);
     for col in (0..whole).step_by(LINE) {
         let mut rest = Some(to.reborrow().sub(0, col, rows, LINE));

@@ -157,14 +157,14 @@ fn trsm_right_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f
     compare(&before, &after, n, k, product)
 }
 
-/// Largest |after − wanted| / size over the m×n block, where `wanted` yields the value and its size.
-fn compare(before: &Random, after: &[f64], m: usize, n: usize, wanted: impl Fn(usize, usize) -> (f64, f64)) -> f64 {
+/// Largest |after − expected| / size over the m×n block, where `expected` returns the value and its size.
+fn compare(before: &Random, after: &[f64], m: usize, n: usize, expected: impl Fn(usize, usize) -> (f64, f64)) -> f64 {
     let mut worst = 0.0_f64;
     for j in 0..n {
         for i in 0..before.ld {
             let (old, new) = (before.at(i, j), after[i + j * before.ld]);
             let error = if i < m {
-                let (value, size) = wanted(i, j);
+                let (value, size) = expected(i, j);
                 (new - value).abs() / size
             } else if new.to_bits() == old.to_bits() {
                 0.0

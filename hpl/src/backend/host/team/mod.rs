@@ -75,7 +75,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// State of a team whose first thread is the calling thread.
+    /// State of a team with the calling thread as its first thread.
     fn new(spin: bool) -> Self {
         Self {
             forks: AtomicUsize::new(0),
@@ -247,7 +247,7 @@ impl<'scope> Team<'scope> {
         let share = self.share(cols, mats.iter().map(MatMut::rows).sum());
         let mut shares = mats.map(|mat| mat.chunks_cols(share).into_iter());
         let parts = (0..cols).step_by(share).map(|first| {
-            let part = std::array::from_fn(|k| shares[k].next().expect("equally many columns"));
+            let part = std::array::from_fn(|k| shares[k].next().expect("the matrices have the same number of columns"));
             (first, part)
         });
         let parts = parts.collect();

@@ -196,7 +196,7 @@ fn the_message_holds_l1_in_its_form() {
 }
 
 #[test]
-fn process_rows_without_rows_take_part() {
+fn process_rows_without_rows_agree_on_the_pivots() {
     let recipe = Recipe { pfact: Looking::Crout, rfact: Looking::Left, nbmin: 2, ndiv: 2 };
     for p in 1..=7 {
         let a = random(9, 4);

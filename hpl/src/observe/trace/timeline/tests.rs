@@ -97,7 +97,7 @@ fn the_ends_of_the_run_belong_to_its_first_and_last_step() {
 }
 
 #[test]
-fn texts_are_escaped_and_only_what_occurs_is_in_the_legend() {
+fn texts_are_escaped_and_the_legend_has_only_kinds_in_the_picture() {
     let svg = draw(StepRange::Middle);
     assert!(svg.contains("N &lt; 1 &amp; &quot;x&quot;") && !svg.contains("N < 1"));
     assert!(svg.contains("UPDATE look-ahead") && !svg.contains("row swap"));
