@@ -32,8 +32,10 @@ pub(super) fn run_all(
                 if args.json { json(&result) } else { out::windows(&result) }
             }
             // The memory was free at the start, but other processes use it now.
-            Err(error @ RunError::TooLarge { .. }) if args.json => skipped_json(candidate, &error),
-            Err(error @ RunError::TooLarge { .. }) => format!("{error}, skip\n"),
+            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) if args.json => {
+                skipped_json(candidate, &error)
+            }
+            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => format!("{error}, skip\n"),
             Err(error) => return Err(error.into()),
         };
         out.write(&text)?;
