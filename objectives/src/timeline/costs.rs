@@ -1,4 +1,4 @@
-//! What the parts of a step cost on a platform.
+//! Costs of the parts of a step on a platform.
 
 use space::HplParams;
 
@@ -13,7 +13,7 @@ pub(super) struct Costs<'a> {
     pub(super) placement: Placement,
     pub(super) nb: f64,
     pub(super) p: usize,
-    /// Seconds per multiply–add of the CPU whose panel rate is known: the median one.
+    /// Seconds per multiply–add of the median CPU, to which the panel rate belongs.
     usual_s: f64,
 }
 
@@ -28,20 +28,20 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// A cost per unit over `bytes` of data, of which what fits into cache is near.
+    /// Cost per unit for `bytes` of data: the fraction that fits into cache at the near cost, the rest at the far cost.
     pub(super) fn per_unit(&self, cost: Cached, bytes: f64) -> f64 {
         let near = (self.platform.cache_bytes / bytes).min(1.0);
         near * cost.near + (1.0 - near) * cost.far
     }
 
-    /// Panel factorization of `rows` rows: computing, and one exchange per column over the process rows, for which all
-    /// wait. `product_s` is the largest product of a rank's rows and seconds per multiply–add: computing goes at the CPU's speed.
+    /// Panel factorization of `rows` rows: computation, and one pivot exchange per column over the process rows, for which all
+    /// wait. `product_s` is the largest product of a rank's rows and its seconds per multiply–add.
     pub(super) fn fact_s(&self, rows: f64, product_s: f64) -> f64 {
         let panel_s = self.per_unit(self.platform.panel_s, self.panel_bytes(rows));
         product_s / self.usual_s * self.nb * self.nb * panel_s + self.nb * self.pivot_s()
     }
 
-    /// One pivot with its row found and sent to all rows of the column.
+    /// One pivot exchange: the pivot is found and its row is sent to all rows of the column.
     fn pivot_s(&self) -> f64 {
         let rounds = self.p.next_power_of_two().trailing_zeros() as f64;
         rounds * (self.platform.pivot_s + (2.0 * self.nb + 4.0) * WORD * self.platform.pivot_s_per_byte)
@@ -56,7 +56,7 @@ impl<'a> Costs<'a> {
         WORD * self.nb * (rows + self.nb + 3.0)
     }
 
-    /// Rows of `bytes` gathered and put in place: two passes, with messages between them four.
+    /// Rows of `bytes` gathered and copied to their places: two passes, or four with messages.
     pub(super) fn rows_copied_s(&self, bytes: f64) -> f64 {
         let passes = if self.p > 1 { 4.0 } else { 2.0 };
         passes * bytes * self.per_unit(self.platform.copy_s, bytes)

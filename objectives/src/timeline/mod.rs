@@ -1,7 +1,7 @@
-//! The timeline: a run step by step, each process at its own pace.
+//! The timeline: a predicted run step by step, with a clock for each process.
 //!
-//! The closed forms of [`crate::mcl`] see N, NB, P and Q; a timeline also sees what lies between: who waits for
-//! whom, what look-ahead hides, and which messages meet on a node's link. All of it is predicted, nothing measured.
+//! The closed forms of [`crate::mcl`] depend on N, NB, P and Q; a timeline also models waits between ranks, the overlap by
+//! look-ahead, and messages that share a node's link. All of it is predicted, nothing measured.
 
 mod costs;
 pub mod events;
@@ -18,23 +18,23 @@ mod tests;
 
 pub use platform::{Cached, GemmTerms, LinkCosts, Platform, PlatformError};
 
-/// Whose schedule is walked.
+/// The program whose schedule is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Schedule {
     /// The engine of this project: broadcasts are forwarded without blocking, look-ahead acts on every grid.
     Ours,
-    /// Netlib's program: a rank forwards the panel with a send that blocks, in the middle of what it is doing;
-    /// look-ahead of any depth above 1 is taken as 1, and is idle at Q = 1.
+    /// Netlib's program: a rank forwards the panel with a blocking send, between its other operations;
+    /// look-ahead of any depth above 1 is taken as 1, and has no effect at Q = 1.
     Netlib,
 }
 
 impl Schedule {
-    /// Whether a rank that passes a panel on waits until it has left.
+    /// Whether the forward of a panel blocks until it is received.
     pub fn forwards_block(self) -> bool {
         self == Self::Netlib
     }
 
-    /// The look-ahead that acts on `q` process columns when HPL.dat says `depth`.
+    /// The effective look-ahead on `q` process columns for DEPTH `depth`.
     pub fn depth(self, depth: usize, q: usize) -> usize {
         match self {
             Self::Ours => depth,
@@ -57,7 +57,7 @@ pub struct Timeline {
 
 /// One step of a predicted run, in seconds; phases as in [`space::result::PhaseTime`].
 ///
-/// Phases are means over all processes; what look-ahead hides is in the phase that hides it.
+/// Phases are means over all processes; time hidden by look-ahead is counted in the phase that hides it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Step {
     /// Panel factorization.

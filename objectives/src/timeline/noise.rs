@@ -1,12 +1,12 @@
-//! How calls of equal work differ in time, and numbers that look random.
+//! Noise of calls with equal work, and pseudo-random numbers.
 //!
-//! A call takes 1 + spread·d times its mean, where d is half-normal, brought to mean 0 and deviation 1.
+//! A call takes 1 + spread·d times its mean, where d is half-normal, shifted and scaled to mean 0 and deviation 1.
 
 /// Mean and standard deviation of the absolute value of a standard normal number.
 const HALF_NORMAL: (f64, f64) = (0.797_884_560_802_865, 0.602_810_274_989_087);
 
-/// d of the slowest of `n` calls, in the mean: the largest of n half-normal numbers lies where the largest of 2n normal ones
-/// does, taken from the limit law for many.
+/// Mean d of the slowest of `n` calls: the largest of n half-normal numbers is the largest of 2n normal ones, for which the
+/// limit law of large n is used.
 pub(super) fn slowest_of(n: usize) -> f64 {
     let (mean, deviation) = HALF_NORMAL;
     if n < 2 {
@@ -19,25 +19,25 @@ pub(super) fn slowest_of(n: usize) -> f64 {
     (largest - mean) / deviation
 }
 
-/// d of one call, always the same for the same `seed`.
+/// d of one call, a function of `seed`.
 pub(super) fn one(seed: u64) -> f64 {
     let (mean, deviation) = HALF_NORMAL;
     (normal(seed).abs() - mean) / deviation
 }
 
-/// A standard normal number, always the same for the same `seed`.
+/// A standard normal number, a function of `seed`.
 pub(crate) fn normal(seed: u64) -> f64 {
     let [radius, angle] = [0, 1].map(|part| uniform(seed.wrapping_mul(2).wrapping_add(part)));
-    // The radius is below 1, its complement above 0.
+    // The radius is below 1, so the argument of the logarithm is positive.
     (-2.0 * (1.0 - radius).ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
 }
 
-/// A number from 0 to below 1, always the same for the same `seed`.
+/// A number from 0 to below 1, a function of `seed`.
 pub(crate) fn uniform(seed: u64) -> f64 {
     (mix(seed) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The finalizer of splitmix64: neighbours go far apart.
+/// The finalizer of splitmix64: close seeds give unrelated numbers.
 fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

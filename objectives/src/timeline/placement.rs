@@ -1,13 +1,13 @@
-//! Where the ranks of a grid lie: which messages stay within a node.
+//! Placement of the ranks of a grid on nodes: which messages stay within a node.
 
 use num_integer::gcd;
 use space::{HplParams, Pmap};
 
 use super::Platform;
 
-/// How process rows and columns lie on nodes.
+/// Placement of process rows and columns on nodes.
 ///
-/// Nodes are filled with ranks in order. Where a row or a column does not end with a node, nodes differ; the
+/// Nodes are filled with ranks in order. If a row or a column does not end with a node, nodes differ; the
 /// numbers are then means over nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placement {
@@ -17,7 +17,7 @@ pub(super) struct Placement {
     pub rows: f64,
     /// Process columns of one process row on a node.
     pub columns: f64,
-    /// Neighbouring columns between which no row leaves its node come in groups of this many.
+    /// Number of neighbouring columns in a group within which all messages of a row stay within a node.
     together: usize,
 }
 
@@ -45,7 +45,7 @@ impl Placement {
         }
     }
 
-    /// Whether no row's message from column `from` to column `to` leaves its node.
+    /// Whether the messages of all rows from column `from` to column `to` stay within a node.
     pub(super) fn inside(&self, from: usize, to: usize) -> bool {
         self.one_node || from / self.together == to / self.together
     }
@@ -76,7 +76,7 @@ mod tests {
                 for from in 0..q {
                     for to in from + 1..q {
                         let inside = (0..p).all(|row| node(row, from) == node(row, to));
-                        // Groups may be too careful where rows do not end with nodes, never too bold.
+                        // Groups may be too small where rows do not end with nodes, but never too large.
                         assert!(inside || !placement.inside(from, to), "{p}×{q} {pmap:?}: {from} to {to}");
                     }
                 }

@@ -1,21 +1,21 @@
-//! What the costs of a timeline are made of.
+//! The parameters of a machine from which a timeline computes its costs.
 
 use space::machine::{Layer, Machine, RankCosts, RateKernel};
 use space::stats::summary;
 
 use super::shape::WORD;
 
-/// Why a platform cannot be computed with.
+/// Why a platform is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlatformError {
-    /// A number that cannot be.
+    /// A number outside its range.
     #[error("platform: {key} must be {wanted}, found {found}")]
     Value {
         /// The number's name.
         key: &'static str,
         /// What is accepted.
         wanted: &'static str,
-        /// What is there.
+        /// The value found.
         found: f64,
     },
     /// No speed of any rank.
@@ -38,7 +38,7 @@ pub enum PlatformError {
     },
 }
 
-/// A machine as a timeline sees it: seconds and bytes, nothing of grids or blocks.
+/// The machine parameters of a timeline, in seconds and bytes, independent of grid and NB.
 ///
 /// Ranks are numbered as MPI numbers them, node after node.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,21 +50,21 @@ pub struct Platform {
     /// Seconds per multiply–add in a large DGEMM under full load, one entry per CPU; used again from the first
     /// when there are more CPUs, so that one entry serves equal ranks.
     pub multiply_add_s: Vec<f64>,
-    /// Relative standard deviation of the time of one DGEMM call; calls are now and then slower, never faster than they can,
-    /// so the deviation is taken as half-normal, \[Cornebize\].
+    /// Relative standard deviation of the time of one DGEMM call; the noise only slows a call, so it is taken as half-normal,
+    /// \[Cornebize\].
     pub spread: f64,
-    /// What DGEMM costs beyond its multiply–adds.
+    /// Costs of DGEMM beyond its multiply–adds.
     pub gemm: GemmTerms,
     /// Cache that a panel of one rank may fill, in bytes.
     pub cache_bytes: f64,
     /// Panel factorization in seconds per m·k² (two flops at right-looking's full count, half of which are
-    /// saved), without messages, by the CPU of median speed; others compute panels as much slower as products.
+    /// saved), without messages, by the CPU of median speed; on other CPUs it scales with the time of products.
     pub panel_s: Cached,
     /// Copy of rows within a rank, in seconds per byte.
     pub copy_s: Cached,
     /// Messages within a node.
     pub inside: LinkCosts,
-    /// Messages between nodes; its rate is that of a node's link, which all ranks of the node share.
+    /// Messages between nodes; the rate is that of a node's link, which all ranks of the node share.
     pub between: LinkCosts,
     /// One pivot exchange with one partner: latency in seconds.
     pub pivot_s: f64,
@@ -81,18 +81,18 @@ pub struct Cached {
     pub far: f64,
 }
 
-/// A way between two ranks: `latency_s` + bytes × `s_per_byte`.
+/// A link between two ranks: `latency_s` + bytes × `s_per_byte`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkCosts {
     /// Seconds per message.
     pub latency_s: f64,
-    /// Seconds per byte, from cache where the way goes through memory.
+    /// Seconds per byte; for messages through shared memory, from cache and from memory.
     pub s_per_byte: Cached,
 }
 
 /// DGEMM C(m×n) −= A(m×k)·B(k×n) beyond its m·n·k multiply–adds, in seconds.
 ///
-/// The m·n term may be negative: fitted to wide products it takes back what they gain at small k.
+/// The m·n term may be negative if the fit to wide products overestimates small k.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GemmTerms {
     /// Per element of C.
@@ -122,7 +122,7 @@ fn latency_s(layer: &Layer) -> Result<f64, PlatformError> {
     layer.alpha_s.ok_or_else(|| PlatformError::NoLatency { name: layer.name.clone() })
 }
 
-/// Costs of a rank from calibrated rates: a row that is swapped is passed over twice.
+/// Costs of a rank from calibrated rates: a swapped row is read and written twice.
 fn calibrated(machine: &Machine, inside: &Layer) -> Result<RankCosts, PlatformError> {
     let panel_s = coefficients(machine, RateKernel::Panel)?[0];
     let copy_s = coefficients(machine, RateKernel::Swap)?[0] / (2.0 * WORD);
@@ -225,7 +225,7 @@ impl Platform {
         })
     }
 
-    /// All that is no count and never negative, with its name.
+    /// All non-negative parameters that are no counts, with their names.
     fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
             ("spread", self.spread),

@@ -1,17 +1,17 @@
-//! The row exchange of one process column, as the node's link and the rank itself see it.
+//! Cost of the row exchange of one process column, on the node's link and on the rank.
 
 use space::Swap;
 
 use super::costs::Costs;
 
-/// What an exchange costs per byte of U, with what it costs at once.
+/// Cost of a row exchange per byte of U, and its latency.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     /// Bytes over the busiest node's link, per byte of U of one column.
     link_share: f64,
     /// Bytes exchanged within the node, per byte of U.
     inside_share: f64,
-    /// Seconds whatever the size.
+    /// Seconds independent of the size.
     latency_s: f64,
 }
 
@@ -58,7 +58,7 @@ impl Rows {
         self.link_share * bytes * costs.platform.between.s_per_byte.near
     }
 
-    /// Seconds of the rank itself: rows gathered and put in place, and what stays within the node.
+    /// Seconds on the rank: rows gathered and copied to their places, and messages within the node.
     pub(super) fn solo_s(&self, costs: &Costs, bytes: f64) -> f64 {
         let inside = self.inside_share * costs.per_unit(costs.platform.inside.s_per_byte, bytes);
         self.latency_s + bytes * inside + costs.rows_copied_s(bytes)

@@ -17,19 +17,19 @@ pub(super) struct Deal {
     pub procs: usize,
 }
 
-/// What processes own of the indices from some block on.
+/// Number of indices that each process owns from some block on.
 ///
 /// Counted cyclically from the owner of the first block, the first `ahead` processes own `more` indices each,
-/// the others `less`; only the owner of a short last block owns fewer, which is left out where others own as much.
+/// the others `less`; only the owner of a short last block owns fewer, which is ignored if another process owns a full one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Trailing {
     /// Owner of the first block.
     pub first: usize,
-    /// How many processes have one block more than the others.
+    /// Number of processes that have one block more than the others.
     pub ahead: usize,
-    /// Indices of those.
+    /// Indices of each of these.
     pub more: f64,
-    /// Indices of the others.
+    /// Indices of each of the others.
     pub less: f64,
 }
 
@@ -57,12 +57,13 @@ impl Deal {
         self.n.saturating_sub(block * self.nb).min(self.nb)
     }
 
-    /// What is owned of the blocks from `block` on.
+    /// The indices from block `block` on.
     pub(super) fn trailing(&self, block: usize) -> Trailing {
         let left = self.blocks().saturating_sub(block);
         let (rounds, ahead) = (left / self.procs, left % self.procs);
         let missing = if left == 0 { 0 } else { self.nb - self.len(self.blocks() - 1) };
-        // One process ahead of all owns the short block; with none ahead the last does, alone only when it is one.
+        // If one process has a block more, it owns the short block. If none has, the last process does, and only a single
+        // process is shortened by it.
         let short = |alone: bool| if alone { missing } else { 0 };
         let more = (rounds + 1) * self.nb - short(ahead == 1);
         let less = rounds * self.nb - short(self.procs == 1 && left > 0);
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The closed form is what the engine's table says, but for the owner of a short last block.
+        /// The closed form equals the engine's table, except for the owner of a short last block.
         #[test]
         fn trailing_sizes_are_those_of_the_layout(n in 1..400usize, nb in 1..40usize, procs in 1..9usize, at in 0..400usize) {
             let deal = Deal { n, nb, procs };

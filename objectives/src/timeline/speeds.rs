@@ -1,4 +1,4 @@
-//! The slowest rank of a process column, when all have their share of a trailing matrix.
+//! The slowest rank of a process column in an update, from speeds and local rows.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use space::stats::summary;
 
 use super::shape::Trailing;
 
-/// Seconds per multiply–add of the rows of each process column, columns that are alike kept once.
+/// Seconds per multiply–add of the rows of each process column; equal columns are stored once.
 #[derive(Debug, Clone)]
 pub(super) struct Speeds {
     rows: usize,
-    /// Which of `classes` each column is.
+    /// Index in `classes` of each column.
     class: Vec<usize>,
     classes: Vec<Class>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Speeds {
 struct Class {
     slowest: f64,
     median: f64,
-    /// `table[j][i]`: the largest of the 2ʲ values from row i on, rows counted around; empty when all are equal.
+    /// `table[j][i]`: the largest of the 2ʲ values from row i on, cyclically; empty when all are equal.
     table: Vec<Vec<f64>>,
 }
 
@@ -102,7 +102,7 @@ impl Class {
         Self { slowest, median, table }
     }
 
-    /// Largest of `len` values from row `from` on, rows counted around; 0 of none.
+    /// Largest of `len` values from row `from` on, cyclically; 0 for none.
     fn largest(&self, from: usize, len: usize) -> f64 {
         if len == 0 {
             return 0.0;

@@ -37,7 +37,7 @@ fn configurations(p: usize, q: usize) -> impl Iterator<Item = HplParams> {
     each.map(move |(bcast, depth, swap)| HplParams { bcast, depth, swap, ..small(p, q) })
 }
 
-/// The recursion lumps the rows of a column, and must stay close to the simulation of all ranks nevertheless.
+/// The recursion has one clock for the rows of a column; its times must be close to the simulation of all ranks.
 #[test]
 fn the_recursion_follows_the_events() {
     let mut platform = small_cluster(8);
@@ -57,8 +57,8 @@ fn the_recursion_follows_the_events() {
     assert!(sum / count < 0.03 && worst.0 < 0.12, "mean {}, worst {worst:?}", sum / count);
 }
 
-/// Also on rows and columns that are dealt by weights, with ranks that deserve them: what rows of unequal speed cost beyond
-/// their products goes when their rows are as unequal.
+/// The same with rows and columns dealt by weights that match the speeds of the ranks: rows of unequal speed cost nothing
+/// beyond their products if their numbers of rows are in proportion.
 #[test]
 fn the_recursion_follows_the_events_on_unequal_shares() {
     let shares = |speeds: &[f64]| speeds.iter().map(|&speed| Share::new(speed).unwrap()).collect::<Vec<_>>();
@@ -84,23 +84,23 @@ fn the_recursion_follows_the_events_on_unequal_shares() {
         }
     }
     assert!(sum / count < 0.03 && worst.0 < 0.06, "mean {}, worst {worst:?}", sum / count);
-    // On average both promise the same of weights.
+    // On average both predict the same gain from weights.
     assert!((gained / count).abs() < 0.02, "gain off by {}", gained / count);
 }
 
-/// Equal weights are none; those of unequal nodes win back some of what the slow ones cost.
+/// Equal weights change nothing; weights of unequal nodes recover a part of the loss from the slow ones.
 #[test]
-fn weights_win_back_what_slow_nodes_cost() {
+fn weights_recover_the_loss_from_slow_nodes() {
     let shares = |speeds: &[f64]| speeds.iter().map(|&speed| Share::new(speed).unwrap()).collect::<Vec<_>>();
     let equal = Weights { rows: shares(&[1.0; 4]), columns: shares(&[1.0; 4]) };
     for hpl in configurations(4, 4) {
         let (platform, profile) = (small_cluster(4), Schedule::Netlib);
-        // Equal but for the owner of the last block, b alone, which the closed form takes for a whole one.
+        // Equal except for the owner of the last block, b alone, which the closed form counts as a full block.
         let plain_s = recursion::time_s(&hpl, &platform, profile);
         let equal_s = recursion::weighted_time_s(&hpl, &equal, &platform, profile);
         assert!((equal_s / plain_s - 1.0).abs() < 1e-2, "{hpl:?}: {equal_s} {plain_s}");
     }
-    // A node is a process row. Four fifths of the loss could be won by products alone.
+    // A node is a process row. The products alone could recover four fifths of the loss.
     let hpl = HplParams { nb: 64, ..HplParams::baseline(20_000, 4, 4) };
     let (mut platform, fair_s) = (small_cluster(4), [7e-11, 7e-11, 7e-11, 10e-11]);
     let fast_s = recursion::time_s(&hpl, &platform, Schedule::Netlib);
@@ -114,7 +114,7 @@ fn weights_win_back_what_slow_nodes_cost() {
 
 /// A run that is simulated whole, and the same by windows.
 #[test]
-fn windows_stand_for_the_run() {
+fn windows_represent_the_run() {
     let platform = small_cluster(8);
     let hpl = HplParams { nb: 6, ..small(4, 4) };
     let (windows_s, whole_s) =
@@ -155,7 +155,7 @@ fn phases_are_what_columns_do_until_they_end() {
         }
         let sums = timeline.sums();
         let mean_s = sums.fact_s + sums.lbcast_s + sums.rs_s + sums.update_s;
-        // The mean column ends with or before the last.
+        // The mean of the columns ends with the last column or before it.
         assert!(
             mean_s <= sums.end_s * (1.0 + 1e-9) && mean_s > 0.8 * sums.end_s,
             "{hpl:?}: {mean_s} of {}",
@@ -188,7 +188,7 @@ fn placement_decides_what_is_cheap() {
     platform.between.s_per_byte = [s_per_byte; 2].into();
     for level in [recursion::time_s, events::time_s] {
         let time_s = |pmap, p, q| level(&HplParams { pmap, ..small(p, q) }, &platform, Schedule::Netlib);
-        // One process column per node: its rows stay at home, the panel does not. And the other way round.
+        // One process column per node: row exchanges stay within a node, the broadcast does not. Then the reverse.
         assert_ne!(time_s(Pmap::Row, 4, 4), time_s(Pmap::Column, 4, 4));
         assert_eq!(time_s(Pmap::Row, 2, 2), time_s(Pmap::Column, 2, 2), "all on one node");
     }
@@ -228,7 +228,7 @@ fn descriptions_that_lack_something_say_what() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Whatever gets faster, no run gets slower but by the order in which columns meet on a link.
+    /// A faster part never makes a run slower, except by a changed order of columns on a link.
     #[test]
     fn a_run_gains_when_a_part_gets_faster(
         n in 500..4000usize, nb in 16..100usize, p in 1..6usize, q in 1..6usize,

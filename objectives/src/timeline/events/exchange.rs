@@ -1,21 +1,21 @@
-//! Who exchanges what with whom, message by message.
+//! The partners and message sizes of row exchanges and long broadcasts.
 
-/// One message each way between two members of a group, as one of them sees it.
+/// One message each way between two members of a group, from the view of one of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pair {
     /// The other member.
     pub peer: usize,
-    /// What goes there, as part of the whole.
+    /// Sent fraction of the data.
     pub sent: f64,
-    /// What comes back.
+    /// Received fraction of the data.
     pub received: f64,
 }
 
-/// Binary exchange as member `me` of `n` makes it; members count from the row that owns the panel.
+/// The messages of member `me` of `n` in a binary exchange; members count from the row that owns the panel.
 ///
-/// Whoever has talked to a member with U has U, and sends it whole from then on; the others send the rows that they have
-/// gathered, 1/n of U from each member in the mean. Beyond the largest power of two members hand theirs to one
-/// below first, and the first of them passes U on among them \[HPL, `HPL_pdlaswp00N.c`\].
+/// A member that has exchanged with an owner of U has U, and sends all of it from then on; the others send the rows that
+/// they have gathered, 1/n of U from each member in the mean. Members beyond the largest power of two first send their rows
+/// to one below it, and the first of them forwards U to the others of them \[HPL, `HPL_pdlaswp00N.c`\].
 pub(super) fn binary(me: usize, n: usize) -> Vec<Pair> {
     let power = 1 << n.ilog2();
     let (beyond, share) = (n - power, 1.0 / n as f64);
@@ -29,7 +29,7 @@ pub(super) fn binary(me: usize, n: usize) -> Vec<Pair> {
     if me < beyond {
         pairs.push(Pair { peer: me + power, sent: if me == 0 { 1.0 } else { 0.0 }, received: share });
     }
-    // Rows of those below the power of two, the others' included.
+    // The rows of the members below the power of two include those of the others.
     let share = 1.0 / power as f64;
     for level in 0..n.ilog2() {
         let gathered = share * f64::from(1 << level);
@@ -43,7 +43,7 @@ pub(super) fn binary(me: usize, n: usize) -> Vec<Pair> {
     pairs
 }
 
-/// The whole from member 0 to all of `n`, along a binary tree.
+/// Broadcast of the whole data from member 0 to all of `n`, along a binary tree.
 fn tree(me: usize, n: usize) -> impl Iterator<Item = Pair> {
     let levels = if n > 1 { (n - 1).ilog2() + 1 } else { 0 };
     (0..levels).rev().filter_map(move |level| {
@@ -58,7 +58,7 @@ fn tree(me: usize, n: usize) -> impl Iterator<Item = Pair> {
     })
 }
 
-/// Spread and roll among `n` members as member `me` makes them: pieces of 1/n down a binary tree, then around
+/// The messages of member `me` of `n` in spread and roll: pieces of 1/n down a binary tree, then around a ring
 /// \[HPL, `HPL_spreadN.c`, `HPL_rollN.c`, `HPL_blong.c`\].
 pub(super) fn long(me: usize, n: usize) -> Vec<Pair> {
     let (mut pairs, share) = (Vec::new(), 1.0 / n as f64);
@@ -96,15 +96,15 @@ pub(super) fn long_relieved(me: usize, n: usize) -> Vec<Pair> {
 mod tests {
     use super::*;
 
-    /// Meets pair by pair until all are done; returns what each member got, by the number of copies.
-    fn meet(n: usize, pairs: fn(usize, usize) -> Vec<Pair>) -> Vec<f64> {
+    /// Executes all exchanges pair by pair; returns the amount that each member received, in copies of the data.
+    fn received(n: usize, pairs: fn(usize, usize) -> Vec<Pair>) -> Vec<f64> {
         let lists: Vec<Vec<Pair>> = (0..n).map(|me| pairs(me, n)).collect();
         let (mut done, mut received) = (vec![0; n], vec![0.0; n]);
         while (0..n).any(|me| done[me] < lists[me].len()) {
             let ready = |me: usize| lists[me].get(done[me]).copied();
-            let meets =
+            let both_ready =
                 |me: &usize| ready(*me).is_some_and(|pair| ready(pair.peer).is_some_and(|back| back.peer == *me));
-            let me = (0..n).find(meets).expect("somebody can go on");
+            let me = (0..n).find(both_ready).expect("an exchange is ready");
             let pair = lists[me][done[me]];
             let back = lists[pair.peer][done[pair.peer]];
             assert!((pair.sent - back.received).abs() < 1e-12 && (pair.received - back.sent).abs() < 1e-12);
@@ -117,19 +117,22 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_end_and_everybody_has_u() {
+    fn exchanges_end_and_all_have_u() {
         for n in 1..=40 {
-            for (me, got) in meet(n, binary).into_iter().enumerate() {
+            for (me, got) in received(n, binary).into_iter().enumerate() {
                 assert!(me == 0 || got >= 1.0, "binary exchange of {n}: member {me} got {got}");
             }
-            for (me, got) in meet(n, long).into_iter().enumerate() {
+            for (me, got) in received(n, long).into_iter().enumerate() {
                 let expected = (n - 1) as f64 / n as f64;
                 assert!(got >= expected - 1e-12, "long of {n}: member {me} got {got}");
             }
         }
         for n in 3..=40 {
             assert!(
-                meet(n, long_relieved).into_iter().skip(1).all(|got| got >= (n - 2) as f64 / (n - 1) as f64 - 1e-12)
+                received(n, long_relieved)
+                    .into_iter()
+                    .skip(1)
+                    .all(|got| got >= (n - 2) as f64 / (n - 1) as f64 - 1e-12)
             );
         }
     }

@@ -1,12 +1,11 @@
 //! The event simulation: every rank, every message, over windows of a run.
 //!
-//! Ranks do what Netlib's program does, one operation after the other: they exchange rows pair by pair, poll for the
-//! panel between messages and slabs, and forward it by sends that block ([`Schedule::Netlib`]) or do not
-//! ([`Schedule::Ours`]). A message goes when both ends are there, and waits for its turn on the links of both nodes.
-//! Three windows of [`WINDOW`] steps stand for the run, by Gauss–Legendre quadrature over the steps; a short run is simulated
-//! whole.
+//! Ranks execute the operations of Netlib's program in order: they exchange rows pair by pair, poll for the
+//! panel between messages and slabs, and forward it with blocking sends ([`Schedule::Netlib`]) or non-blocking ones
+//! ([`Schedule::Ours`]). A message starts when both ranks are ready and the links of both nodes are free. Three windows
+//! of [`WINDOW`] steps represent the run, by Gauss–Legendre quadrature over the steps; a short run is simulated whole.
 //!
-//! This is the reference for [`recursion`](super::recursion), which lumps the rows of a column; the costs are
+//! This is the reference for [`recursion`](super::recursion), which has one clock for all rows of a column; the costs are
 //! the same. A look-ahead deeper than 1 is computed as 1.
 
 mod exchange;
@@ -19,16 +18,16 @@ use super::recursion::trsv_s;
 use super::{Platform, Schedule};
 use window::Window;
 
-/// Steps of a window: 18 until the columns are as far apart as they get, then those that are counted.
+/// Steps of a window: 18 until the time lags between the columns are steady, then those that are counted.
 pub const WINDOW: usize = 50;
 
 /// Steps of a window before those that are counted.
 const WARM: usize = 18;
 
-/// Fewest steps of a run that is simulated by windows: shorter ones are cheap whole, and windows are up to 2 % off there.
+/// Minimum steps of a run that is simulated by windows: a shorter run is simulated whole, as windows are up to 2 % off there.
 const LEAST_STEPS: usize = 1000;
 
-/// Where the counted steps of a window are centred, as part of the steps, with their weights.
+/// Centres of the counted steps of the windows, as fractions of all steps, with their weights.
 const GAUSS: [(f64, f64); 3] = [(0.112_701_665, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_335, 5.0 / 18.0)];
 
 /// Predicted time of the run in seconds: factorization and back substitution.
@@ -59,7 +58,7 @@ pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, 
     mean_s * panels as f64 + trsv_s(hpl, platform)
 }
 
-/// The same, of every step.
+/// The same from every step.
 ///
 /// # Panics
 /// As [`time_s`].

@@ -1,25 +1,25 @@
-//! Where a rank is in its step.
+//! The state of a rank within a step.
 
-/// What a rank does next.
+/// The next operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The step begins.
     Start,
     /// Look-ahead: row exchange for the columns of the next panel, message by message.
     EarlyRows(u32),
-    /// Their update.
+    /// Update of the columns of the next panel.
     EarlyUpdate,
-    /// The panel, together with the other rows of the column.
+    /// Panel factorization, together with the other rows of the column.
     Fact,
-    /// The panel is sent or waited for; message by message in the long variants.
+    /// Send of or wait for the panel; message by message in the long variants.
     Lbcast(u32),
     /// Row exchange, message by message.
     Rows(u32),
-    /// Rows are put in place.
+    /// Copying of rows to their places.
     Place,
     /// Update, from this slab on.
     Update(u32),
-    /// Nothing is left to do but to receive the panel and pass it on.
+    /// Only the receive and the forward of the panel are left.
     End,
 }
 
@@ -33,18 +33,18 @@ pub(super) struct Rank {
     pub speed: f64,
     pub step: u32,
     pub stage: Stage,
-    /// Whether the panel of this step is here.
+    /// Whether the rank has the panel of this step.
     pub has_panel: bool,
-    /// Copies of it that have left, or been offered.
+    /// Number of sends of the panel that have started.
     pub forwarded: u8,
-    /// Panels that it has been offered and not taken, one bit per step modulo 32.
+    /// Panels whose send to this rank has started and whose receive has not, one bit per step modulo 32.
     pub offered: u32,
-    /// Whether it can do nothing until it is offered one.
+    /// Whether it is blocked until a panel is sent to it.
     pub idle: bool,
-    /// Whom it waits to meet.
-    pub meets: Option<u32>,
-    /// Whether it waits for its child to take the panel.
-    pub stuck: bool,
+    /// The rank with which it waits to exchange a message.
+    pub waits_for: Option<u32>,
+    /// Whether it is blocked in a send until its child receives the panel.
+    pub send_blocked: bool,
 }
 
 impl Rank {
@@ -61,8 +61,8 @@ impl Rank {
             forwarded: 0,
             offered: 0,
             idle: false,
-            meets: None,
-            stuck: false,
+            waits_for: None,
+            send_blocked: false,
         }
     }
 }

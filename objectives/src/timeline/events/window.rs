@@ -17,7 +17,7 @@ use crate::timeline::shape::{Deal, Unequal};
 use crate::timeline::{Platform, Schedule};
 use crate::timeline::{noise, rows};
 
-/// A simulation that can run any window of its run.
+/// A simulation of any window of a run.
 pub(super) struct Window<'a> {
     hpl: HplParams,
     costs: Costs<'a>,
@@ -26,20 +26,20 @@ pub(super) struct Window<'a> {
     unequal: Unequal,
     ahead: bool,
     blocking: bool,
-    /// By position from the owner: who sends the panel, and who gets it from there.
+    /// By position from the owner: the parent that sends the panel, and the children to which it is forwarded.
     ring: Option<(Vec<usize>, Vec<Vec<usize>>)>,
-    /// Broadcast that meets, by position.
+    /// Exchanges of a long broadcast, by position.
     lbcast: Vec<Vec<Pair>>,
     /// Row exchange by bin-exch and by long, by distance from the row that owns the panel.
     exchange: [Vec<Vec<Pair>>; 2],
     ranks: Vec<Rank>,
-    /// When the link of a node is free again: towards the network, from it.
+    /// Moment at which a node's link is free: to the network, from it.
     links: Vec<[f64; 2]>,
-    /// Ranks of the column that have come to the panel.
+    /// Number of ranks of each column that wait for the panel factorization.
     gathered: Vec<usize>,
     events: BinaryHeap<Reverse<(u64, u32)>>,
     steps: Range<usize>,
-    /// When the last rank has ended each step.
+    /// Moment at which the last rank has ended each step.
     ends: Vec<f64>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Runs these steps from a common start; when each has ended, in seconds.
+    /// Runs these steps from a common start; returns the end of each in seconds.
     pub(super) fn run(&mut self, steps: Range<usize>) -> &[f64] {
         self.ends.clear();
         self.ends.resize(steps.len(), 0.0);
@@ -98,9 +98,9 @@ impl<'a> Window<'a> {
         &self.ends
     }
 
-    /// Rank `r` goes on at `time`.
+    /// Rank `r` continues at `time`.
     fn at(&mut self, r: usize, time: f64) {
-        // Times are not negative: their bits are in their order.
+        // Times are not negative, so the order of their bits is the order of the times.
         self.events.push(Reverse((time.to_bits(), r as u32)));
     }
 
@@ -124,14 +124,14 @@ impl<'a> Window<'a> {
         if column >= owner { column - owner } else { column + self.hpl.q - owner }
     }
 
-    /// Does what rank `r` does next at `now`; whether it can go on at once.
+    /// Executes the next operation of rank `r` at `now`; returns whether the rank can continue at once.
     fn advance(&mut self, r: usize, now: f64) -> bool {
         let Rank { stage, step, .. } = self.ranks[r];
         if step as usize >= self.steps.end {
             return false;
         }
-        // Between any two things that it does a rank sees whether the panel has come.
-        if self.ring.is_some() && listens(stage) && self.panel(r, now) {
+        // A rank polls for the panel between any two operations.
+        if self.ring.is_some() && polls_panel(stage) && self.panel(r, now) {
             return false;
         }
         match stage {
@@ -171,12 +171,12 @@ impl<'a> Window<'a> {
         )
     }
 
-    /// The panel of the update that rank `r` makes in this step.
+    /// The panel with which rank `r` updates in this step.
     fn applied(&self, r: usize) -> usize {
         self.ranks[r].step as usize - usize::from(self.ahead)
     }
 
-    /// Local columns of the row exchange and update that rank `r` is at.
+    /// Local columns of the current row exchange and update of rank `r`.
     fn columns(&self, r: usize) -> f64 {
         let rank = &self.ranks[r];
         match rank.stage {
@@ -226,16 +226,16 @@ impl<'a> Window<'a> {
         };
         let (u, peer) = (self.u_bytes(r), self.place((root + pair.peer) % p, self.ranks[r].column as usize));
         self.ranks[r].stage = stage(at + 1);
-        self.meet(r, peer, [pair.sent * u, pair.received * u], now)
+        self.exchange_with(r, peer, [pair.sent * u, pair.received * u], now)
     }
 
-    /// A message each way as soon as both are there.
-    fn meet(&mut self, r: usize, peer: usize, bytes: [f64; 2], now: f64) -> bool {
-        if self.ranks[peer].meets != Some(r as u32) {
-            self.ranks[r].meets = Some(peer as u32);
+    /// A message each way as soon as both ranks are ready.
+    fn exchange_with(&mut self, r: usize, peer: usize, bytes: [f64; 2], now: f64) -> bool {
+        if self.ranks[peer].waits_for != Some(r as u32) {
+            self.ranks[r].waits_for = Some(peer as u32);
             return false;
         }
-        self.ranks[peer].meets = None;
+        self.ranks[peer].waits_for = None;
         let end = self.transfer(r, peer, bytes, now);
         self.at(r, end);
         self.at(peer, end);
@@ -273,7 +273,7 @@ impl<'a> Window<'a> {
         self.costs.pack_s(rows) + self.costs.update_s(speed, speed * rows, rows, n)
     }
 
-    /// What this call of DGEMM takes, as part of what such calls take in the mean.
+    /// Time of this DGEMM call relative to the mean of such calls.
     fn slowness(&self, r: usize) -> f64 {
         let spread = self.costs.platform.spread;
         if spread == 0.0 {
@@ -287,7 +287,7 @@ impl<'a> Window<'a> {
         1.0 + spread * noise::one(call)
     }
 
-    /// The panel: all rows of the column work together from when the last has come.
+    /// Panel factorization: all rows of the column start when the last one is ready.
     fn fact(&mut self, r: usize, now: f64) -> bool {
         let (column, p) = (self.ranks[r].column as usize, self.hpl.p);
         self.ranks[r].stage = Stage::Lbcast(0);
@@ -306,10 +306,10 @@ impl<'a> Window<'a> {
         false
     }
 
-    /// Receives the panel or passes it on, if there is one; whether that is what the rank does now.
+    /// Receives the panel or forwards it, if possible; returns whether the rank does so now.
     fn panel(&mut self, r: usize, now: f64) -> bool {
         let (position, Rank { row, step, has_panel, offered, forwarded, .. }) = (self.position(r), self.ranks[r]);
-        let (parents, children) = self.ring.as_ref().expect("panels travel along rings");
+        let (parents, children) = self.ring.as_ref().expect("the broadcast is a ring");
         let (parent, child) = (parents[position], children[position].get(forwarded as usize).copied());
         let (owner, bit) = (self.owner(r), 1 << (step % 32));
         let at = |position| self.place(row as usize, (owner + position) % self.hpl.q);
@@ -321,7 +321,7 @@ impl<'a> Window<'a> {
             let end = self.transfer(parent, r, [bytes, 0.0], now);
             self.ranks[r].has_panel = true;
             self.ranks[r].offered &= !bit;
-            if std::mem::take(&mut self.ranks[parent].stuck) {
+            if std::mem::take(&mut self.ranks[parent].send_blocked) {
                 self.at(parent, end);
             }
             self.at(r, end);
@@ -335,7 +335,7 @@ impl<'a> Window<'a> {
         if std::mem::take(&mut self.ranks[child].idle) {
             self.at(child, now);
         }
-        self.ranks[r].stuck = self.blocking;
+        self.ranks[r].send_blocked = self.blocking;
         if !self.blocking {
             self.at(r, now);
         }
@@ -350,7 +350,7 @@ impl<'a> Window<'a> {
 
     fn lbcast(&mut self, r: usize, at: u32, now: f64) -> bool {
         let Rank { row, step, has_panel, .. } = self.ranks[r];
-        // Nothing is updated beside the first panel of a run.
+        // There is no update during the first panel of a run.
         let beside = self.ahead && step > 0;
         let then = if self.ahead && !beside { Stage::End } else { Stage::Rows(0) };
         if self.ring.is_some() {
@@ -363,7 +363,7 @@ impl<'a> Window<'a> {
         self.ranks[r].stage = Stage::Lbcast(at + 1);
         let peer = self.place(row as usize, (self.owner(r) + pair.peer) % self.hpl.q);
         let bytes = self.panel_bytes(r);
-        self.meet(r, peer, [pair.sent * bytes, pair.received * bytes], now)
+        self.exchange_with(r, peer, [pair.sent * bytes, pair.received * bytes], now)
     }
 
     fn update(&mut self, r: usize, slab: u32, now: f64) -> bool {
@@ -392,7 +392,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Whether a rank looks for the panel in this stage.
-fn listens(stage: Stage) -> bool {
+/// Whether a rank polls for the panel in this stage.
+fn polls_panel(stage: Stage) -> bool {
     matches!(stage, Stage::Lbcast(_) | Stage::Rows(_) | Stage::Place | Stage::Update(_) | Stage::End)
 }

@@ -1,7 +1,7 @@
-//! The clocks of the walked ranks, moved from task to task: who waits for whom, and what runs beside what.
+//! The clocks of the walked ranks, advanced task by task with their waits and overlaps.
 //!
-//! One walk serves several variants at once that differ in PFACT, RFACT, NBMIN, NDIV and BCAST: the tasks of a step are made
-//! once, then each variant does them by its own clocks.
+//! One walk serves several variants that differ in PFACT, RFACT, NBMIN, NDIV and BCAST: the tasks of a step are made
+//! once, then each variant executes them with its own clocks.
 
 use hpl::plan::Part;
 
@@ -9,10 +9,10 @@ use super::forms::PanelWork;
 use super::network::Links;
 use super::routes::Routes;
 use super::sampling::Sampling;
-use super::tasks::{FactRows, Leaving, Lists, Maker, Op};
+use super::tasks::{FactRows, Lists, Maker, Op, RowSend};
 use crate::timeline::Step;
 
-/// Parts of a step's columns, for tables.
+/// Number of parts of a step's columns.
 const PARTS: usize = 3;
 
 fn part_index(part: Part) -> usize {
@@ -23,17 +23,17 @@ fn part_index(part: Part) -> usize {
     }
 }
 
-/// What distinguishes the variants that are walked together.
+/// One of the variants that are walked together.
 pub(super) struct Variant<'a> {
     /// Work of panels of NB columns, and of the last one.
     pub(super) panels: [&'a PanelWork; 2],
-    /// How a panel travels.
+    /// Arrival times of the panel broadcast.
     pub(super) routes: &'a Routes,
 }
 
-/// What all of them share.
+/// Costs that are common to all variants.
 pub(super) struct Costs<'a> {
-    /// Seconds of some work on the part of a panel.
+    /// Seconds of a factorization on one process row's part of a panel.
     pub(super) fact_s: &'a dyn Fn(&PanelWork, &FactRows) -> f64,
     pub(super) links: &'a Links,
     pub(super) threads: usize,
@@ -43,14 +43,14 @@ pub(super) struct Costs<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Rank {
     now_s: f64,
-    /// When helpers began the section.
+    /// Moment at which the helper threads began the section.
     forked_s: f64,
-    /// Rows that set out when a panel comes: its arrival, seconds of copying, seconds of their way, and where they are
-    /// waited for.
+    /// A row exchange that starts when a panel arrives: arrival, seconds of copying, seconds of its messages, and its index in
+    /// [`Clocks::rows`].
     early: Option<(f64, f64, f64, usize)>,
 }
 
-/// A panel that its owner has sent: its number, and for each row when, and how many words.
+/// A panel that its owner has sent: its number, and for each process row the moment and the number of words.
 #[derive(Debug, Clone, Default)]
 struct Sent {
     panel: Option<usize>,
@@ -63,21 +63,21 @@ struct Sent {
 struct Clocks {
     /// By process column, then row.
     ranks: Vec<Rank>,
-    /// Task of the list that each column does next.
+    /// Index of the next task of each column's list.
     next: Vec<usize>,
-    /// Panels under way, by their number modulo the length.
+    /// Panels in flight, by their number modulo the length.
     sent: Vec<Sent>,
-    /// When the rows of a panel and part are with all ranks of a column, by column, panel modulo the length, and part.
+    /// Moment at which a row exchange ends on all ranks of a column, by column, panel modulo the length, and part.
     rows: Vec<(usize, f64)>,
     /// A power of two.
     in_flight: usize,
 }
 
-/// What is done with the phases of each step.
+/// Receives the phases of each step.
 type Record<'a> = Option<&'a mut Vec<Step>>;
 
-/// Seconds until the last rank of each variant is done; the phases of the first one's steps go to `record`, means over
-/// the walked ranks.
+/// Seconds until the last rank of each variant is done; the phases of the first variant's steps are added to `record`, as
+/// means over the walked ranks.
 pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>], mut record: Record<'_>) -> Vec<f64> {
     let sampling = maker.sampling;
     let mut lists = Lists::default();
@@ -87,7 +87,7 @@ pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>
     }
     maker.prologue(&mut lists);
     let ranks = (sampling.columns * sampling.rows) as f64;
-    // What the prologue takes belongs to the first step.
+    // The time of the prologue is part of the first step.
     let mut before = Step::default();
     for index in 0..=sampling.steps.len() {
         for (i, (clocks, variant)) in all.iter_mut().zip(variants).enumerate() {
@@ -141,7 +141,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// All columns do their lists; who needs a panel that is not yet sent is asked again when others have gone on.
+    /// All columns execute their lists; a column that needs a panel which is not yet sent is tried again after the others.
     fn run(&mut self, clocks: &mut Clocks, index: usize) {
         let columns = self.sampling.columns;
         clocks.next.fill(0);
@@ -167,7 +167,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Does a task of a column if all that it needs is known; whether it did.
+    /// Executes a task of a column if its panel is already sent; returns whether it did.
     fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &Op) -> bool {
         let rows = self.sampling.rows;
         let all = column * rows..(column + 1) * rows;
@@ -176,7 +176,7 @@ impl Walk<'_> {
                 let work = self.variant.panels[usize::from(last)];
                 let parts = self.lists.facts[parts.clone()].iter();
                 let cost_s = parts.map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
-                // All ranks of the process column factor together, column by column: they end together.
+                // All ranks of the process column factor together, one pivot exchange per column: they end together.
                 let latest_s = clocks.ranks[all.clone()].iter().map(|rank| rank.now_s).fold(0.0, f64::max);
                 for rank in &mut clocks.ranks[all] {
                     let end_s = latest_s + weight * cost_s;
@@ -194,7 +194,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            Op::Await { panel } => {
+            Op::WaitPanel { panel } => {
                 if !clocks.is_sent(panel) {
                     return false;
                 }
@@ -211,36 +211,42 @@ impl Walk<'_> {
                     self.step.update_s += s;
                 }
             }
-            Op::RsStart { panel, part, rows: leaving } => {
+            Op::RsStart { panel, part, rows: row_send } => {
                 let at = clocks.rows_at(column, panel, part);
                 for row in 0..rows {
-                    self.start_rows(clocks, column * rows + row, at, self.lists.times[leaving.copy_s + row], &leaving);
+                    self.start_rows(
+                        clocks,
+                        column * rows + row,
+                        at,
+                        self.lists.times[row_send.copy_s + row],
+                        &row_send,
+                    );
                 }
             }
-            Op::EarlyRows { panel, part, rows: leaving } => {
+            Op::RsStartBeside { panel, part, rows: row_send } => {
                 if !clocks.is_sent(panel) {
                     return false;
                 }
                 let at = clocks.rows_at(column, panel, part);
                 for row in 0..rows {
-                    let copy_s = self.lists.times[leaving.copy_s + row];
+                    let copy_s = self.lists.times[row_send.copy_s + row];
                     let arrival_s = self.arrival_s(clocks, column, row, panel);
                     let rank = column * rows + row;
-                    // Until the panel is here the first thread updates with the others.
+                    // Until the panel arrives the first thread updates with the others.
                     if arrival_s <= clocks.ranks[rank].now_s {
-                        self.start_rows(clocks, rank, at, copy_s, &leaving);
+                        self.start_rows(clocks, rank, at, copy_s, &row_send);
                     } else {
-                        clocks.ranks[rank].early = Some((arrival_s, copy_s, self.way_s(&leaving), at));
+                        clocks.ranks[rank].early = Some((arrival_s, copy_s, self.message_s(&row_send), at));
                     }
                 }
             }
             Op::RsWait { panel, part } => {
                 let at = clocks.slot(column, panel, part);
-                // Where steps are left out, rows may be waited for that the step before did not send.
-                let (of, here_s) = clocks.rows[at];
+                // With sampled steps, the step before may not have started this row exchange.
+                let (of, arrival_s) = clocks.rows[at];
                 for rank in clocks.ranks[all].iter_mut().filter(|_| of == panel) {
-                    self.step.rs_s += (here_s - rank.now_s).max(0.0);
-                    rank.now_s = rank.now_s.max(here_s);
+                    self.step.rs_s += (arrival_s - rank.now_s).max(0.0);
+                    rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
             Op::Fork => clocks.ranks[all].iter_mut().for_each(|rank| rank.forked_s = rank.now_s),
@@ -254,7 +260,7 @@ impl Walk<'_> {
         true
     }
 
-    /// When a sent panel is on a rank.
+    /// Moment at which a sent panel arrives on a rank.
     fn arrival_s(&self, clocks: &Clocks, column: usize, row: usize, panel: usize) -> f64 {
         let sent = &clocks.sent[panel & (clocks.in_flight - 1)];
         let (start_s, words) = sent.rows[row];
@@ -263,37 +269,37 @@ impl Walk<'_> {
         start_s + self.variant.routes.arrival_s(position, words, sent.weight)
     }
 
-    /// How long rows are under way.
-    fn way_s(&self, rows: &Leaving) -> f64 {
+    /// Seconds of the messages of a row exchange.
+    fn message_s(&self, rows: &RowSend) -> f64 {
         let link = self.costs.links.swap;
         rows.weight * (link.alpha_s + rows.words * link.beta_s)
     }
 
-    /// A rank copies its rows, which are with the others some time later.
-    fn start_rows(&mut self, clocks: &mut Clocks, rank: usize, at: usize, copy_s: f64, rows: &Leaving) {
+    /// A rank copies its rows into messages and starts the row exchange.
+    fn start_rows(&mut self, clocks: &mut Clocks, rank: usize, at: usize, copy_s: f64, rows: &RowSend) {
         let now_s = &mut clocks.ranks[rank].now_s;
         *now_s += copy_s;
         self.step.rs_s += copy_s;
-        let here_s = *now_s + self.way_s(rows);
-        clocks.rows[at].1 = clocks.rows[at].1.max(here_s);
+        let arrival_s = *now_s + self.message_s(rows);
+        clocks.rows[at].1 = clocks.rows[at].1.max(arrival_s);
     }
 
-    /// The threads share a section; the first one joins after what it had to do beside.
+    /// All threads of a rank update a section; the first thread joins after its panel tasks.
     fn update(&mut self, clocks: &mut Clocks, rank: usize, rows_s: f64, update_s: f64) {
         let threads = self.costs.threads as f64;
         let Rank { now_s, forked_s, early } = clocks.ranks[rank];
         let work_s = rows_s + update_s;
         let end_with = |extra_s: f64| {
-            // What the helpers have done while the first thread was busy.
+            // Work left after what the helpers did while the first thread was busy.
             let left_s = work_s + extra_s - (threads - 1.0) * (now_s - forked_s);
             if left_s > 0.0 { now_s + left_s / threads } else { now_s }
         };
         let mut end_s = end_with(0.0);
         let mut copied = 0.0;
-        if let Some((arrival_s, copy_s, way_s, at)) = early {
+        if let Some((arrival_s, copy_s, message_s, at)) = early {
             let copied_s = arrival_s + copy_s;
             end_s = if arrival_s < end_s { end_with(copy_s).max(copied_s) } else { copied_s };
-            clocks.rows[at].1 = clocks.rows[at].1.max(copied_s + way_s);
+            clocks.rows[at].1 = clocks.rows[at].1.max(copied_s + message_s);
             self.step.rs_s += copy_s;
             copied = copy_s;
         }
@@ -315,7 +321,7 @@ impl Clocks {
         (column * self.in_flight + (panel & (self.in_flight - 1))) * PARTS + part_index(part)
     }
 
-    /// Where the rows of a panel are waited for, which set out now.
+    /// Index in `rows` of a row exchange that starts now.
     fn rows_at(&mut self, column: usize, panel: usize, part: Part) -> usize {
         let at = self.slot(column, panel, part);
         self.rows[at] = (panel, 0.0);

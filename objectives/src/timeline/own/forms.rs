@@ -1,9 +1,9 @@
 //! The work of each phase on one rank, in the terms of [`EnginePhase`](space::machine::EnginePhase).
 //!
-//! Which operations there are comes from the engine's own plan and recursion; what a unit of each costs is
-//! calibrated. The numbers 8 (words of a cache line), 32 and 128 (sums that fetch C early, that a pass over C holds),
-//! 2^18 and 2^21 words (a second-level cache of 2 MiB, a core's part of a third-level one) only shape the terms: a
-//! machine that differs has other coefficients.
+//! The operations are those of the engine's own plan and recursion; the cost per unit of each is calibrated. The constants
+//! are 8 (words of a cache line), 32 (k below which C is prefetched), 128 (k of one pass over C), 2^18 and 2^21 words (an
+//! L2 cache of 2 MiB, a core's part of L3). They only shape the terms: on a machine with other caches the fitted
+//! coefficients differ.
 
 use std::convert::Infallible;
 
@@ -23,13 +23,13 @@ pub(super) const UPDATE: usize = 9;
 /// Terms of the back substitution.
 pub(super) const TRSV: usize = 2;
 
-/// Words of a panel that a second-level cache holds.
+/// Words of a panel that fit into the L2 cache.
 const CACHED_WORDS: f64 = 262_144.0;
 
-/// Words of the trailing matrix that a third-level cache holds for a core.
+/// Words of the trailing matrix that fit into a core's part of the L3 cache.
 const NEAR_WORDS: f64 = 2_097_152.0;
 
-/// The part of `words` beyond `size` of them.
+/// The fraction of `words` that exceeds `size`.
 fn beyond(size: f64, words: f64) -> f64 {
     if words > size { 1.0 - size / words } else { 0.0 }
 }
@@ -39,15 +39,15 @@ pub(super) fn rounds(p: usize) -> f64 {
     f64::from(p.next_power_of_two().ilog2())
 }
 
-/// What a recursion asks of a panel of some width: linear in the local rows m.
+/// The work of a panel factorization of some width, linear in the local rows m.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PanelWork {
     jb: f64,
-    /// For each row.
+    /// Units per local row.
     per_row: [f64; FACT],
-    /// Less on the process row that owns the diagonal block, whose rows leave the play one by one.
+    /// Subtracted on the process row that owns the diagonal block: its pivot rows are done one by one.
     less: [f64; FACT],
-    /// However many rows there are.
+    /// Independent of the number of rows.
     fixed: [f64; FACT],
 }
 
@@ -89,7 +89,7 @@ impl PanelWork {
         }
     }
 
-    /// `units` of a term for each row below the first `above` of the panel.
+    /// Adds `units` of a term for each row below the first `above` rows of the panel.
     fn rows(&mut self, term: usize, units: f64, above: usize) {
         self.per_row[term] += units;
         self.less[term] += units * above as f64;
@@ -127,7 +127,7 @@ impl Shape {
         self.n as f64
     }
 
-    /// The part of the trailing matrix that lies far from the cores.
+    /// The fraction of the trailing matrix that exceeds the L3 cache.
     fn far(&self) -> f64 {
         beyond(NEAR_WORDS, self.m * self.columns() / self.threads as f64)
     }
@@ -157,12 +157,12 @@ impl Shape {
     }
 }
 
-/// An exchange of rows over a process column, as one rank has part in it.
+/// One rank's part of a row exchange over a process column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Exchange {
     pub(super) shape: Shape,
     pub(super) p: usize,
-    /// Part of the rows below the panel that this rank has.
+    /// This rank's fraction of the rows below the panel.
     pub(super) share: f64,
     pub(super) owns_diagonal: bool,
     pub(super) swap: Swap,
@@ -177,22 +177,22 @@ impl Exchange {
         }
     }
 
-    /// Rows that leave are copied into messages. `hands` threads do it.
-    pub(super) fn start(&self, hands: usize) -> [f64; EXCHANGED] {
+    /// Copying of the rows to send into messages, by `copiers` threads.
+    pub(super) fn start(&self, copiers: usize) -> [f64; EXCHANGED] {
         let Shape { m, k, n, .. } = self.shape;
-        let n = n as f64 / hands as f64;
+        let n = n as f64 / copiers as f64;
         let rows = k * self.share;
         let long = if self.long() { k * n / self.p as f64 } else { 0.0 };
         let touched = lines(m, rows) * n / 2.0;
         [touched, rows * n / 2.0, 0.0, 0.0, long, 1.0, k, touched * self.shape.far()]
     }
 
-    /// Rows that came go to their places, slab by slab, by all threads.
+    /// Copying of the received rows to their places, slab by slab, by all threads.
     pub(super) fn place(&self) -> [f64; EXCHANGED] {
         let Shape { m, k, n, threads } = self.shape;
         let n = n as f64 / threads as f64;
         let rows = k * self.share;
-        // In each further round of bin-exch all known rows are put together anew.
+        // Each further round of bin-exch copies all rows received so far into a new message.
         let again = if self.long() { 0.0 } else { (rounds(self.p) - 1.0) / 2.0 };
         let own = if self.owns_diagonal { k * n } else { 0.0 };
         let touched = lines(m, rows) * n / 2.0;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// The multiply–adds below the triangle are those of LU, however the recursion divides the columns.
+        /// The multiply–adds below the triangle are those of LU for every recursion.
         #[test]
         fn all_recipes_have_the_same_products(
             variant in 0usize..9, nbmin in 1usize..20, ndiv in 2usize..5, jb in 1usize..70, below in 0usize..500,

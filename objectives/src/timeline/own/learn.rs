@@ -1,9 +1,10 @@
-//! The coefficients of the phases from the phases of runs.
+//! The coefficients of the phases, fitted to the measured phases of runs.
 //!
-//! Runs at DEPTH 0 without a split have nothing beside an update, so that each phase is its own work: factorization of
-//! the process row with the longest panel, waiting of the others left out; rows with the wait for them; an update with
-//! its packing. The steps of a run are summed in a few groups, so that clock reads and single interruptions weigh little.
-//! Runs that a first fit shows to have met a slower machine are left out of the second.
+//! In runs at DEPTH 0 without a split no phases overlap, so that the time of a phase is that of its own work: the
+//! factorization on the process row with the longest panel, without the waits of the others; the row exchange with the
+//! wait for rows; the update with its packing. The steps of a run are summed in a few groups, which reduces the weight of
+//! clock reads and single interruptions. Runs that were slowed by other load, as a first fit shows, are left out of the
+//! second fit.
 
 use hpl::plan::Plan;
 use hpl::plan::layout::Layout;
@@ -19,10 +20,10 @@ use crate::fit::{Weighted, robust};
 /// Groups of steps per run and rank.
 const GROUPS: usize = 6;
 
-/// Fewer runs give no phase.
+/// Minimum number of runs for the fit of a phase.
 const LEAST_RUNS: usize = 3;
 
-/// Why no rates could be learned.
+/// Why no rates could be fitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {
     /// Not enough runs.
@@ -40,14 +41,14 @@ pub enum LearnError {
     },
 }
 
-/// What runs taught.
+/// Rates fitted to runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learned {
     /// Rates of each phase and number of threads.
     pub rates: Vec<PhaseRate>,
     /// Runs at DEPTH 0 without a split.
     pub runs: usize,
-    /// Those of them that met a slower machine and were left out.
+    /// Number of these that were slowed by other load and left out.
     pub slowed: usize,
 }
 
@@ -62,7 +63,7 @@ struct Piece {
 /// A phase of one step on one rank: terms and seconds.
 type Stretch = (Vec<f64>, f64);
 
-/// Rates of each phase and number of threads in `runs`; those with look-ahead or a split are passed over.
+/// Rates of each phase and number of threads in `runs`; runs with look-ahead or a split are ignored.
 ///
 /// # Errors
 /// [`LearnError`] where the factorization, the update or the substitution of some number of threads has too few runs.
@@ -118,7 +119,7 @@ fn of_phase(pieces: &[Piece], phase: EnginePhase) -> Vec<&Piece> {
     pieces.iter().filter(|piece| piece.phase == phase).collect()
 }
 
-/// Measured time of each run against what all phases together, fitted to all runs, make of it.
+/// Measured time of each run divided by its fitted time, from all phases and all runs.
 fn ratios(pieces: &[Piece], runs: usize) -> Vec<f64> {
     let (mut real_s, mut fitted_s) = (vec![0.0; runs], vec![0.0; runs]);
     for phase in EnginePhase::ALL {
@@ -148,7 +149,7 @@ fn totals(pieces: &[&Piece]) -> Vec<f64> {
     total_s
 }
 
-/// Each run counts once, each group as much as it lasts.
+/// The fit with equal weights of the runs; within a run, a group is weighted by its time.
 fn coefficients(pieces: &[&Piece]) -> Vec<f64> {
     let total_s = totals(pieces);
     let weigh = |piece: &&Piece| Weighted {
@@ -159,7 +160,7 @@ fn coefficients(pieces: &[&Piece]) -> Vec<f64> {
     robust(&pieces.iter().map(weigh).collect::<Vec<_>>())
 }
 
-/// Coefficients, spread of the runs around the fit, and mean error of a run.
+/// Coefficients, spread of the runs around the fit, and mean relative error of a run.
 fn fit(pieces: &[&Piece]) -> (Vec<f64>, f64, f64) {
     let (total_s, coefficients) = (totals(pieces), coefficients(pieces));
     let mut fitted_s = vec![0.0; total_s.len()];
@@ -205,7 +206,7 @@ fn phase_terms(phase: EnginePhase) -> usize {
     phase.coefficient_count()
 }
 
-/// A run with its plan.
+/// A measured run with its plan.
 struct Reader<'a> {
     result: &'a RunResult,
     plan: Plan,
@@ -227,7 +228,7 @@ impl<'a> Reader<'a> {
         phases.get(at).filter(|time| (time.step as usize, time.rank as usize) == (k, rank))
     }
 
-    /// Panels of process column `col`.
+    /// The panels that process column `col` factors.
     fn fact(&self, col: usize) -> Vec<Stretch> {
         let hpl = &self.result.candidate.hpl;
         let recipe = Recipe::new(hpl);
@@ -284,7 +285,7 @@ impl<'a> Reader<'a> {
         self.updates(row, col).map(one).collect()
     }
 
-    /// The substitution as its slowest rank sees it.
+    /// The back substitution on its slowest rank.
     fn trsv(&self) -> Vec<Stretch> {
         let Candidate { hpl, engine } = &self.result.candidate;
         let places = (0..hpl.p).flat_map(|row| (0..hpl.q).map(move |col| (row, col)));

@@ -1,14 +1,14 @@
 //! The timeline of our own engine on a calibrated machine.
 //!
-//! It walks the tasks of [`hpl::plan`], costs each by what its phase was measured to take per unit of
-//! work ([`EnginePhase`](space::machine::EnginePhase)), and moves the ranks' clocks as the engine does: some threads
-//! factor beside the update while the others take slabs, rows travel during the update of the other section, who
-//! needs a panel or rows waits for them. It sees N, NB, the grid, threads, PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH,
-//! SWAP, PMAP, the split and the weights. It is blind to L1, U, EQUIL and ALIGN, and counts the same operations for
-//! left-looking and Crout recursions.
+//! It walks the tasks of [`hpl::plan`], takes the time of each task from the measured rates of its phase
+//! ([`EnginePhase`](space::machine::EnginePhase)), and advances the ranks' clocks as the engine does: some threads
+//! factor the next panel while the others update slabs, rows are exchanged during the update of the other section, and
+//! a rank that needs a panel or rows waits for them. The model depends on N, NB, the grid, threads, PFACT, RFACT, NBMIN,
+//! NDIV, BCAST, DEPTH, SWAP, PMAP, the split and the weights. It ignores L1, U, EQUIL and ALIGN, and counts the same
+//! operations for left-looking and Crout recursions.
 //!
-//! How much of a run is walked (`sampling`) decides what a prediction costs: all steps on all ranks, or ranks that are
-//! alike once and some of the steps. `screening` predicts all candidates of a search: roughly, then the best of them well.
+//! The walked part of a run (`sampling`) decides how long a prediction takes: all steps on all ranks, or one of each set
+//! of equal ranks and some of the steps. `screening` predicts all candidates of a search: all coarsely, then the best finely.
 
 mod clock;
 mod forms;
@@ -44,26 +44,26 @@ use self::sampling::{Detail, Sampling};
 use self::tasks::{FactRows, Maker};
 use super::{Step, Timeline};
 
-/// Times, and panels, that are remembered: some 8 MB.
+/// Maximum number of cached times, and of cached panels: some 8 MB.
 const KEPT: usize = 16_384;
 
-/// Steps times ranks up to which every rank is walked where all steps are asked for.
+/// Up to this number of steps times ranks, a timeline of all steps walks every rank.
 const EVERY_RANK: usize = 1 << 20;
 
-/// The calibrated model of one machine. Shared by threads; remembers what it was asked lately.
+/// The calibrated model of one machine. Shared by threads; caches recent predictions.
 #[derive(Debug)]
 pub struct OwnModel {
     book: RateBook,
     cores: usize,
     network: Network,
-    /// Which ranks are slower than those that were measured.
+    /// Relative speeds of the ranks; the fastest ones are as fast as the measured ones.
     unequal: Unequal,
     times: Mutex<HashMap<Candidate, f64>>,
     panels: Mutex<HashMap<(Recipe, usize), Arc<PanelWork>>>,
 }
 
 impl OwnModel {
-    /// The model of a machine whose phases are known; `None` for one without.
+    /// The model of a machine; `None` if its description has no measured phases.
     pub fn new(machine: &Machine) -> Option<Self> {
         let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
         Some(Self {
@@ -76,15 +76,15 @@ impl OwnModel {
         })
     }
 
-    /// The model of ranks of unequal speed: each takes as much longer for all that it computes than the ranks whose phases
-    /// were measured as it is slower than the fastest. Runs of which `unequal` does not speak are predicted as on equal ones.
+    /// The model of ranks of unequal speed. The measured phases are those of the fastest rank; a slower rank takes longer for
+    /// all computation, by the ratio of the speeds. Runs for which `unequal` has no speeds are predicted with equal ranks.
     #[must_use]
     pub fn slowed(self, unequal: Unequal) -> Self {
         Self { unequal, times: Mutex::default(), ..self }
     }
 
-    /// Predicted time of factorization and back substitution, in seconds. Of long runs and many ranks some are
-    /// walked: see the tests for what that changes.
+    /// Predicted time of factorization and back substitution, in seconds. Long runs and large grids are sampled; the tests
+    /// bound the error of this.
     pub fn time_s(&self, candidate: &Candidate) -> f64 {
         let known = self.times.lock().unwrap_or_else(PoisonError::into_inner).get(candidate).copied();
         known.unwrap_or_else(|| {
@@ -98,13 +98,12 @@ impl OwnModel {
         })
     }
 
-    /// The same by all steps on all ranks, however long that takes and nothing remembered: what [`OwnModel::time_s`] is
-    /// judged by.
+    /// The same from all steps on all ranks, without the cache: the reference for [`OwnModel::time_s`].
     pub fn exact_time_s(&self, candidate: &Candidate) -> f64 {
         self.one_time_s(candidate, Detail::EXACT)
     }
 
-    /// The same of ranks that take so many times as long, by process row, then column, for one prediction.
+    /// The same for ranks whose computation takes `slowness` times as long, by process row, then column.
     ///
     /// # Panics
     /// When there is not one factor per rank.
@@ -114,8 +113,8 @@ impl OwnModel {
         run.times_s(run.layout(), &[candidate.hpl], Detail::FINE, None).0[0]
     }
 
-    /// The predicted run with the phases of every step. Where steps times ranks are very many, equal process rows and
-    /// columns are walked as in [`OwnModel::time_s`].
+    /// The predicted run with the phases of every step. If steps times ranks are very many, equal process rows and columns
+    /// are sampled as in [`OwnModel::time_s`].
     pub fn timeline(&self, candidate: &Candidate) -> Timeline {
         let hpl = &candidate.hpl;
         let many = hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks()) > EVERY_RANK;
@@ -125,24 +124,25 @@ impl OwnModel {
         Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
 
-    /// Where the model says less than it seems to.
+    /// Limits of the model for this candidate.
     pub fn warnings(&self, candidate: &Candidate) -> Vec<String> {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
         let rates = self.book.of(threads);
         let mut warnings = Vec::new();
         if rates.threads != threads {
             warnings.push(format!(
-                "phases were not measured with {threads} threads per rank; taken from {} threads",
+                "phases were not measured with {threads} threads per rank; those of {} threads are used",
                 rates.threads
             ));
         }
         if hpl.p > 1 && !rates.exchange_measured {
-            warnings
-                .push("no run with P > 1 was measured; row exchanges are taken as twice a swap in place".to_owned());
+            warnings.push(
+                "no run with P > 1 was measured; a row exchange is assumed to cost twice a swap in place".to_owned(),
+            );
         }
         if self.network.lacks_links(hpl.ranks(), threads) {
             warnings.push(
-                "no [[layer]] joins several nodes; messages between them are taken to cost as little as within one"
+                "no [[layer]] joins several nodes; messages between nodes are assumed to cost the same as within a node"
                     .to_owned(),
             );
         }
@@ -150,13 +150,13 @@ impl OwnModel {
             let cores = self.cores;
             let ranks = hpl.ranks();
             warnings.push(format!(
-                "{ranks} ranks × {threads} threads share {cores} cores; all is taken as that much slower"
+                "{ranks} ranks × {threads} threads share {cores} cores; all times are multiplied by this ratio"
             ));
         }
         warnings
     }
 
-    /// How much slower everything is because threads share cores, at least 1.
+    /// Factor on all times because threads share cores, at least 1.
     fn shared(&self, candidate: &Candidate) -> f64 {
         ((candidate.hpl.ranks() * candidate.engine.threads) as f64 / self.cores as f64).max(1.0)
     }
@@ -175,18 +175,18 @@ impl OwnModel {
     }
 }
 
-/// `hpl` with one value of everything that the walks of one set of tasks may differ in.
+/// `hpl` with fixed values of the parameters that may differ between variants with the same tasks.
 fn without_variant(hpl: &HplParams) -> HplParams {
     let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
     HplParams { pfact: usual.pfact, rfact: usual.rfact, nbmin: 1, ndiv: 2, bcast: usual.bcast, ..*hpl }
 }
 
-/// A run to be predicted.
+/// A run to predict.
 struct Run<'a> {
     model: &'a OwnModel,
     candidate: &'a Candidate,
     links: Links,
-    /// How many times as long each rank computes as those that were measured; none where they are alike.
+    /// Factor on the computing time of each rank; empty if all ranks are equal.
     slowness: Vec<f64>,
 }
 
@@ -207,8 +207,8 @@ impl<'a> Run<'a> {
         Layout::of(&self.candidate.hpl, &self.candidate.engine.weights)
     }
 
-    /// Seconds of factorization and back substitution of each of `variants`; the steps of the first go to `record`. Gives the
-    /// run's `layout` back.
+    /// Seconds of factorization and back substitution of each of `variants`; the steps of the first one are added to `record`.
+    /// Returns the run's `layout` for reuse.
     fn times_s(
         &self,
         layout: Layout,

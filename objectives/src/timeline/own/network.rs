@@ -1,7 +1,7 @@
-//! What a message between two ranks costs: by the innermost layer of the machine that joins them.
+//! The cost of a message between two ranks, by the innermost layer of the machine that joins them.
 //!
-//! Ranks lie on the nodes in the order of their numbers. Where a process row or column lies is averaged over: of two ranks
-//! `d` numbers apart, d/u of all pairs are not in the same unit of u ranks.
+//! Ranks fill the nodes in the order of their numbers. The cost is a mean over the places of a process row or column: of all
+//! pairs of ranks `d` numbers apart, a fraction d/u is not in the same unit of u ranks.
 
 use space::machine::{Layer, Machine};
 use space::{HplParams, Pmap};
@@ -13,7 +13,7 @@ use super::forms::rounds;
 pub(super) struct Link {
     /// Seconds of a message.
     pub(super) alpha_s: f64,
-    /// Seconds per word; 0 where a message is handed over in memory.
+    /// Seconds per word; 0 if the message is passed in shared memory.
     pub(super) beta_s: f64,
 }
 
@@ -31,20 +31,20 @@ struct Unit {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Network {
     units: Vec<Unit>,
-    /// Cores within which no other layer is needed.
+    /// Cores of a unit that needs no other layer.
     node: usize,
 }
 
-/// Distances that a mean over the ranks of a process column looks at, at most.
+/// Maximum number of distances in a mean over the ranks of a process column.
 const DISTANCES: usize = 32;
-/// Positions of a process row that a broadcast is followed over, at most.
+/// Maximum number of simulated positions of a broadcast along a process row.
 pub(super) const POSITIONS: usize = 64;
 
 impl Network {
-    /// The layers of `machine`. Messages between the threads of one process are in the measured phases and cost nothing
-    /// here; so do those within a node that has no layer of its own.
+    /// The layers of `machine`. Messages between the threads of one process are part of the measured phases and cost nothing
+    /// here; the same holds for messages within a node that has no layer of its own.
     pub(super) fn new(machine: &Machine) -> Self {
-        // A survey describes each rank as a node.
+        // The survey of ranks describes each rank as a node.
         let in_process = machine.layers.iter().filter(|layer| layer.name == Layer::THREADS).map(|layer| layer.ranks);
         let node = machine.nodes.iter().map(|node| node.cores).chain(in_process).max().unwrap_or(1).max(1);
         let charged = |layer: &&Layer| layer.ranks > 1 && layer.name != Layer::THREADS;
@@ -67,13 +67,13 @@ impl Network {
         ranks.saturating_mul(threads) > self.node && self.units.last().is_none_or(|unit| unit.ranks <= self.node)
     }
 
-    /// Whether no message costs anything that is not in the measured phases.
+    /// Whether all messages are part of the measured phases.
     pub(super) fn is_free(&self) -> bool {
         self.units.iter().all(|unit| unit.link == Link::default())
     }
 
-    /// The mean link between ranks `distance` numbers apart. `senders` of a unit's ranks, of which a part sends beyond it,
-    /// do so at once.
+    /// The mean link between ranks `distance` numbers apart. `senders`: the ranks of a unit that send at the same time, of
+    /// which a part sends to other units.
     fn link(&self, distance: usize, threads: usize, senders: impl Fn(f64, f64) -> f64) -> Link {
         let (mut mean, mut inside, mut beyond) = (Link::default(), 1.0, 1.0);
         for (i, unit) in self.units.iter().enumerate() {
@@ -94,10 +94,10 @@ impl Network {
             Pmap::Row => (1, hpl.q),
             Pmap::Column => (hpl.p, 1),
         };
-        // Of a unit's ranks those in one process row, and in one process column.
+        // The ranks of a unit that are in one process row, and in one process column.
         let of_row = |ranks: f64| (ranks / next_column as f64).clamp(1.0, hpl.q as f64);
         let of_column = |ranks: f64| (ranks / next_row as f64).clamp(1.0, hpl.p as f64);
-        // In each process row one rank sends at a time, in a pivot search all of one process column, and of rows all ranks.
+        // Senders at a time: one rank per process row in a broadcast, one process column in a pivot search, all in an exchange.
         let bcast = |columns: usize| self.link(columns * next_column, threads, |ranks, _| ranks / of_row(ranks));
         let pivot = |rows: usize| self.link(rows * next_row, threads, |ranks, beyond| of_column(ranks) * beyond);
         let swap = |rows: usize| self.link(rows * next_row, threads, |ranks, beyond| ranks * beyond);
@@ -116,14 +116,14 @@ impl Network {
     }
 }
 
-/// What messages of one run cost.
+/// Costs of the messages of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Links {
     /// Between ranks of a process row, by the process columns between them, from 0.
     pub(super) bcast: Vec<Link>,
     /// All messages of one pivot search over a process column.
     pub(super) pivot: Link,
-    /// All messages of one exchange of rows over a process column, with the time of each word that comes.
+    /// All messages of one row exchange over a process column; the time per word is per received word.
     pub(super) swap: Link,
 }
 
@@ -157,11 +157,11 @@ mod tests {
     #[test]
     fn a_message_costs_what_the_layer_takes_that_joins_its_ends() {
         let network = network(&[layer("socket", 4, 1.0, 1), layer("network", 64, 100.0, 8)]);
-        // A row of 4 ranks lies within a socket: only a quarter of its steps to the next rank would leave one.
+        // A process row of 4 ranks lies within a socket: a quarter of all pairs of neighbours is on two sockets.
         let near = links(&network, 16, 4).bcast[1].alpha_s;
-        // The node has no layer of its own: within it messages cost what they cost in a socket.
+        // The node has no layer of its own: within it messages cost the same as in a socket.
         assert!((near - (7.0 / 8.0 + 100.0 / 8.0)).abs() < 1e-9, "{near}");
-        // Eight rows apart is another node, always.
+        // A distance of eight rows always leads to another node.
         assert_eq!(links(&network, 2, 32).pivot.alpha_s, 100.0);
     }
 
@@ -169,7 +169,7 @@ mod tests {
     fn ranks_of_a_node_share_its_link() {
         let network = network(&[layer("network", 64, 100.0, 8)]);
         let (rows, columns) = (links(&network, 2, 8), links(&network, 1, 16));
-        // All eight ranks of the node exchange rows with the other node at once; one of them passes the panel on.
+        // All eight ranks of the node exchange rows with the other node at the same time; one of them forwards the panel.
         assert!((rows.swap.beta_s - 8.0 * 0.1).abs() < 1e-12, "{rows:?}");
         assert!((columns.bcast[8].beta_s - 0.1).abs() < 1e-12, "{columns:?}");
     }

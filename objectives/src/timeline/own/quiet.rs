@@ -1,16 +1,16 @@
-//! Which of several runs met a slower machine.
+//! Runs that were slowed by other load on the machine.
 //!
-//! What slows a machine from outside, others on its memory, its caches or the second thread of its cores, lasts for seconds and
-//! only ever slows. So the quicker runs say what the machine does when it is left alone.
+//! Other load on the memory, the caches or the second hardware thread of a core lasts for seconds and always slows a run. So
+//! the faster runs show the speed of the idle machine.
 
-/// Fewer runs do not tell which of them were slowed.
+/// Minimum number of runs to detect slowed ones.
 const FEW: usize = 8;
 
-/// How much longer than the quicker runs, in proportion, a run takes that was slowed.
+/// A slowed run takes longer than the faster runs by at least this fraction.
 const SLOWED: f64 = 0.1;
 
-/// Marks runs that took more than a tenth longer than the lower quartile did, each by its time against what was expected of
-/// it. Some are always left: the quicker quarter.
+/// Marks the runs whose ratio of measured to expected time exceeds the lower quartile by more than a tenth. The faster quarter
+/// is never marked.
 pub(super) fn slowed(ratios: &[f64]) -> Vec<bool> {
     let mut sorted: Vec<f64> = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lasted_longer_than_the_quick_ones_was_slowed() {
+    fn runs_that_took_longer_than_the_fast_ones_are_slowed() {
         assert_eq!(slowed(&[]), Vec::<bool>::new());
         assert_eq!(slowed(&[1.0, 9.0, 9.0]), [false; 3]);
         let ratios = [1.0, 1.04, 0.97, 1.3, 1.02, 1.5, 0.98, 1.01, 1.0];

@@ -1,10 +1,10 @@
-//! What a unit of work costs a rank: the coefficients of each phase, by threads.
+//! Cost of a unit of work on a rank: the coefficients of each phase, by number of threads.
 
 use space::machine::{EnginePhase, Machine, PhaseRate};
 
 use super::forms::{EXCHANGED, FACT, HERE, TRSV, UPDATE};
 
-/// Coefficients for ranks of one number of threads, in seconds per unit.
+/// Coefficients for one number of threads per rank, in seconds per unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PhaseRates {
     pub(super) threads: usize,
@@ -13,11 +13,11 @@ pub(super) struct PhaseRates {
     pub(super) exchanged: [f64; EXCHANGED],
     pub(super) update: [f64; UPDATE],
     pub(super) trsv: [f64; TRSV],
-    /// Whether exchanges over a process column were measured, rather than derived from rows swapped in place.
+    /// Whether row exchanges over a process column were measured; otherwise they are derived from swaps in place.
     pub(super) exchange_measured: bool,
 }
 
-/// Of several numbers of threads, rising.
+/// Rates by number of threads, rising.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RateBook(Vec<PhaseRates>);
 
@@ -46,7 +46,7 @@ fn of_threads(list: &[PhaseRate], threads: usize) -> Option<PhaseRates> {
     let here: Option<[f64; HERE]> = find(list, threads, EnginePhase::RowsHere);
     let exchanged: Option<[f64; EXCHANGED]> = find(list, threads, EnginePhase::RowsExchanged);
     let (derived_here, derived_exchanged) = match (here, exchanged) {
-        // A row that travels is copied twice where a row that stays is swapped once.
+        // An exchanged row is copied twice; a row within the rank is swapped once.
         (Some(h), None) => (h, [2.0 * h[0], 2.0 * h[1], h[1], h[1], 0.0, 0.0, 0.0, 2.0 * h[3]]),
         (None, Some(e)) => ([e[0], e[1].max(e[2]), 0.0, e[7]], e),
         (Some(h), Some(e)) => (h, e),

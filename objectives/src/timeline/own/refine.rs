@@ -1,8 +1,8 @@
-//! Refinement: what real runs tell about the phases corrects their rates.
+//! Refinement: the phases of real runs correct the calibrated rates.
 //!
-//! One factor per phase and number of threads, log-normal around 1 a priori; every run with its phases is an
-//! observation of it, the better the more of the run the phase is. Runs that met a slower machine than the others are left out.
-//! A pure function of description and runs.
+//! There is one factor per phase and number of threads with a log-normal prior around 1; every run with its phases is an
+//! observation of it, with a smaller variance the larger the phase's share of the run is. Runs that were slowed by other
+//! load are left out. A pure function of description and runs.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +13,32 @@ use space::{Candidate, Unequal};
 use super::OwnModel;
 use super::quiet::slowed;
 
-/// How far a calibrated phase may be off, as a standard deviation of its logarithm.
+/// Prior standard deviation of the logarithm of a phase's factor.
 const PRIOR: f64 = 0.1;
 
-/// Scatter of a phase from run to run, likewise.
+/// Standard deviation of the logarithm of a phase's time between equal runs.
 const SCATTER: f64 = 0.04;
 
-/// Share of a run that a phase is off by for reasons outside it, such as where a wait is counted.
+/// Error of a phase as a share of the run, from causes outside the phase, such as a wait that is counted in another phase.
 const STRAY: f64 = 0.005;
 
 /// A real run with its phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
-    /// What was run.
+    /// The candidate of the run.
     pub candidate: Candidate,
-    /// Its phases, as in [`RunResult::phases`](space::RunResult::phases); of some of its steps where windows were run.
+    /// Its phases, as in [`RunResult::phases`](space::RunResult::phases); for windows, those of the measured steps.
     pub phases: Vec<PhaseTime>,
 }
 
-/// Seconds of factorization, rows, update and substitution, means over the ranks that tell them.
+/// Seconds of factorization, rows, update and substitution, means over the ranks with recorded phases.
 fn measured(run: &Observed) -> [f64; 4] {
     let ranks = run.phases.iter().map(|time| time.rank).collect::<BTreeSet<_>>().len().max(1) as f64;
     let sum = |of: fn(&PhaseTime) -> f64| run.phases.iter().map(of).sum::<f64>() / ranks;
     [sum(|time| time.fact_s), sum(|time| time.rs_s), sum(|time| time.update_s), sum(|time| time.trsv_s)]
 }
 
-/// The same of the steps that were run, as predicted; the substitution is the step after the last.
+/// The predicted seconds of the same steps; the substitution is the step after the last.
 fn predicted(model: &OwnModel, run: &Observed) -> [f64; 4] {
     let timeline = model.timeline(&run.candidate);
     let made: BTreeSet<usize> = run.phases.iter().map(|time| time.step as usize).collect();
@@ -52,7 +52,7 @@ fn predicted(model: &OwnModel, run: &Observed) -> [f64; 4] {
     sums
 }
 
-/// Index of a phase in the above; the rows of P = 1 and of P > 1 are told apart by the run.
+/// Index of a phase in these arrays; P = 1 and P > 1 have different phases for the rows.
 fn place(phase: EnginePhase, p: usize) -> Option<usize> {
     match phase {
         EnginePhase::Fact => Some(0),
@@ -63,8 +63,7 @@ fn place(phase: EnginePhase, p: usize) -> Option<usize> {
     }
 }
 
-/// `machine` with its phases corrected by `runs`; as it is where it has no phases. `unequal` as
-/// [`OwnModel::slowed`] takes it.
+/// `machine` with its phases corrected by `runs`; unchanged if it has no phases. `unequal` as for [`OwnModel::slowed`].
 pub fn refined(machine: &Machine, runs: &[Observed], unequal: &Unequal) -> Machine {
     let mut machine = machine.clone();
     let Some(model) = OwnModel::new(&machine).map(|model| model.slowed(unequal.clone())) else { return machine };
@@ -78,7 +77,7 @@ pub fn refined(machine: &Machine, runs: &[Observed], unequal: &Unequal) -> Machi
         let (mut weights, mut sum) = (PRIOR.powi(-2), 0.0);
         for (run, real_s, model_s) in &ratios {
             let Some(at) = place(rate.phase, run.candidate.hpl.p) else { continue };
-            // Beside an update one thread factors nearly all panels.
+            // With look-ahead one thread factors nearly all panels during an update.
             let alone = rate.phase == EnginePhase::Fact && run.candidate.hpl.depth > 0;
             let threads = if alone { 1 } else { run.candidate.engine.threads };
             let counts = threads == rate.threads && real_s[at] > 0.0 && model_s[at] > 0.0;

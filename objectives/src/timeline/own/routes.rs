@@ -1,26 +1,26 @@
-//! When a panel is where: the engine's own broadcasts over links with latency and bandwidth.
+//! Arrival times of a panel: the engine's own broadcasts over links with latency and bandwidth.
 
 use hpl::lu::bcast::{Steps, steps};
 use space::Bcast;
 
 use super::network::Link;
 
-/// When each position of a process row has a panel, in seconds after its root has started to send.
+/// Arrival time of a panel at each position of a process row, in seconds after its root has started to send.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Routes {
-    /// By latencies alone, and for each word of the panel.
+    /// Seconds of latency, and seconds per word of the panel.
     parts: [Vec<f64>; 2],
 }
 
 impl Routes {
-    /// The routes of `variant` over `q` process columns, of which the positions of `columns` are asked for: all, or as many
-    /// as are spread over the row. `links`: by the number of columns between two ranks.
+    /// The routes of `variant` over `q` process columns, for `columns` positions: all, or that many spread over the row.
+    /// `links`: by the number of columns between two ranks.
     pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[Link]) -> Self {
         let link = |hop: usize| links[hop.min(links.len() - 1)];
         let by = |words: f64, only: fn(Link) -> Link| arrivals(variant, columns, words, |hop| only(link(hop)));
         let mut parts = [by(0.0, |link| Link { beta_s: 0.0, ..link }), by(1.0, |link| Link { alpha_s: 0.0, ..link })];
         if q > columns && columns > 2 {
-            // A ring has as many hops as positions. The long ones send as many pieces, of a panel that stays as large.
+            // A ring has as many hops as positions. The long variants send as many pieces; the panel size is the same.
             let stretch = (q - 1) as f64 / (columns - 1) as f64;
             let long = matches!(variant, Bcast::Long | Bcast::LongM);
             for part in &mut parts[..if long { 1 } else { 2 }] {
@@ -31,16 +31,16 @@ impl Routes {
         Self { parts }
     }
 
-    /// Seconds until `position` has a panel of `words` words that stands for `weight` panels. The next process column has
-    /// each of them so much later than its root; those behind it get them one after the other, in step.
+    /// Seconds until a panel of `words` words, which represents `weight` panels, arrives at `position`. The first hop is
+    /// counted for each of the panels; the further hops overlap with the next panels and are counted once.
     pub(super) fn arrival_s(&self, position: usize, words: f64, weight: f64) -> f64 {
         let at = |position: usize| self.parts[0][position] + words * self.parts[1][position];
         if position == 0 { 0.0 } else { weight * at(1) + (at(position) - at(1)) }
     }
 }
 
-/// Seconds after the root's start at which each position among `q` has a panel of `words` words. A rank's sends leave
-/// one after the other, each as soon as its pieces are there. `link`: by the number of columns between two ranks.
+/// Seconds after the root's start until a panel of `words` words arrives at each of `q` positions. A rank sends one message
+/// at a time, each as soon as its pieces have arrived. `link`: by the number of columns between two ranks.
 fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) -> Vec<f64> {
     let all: Vec<Steps> = (0..q).map(|at| steps(variant, at, q)).collect();
     let pieces = all[0].pieces;
@@ -48,7 +48,7 @@ fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) 
     has[0].fill(0.0);
     let mut free = vec![0.0_f64; q];
     let mut sent = vec![0; q];
-    // Each pass sends what has come; a message moves at least one piece, so the passes end.
+    // Each pass sends all pieces that have arrived; a message has at least one piece, so the passes end.
     while (0..q).fold(false, |moved, at| {
         let mut any = moved;
         while let Some(transfer) = all[at].sends.get(sent[at]) {
@@ -82,12 +82,12 @@ mod tests {
     fn a_ring_takes_a_hop_per_position() {
         let times = arrivals(Bcast::OneRing, 4, 100.0, |_| LINK);
         assert_eq!(times, [0.0, 2.0, 4.0, 6.0]);
-        // The root serves two: its second message waits for the first.
+        // The root has two children: its second message waits for the first.
         assert_eq!(arrivals(Bcast::OneRingM, 4, 100.0, |_| LINK), [0.0, 2.0, 3.0, 5.0]);
     }
 
     #[test]
-    fn every_variant_reaches_everybody() {
+    fn every_variant_reaches_all_ranks() {
         for bcast in [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM] {
             for q in 1..=17 {
                 let times = arrivals(bcast, q, 1000.0, |_| LINK);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn some_positions_of_a_long_row_stand_for_all() {
+    fn some_positions_of_a_long_row_represent_all() {
         let links = [LINK; 64];
         for bcast in [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::Long] {
             let [some, all] = [20, 60].map(|columns| Routes::new(bcast, 60, columns, &links));
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Panels follow each other around the ring: the next one sets out a hop behind, not when all have the first.
+    /// Panels are pipelined around the ring: the next one is sent one hop later, before all ranks have the first.
     #[test]
     fn a_step_that_stands_for_several_repeats_the_first_hop_alone() {
         let ring = Routes::new(Bcast::OneRing, 8, 8, &[LINK; 8]);

@@ -1,56 +1,56 @@
-//! Which steps, process columns and process rows of a run are walked.
+//! The sample of steps, process columns and process rows of a run that is walked.
 //!
-//! Ranks that are alike are walked once: of equal process rows the one with the most rows counts, of many equal process
-//! columns some that are spread over the row, of many steps some, each for an odd number of them around it. Where steps are left
-//! out, the column with the most blocks stands for all that own none of the next panels. Unequal ranks are all walked.
+//! Equal process rows are represented by the one with the most rows, many equal process columns by some that are spread
+//! over the row, many steps by some, each for an odd number of steps around it. If steps are left out, the column with the
+//! most blocks represents all columns that own none of the next panels. Unequal ranks are all walked.
 
 use hpl::plan::layout::Layout;
 use hpl::plan::{PanelShape, Plan};
 use num_integer::lcm;
 use space::Candidate;
 
-/// How much of a run is walked.
+/// Size of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Detail {
-    /// Steps at least, or all where there are fewer.
+    /// Minimum number of steps, or all if there are fewer.
     steps: usize,
-    /// Process columns, where ranks are alike.
+    /// Maximum number of process columns if ranks are equal.
     columns: usize,
-    /// Steps times columns up to which all steps are walked.
+    /// Up to this number of steps times columns, all steps are walked.
     whole: usize,
-    /// Process rows that are walked one by one though they are alike; where there are more, one stands for all.
+    /// Up to this number, equal process rows are walked one by one; more are represented by one.
     rows: usize,
 }
 
 impl Detail {
     /// All steps on all ranks.
     pub(super) const EXACT: Self = Self { steps: usize::MAX, columns: usize::MAX, whole: 0, rows: usize::MAX };
-    /// All steps, ranks that are alike once.
+    /// All steps, with sampled process columns and rows.
     pub(super) const ALL_STEPS: Self = Self { steps: usize::MAX, columns: 64, whole: 0, rows: 2 };
-    /// For an answer that counts.
+    /// For a final prediction.
     pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2 };
-    /// For a first look at very many candidates.
+    /// For a first prediction of very many candidates.
     pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1 };
 }
 
-/// Steps for each process column, so that every column has its turn as the owner of a panel early and late.
+/// Steps per process column, so that every column is the owner of an early and of a late panel.
 const TURNS: usize = 3;
 
-/// What is walked of one run.
+/// The sample of one run.
 pub(super) struct Sampling {
     pub(super) plan: Plan,
-    /// Each walked step: its panel, and how many steps it stands for.
+    /// Each walked step: its panel, and the number of steps that it represents.
     pub(super) steps: Vec<(usize, f64)>,
-    /// Process columns.
+    /// Number of walked process columns.
     pub(super) columns: usize,
-    /// Process rows that are walked one by one; of fewer than there are, the slowest counts.
+    /// Number of walked process rows; a row that represents several has the time of the slowest.
     pub(super) rows: usize,
-    /// Whether columns are taken by their distance from the owner of the panel, rather than by number.
+    /// Whether columns are selected by their distance from the owner of the panel, otherwise by number.
     by_position: bool,
 }
 
 impl Sampling {
-    /// What `detail` asks for of the run of `candidate` with its `layout`; `unequal` where its ranks are not equally fast.
+    /// The sample of size `detail` of the run of `candidate` with its `layout`; `unequal`: whether its ranks differ in speed.
     pub(super) fn new(candidate: &Candidate, layout: Layout, unequal: bool, detail: Detail) -> Self {
         let (hpl, engine) = (&candidate.hpl, &candidate.engine);
         let depth = hpl.depth.min(layout.rows.blocks());
@@ -65,7 +65,7 @@ impl Sampling {
         Self { plan, steps, columns, rows, by_position: alike }
     }
 
-    /// The walked column that owns walked panel `index`; of panels beyond the last, too, which may still be in flight.
+    /// The walked column that owns walked panel `index`; also for panels after the last, which may still be in flight.
     pub(super) fn owner(&self, index: usize) -> usize {
         if self.by_position {
             return index % self.columns;
@@ -75,7 +75,7 @@ impl Sampling {
         self.plan.layout.cols.block_owner(k.min(self.plan.steps() - 1))
     }
 
-    /// The process column that walked column `column` stands for when panel `k` is walked panel `index`.
+    /// The process column that walked column `column` represents when panel `k` is walked panel `index`.
     pub(super) fn column(&self, index: usize, k: usize, column: usize) -> usize {
         if !self.by_position {
             return column;
@@ -86,9 +86,10 @@ impl Sampling {
         (owner + self.position(position)) % q
     }
 
-    /// Distance from the owner of the panel of the column that is walked at this one: those that own the next panels are
-    /// their own. Where steps are left out, the next one stands for all others: a column keeps its width until it owns a
-    /// panel, and the widest, who own the next ones, set the pace. Else the others are spread.
+    /// Distance from the owner of the panel to the column that is walked at position `walked`. The owners of the next panels
+    /// represent themselves. If steps are left out, the next owner after them represents all others: a column keeps its width
+    /// until it owns a panel, and the step takes as long as on the widest columns, which own the next panels. Otherwise the
+    /// others are spread over the row.
     fn position(&self, walked: usize) -> usize {
         let (q, near) = (self.plan.layout.cols.procs(), self.plan.depth + 1);
         let all_steps = self.steps.len() == self.plan.steps();
@@ -101,8 +102,8 @@ impl Sampling {
         near + (walked - near) * (q - 1 - near) / (self.columns - 1 - near)
     }
 
-    /// The process rows that count for walked row `row` where panel `k` is factored or updates: of equal ones that of the
-    /// diagonal block and the next, which has no fewer rows than any other.
+    /// The process rows that represent walked row `row` for panel `k`: of equal rows the owner of the diagonal block and the
+    /// next one, which has the most rows.
     pub(super) fn rows_of(&self, k: usize, row: usize) -> [usize; 2] {
         let p = self.plan.layout.rows.procs();
         if self.rows == p {
@@ -112,14 +113,14 @@ impl Sampling {
         [owner, (owner + 1) % p]
     }
 
-    /// Panel `k` as those rows see it.
+    /// Local shapes of panel `k` on these rows.
     pub(super) fn shapes(&self, k: usize, row: usize) -> [PanelShape; 2] {
         self.rows_of(k, row).map(|row| self.plan.panel(k, row))
     }
 }
 
-/// The steps that are walked of `steps`, at least `kept` or all: (panel, number of steps that it stands for). The stride
-/// keeps `turns`, and is odd, so that there is a middle step of as many.
+/// The walked ones of `steps` steps, at least `kept` or all: (panel, number of steps that it represents). The stride is 1 plus
+/// a multiple of `turns`, so that every owner is sampled, and odd, so that it has a middle step.
 fn chosen(steps: usize, depth: usize, kept: usize, turns: usize) -> Vec<(usize, f64)> {
     let turns = lcm(turns, 2);
     let stride = (steps / kept).saturating_sub(1) / turns * turns + 1;

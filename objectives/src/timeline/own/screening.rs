@@ -1,9 +1,9 @@
-//! All candidates of a search, predicted before its first run: every one roughly, the best of them well.
+//! Predictions of all candidates of a search before its first run: a coarse walk of all, a fine walk of the best.
 //!
-//! Candidates that the model cannot tell apart are predicted once, and those that differ in the panel's recursion or the
-//! broadcast alone share the tasks of their steps. First a few steps and process columns of each are walked. Then the best
-//! are walked well, with the best of each grid, NB and kind of schedule; what that changes is carried over to those
-//! that are alike.
+//! Candidates that are equal for the model are predicted once; those that differ in the panel's recursion or the
+//! broadcast only share the tasks of their steps. First a few steps and process columns of each candidate are walked (the
+//! coarse time). Then the best are walked in detail (the fine time), with the best of each grid, NB and kind of schedule; the
+//! ratio of fine to coarse times corrects the coarse times of similar candidates.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -17,25 +17,25 @@ use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 use super::sampling::Detail;
 use super::{OwnModel, Run, without_variant};
 
-/// Classes of candidates that are walked well, besides one of each kin.
+/// Classes of candidates that get a fine walk, besides one of each kin.
 const WALKED: usize = 256;
-/// How much slower than the best a candidate may be to be corrected by those of its own NB.
+/// A candidate within this ratio of the best is corrected by those of its own NB.
 const NEAR: f64 = 0.15;
-/// Rounds of choosing them: what is carried over may bring up others.
+/// Rounds of fine walks: after a correction other candidates may be among the best.
 const ROUNDS: usize = 2;
 
 /// Candidates that share the tasks of their steps.
 struct Group {
-    /// One of them, without what they differ in.
+    /// One of them, with fixed values of the parameters in which they differ.
     tasks: Candidate,
-    /// What the classes of candidates differ in.
+    /// The parameters in which the classes of candidates differ.
     variants: Vec<HplParams>,
     coarse_s: Vec<f64>,
-    /// Those that have been walked well.
+    /// Times of the fine walks; `None` for classes without one.
     fine_s: Vec<Option<f64>>,
 }
 
-/// What corrections are carried over within: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
+/// Candidates with the same kin share corrections: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
 type Kin = (usize, usize, Pmap, usize, usize, bool, bool);
 
 impl Group {
@@ -56,8 +56,8 @@ impl Group {
 }
 
 impl OwnModel {
-    /// Predicted times of `count` candidates in seconds, on `threads` threads of this process. `candidate` is asked for each
-    /// once; those of a search of one order N are meant. The best are as good as [`OwnModel::time_s`] has them.
+    /// Predicted times of `count` candidates in seconds, on `threads` threads of this process. `candidate` is called once for
+    /// each; all should have the same order N. The times of the best are those of [`OwnModel::time_s`].
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
         let (mut groups, of) = self.grouped(count, &candidate);
         let all: Vec<(usize, Vec<usize>)> =
@@ -82,7 +82,8 @@ impl OwnModel {
         of.into_iter().map(|(group, variant)| times[group as usize][variant as usize]).collect()
     }
 
-    /// Ranks of unequal speed are walked as alike, and all takes as much longer as that which has most to do for its speed.
+    /// The coarse walk. Ranks of unequal speed are walked as equal ones; the time is then multiplied by the largest relative
+    /// load, see [`OwnModel::load`].
     fn walk_roughly(
         &self,
         groups: &mut [Group],
@@ -108,7 +109,7 @@ impl OwnModel {
         }
     }
 
-    /// How much more a rank has to do for its speed than all would have if they were alike; the most of all ranks.
+    /// The largest work of a rank divided by its relative speed; 1 is equal work on equal ranks.
     fn load(&self, candidate: &Candidate) -> f64 {
         let Candidate { hpl, engine } = candidate;
         let shares = |procs: usize, of: &[Share]| -> Vec<f64> {
@@ -122,7 +123,7 @@ impl OwnModel {
         (0..hpl.ranks()).map(of_rank).fold(0.0, f64::max)
     }
 
-    /// The candidates by the tasks of their steps, and where each is among them.
+    /// The candidates grouped by the tasks of their steps, and the group and variant of each.
     fn grouped(&self, count: usize, candidate: impl Fn(usize) -> Candidate) -> (Vec<Group>, Vec<(u32, u32)>) {
         let mut known: HashMap<Candidate, u32> = HashMap::new();
         let mut variants: HashMap<(u32, Recipe, space::Bcast), u32> = HashMap::new();
@@ -149,7 +150,7 @@ impl OwnModel {
         (groups, of)
     }
 
-    /// `hpl` with one value of what the model cannot tell apart.
+    /// `hpl` with one value of the parameters that the model ignores.
     fn seen(&self, hpl: &HplParams) -> HplParams {
         let usual = HplParams::baseline(hpl.n, hpl.p, hpl.q);
         let counted = |looking| if looking == Looking::Left { Looking::Crout } else { looking };
@@ -174,7 +175,7 @@ impl OwnModel {
         detail: Detail,
         threads: usize,
     ) -> Vec<(usize, Vec<f64>)> {
-        // Neighbours that share a layout are one piece of work.
+        // Neighbours that share a layout are one work item.
         let mut pieces: Vec<Range<usize>> = Vec::new();
         for (i, (group, _)) in wanted.iter().enumerate() {
             match pieces.last_mut() {
@@ -211,7 +212,7 @@ impl OwnModel {
     }
 }
 
-/// What is to be walked well: of those that are not yet, what is among the best, and at first the best of each kin.
+/// The variants to walk in detail: those among the best without a fine time yet, and in the first round the best of each kin.
 fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
     let times = corrected(groups);
     let mut order: Vec<(f64, usize, usize)> = times
@@ -243,13 +244,13 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
     wanted
 }
 
-/// The kin of all of one grid.
+/// The kin of all candidates with one grid.
 fn grid((p, q, pmap, threads, ..): Kin) -> Kin {
     (p, q, pmap, threads, 0, false, false)
 }
 
-/// The fine times, and the coarse ones times what fine ones are of coarse ones: in the group, else among its kin, else on its
-/// grid.
+/// The fine times, and the coarse times multiplied by the mean ratio of fine to coarse times of the group, else of its kin,
+/// else of its grid.
 fn corrected(groups: &[Group]) -> Vec<Vec<f64>> {
     let mut means: HashMap<(bool, Kin), (f64, f64)> = HashMap::new();
     for group in groups {

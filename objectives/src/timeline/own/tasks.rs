@@ -1,8 +1,7 @@
 //! A step as lists of timed tasks, one list for each kind of process column, made from the engine's plan.
 //!
-//! What is left open is the panel factorization, so that the many variants of PFACT, RFACT, NBMIN and NDIV share their
-//! lists. The tasks of a list are those of all process rows of a column, which do the same at the same time; each has a
-//! time for every walked row.
+//! The lists contain no time of the panel factorization, so that the many variants of PFACT, RFACT, NBMIN and NDIV share
+//! them. A task of a list is executed by all process rows of a column; it has a time for every walked row.
 
 use std::ops::Range;
 
@@ -13,49 +12,50 @@ use super::forms::{Exchange, Shape, dot};
 use super::rates::PhaseRates;
 use super::sampling::Sampling;
 
-/// A task of a process column. Times are in seconds of wall clock where all threads work, of one thread where said; those of
-/// each walked row stand in [`Lists::times`] from an index on.
+/// A task of a process column. Times are wall-clock seconds with all threads, or of one thread if stated; an index points to
+/// the first walked row's time in [`Lists::times`].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Op {
-    /// The panel, perhaps the narrower last one, is factored by all process rows together, whose [`Lists::facts`] these are.
+    /// All process rows factor a panel together; `rows` are their [`Lists::facts`], `last` is the last, narrower panel.
     Fact { rows: Range<usize>, last: bool, weight: f64 },
-    /// The panel is sent along the process row from its owner; words of each row's message.
+    /// The owner starts the broadcast of the panel; `words`: index of the words of each row's message.
     Lbcast { panel: usize, owner: usize, words: usize, weight: f64 },
-    /// The panel has to be here.
-    Await { panel: usize },
-    /// L2 of the panel is packed.
+    /// Wait for the panel.
+    WaitPanel { panel: usize },
+    /// Pack L2 of the panel.
     Pack { panel: usize, s: usize },
-    /// Rows set out, copied by all threads.
-    RsStart { panel: usize, part: Part, rows: Leaving },
-    /// The same by the first thread beside an update, as soon as the panel is here.
-    EarlyRows { panel: usize, part: Part, rows: Leaving },
-    /// The rows are here.
+    /// Start a row exchange; all threads copy the rows into messages.
+    RsStart { panel: usize, part: Part, rows: RowSend },
+    /// The same by the first thread during an update, as soon as the panel arrives.
+    RsStartBeside { panel: usize, part: Part, rows: RowSend },
+    /// Wait for the end of a row exchange.
     RsWait { panel: usize, part: Part },
-    /// From here on helpers update a section.
+    /// The helper threads begin to update a section.
     Fork,
-    /// The first thread joins them: rows to their places, then products, in seconds of one thread; a pair for each row.
+    /// The first thread joins the update: rows are copied to their places, then U and C are computed. A pair of seconds of one
+    /// thread for each row.
     Update { s: usize },
 }
 
-/// Rows that set out.
+/// The rows of an exchange that starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Leaving {
-    /// Where the seconds of copying them into messages stand.
+pub(super) struct RowSend {
+    /// Index of the seconds of copying them into messages.
     pub(super) copy_s: usize,
-    /// Words that come from the others.
+    /// Words received from the other ranks.
     pub(super) words: f64,
-    /// Steps that this one stands for.
+    /// Number of steps that this one represents.
     pub(super) weight: f64,
 }
 
-/// The part of a panel that a process row factors.
+/// One process row's part of a panel factorization.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FactRows {
     pub(super) mp: usize,
     pub(super) owns_diagonal: bool,
     /// Threads of the rank that factor.
     pub(super) threads: usize,
-    /// How many times as long as usual it takes.
+    /// Factor on its computing time.
     pub(super) slowness: f64,
 }
 
@@ -63,16 +63,16 @@ pub(super) struct FactRows {
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     ops: Vec<Op>,
-    /// Where those of each walked column stand: columns of one kind share them.
+    /// Range in `ops` of each walked column; equal columns share it.
     columns: Vec<Range<usize>>,
     pub(super) times: Vec<f64>,
     pub(super) facts: Vec<FactRows>,
-    /// The panels of the step as the walked rows see them: the first one's by row, then the next one's.
+    /// Local shapes of the panels of the step on the walked rows: the first panel's by row, then the next one's.
     shapes: Vec<[PanelShape; 2]>,
 }
 
 impl Lists {
-    /// What a walked column does.
+    /// The tasks of a walked column.
     pub(super) fn of(&self, column: usize) -> &[Op] {
         &self.ops[self.columns[column].clone()]
     }
@@ -83,10 +83,9 @@ pub(super) struct Maker<'a> {
     pub(super) sampling: &'a Sampling,
     pub(super) candidate: &'a Candidate,
     pub(super) rates: &'a PhaseRates,
-    /// How much slower everything is because threads share cores.
+    /// Factor on all times because threads share cores.
     pub(super) shared: f64,
-    /// How many times as long each rank computes as those that were measured, by process row, then column; none where they
-    /// are alike.
+    /// Factor on the computing time of each rank, by process row, then column; empty if all ranks are equal.
     pub(super) slowness: &'a [f64],
 }
 
@@ -102,7 +101,7 @@ impl Maker<'_> {
         let (k, weight) = self.sampling.steps[index];
         self.fill(lists, Place { index, k, weight }, |column| {
             column.add(&self.sampling.plan.step(k, 0, column.col).tasks);
-            // However few columns it has left, a column takes part in the step.
+            // A column takes part in the step even if it has no columns left.
             column.wait_for(index);
         });
     }
@@ -117,7 +116,7 @@ impl Maker<'_> {
         let (rows, plan) = (self.sampling.rows, &self.sampling.plan);
         let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
         shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
-        // What lists follow from, and where the first column that has it stands.
+        // The keys of the lists made so far, with the first column of each.
         let mut known: Vec<([usize; 5], usize)> = Vec::new();
         let mut last = None;
         for walked in 0..self.sampling.columns {
@@ -139,7 +138,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What the tasks of a process column follow from: those with the same have the same.
+    /// The key of a process column's tasks: columns with equal keys have equal tasks.
     fn alike(&self, k: usize, col: usize) -> [usize; 5] {
         let plan = &self.sampling.plan;
         let (cols, ahead) = (&plan.layout.cols, plan.depth.max(1));
@@ -159,7 +158,7 @@ impl Maker<'_> {
         Shape { m: (panel.mp - panel.diag_rows) as f64, n, k: panel.jb as f64, threads: self.threads() }
     }
 
-    /// How `panel` moves the rows of `n` columns.
+    /// The row exchange of `panel` over `n` columns.
     fn exchange(&self, panel: &PanelShape, n: usize) -> Exchange {
         let (shape, p) = (self.shape(panel, n), self.candidate.hpl.p);
         let below = (self.sampling.plan.layout.n() - panel.ia - panel.jb) as f64;
@@ -167,7 +166,7 @@ impl Maker<'_> {
         Exchange { shape, p, share, owns_diagonal: panel.diag_rows > 0, swap: self.candidate.hpl.swap }
     }
 
-    /// Seconds of rows that go to their places in `n` columns, and of the update, by all threads.
+    /// Seconds of copying rows to their places in `n` columns, and of the update, by all threads.
     fn update_s(&self, panel: &PanelShape, n: usize) -> [f64; 2] {
         let rows_s = if self.candidate.hpl.p == 1 {
             dot(&self.shape(panel, n).rows_here(), &self.rates.here)
@@ -177,16 +176,16 @@ impl Maker<'_> {
         [rows_s, dot(&self.shape(panel, n).update(), &self.rates.update)]
     }
 
-    /// How many times as long as usual the rank of process column `col` in walked row `row` computes.
+    /// Factor on the computing time of the rank in walked row `row` and process column `col`.
     fn slowness(&self, row: usize, col: usize) -> f64 {
         self.slowness.get(row * self.candidate.hpl.q + col).copied().unwrap_or(1.0)
     }
 }
 
-/// Where in a run a list stands.
+/// Position of a list in the run.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Number of the walked step, and its panel.
+    /// Number of the walked step; `k` is its panel.
     index: usize,
     k: usize,
     weight: f64,
@@ -197,7 +196,7 @@ struct Column<'a> {
     maker: &'a Maker<'a>,
     place: Place,
     col: usize,
-    /// Where its tasks start.
+    /// Index of its first task.
     start: usize,
     ops: &'a mut Vec<Op>,
     times: &'a mut Vec<f64>,
@@ -213,7 +212,7 @@ impl Column<'_> {
                 Task::Fact(shape) => self.fact(shape, |_, _| threads),
                 Task::Lbcast(shape) => self.lbcast(shape),
                 Task::RsStart { panel, section, .. } => {
-                    let rows = self.leaving(*panel, section, threads);
+                    let rows = self.row_send(*panel, section, threads);
                     let panel = self.walked(*panel);
                     self.wait_for(panel);
                     self.ops.push(Op::RsStart { panel, part: section.part, rows });
@@ -226,10 +225,10 @@ impl Column<'_> {
         }
     }
 
-    /// A panel that is here stays.
+    /// Waits for a panel once; later tasks of the step need no further wait.
     fn wait_for(&mut self, panel: usize) {
-        if !self.ops[self.start..].contains(&Op::Await { panel }) {
-            self.ops.push(Op::Await { panel });
+        if !self.ops[self.start..].contains(&Op::WaitPanel { panel }) {
+            self.ops.push(Op::WaitPanel { panel });
         }
     }
 
@@ -238,29 +237,29 @@ impl Column<'_> {
         self.place.index + (k - self.place.k)
     }
 
-    /// Panel `k` as it counts for walked row `row`.
+    /// Local shapes of panel `k` that represent walked row `row`.
     fn shape(&self, k: usize, row: usize) -> &[PanelShape; 2] {
         &self.shapes[(k - self.place.k) * self.maker.sampling.rows + row]
     }
 
-    /// Seconds that stand for `s` seconds of one step, in walked row `row`.
+    /// `s` seconds of one step, scaled to all steps that it represents and to the speed of walked row `row`.
     fn seconds(&self, s: f64, row: usize) -> f64 {
         s * self.place.weight * self.maker.shared * self.maker.slowness(row, self.col)
     }
 
-    /// Stores what each walked row takes for its part of panel `k`; where it stands.
+    /// Stores the time of each walked row for its part of panel `k`; returns the index.
     fn store(&mut self, k: usize, time_s: impl Fn(&PanelShape) -> f64) -> usize {
         let at = self.times.len();
         for row in 0..self.maker.sampling.rows {
             let [first, second] = self.shape(k, row);
-            // Rows that are walked one by one are both.
+            // Rows that are walked one by one have two equal shapes.
             let slowest_s = if first == second { time_s(first) } else { time_s(first).max(time_s(second)) };
             self.times.push(self.seconds(slowest_s, row));
         }
         at
     }
 
-    /// The panel of `shape` is factored; `threads`: by how many threads of each process row, as it sees that panel.
+    /// Adds the factorization of the panel `shape`; `threads`: threads of a process row, by its number and local shape.
     fn fact(&mut self, shape: &PanelShape, threads: impl Fn(usize, &PanelShape) -> usize) {
         let (start, sampling) = (self.facts.len(), self.maker.sampling);
         for walked in 0..sampling.rows {
@@ -288,12 +287,12 @@ impl Column<'_> {
         self.ops.push(Op::Lbcast { panel, owner, words, weight: self.place.weight });
     }
 
-    /// The rows of a section that panel `k` moves, copied by `hands` threads.
-    fn leaving(&mut self, k: usize, section: &Section, hands: usize) -> Leaving {
+    /// The rows of a section that panel `k` exchanges, copied by `copiers` threads.
+    fn row_send(&mut self, k: usize, section: &Section, copiers: usize) -> RowSend {
         let (maker, n) = (self.maker, section.cols.len());
-        let copy_s = self.store(k, |panel| dot(&maker.exchange(panel, n).start(hands), &maker.rates.exchanged));
+        let copy_s = self.store(k, |panel| dot(&maker.exchange(panel, n).start(copiers), &maker.rates.exchanged));
         let words = self.shape(k, 0)[0].jb as f64 * n as f64;
-        Leaving { copy_s, words, weight: self.place.weight }
+        RowSend { copy_s, words, weight: self.place.weight }
     }
 
     fn update(&mut self, k: usize, section: &Section, beside: &[Task]) {
@@ -313,8 +312,8 @@ impl Column<'_> {
                 }
                 Task::Lbcast(shape) => self.lbcast(shape),
                 Task::RsStart { panel: k, section, .. } => {
-                    let rows = self.leaving(*k, section, 1);
-                    self.ops.push(Op::EarlyRows { panel: self.walked(*k), part: section.part, rows });
+                    let rows = self.row_send(*k, section, 1);
+                    self.ops.push(Op::RsStartBeside { panel: self.walked(*k), part: section.part, rows });
                 }
                 Task::RsWait { .. } | Task::Update { .. } => {
                     unreachable!("the plan puts nothing else beside an update")

@@ -8,12 +8,12 @@ use space::{Bcast, EngineParams, Looking, Share, Swap, Unequal, Weights};
 
 use super::*;
 
-/// Four cores with phases for 1, 2 and 4 threads, `factor` times slower in `slower`.
+/// Four cores with phases for 1, 2 and 4 threads; the phase `slower` is `factor` times slower.
 fn machine(slower: Option<EnginePhase>, factor: f64) -> Machine {
     let rate = |phase: EnginePhase, threads| {
         let unit = if phase == EnginePhase::Update { 3e-11 } else { 1e-9 };
         let unit = if slower == Some(phase) { factor * unit } else { unit };
-        // No two operations cost the same.
+        // All operations have different costs.
         let coefficients = (0..phase.coefficient_count()).map(|i| unit * (1.0 + 0.1 * i as f64)).collect();
         let (date, origin) = ("2026-11-20".to_owned(), "made up".to_owned());
         let (n, nb) = ([100, 4000], [16, 512]);
@@ -38,7 +38,7 @@ const GRIDS: [((usize, usize), usize); 7] =
     [((1, 1), 4), ((1, 1), 1), ((1, 2), 2), ((2, 1), 2), ((1, 4), 1), ((2, 2), 1), ((4, 1), 1)];
 
 #[test]
-fn every_schedule_comes_to_its_end() {
+fn every_schedule_ends() {
     let model = model();
     for ((p, q), threads) in GRIDS.into_iter().chain([((3, 2), 1), ((2, 5), 1), ((1, 7), 2)]) {
         for (n, nb) in [(1, 1), (31, 32), (32, 32), (33, 32), (200, 16), (1000, 64)] {
@@ -76,9 +76,9 @@ fn look_ahead_hides_the_panel() {
     }
 }
 
-/// A rank of half the speed costs what it must with equal shares, and little with its own.
+/// A rank of half the speed doubles the time with equal shares, and costs little with shares by speed.
 #[test]
-fn shares_win_back_what_a_slow_rank_costs() {
+fn shares_recover_the_loss_from_a_slow_rank() {
     let model = model();
     let equal = candidate(6000, 64, (1, 2), 1, 1, 0.0);
     let shares = [2.0, 1.0].map(|speed| Share::new(speed).unwrap()).to_vec();
@@ -88,13 +88,13 @@ fn shares_win_back_what_a_slow_rank_costs() {
     assert_eq!(model.unequal_time_s(&equal, &[1.0; 2]), fast_s);
     let weighted_s = model.unequal_time_s(&weighted, &[1.0, 2.0]);
     assert!((1.85..2.0).contains(&(slow_s / fast_s)), "{slow_s} {fast_s}");
-    // Two speeds of 1 and 1/2 are 3/4 of two of 1.
+    // Speeds of 1 and 1/2 together are 3/4 of twice the speed 1.
     assert!((1.3..1.45).contains(&(weighted_s / fast_s)), "{weighted_s} {fast_s}");
 }
 
-/// What is searched makes a difference, whatever it is.
+/// Every searched parameter changes the time.
 #[test]
-fn all_that_is_searched_is_seen() {
+fn every_searched_parameter_changes_the_time() {
     let base = candidate(3000, 64, (2, 2), 1, 1, 0.0);
     let mut others = vec![base.clone()];
     let mut add = |change: &dyn Fn(&mut Candidate)| {
@@ -103,7 +103,7 @@ fn all_that_is_searched_is_seen() {
         others.push(other);
     };
     add(&|c| c.hpl.pfact = Looking::Left);
-    // Of two blocks a level, all recursions do the same.
+    // With two blocks per level, all recursions do the same work.
     add(&|c| c.hpl.ndiv = 3);
     add(&|c| (c.hpl.rfact, c.hpl.ndiv) = (Looking::Right, 3));
     add(&|c| c.hpl.nbmin = 8);
@@ -121,7 +121,7 @@ fn all_that_is_searched_is_seen() {
     assert_eq!(distinct.len(), others.len(), "{times:?}");
 }
 
-/// Between nodes panels take their time, by every broadcast its own.
+/// Between nodes the broadcast takes time, which differs between the variants.
 #[test]
 fn broadcasts_differ_between_nodes() {
     let mut machine = machine(None, 1.0);
@@ -146,9 +146,9 @@ fn broadcasts_differ_between_nodes() {
     assert!(times.iter().all(|&s| s > free), "{times:?} {free}");
 }
 
-/// A long run is thinned; that must not change what it is for.
+/// The steps of a long run are sampled; its predicted time must stay close to that of all steps.
 #[test]
-fn thinned_runs_take_as_long_as_whole_ones() {
+fn sampled_runs_take_as_long_as_whole_ones() {
     let model = model();
     for ((p, q), threads) in GRIDS {
         for (n, nb) in [(3000, 16), (9000, 24), (20_000, 128)] {
@@ -173,20 +173,20 @@ proptest! {
     }
 }
 
-/// Runs whose phases follow a machine give that machine back, to the accuracy of their groups.
+/// Runs made from a machine's phases give that machine as the fit, to the accuracy of their groups.
 #[test]
-fn what_runs_were_made_from_is_learned() {
+fn the_fit_recovers_the_machine_of_the_runs() {
     let learned = learned_with_every_fifth_slower_by(1.0);
     assert_eq!(learned.slowed, 0);
 }
 
 #[test]
-fn runs_on_a_slower_machine_teach_nothing() {
+fn runs_slowed_by_other_load_are_left_out() {
     let learned = learned_with_every_fifth_slower_by(1.5);
     assert_eq!((learned.slowed, learned.runs), (12, 60));
 }
 
-/// Runs as the model has them, some of them slowed from outside; what is learned predicts them as they would be otherwise.
+/// Runs made by the model, some of them slowed by other load; the fit must predict their times without this load.
 fn learned_with_every_fifth_slower_by(factor: f64) -> Learned {
     let (truth, mut runs) = (machine(None, 1.0), Vec::new());
     let model = OwnModel::new(&truth).unwrap();
@@ -201,7 +201,7 @@ fn learned_with_every_fifth_slower_by(factor: f64) -> Learned {
             let time = |step: usize, rank: usize, s: &crate::timeline::Step| PhaseTime {
                 step: step as u32,
                 rank: rank as u32,
-                // Of the ranks of a row only the owner factors; the mean is over all.
+                // Only the owner's process column factors; the mean is over all ranks of a row.
                 fact_s: slower * s.fact_s * grid.1 as f64,
                 rs_s: slower * s.rs_s,
                 update_s: slower * s.update_s,
@@ -261,9 +261,9 @@ fn refinement_follows_the_runs() {
     assert_eq!(refined(&calibrated, &[], &Unequal::default()), calibrated);
 }
 
-/// Equal ranks are walked once, and of many columns and steps some.
+/// Equal ranks are walked once, many columns and steps are sampled.
 #[test]
-fn a_part_of_the_run_stands_for_all_of_it() {
+fn a_sample_represents_the_run() {
     let network = space::machine::Layer {
         name: "network".into(),
         ranks: 1024,
@@ -289,7 +289,7 @@ fn a_part_of_the_run_stands_for_all_of_it() {
     }
 }
 
-/// The rank correlation and what the first of the one order loses by the other.
+/// Rank correlation, and the loss of the best screened candidate by its exact time.
 fn agreement(screened: &[f64], exact: &[f64]) -> (f64, f64) {
     let first = (0..screened.len()).min_by(|&a, &b| screened[a].total_cmp(&screened[b])).unwrap();
     let best = exact.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,12 +1,11 @@
 //! The column recursion: one clock per process column, step after step.
 //!
-//! A process column is taken as one: its rows meet in every row exchange. Between columns the clocks drift, as ranks
-//! do: each waits for its panel only, and for its turn on the node's link, which serves the row exchanges of
-//! the node's columns in the order in which they become ready. O(steps × Q); nothing is allocated in a step, but with row
-//! weights.
+//! A process column has one clock, as all its rows wait for each other in every row exchange. The clocks of columns differ:
+//! a column waits only for its panel and for the node's link, which serves the row exchanges of the node's columns in the
+//! order in which they become ready. O(steps × Q); a step allocates memory only with row weights.
 //!
-//! A look-ahead deeper than 1 is computed as 1. PFACT, RFACT, NBMIN, NDIV, L1, U, EQUIL and ALIGN are in the platform's
-//! rates or not at all. Differences to \[HPL\]: DEPTH 1 forwards a panel when the row exchange has begun, between slabs of
+//! A look-ahead deeper than 1 is computed as 1. PFACT, RFACT, NBMIN, NDIV, L1, U, EQUIL and ALIGN are part of the platform's
+//! rates or ignored. Difference to \[HPL\]: at DEPTH 1 a panel is forwarded when the row exchange has begun, between slabs of
 //! NB columns of the update, and at its end, not between every two messages.
 
 mod run;
@@ -52,7 +51,7 @@ pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, 
     run.now_s() + trsv_s(hpl, platform)
 }
 
-/// Back substitution: the matrix is read once from memory, and a piece of x goes round in every block.
+/// Back substitution: the matrix is read once from memory, and a piece of x is sent around the ring for every block.
 pub(super) fn trsv_s(hpl: &HplParams, platform: &Platform) -> f64 {
     let (n, ranks) = (hpl.n as f64, hpl.ranks());
     let read = WORD * n * n / 2.0 / ranks as f64 * platform.copy_s.far;

@@ -1,4 +1,4 @@
-//! A run under way: clocks of the process columns, and what they own.
+//! State of a simulated run: clocks and local sizes of the process columns.
 
 use hpl::lu::bcast::Ring;
 use space::{Bcast, HplParams};
@@ -10,7 +10,7 @@ use crate::timeline::shape::{Deal, Trailing, Unequal};
 use crate::timeline::speeds::Speeds;
 use crate::timeline::{Platform, Schedule, noise};
 
-/// A run under way.
+/// State of a simulated run.
 pub(super) struct Run<'a> {
     pub(super) costs: Costs<'a>,
     pub(super) speeds: Speeds,
@@ -25,20 +25,20 @@ pub(super) struct Run<'a> {
     pub(super) blocking: bool,
     /// Clock of each process column.
     pub(super) clock: Vec<f64>,
-    /// When a column has its panel, or may go on after it has sent it.
+    /// Moment at which a column has received its panel, or has sent it and can continue.
     pub(super) ready: Vec<f64>,
-    /// When a column has done its row exchange.
+    /// Moment at which a column has ended its row exchange.
     pub(super) swapped: Vec<f64>,
     /// Columns in the order in which they became ready in the last step.
     pub(super) order: Vec<usize>,
-    /// Columns that share a node's link: this many consecutive ones, whose traffic on it is as that of `load` times as many.
+    /// Number of consecutive columns that share a node's link; their traffic on it is multiplied by `load`.
     pub(super) shared: usize,
     pub(super) load: f64,
-    /// What the slowest of a column's calls of DGEMM takes, as part of their mean.
+    /// Time of the slowest of a column's DGEMM calls relative to their mean.
     pub(super) slowness: f64,
     /// Seconds per local column and k of the product, for each class of columns.
     pub(super) product_s: Vec<f64>,
-    /// By how much that exceeds what its median row takes.
+    /// The same minus the value of the class's median row.
     pub(super) behind_s: Vec<f64>,
 }
 
@@ -78,12 +78,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Moment at which the last column has come so far.
+    /// The latest clock of all columns.
     pub(super) fn now_s(&self) -> f64 {
         self.clock.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The exchange that `n` columns get.
+    /// The row exchange for `n` columns.
     pub(super) fn exchange(&self, n: f64) -> Rows {
         self.exchanges[usize::from(long(self.hpl.swap, n))]
     }
@@ -134,24 +134,24 @@ impl<'a> Run<'a> {
 pub(super) struct Sizes {
     /// Most rows.
     pub rows: f64,
-    /// The block from which on columns are updated.
+    /// The first updated block of columns.
     pub from: usize,
     /// Columns of each process column, unless they are dealt by weights.
     pub cols: Trailing,
     /// Columns of the panel.
     pub k: f64,
-    /// What a call costs for these rows.
+    /// Cost of one DGEMM call for these rows.
     pub pack_s: f64,
 }
 
-/// The ring along which the panel travels as a whole; `None` for the long variants, which cut it.
+/// The ring of the panel broadcast; `None` for the long variants, which send the panel in pieces.
 pub(in crate::timeline) fn ring(bcast: Bcast, q: usize) -> Option<Ring> {
     match bcast {
         Bcast::OneRing => Some(Ring::One),
         Bcast::OneRingM => Some(Ring::OneM),
         Bcast::TwoRing => Some(Ring::Two),
         Bcast::TwoRingM => Some(Ring::TwoM),
-        // Two ranks send the panel whole.
+        // With two ranks the panel is sent whole.
         Bcast::Long | Bcast::LongM => (q <= 2).then_some(Ring::One),
     }
 }

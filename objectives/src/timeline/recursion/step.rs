@@ -6,7 +6,7 @@ use crate::timeline::rows::long;
 use crate::timeline::shape::WORD;
 
 impl Run<'_> {
-    /// All steps, each handed to `record`.
+    /// All steps, each given to `record`.
     pub(super) fn walk(&mut self, mut record: impl FnMut(Step)) {
         if self.depth == 0 {
             (0..self.panels).for_each(|k| record(self.step(k)));
@@ -14,7 +14,7 @@ impl Run<'_> {
         }
         record(self.first_panel());
         (1..self.panels).for_each(|k| record(self.step_ahead(k)));
-        // What is left to update with the last panel is b.
+        // The last panel updates b only.
         self.finish();
     }
 
@@ -40,7 +40,7 @@ impl Run<'_> {
         self.phases(before, fact_s, arrived, swapped)
     }
 
-    /// Panel 0 of a run with look-ahead: nothing to do beside.
+    /// Panel 0 of a run with look-ahead, with no update to overlap.
     fn first_panel(&mut self) -> Step {
         let (owner, rows) = (self.owner(0), self.most_rows(0));
         let fact_s = self.fact_s(owner, 0, rows);
@@ -63,7 +63,7 @@ impl Run<'_> {
         let (owner, q) = (self.owner(k), self.hpl.q);
         let rows = self.most_rows(k);
         let sizes = self.sizes(k - 1, k + 1);
-        // The owner's column gets ready first, alone on the link.
+        // The owner exchanges and updates the panel's columns first, without other traffic on the link.
         let (nb, exchange) = (self.cols.len(k) as f64, self.exchange(self.cols.len(k) as f64));
         let u = WORD * sizes.k * nb;
         let alone = exchange.link_s(&self.costs, u) + exchange.solo_s(&self.costs, u);
@@ -81,7 +81,7 @@ impl Run<'_> {
         for c in 0..q {
             self.clock[c] = self.swapped[c] + self.update_s(c, &sizes);
         }
-        // What the owner did early counts where it belongs.
+        // The owner's early exchange and update are counted as row exchange and update.
         self.phases(before, fact_s, arrived - alone - early, swapped - early)
     }
 
@@ -104,7 +104,7 @@ impl Run<'_> {
         self.costs.fact_s(rows, product_s)
     }
 
-    /// A panel along rings while no rank does anything else: sets `ready`.
+    /// Broadcast of a panel along rings without overlap: sets `ready`.
     fn ring_waited_for(&mut self, owner: usize, bytes: f64) {
         let q = self.hpl.q;
         let ring = ring(self.hpl.bcast, q).expect("a ring");
@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// A panel spread in pieces, then rolled: who takes part waits for all others. Sets `ready`.
+    /// Broadcast of a panel by spread and roll, in which all members wait for each other. Sets `ready`.
     fn long_broadcast(&mut self, owner: usize, bytes: f64) {
         let q = self.hpl.q;
         let next = at(owner, 1, q);
@@ -140,7 +140,7 @@ impl Run<'_> {
     fn exchange_rows(&mut self, sizes: &Sizes) {
         let q = self.hpl.q;
         if self.hpl.p == 1 {
-            // Rows change places within the rank.
+            // Rows are swapped within the rank.
             for c in 0..q {
                 let u = WORD * sizes.k * self.columns(c, sizes);
                 self.swapped[c] = self.ready[c] + self.costs.rows_copied_s(u);
@@ -161,9 +161,9 @@ impl Run<'_> {
         }
     }
 
-    /// A panel on its way along rings while the columns exchange rows and update.
+    /// Broadcast of a panel along rings while the columns exchange rows and update.
     ///
-    /// `ready` becomes the moment at which a column is free to send: it has the panel, and its earlier copies have left.
+    /// `ready` becomes the moment at which a column can send: it has the panel, and its earlier sends have ended.
     fn ring_beside(&mut self, owner: usize, bytes: f64, sizes: &Sizes, [before, fact_s, alone]: [f64; 3]) -> Step {
         let q = self.hpl.q;
         let ring = ring(self.hpl.bcast, q).expect("a ring");
@@ -187,7 +187,7 @@ impl Run<'_> {
             }
             rs_s += work.exchange_s;
             update_s += work.update_s(calls);
-            // The end of the step, were there no panel to receive and pass on.
+            // The end of the step without the time to receive and forward the panel.
             self.clock[c] = start + work.exchange_s + work.update_s(calls);
             self.swapped[c] = seen;
         }
@@ -200,8 +200,8 @@ impl Run<'_> {
         Step { fact_s: fact_s / q, lbcast_s, rs_s: rs_s / q, update_s: update_s / q, end_s: self.now_s() }
     }
 
-    /// What a column loses when a forward that blocks meets the roll of its rows: rows of unequal speed then wait for
-    /// each other twice, in the panel's ring and in the roll.
+    /// Time lost by a column when a blocking forward of the panel coincides with the roll of its row exchange: rows of unequal
+    /// speed then wait for each other twice, in the panel's ring and in the roll.
     fn imbalance_s(&self, column: usize, sizes: &Sizes) -> f64 {
         let n = self.columns(column, sizes);
         if !self.blocking || self.hpl.p == 1 || !long(self.hpl.swap, n) {
@@ -216,7 +216,7 @@ impl Run<'_> {
         if n > 0.0 { sizes.pack_s + self.columns_s(column, sizes, n) } else { 0.0 }
     }
 
-    /// Update of `n` columns beyond what a call costs.
+    /// Update of `n` columns without the cost per call.
     fn columns_s(&self, column: usize, sizes: &Sizes, n: f64) -> f64 {
         let class = self.speeds.class(column);
         self.costs.update_s(self.speeds.slowest(class), self.product_s[class], sizes.rows, n)
@@ -226,7 +226,7 @@ impl Run<'_> {
         self.clock.iter().sum()
     }
 
-    /// The step that has ended, from sums over columns of its moments.
+    /// The phases of the ended step, from sums of moments over the columns.
     fn phases(&self, before: f64, fact_s: f64, arrived: f64, swapped: f64) -> Step {
         let q = self.hpl.q as f64;
         Step {
@@ -239,14 +239,14 @@ impl Run<'_> {
     }
 }
 
-/// What a column has to do in a step with look-ahead, beside the panel that comes along.
+/// Work of a column in a step with look-ahead, without the broadcast.
 struct Work {
     exchange_s: f64,
-    /// Update of all columns, beyond what a call costs.
+    /// Update of all columns, without the cost per call.
     columns_s: f64,
     /// Update of NB columns by a call of its own.
     slab_s: f64,
-    /// Slabs of the whole update.
+    /// Number of slabs of the whole update.
     slabs: f64,
     call_s: f64,
 }
@@ -260,7 +260,7 @@ impl Work {
         Self { exchange_s: run.swapped[column] - run.clock[column], columns_s, slab_s, slabs, call_s: sizes.pack_s }
     }
 
-    /// Calls of the update when the panel was seen after `slabs` of them: the rest is done at once.
+    /// Number of DGEMM calls of the update if the panel is received after `slabs` of them: the rest is one call.
     fn calls(&self, slabs: f64) -> f64 {
         (slabs + 1.0).min(self.slabs)
     }
@@ -269,7 +269,8 @@ impl Work {
         self.columns_s + calls * self.call_s
     }
 
-    /// When a column that starts at `start` sees a panel that is offered at `offered`, with the calls of its update.
+    /// Moment at which a column that starts at `start` polls a panel successfully that is sent at `offered`, and the number of
+    /// DGEMM calls of its update.
     fn polled(&self, start: f64, offered: f64) -> (f64, f64) {
         let exchanged = start + self.exchange_s;
         if offered <= exchanged {
@@ -284,14 +285,14 @@ impl Work {
     }
 }
 
-/// Column `position` places after `owner`.
+/// The column at `position` from `owner`.
 fn at(owner: usize, position: usize, q: usize) -> usize {
     let column = owner + position;
     if column < q { column } else { column - q }
 }
 
-/// Sorts columns by a moment that is almost in the order of the step before; those of one moment by number, as if the order of the
-/// step before stayed, the column that sends next would always be the last.
+/// Sorts columns by a moment, starting from the order of the step before. Columns with equal moments are sorted by number:
+/// if they kept the order of the step before, the next owner would always be the last.
 fn sort_nearly_sorted(columns: &mut [usize], moment: &[f64]) {
     for i in 1..columns.len() {
         let mut j = i;
