@@ -1,7 +1,7 @@
 //! Calibration: a machine description from timed samples of this machine.
 //!
-//! Part of the time goes to samples of single kernels and messages, the rest to short runs of the engine, whose
-//! phases tell what they take in the engine itself.
+//! Part of the time is used for samples of single kernels and messages, the rest for short runs of the engine, whose
+//! phases give the rates within the engine.
 
 mod runs;
 mod waiting;
@@ -22,35 +22,34 @@ use crate::timeline::own::{Observed, learn, refined};
 
 const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
 
-/// Part of the budget for samples of single kernels.
+/// Fraction of the budget for samples of single kernels.
 const SAMPLES_SHARE: f64 = 0.35;
 
-/// Part of the budget, and seconds, kept for fitting.
+/// Fraction of the budget, and seconds, reserved for fitting.
 const FITTING: (f64, f64) = (0.02, 0.1);
 
-/// Spread of repeats, or error of a fit, from which on it is worth a warning.
-const DOUBTFUL: f64 = 0.1;
+/// Spread of repeats, or error of a fit, above which a warning is given.
+const INACCURATE: f64 = 0.1;
 
-/// Load per core before the calibration that is worth a warning.
+/// Load per core before the calibration above which a warning is given.
 const BUSY: f64 = 0.3;
 
-/// Share of stolen time that is worth a warning.
+/// Share of time taken by the hypervisor above which a warning is given.
 const STOLEN: f64 = 0.02;
 
-/// Values of k, measured ones, where one fit ends and the next begins.
+/// Measured values of k at which one fit ends and the next begins.
 const K_BREAKS: [usize; 3] = [32, 64, 192];
 
-/// Disturbed rounds, as a share of all, that are worth a warning.
+/// Share of disturbed rounds above which a warning is given.
 const DISTURBED: f64 = 0.2;
 
-/// Disturbed runs, as a share of all, beyond which too few others are left and phases mislead: predictions from them
-/// were off by a factor of two.
-const USELESS: f64 = 1.0 - runs::CLEAN_SHARE;
+/// Share of disturbed runs above which no phases are fitted: predictions from the few other runs were off by a factor of two.
+const TOO_DISTURBED: f64 = 1.0 - runs::CLEAN_SHARE;
 
-/// Least memory kept for the system and its caches, in bytes; otherwise a twentieth of what is available.
+/// Minimum memory left to the system and its caches, in bytes; otherwise a twentieth of the available memory.
 const RESERVED: u64 = 256 << 20;
 
-/// What to calibrate, and for how long.
+/// Options of a calibration.
 #[derive(Debug, Clone)]
 pub struct CalibrationOptions {
     /// Kernels that runs will use.
@@ -59,18 +58,18 @@ pub struct CalibrationOptions {
     pub cores: Vec<usize>,
     /// Wall-clock seconds of the whole calibration.
     pub budget_s: f64,
-    /// Largest N that will be run.
+    /// Largest N of later runs.
     pub max_n: usize,
-    /// The command that asks for it, stored as the origin of every number.
+    /// The command of the calibration, stored as the origin of every number.
     pub origin: String,
 }
 
-/// A machine description, with what makes it doubtful.
+/// A machine description, with warnings about its accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// The description.
     pub machine: Machine,
-    /// What disturbed the measurements; empty on a quiet machine.
+    /// Disturbances of the measurements; empty on an idle machine.
     pub warnings: Vec<String>,
     /// Wall-clock seconds used.
     pub elapsed_s: f64,
@@ -78,7 +77,7 @@ pub struct Calibration {
     pub samples: Vec<Sample>,
 }
 
-/// Why there is no calibration.
+/// Why a calibration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The kernels cannot be used.
@@ -95,7 +94,7 @@ pub enum CalibrationError {
     Run(#[from] RunError),
 }
 
-/// Measures this machine; `progress` hears the share of the budget used, from 0 to 1.
+/// Measures this machine; `progress` is called with the used share of the budget, from 0 to 1.
 ///
 /// # Errors
 /// [`CalibrationError`] when the kernels cannot be used, the budget is too short, or cores, memory or threads are
@@ -128,9 +127,9 @@ pub fn calibrate(
     let after = hpl::machine::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
-    // Without phases there are still the rates of kernels.
+    // Without phases the description has the rates of kernels only.
     let (phases, other) = match learn(&runs.results, &date, &options.origin) {
-        Ok(_) if runs.disturbed_share() > USELESS => (Vec::new(), None),
+        Ok(_) if runs.disturbed_share() > TOO_DISTURBED => (Vec::new(), None),
         Ok(learned) => (learned.rates, slowed_runs(learned.slowed, learned.runs)),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
@@ -138,8 +137,8 @@ pub fn calibrate(
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));
     warnings.extend(other);
-    warnings.extend(doubts(&rates));
-    warnings.extend(doubtful_phases(&phases));
+    warnings.extend(inaccurate_rates(&rates));
+    warnings.extend(inaccurate_phases(&phases));
     let machine = Machine {
         host: Host {
             name: before.hostname.clone(),
@@ -168,8 +167,7 @@ pub fn calibrate(
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
 }
 
-/// Rates per kernel and number of threads, in pieces of k: one form bends too little to follow what the caches do
-/// to wide panels.
+/// Rates per kernel and number of threads, in ranges of k: one form cannot describe the cache effects of wide panels as well.
 fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitError> {
     let mut rates = Vec::new();
     for kernel in KERNELS {
@@ -197,7 +195,7 @@ fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitE
     Ok(rates)
 }
 
-/// The samples in ranges of k that meet at [`K_BREAKS`]; all in one when a range has too few.
+/// The samples in ranges of k, divided at [`K_BREAKS`]; all in one range when a range has too few.
 fn pieces<'a>(kernel: RateKernel, samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
     let k = |s: &Sample| s.sizes[k_index(kernel)];
     let bounds = [&[0][..], &K_BREAKS, &[usize::MAX]].concat();
@@ -211,7 +209,7 @@ fn timed(sample: &Sample) -> fit::FitSample {
     fit::FitSample { sizes: sample.sizes.iter().map(|&size| size as f64).collect(), time_s: sample.time_s }
 }
 
-/// The memory of a rank, and messages between ranks where there can be several.
+/// Layers for the memory of a rank, and for messages if there can be several ranks.
 fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
     let mut layers = Vec::new();
     if let Some(copy) = samples.iter().find(|s| s.quantity == Quantity::Copy) {
@@ -219,7 +217,7 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
         let beta_s_per_word = copy.time_s / (2 * copy.sizes[0]) as f64;
         layers.push(Layer { name: "memory".into(), ranks: 1, alpha_s: Some(0.0), beta_s_per_word, shared_by: 1 });
     }
-    // Pivot exchanges tell the latency as the engine meets it, at 2NB + 4 words; long messages the bandwidth.
+    // The latency is fitted to pivot exchanges as in the engine, of 2NB + 4 words; the bandwidth to long messages.
     let words = |s: &Sample| match s.quantity {
         Quantity::Message => Some(s.sizes[0]),
         Quantity::Pivot => Some(2 * s.sizes[1] + 4),
@@ -240,7 +238,7 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
     Ok(layers)
 }
 
-/// The fastest DGEMM that was seen, over all cores.
+/// The fastest measured DGEMM, over all cores.
 fn peak_gflops(samples: &[Sample], cores: usize) -> f64 {
     let rate = |s: &Sample| {
         let flops = 2.0 * s.sizes.iter().map(|&size| size as f64).product::<f64>();
@@ -249,7 +247,7 @@ fn peak_gflops(samples: &[Sample], cores: usize) -> f64 {
     samples.iter().filter(|s| s.quantity == Quantity::Rate(RateKernel::Dgemm)).map(rate).fold(0.0, f64::max)
 }
 
-/// What else ran on the machine.
+/// Warnings about other load on the machine.
 fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(load) = before.load.filter(|load| *load > BUSY * cores as f64) {
@@ -257,7 +255,7 @@ fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<Stri
     }
     let stolen = before.cpu_times.zip(after.cpu_times).and_then(|(before, after)| after.stolen_since(&before));
     if let Some(stolen) = stolen.filter(|stolen| *stolen > STOLEN) {
-        warnings.push(format!("the hypervisor gave {:.1} % of the time to others", 100.0 * stolen));
+        warnings.push(format!("time taken by the hypervisor: {:.1} %", 100.0 * stolen));
     }
     warnings
 }
@@ -274,10 +272,10 @@ fn interruptions(samples: &[Sample]) -> Option<String> {
     })
 }
 
-/// Whether others took cores from the runs of the engine.
+/// Whether other processes took cores from the runs of the engine.
 fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
     let share = runs.disturbed_share();
-    let outcome = if share > USELESS {
+    let outcome = if share > TOO_DISTURBED {
         "so that their phases are not used and the model does not distinguish most variants"
     } else {
         "so that their phases are too long"
@@ -286,7 +284,7 @@ fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
         .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
 }
 
-/// Whether something that takes no cores slowed the machine at times.
+/// Whether the machine was slowed at times without losing cores.
 fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
     let share = slowed as f64 / runs.max(1) as f64;
     (share > DISTURBED).then(|| {
@@ -298,13 +296,13 @@ fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
     })
 }
 
-/// The phases whose runs scatter, or do not fit their form.
-fn doubtful_phases(phases: &[PhaseRate]) -> Vec<String> {
+/// The phases whose runs vary, or do not fit their form.
+fn inaccurate_phases(phases: &[PhaseRate]) -> Vec<String> {
     let list = |of: fn(&PhaseRate) -> f64| {
         let word = |rate: &PhaseRate| {
             format!("{:?} with {} threads {:.0} %", rate.phase, rate.threads, 100.0 * of(rate)).to_lowercase()
         };
-        let words: Vec<String> = phases.iter().filter(|rate| of(rate) > DOUBTFUL).map(word).collect();
+        let words: Vec<String> = phases.iter().filter(|rate| of(rate) > INACCURATE).map(word).collect();
         (!words.is_empty()).then(|| words.join(", "))
     };
     let spread =
@@ -313,14 +311,14 @@ fn doubtful_phases(phases: &[PhaseRate]) -> Vec<String> {
     spread.into_iter().chain(error).collect()
 }
 
-/// What makes rates doubtful: the worst spread and the worst fit of each kernel.
-fn doubts(rates: &[Rate]) -> Vec<String> {
+/// Warnings about inaccurate rates: the worst spread and the worst fit of each kernel.
+fn inaccurate_rates(rates: &[Rate]) -> Vec<String> {
     let worst =
         |of: fn(&Rate) -> f64, kernel| rates.iter().filter(|rate| rate.kernel == kernel).map(of).fold(0.0, f64::max);
     let list = |of: fn(&Rate) -> f64| {
-        let doubtful = KERNELS.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > DOUBTFUL);
+        let inaccurate = KERNELS.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > INACCURATE);
         let words: Vec<String> =
-            doubtful.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
+            inaccurate.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
         (!words.is_empty()).then(|| words.join(", "))
     };
     let spread = list(|rate| rate.spread).map(|words| format!("repeats differ by up to: {words}"));

@@ -1,9 +1,9 @@
-//! Short runs of the engine, whose phases are what the timeline is made of.
+//! Short runs of the engine, whose phases are fitted for the timeline.
 //!
-//! Every run keeps all cores busy. Runs go round through the ways to split the cores into ranks and threads and
-//! through NB, each with other variants of the panel and of the row exchange; any number of them is a balanced sample.
+//! Every run uses all cores. The runs cycle through the splits of the cores into ranks and threads and
+//! through NB, each with other variants of the panel and of the row exchange; any number of runs is a balanced sample.
 //! One round in four has twice the order, for forms that are not linear in the size, and one of these runs has
-//! look-ahead and split: phases that overlap are not fitted, they correct the fit.
+//! look-ahead and split: overlapping phases are not fitted, they correct the fit.
 
 use std::time::Instant;
 
@@ -13,39 +13,39 @@ use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult
 
 use super::waiting::Waiting;
 
-/// Values of NB, all sizes of panels that are worth a search.
+/// Values of NB, over the range of a search.
 const NB: [usize; 23] =
     [128, 32, 256, 64, 16, 384, 96, 192, 48, 512, 24, 144, 80, 320, 40, 224, 112, 448, 160, 72, 288, 56, 352];
 
-/// Runs that are enough, per split of the cores.
+/// Sufficient number of runs per split of the cores.
 const ENOUGH: usize = 150;
 
-/// Runs of the larger order that should fit, per split of the cores.
+/// Wanted number of runs of the larger order per split of the cores.
 const LARGE_RUNS: f64 = 16.0;
 
 /// Smallest order that is run.
 const SMALLEST_N: usize = 128;
 
-/// Part of a run that its threads together may wait for cores without it being called disturbed.
+/// A run is disturbed if its threads together wait for cores longer than this fraction of its time.
 const TOLERATED: f64 = 0.02;
 
-/// Part of the runs that must be undisturbed for the others to be left out.
+/// Disturbed runs are left out if at least this fraction of the runs is undisturbed.
 pub(super) const CLEAN_SHARE: f64 = 0.33;
 
-/// What to run.
+/// Options of the runs.
 pub(super) struct Options<'a> {
     pub(super) kernels: &'a KernelChoice,
     pub(super) cores: usize,
-    /// When to be done.
+    /// End of the time budget.
     pub(super) started: Instant,
     pub(super) budget_s: f64,
     pub(super) max_n: usize,
     pub(super) memory_bytes: u64,
-    /// What all cores together reach, in GFLOP/s.
+    /// Rate of all cores together, in GFLOP/s.
     pub(super) peak_gflops: f64,
 }
 
-/// Runs and how they went.
+/// The runs and their disturbances.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     pub(super) results: Vec<RunResult>,
@@ -86,7 +86,7 @@ fn candidate(
 ) -> Candidate {
     const LOOKING: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
     const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
-    // Low bits of an index that was stirred well: variants that have nothing to do with NB or each other.
+    // Low bits of a hashed index: variants that are independent of NB and of each other.
     let mut bits = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut pick = |count: usize| {
         bits = (bits ^ (bits >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -131,7 +131,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         if used_s + costs_s[size].max(8.0 * costs_s[0] * size as f64) > options.budget_s {
             break;
         }
-        // Each split has its own place in the order of NB.
+        // Each split starts at its own position in the order of NB.
         let at = round + 7 * (index % splits.len());
         let split = splits[index % splits.len()];
         let candidate = candidate(at, orders[size], split, round % 4 == 3, options.kernels);
@@ -140,7 +140,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let cost_s = clock.elapsed().as_secs_f64();
         costs_s[size] = costs_s[size].max(cost_s);
         runs.made += 1;
-        // Where the system does not count it, all runs are taken as they are.
+        // If the system does not count the waits, all runs are undisturbed.
         let waited_s = waiting.waited_s().unwrap_or(0.0);
         let disturbed = waited_s > TOLERATED * result.time_s;
         runs.disturbed += usize::from(disturbed);
@@ -152,7 +152,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         }
         progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
     }
-    // On a machine that is never quiet all runs are alike; otherwise the disturbed ones are no news of the engine.
+    // On a machine that is never idle all runs are used; otherwise the disturbed ones are not used for the fit.
     if clean.iter().filter(|&&clean| clean).count() as f64 >= CLEAN_SHARE * runs.made as f64 {
         let mut clean = clean.into_iter();
         runs.results.retain(|_| clean.next().unwrap_or(true));
@@ -160,7 +160,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
     Ok(runs)
 }
 
-/// The order of a run that takes `run_s` seconds, within memory and what will be run.
+/// The order of a run that takes `run_s` seconds, limited by the memory and the largest N of later runs.
 fn order(options: &Options<'_>, run_s: f64) -> usize {
     // A run reaches about two thirds of the rate of the product, and is generated and checked.
     let n = (run_s * options.peak_gflops * 1e9 / 2.0 * 1.5).cbrt() as usize;

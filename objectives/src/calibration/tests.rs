@@ -14,7 +14,7 @@ fn options(budget_s: f64, max_n: usize) -> CalibrationOptions {
 fn a_calibration_is_a_valid_machine_that_predicts() {
     let options = options(2.0, 300);
     let found = calibrate(&options, &mut |_| ()).unwrap();
-    // Two seconds, and more on a machine that takes the cores away.
+    // Two seconds, and more on a machine with other load.
     assert!((1.0..=6.0).contains(&found.elapsed_s), "{}", found.elapsed_s);
     let machine = &found.machine;
     let text = machine.to_toml().unwrap();
@@ -53,8 +53,8 @@ fn doubts_are_told() {
         date: String::new(),
         origin: String::new(),
     };
-    assert!(doubts(&[rate(0.05, 0.05)]).is_empty());
-    let told = doubts(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
+    assert!(inaccurate_rates(&[rate(0.05, 0.05)]).is_empty());
+    let told = inaccurate_rates(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
     assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "largest error of the fits: dgemm 30 %"]);
 }
 

@@ -1,8 +1,8 @@
-//! How long the threads of a run waited for a core while it was timed.
+//! Time that the threads of a run waited for a core during its timed part.
 //!
-//! The system counts for each thread the time in which it could run and another thread had its core. Counts of context
-//! switches do not tell that: on an idle virtual machine of two cores there are tens of them a second, which together take
-//! less than a hundredth of the time.
+//! The system counts for each thread the time in which it was ready to run and another thread had its core. Counts of context
+//! switches do not show this time: on an idle virtual machine of two cores there are tens of them a second, which together
+//! take less than a hundredth of the time.
 
 use std::fs;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use hpl::Watch;
 
-/// Watches one run.
+/// The wait of one run.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(Mutex<Seen>);
 
@@ -41,10 +41,10 @@ impl Watch for Waiting {
     }
 }
 
-/// Seconds that the threads of this process that are there have waited for a core so far.
+/// Seconds that the current threads of this process have waited for a core so far.
 fn of_all_threads() -> Option<f64> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
-    // A thread may end meanwhile.
+    // A thread may end during the loop.
     let texts = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("schedstat")).ok());
     texts.map(|text| of_thread(&text)).sum()
 }

@@ -3,7 +3,7 @@
 //! Source: \[MCL\]; equation numbers in parentheses are that paper's. Equations (1) and (2) are missing from
 //! the text we hold; ours were recovered by requiring that their sums give the printed (25) and (27)–(29),
 //! which a test repeats. (17)–(21), the sizes of the layers, are inferred. Every free choice of this
-//! reconstruction is a field of [`Mcl`]. The model knows N, NB, P, Q and the layers, and nothing else:
+//! reconstruction is a field of [`Mcl`]. The model depends on N, NB, P, Q and the layers only:
 //! PFACT, RFACT, NBMIN, NDIV, BCAST, DEPTH and SWAP do not change its result.
 
 use num_integer::lcm;
@@ -12,18 +12,18 @@ use space::machine::{Accelerator, Layer};
 use crate::netlib::Problem;
 use crate::timeline::{Step, Timeline};
 
-/// What a layer is charged for.
+/// The extent for which a layer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// Only for what it adds to the layer inside it, m_j − m_{j−1} and n_j − n_{j−1}, as (27)–(29) are
-    /// printed. A layer whose m or n does not grow costs nothing, which no machine does.
+    /// The difference to the layer inside it, m_j − m_{j−1} and n_j − n_{j−1}, as (27)–(29) are
+    /// printed. A layer whose m or n does not grow then costs nothing, unlike on any real machine.
     Printed,
-    /// For its own full extent. This reproduces the paper's numbers.
+    /// Its own full extent. This reproduces the paper's numbers.
     #[default]
     Cumulative,
 }
 
-/// How the ranks inside a layer lie in the grid; (17)–(21) are missing from the text we hold, both are inferred.
+/// Placement of the ranks of a layer in the grid; (17)–(21) are missing from the text we have, both are inferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InnerGrid {
     /// p_x × q_x as square as possible with p_x ≤ q_x.
@@ -33,7 +33,7 @@ pub enum InnerGrid {
     PrimesKeepGrid,
 }
 
-/// Bandwidth of the accelerator's memory, from which β₁ comes.
+/// Bandwidth of the accelerator's memory, which determines β₁.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Memory {
     /// BW_eq = BW_core·M·W, equation (7).
@@ -57,7 +57,7 @@ pub struct McLayer {
 }
 
 impl McLayer {
-    /// A layer of a description with the latency that it states or lacks. β grows by the ranks that share the
+    /// A layer of a description with latency `alpha_s`. β is multiplied by the number of ranks that share the
     /// layer's bandwidth.
     pub fn of(layer: &Layer, alpha_s: f64) -> Self {
         Self {
@@ -74,16 +74,16 @@ impl McLayer {
 pub struct Mcl {
     /// γ: seconds per flop of one rank.
     pub gamma_s: f64,
-    /// Layers, innermost first; the last one spans the whole grid whatever its `ranks` says.
+    /// Layers, innermost first; the last one joins the whole grid, independent of its `ranks`.
     pub layers: Vec<McLayer>,
-    /// What a layer is charged for.
+    /// The extent for which a layer is charged.
     pub reading: Reading,
     /// Factor of βn·NB/Q in the update: 3 as printed; 2 for full-duplex links, which fits the paper's numbers.
     pub update_coefficient: f64,
     /// Paper reproduction only: round N up to a multiple of NB·lcm(P, Q), equation (17). It would inflate
-    /// the time of a 1×960 grid 3.2 times and ruin any ranking of grids.
+    /// the time of a 1×960 grid 3.2 times and make a ranking of grids useless.
     pub round_n: bool,
-    /// How the ranks of an inner layer lie in the grid.
+    /// Placement of the ranks of an inner layer in the grid.
     pub inner: InnerGrid,
 }
 
@@ -170,8 +170,8 @@ impl Mcl {
         Breakdown { calc_s: calc_s(self.gamma_s, &problem), layers }
     }
 
-    /// The breakdown spread over the panels: every term keeps its total. Pivot exchanges are alike in all panels; broadcast
-    /// and row exchange go with the rows left; computing goes as (1) and (2) say, never below 0.
+    /// The breakdown distributed over the panels: every term keeps its total. Pivot exchanges are equal in all panels; broadcast
+    /// and row exchange are proportional to the rows left; computation follows (1) and (2), at least 0.
     pub fn timeline(&self, problem: &Problem) -> Timeline {
         let g = self.sized(problem);
         let total = self.breakdown(problem);
@@ -179,11 +179,11 @@ impl Mcl {
         let [pivot_s, broadcast_s, exchange_s] =
             [sum(|layer| layer.pivot_s), sum(|layer| layer.broadcast_s), sum(|layer| layer.update_s)];
         let panels = (g.n / g.nb).ceil();
-        let silent = McLayer { name: String::new(), ranks: 1, alpha_s: 0.0, beta_s: 0.0 };
+        let no_messages = McLayer { name: String::new(), ranks: 1, alpha_s: 0.0, beta_s: 0.0 };
         let flops = |step: usize| {
             let rows = g.n - step as f64 * g.nb;
             let panel = rows.max(g.nb / 3.0 * g.p) / g.p - g.nb / 3.0;
-            [panel * g.nb * g.nb, update_step_s(1.0, &silent, &g, step + 1, 0.0)]
+            [panel * g.nb * g.nb, update_step_s(1.0, &no_messages, &g, step + 1, 0.0)]
         };
         let all: f64 = (0..panels as usize).flat_map(flops).sum();
         let mut end_s = 0.0;

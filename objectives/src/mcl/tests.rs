@@ -51,7 +51,7 @@ proptest! {
         prop_assert!(close(pfact, pivot_s(&layer, &g, g.n) + broadcast_s(&layer, &g, g.n)));
         let update = (1..=panels).map(|i| update_step_s(0.0, &layer, &g, i, coefficient)).sum::<f64>();
         prop_assert!(close(update, update_s(&layer, &g, g.n, coefficient)));
-        // Flops of a panel can be negative, so the whole is compared, not (1) and (2) apart.
+        // Flops of a panel can be negative, so the sum of (1) and (2) is compared.
         let both = |i| pfact_step_s(gamma, &layer, &g, i) + update_step_s(gamma, &layer, &g, i, coefficient);
         let model = Mcl { update_coefficient: coefficient, ..Mcl::new(gamma, vec![layer.clone()]) };
         prop_assert!(close((1..=panels).map(both).sum(), model.time_s(&g)));

@@ -1,8 +1,8 @@
-//! Why a machine description cannot predict.
+//! Why a machine description is insufficient for a prediction.
 
 use space::machine::RateKernel;
 
-/// Why a machine description cannot predict.
+/// Why a machine description is insufficient for a prediction.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// A kernel has no rate at all.
@@ -39,7 +39,7 @@ pub enum ModelError {
         /// Name of the layer.
         layer: String,
     },
-    /// There is no core to run on.
+    /// No node has cores.
     #[error("the machine description has no [[node]] with cores")]
     NoCores,
 }

@@ -1,13 +1,13 @@
-//! The calibrated prediction of a run: our engine's [timeline](crate::timeline::own) where the machine's phases are
-//! measured; otherwise MCL's steps with its measured kernels in place of γ, as follows.
+//! The calibrated prediction of a run: our engine's [timeline](crate::timeline::own) if the machine's phases are
+//! measured; otherwise MCL's steps with measured kernels in place of γ, as follows.
 //!
-//! From \[MCL\] come the terms of a step and their messages: equations (1) and (2) per panel, every layer
-//! charged on its own full extent. Ours is the substitution: computing is not γ times flops but the fitted
-//! time of DGEMM, DTRSM, panel and row swap at the step's real local shape on the fullest process; what needs
-//! no message costs none; and DEPTH decides whether the panel hides behind the update ([`Terms::hidden_s`]).
-//! Like MCL, the prediction is blind to PFACT, RFACT, NBMIN, NDIV, BCAST, SWAP, L1, U, EQUIL, ALIGN and PMAP:
-//! candidates that differ only there get the same time. So it is to what it has no measured overlap for: every
-//! DEPTH above 1 counts as 1, and the split update as none. It knows equal shares only: a run with weights gets
+//! The terms of a step and their messages are those of \[MCL\]: equations (1) and (2) per panel, every layer
+//! charged for its own full extent. Ours is the computation: instead of γ times flops it is the fitted
+//! time of DGEMM, DTRSM, panel and row swap at the step's real local shape on the fullest process; a message within
+//! one process costs nothing; and DEPTH decides whether the update hides the panel ([`Terms::hidden_s`]).
+//! Like MCL, the prediction ignores PFACT, RFACT, NBMIN, NDIV, BCAST, SWAP, L1, U, EQUIL, ALIGN and PMAP:
+//! candidates that differ only in these have the same time. Without a measured overlap, every
+//! DEPTH above 1 is computed as 1, and a split update as none. It assumes equal shares: a run with weights has
 //! the time of the run without, and a warning.
 
 mod error;
@@ -29,10 +29,10 @@ pub(crate) use rates::k_index;
 pub use steps::Terms;
 use steps::{Key, Messages, Run};
 
-/// Times that are remembered: some 5 MB.
+/// Maximum number of cached times: some 5 MB.
 const KEPT: usize = 1 << 16;
 
-/// Predicts the time of candidates on one machine. Shared by threads; remembers what it has computed.
+/// Predicts the time of candidates on one machine. Shared by threads; caches its results.
 #[derive(Debug)]
 pub struct Predictor {
     rates: RateTable,
@@ -42,7 +42,7 @@ pub struct Predictor {
     memory_s_per_word: f64,
     cores: usize,
     cache: Mutex<HashMap<Key, f64>>,
-    /// Where phases are known.
+    /// The timeline model; `None` if the description has no phases.
     own: Option<OwnModel>,
 }
 
@@ -50,8 +50,8 @@ impl Predictor {
     /// Factor of βn·NB/Q in the update, [`crate::mcl::Mcl::update_coefficient`].
     const UPDATE_COEFFICIENT: f64 = 2.0;
 
-    /// The predictor of a calibrated machine. A layer of one rank is that rank's memory, as in MCL; it serves
-    /// the backward substitution, as the kernels' measured times hold their own memory traffic.
+    /// The predictor of a calibrated machine. A layer of one rank is that rank's memory, as in MCL; it is used for
+    /// the backward substitution only, as the measured times of the kernels include their memory traffic.
     ///
     /// # Errors
     /// [`ModelError`] when a kernel has no rate, a rate is malformed, a layer has no latency, or there is no core.
@@ -76,8 +76,8 @@ impl Predictor {
         })
     }
 
-    /// The predictor of ranks of unequal speed, the fastest as those that were calibrated. Without phases it stays blind to
-    /// speeds and weights.
+    /// The predictor of ranks of unequal speed, the fastest as fast as the calibrated ones. Without phases it ignores speeds and
+    /// weights.
     #[must_use]
     pub fn slowed(self, unequal: Unequal) -> Self {
         Self { own: self.own.map(|own| own.slowed(unequal)), ..self }
@@ -89,7 +89,7 @@ impl Predictor {
             return own.time_s(&c.canonical(EngineProfile::Ours));
         }
         let key = Key::new(c);
-        // A panic of another thread leaves the map whole: it holds finished predictions only.
+        // After a panic of another thread the map is still valid: it holds finished predictions only.
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
         known.unwrap_or_else(|| {
             let time_s = self.terms(&key).total_s();
@@ -102,8 +102,8 @@ impl Predictor {
         })
     }
 
-    /// Predicted times of the `count` candidates of a search, which `candidate` is asked for, on `threads` threads: the best of
-    /// them as [`time_s`](Self::time_s) has them, the others nearly.
+    /// Predicted times of the `count` candidates of a search, given by `candidate`, on `threads` threads. The times of the best
+    /// are those of [`time_s`](Self::time_s), the others are approximate.
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
         match &self.own {
             Some(own) => own.screen(count, |i| candidate(i).canonical(EngineProfile::Ours), threads),
@@ -111,7 +111,7 @@ impl Predictor {
         }
     }
 
-    /// The time by all steps on all ranks, however long that takes: what screening is judged by.
+    /// The time from all steps on all ranks: the reference for screening.
     pub fn exact_time_s(&self, c: &Candidate) -> f64 {
         match &self.own {
             Some(own) => own.exact_time_s(&c.canonical(EngineProfile::Ours)),
@@ -124,8 +124,8 @@ impl Predictor {
         space::flops::rate_gflops(c.hpl.n, self.time_s(c))
     }
 
-    /// The predicted time, term by term. Phases of the engine do not tell messages from what they wait for, nor
-    /// triangular solves from products: these are in `fact_s`, `rs_s` and `gemm_s`.
+    /// The predicted time, term by term. The engine's phases include their messages, and the update includes the triangular
+    /// solve: these times are in `fact_s`, `rs_s` and `gemm_s`.
     pub fn breakdown(&self, c: &Candidate) -> Terms {
         let Some(own) = &self.own else { return self.terms(&Key::new(c)) };
         let timeline = own.timeline(&c.canonical(EngineProfile::Ours));
@@ -141,7 +141,7 @@ impl Predictor {
         Terms { hidden_s: terms.total_s() - timeline.total_s, ..terms }
     }
 
-    /// Where the prediction leaves the range that the rates were measured in; empty inside it.
+    /// Warnings about sizes outside the measured range of the rates; empty inside it.
     ///
     /// Only the largest sizes of a run count: every run's last steps are small.
     pub fn warnings(&self, c: &Candidate) -> Vec<String> {
@@ -152,11 +152,11 @@ impl Predictor {
         let mut warnings = self.rates.warnings(key.threads, &Run::new(&key).largest());
         let ranks = key.p * key.q;
         if ranks > 1 && self.layers.iter().all(|layer| layer.ranks < ranks) {
-            warnings.push(format!("no [[layer]] joins {ranks} ranks; the outermost one is taken for all of them"));
+            warnings.push(format!("no [[layer]] joins {ranks} ranks; the outermost one is used for all of them"));
         }
         if ranks * key.threads > self.cores {
             warnings.push(format!(
-                "{ranks} ranks × {} threads share {} cores; kernels are taken as that much slower",
+                "{ranks} ranks × {} threads share {} cores; kernel times are multiplied by this ratio",
                 key.threads, self.cores
             ));
         }

@@ -1,4 +1,4 @@
-//! The kernels' fitted times, ready for millions of evaluations.
+//! The kernels' fitted times, prepared for millions of evaluations.
 
 use space::machine::{Rate, RateKernel};
 
@@ -9,7 +9,7 @@ const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKern
 /// Rates by kernel and threads.
 #[derive(Debug)]
 pub(super) struct RateTable {
-    /// Per kernel of [`KERNELS`]: measured rates, threads rising. Several of one thread count hold for different
+    /// Per kernel of [`KERNELS`]: measured rates, by rising number of threads. Several with the same number are for different
     /// ranges of k.
     by_kernel: [Vec<Rate>; 4],
 }
@@ -102,19 +102,19 @@ impl RateTable {
 
     fn coefficients<const LEN: usize>(&self, kernel: RateKernel, threads: usize, k: f64, shared: f64) -> [f64; LEN] {
         let rate = self.nearest(kernel, threads, k);
-        // Panels gain little from threads, so a neighbour's time is the better guess for them.
+        // A panel is little faster with more threads, so the time of the nearest number of threads is the better estimate.
         let speedup = if kernel == RateKernel::Panel { 1.0 } else { threads as f64 / rate.threads as f64 };
         std::array::from_fn(|index| rate.coefficients[index] * shared / speedup)
     }
 
-    /// What lies outside the measured ranges for a run whose largest sizes are `largest` (kernel, sizes).
+    /// Warnings for a run whose largest sizes `largest` (kernel, sizes) are outside the measured ranges.
     pub(super) fn warnings(&self, threads: usize, largest: &[(RateKernel, Vec<f64>)]) -> Vec<String> {
         let mut warnings = Vec::new();
         for (kernel, sizes) in largest {
             let rate = self.nearest(*kernel, threads, sizes[k_index(*kernel)]);
             if rate.threads != threads {
                 warnings.push(format!(
-                    "{kernel:?} was not measured with {threads} threads; taken from {} threads",
+                    "{kernel:?} was not measured with {threads} threads; the rate of {} threads is used",
                     rate.threads
                 ));
             }

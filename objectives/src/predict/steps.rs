@@ -1,4 +1,4 @@
-//! A run as its steps: local shapes, messages, and what overlaps.
+//! A run as its steps: local shapes, messages and overlap.
 
 use space::Candidate;
 use space::machine::RateKernel;
@@ -35,7 +35,7 @@ impl Terms {
     }
 }
 
-/// All that the prediction depends on; equal keys have equal times.
+/// The parameters on which the prediction depends; equal keys have equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) n: usize,
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         StepSizes { jb: jb as f64, mp: fullest(rows, nb, p), mf: mt + jb as f64, mt, nq: fullest(rows - jb + 1, nb, q) }
     }
 
-    /// Largest sizes that the run asks of each kernel.
+    /// Largest sizes of each kernel in the run.
     pub(super) fn largest(&self) -> Vec<(RateKernel, Vec<f64>)> {
         if self.key.n == 0 {
             return Vec::new();
@@ -168,12 +168,12 @@ impl<'a> Run<'a> {
         ]
     }
 
-    /// Time of the run by terms. `memory_s_per_word` is what the backward substitution pays per matrix entry.
+    /// Time of the run by terms. `memory_s_per_word`: seconds per matrix entry of the backward substitution.
     pub(super) fn terms(&self, kernels: &RankKernels, messages: &Messages, memory_s_per_word: f64) -> Terms {
         let key = self.key;
         let steps = key.n.div_ceil(key.nb);
         let mut terms = Terms::default();
-        // With one process column and one thread nothing can run beside the panel.
+        // With one process column and one thread nothing can overlap with the panel.
         let overlaps = key.look_ahead && (key.q > 1 || key.threads > 1);
         let mut before: Option<(StepSizes, f64)> = None;
         for index in 0..steps {
@@ -220,13 +220,13 @@ fn update(s: &StepSizes, columns: f64, kernels: &RankKernels, messages: &Message
     [rs_s, kernels.dtrsm_s(s.jb, columns), gemm_s]
 }
 
-/// A panel factored beside the update before it.
+/// A panel factored during the update before it.
 struct Ahead {
-    /// The step whose update it is.
+    /// The step of the update.
     previous: StepSizes,
     /// The step of the panel.
     panel: StepSizes,
-    /// Time of that update in one piece.
+    /// Time of the update in one piece.
     update_s: f64,
     /// Time of the panel on one thread, pivot exchange included.
     fact_s: f64,
@@ -237,9 +237,9 @@ struct Ahead {
 impl Ahead {
     /// Time of update and panel together, in seconds.
     ///
-    /// The owner updates the panel's columns first, in a piece of their own, then one of its threads factors while the
-    /// others go on. Every process column takes its turn as the owner, and none waits while it has work: a
-    /// step lasts as long as the mean work of a rank, but not less than the chain to the next panel.
+    /// The owner updates the panel's columns first, in a separate piece, then one of its threads factors while the
+    /// others continue the update. Every process column is the owner in turn, and none waits while it has work: a
+    /// step takes the mean work time of a rank, but at least the time of the chain to the next panel.
     fn time_s(&self, key: &Key, kernels: &RankKernels, messages: &Messages) -> f64 {
         let rest = (self.previous.nq - self.panel.jb).max(0.0);
         let [first_s, rest_s] =

@@ -17,7 +17,7 @@ fn rate(kernel: RateKernel, threads: usize, coefficients: &[f64], valid: &[[f64;
     }
 }
 
-/// Four cores of 50 GF/s: rates for 1, 2 and 4 threads that scale with the threads, panels a little.
+/// Four cores of 50 GF/s: rates for 1, 2 and 4 threads that scale with the threads, those of panels only a little.
 fn machine() -> Machine {
     let wide = [1.0, 1e4];
     let mut rates = Vec::new();

@@ -1,4 +1,4 @@
-//! What a simulated cluster answers in the place of `xhpl`.
+//! The results of a simulated cluster in place of those of `xhpl`.
 
 use std::path::Path;
 
@@ -18,30 +18,30 @@ use crate::timeline::{Step, Timeline};
 pub const KERNEL: &str = "none: simulated";
 /// Seconds that a rank's core takes to generate, or to check, an element of the matrix.
 const ELEMENT_S: f64 = 1.5e-9;
-/// What a run has beside its matrix: starting the processes, in seconds.
+/// Seconds to start the processes of a run.
 const START_S: f64 = 2.0;
 /// Residuals below this pass; those of simulated runs are 0.
 const THRESHOLD: f64 = 16.0;
 /// Clock of the simulated processors in Hz.
 const CLOCK_HZ: f64 = 2.1e9;
-/// Random numbers of a run that are not of one of its windows.
-const OTHERS: u64 = 8;
+/// Index of the random numbers of a whole run, as opposed to those of its windows.
+const WHOLE_RUN: u64 = 8;
 
-/// What a run leaves.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The result of a whole run and what it took on the wall clock.
+    /// The result of a whole run and its wall time.
     Whole(Box<RunResult>, f64),
-    /// The result of windows; its wall time is what they took.
+    /// The result of windows; its wall time is that of the windows.
     Windows(Box<WindowsResult>),
-    /// It breaks off after so many seconds.
+    /// The run crashes after this many seconds.
     BreaksOff(f64),
-    /// It never ends.
+    /// The run hangs.
     Hangs,
 }
 
 impl SimulatedCluster {
-    /// Where `ranks` ranks of `threads` threads run.
+    /// Places of `ranks` ranks of `threads` threads.
     ///
     /// # Errors
     /// More of them than there are cores.
@@ -71,7 +71,7 @@ impl SimulatedCluster {
         Err(format!("{ranks} ranks of {threads} threads do not fit {count} simulated nodes of {cores} cores"))
     }
 
-    /// What the ranks of `candidate` find, each measurement made `repeats` times.
+    /// The survey by the ranks of `candidate`, each measurement made `repeats` times.
     ///
     /// # Errors
     /// More of them than there are cores.
@@ -119,10 +119,10 @@ impl SimulatedCluster {
         Ok(Survey { kernels: KERNEL.to_owned(), ranks: (0..ranks).map(of).collect() })
     }
 
-    /// What the run of `candidate` that begins at `clock` leaves, of these windows or the whole.
+    /// The outcome of the run of `candidate` that begins at `clock`, of these windows or the whole.
     ///
     /// # Errors
-    /// Parameters that are none, more ranks than there are cores, or windows that the run does not have.
+    /// Invalid parameters, more ranks than there are cores, or windows that the run does not have.
     pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<Answer, String> {
         candidate.check().map_err(|error| error.to_string())?;
         self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
@@ -138,11 +138,11 @@ impl SimulatedCluster {
         }
         let chosen =
             windows.map(|windows| windows.of(&candidate.hpl)).transpose().map_err(|error| error.to_string())?;
-        let timeline = slowed(truth.timeline(candidate), slower);
+        let timeline = scaled(truth.timeline(candidate), slower);
         Ok(match chosen {
             None => self.whole(candidate, &timeline),
             Some(chosen) => {
-                let noise = |index: usize| (self.noise * normal(luck(OTHERS + index as u64))).exp();
+                let noise = |index: usize| (self.noise * normal(luck(WHOLE_RUN + index as u64))).exp();
                 Answer::Windows(Box::new(self.windows(candidate, &chosen, &timeline, noise)))
             }
         })
@@ -150,18 +150,18 @@ impl SimulatedCluster {
 
     fn whole(&self, candidate: &Candidate, timeline: &Timeline) -> Answer {
         let Timeline { total_s: time_s, ref steps, trsv_s } = *timeline;
-        let touched_s = self.touched_s(candidate, candidate.hpl.n);
+        let generation_s = self.generation_s(candidate, candidate.hpl.n);
         let result = RunResult {
             schema_version: RESULT_SCHEMA,
             candidate: candidate.clone(),
             time_s,
             rate_gflops: rate_gflops(candidate.hpl.n, time_s),
-            // Nothing was solved.
+            // Windows have no solution.
             residual: Some(0.0),
             passed: true,
             info: 0,
-            generate_s: touched_s,
-            check_s: touched_s,
+            generate_s: generation_s,
+            check_s: generation_s,
             x_hash: None,
             phases: (0..steps.len()).map(|k| phase(k, steps)).chain([substitution(steps.len(), trsv_s)]).collect(),
             started_utc: jiff::Timestamp::now().to_string(),
@@ -169,7 +169,7 @@ impl SimulatedCluster {
             kernel: KERNEL.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        Answer::Whole(Box::new(result), START_S + time_s + 2.0 * touched_s)
+        Answer::Whole(Box::new(result), START_S + time_s + 2.0 * generation_s)
     }
 
     fn windows(
@@ -187,27 +187,27 @@ impl SimulatedCluster {
         };
         let windows: Vec<WindowTimes> = chosen.iter().enumerate().map(time).collect();
         let order = |window: &Window| hpl.n.saturating_sub(window.first * hpl.nb);
-        let touched_s: f64 = chosen.iter().map(|window| self.touched_s(candidate, order(window))).sum();
+        let generation_s: f64 = chosen.iter().map(|window| self.generation_s(candidate, order(window))).sum();
         let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
         let phases = made.map(|k| phase(k, steps)).collect();
         let run_s: f64 = windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum();
         let trsv_s = timeline.trsv_s;
-        let report = WindowsReport { windows, trsv_s, generate_s: touched_s, check_s: touched_s, phases };
+        let report = WindowsReport { windows, trsv_s, generate_s: generation_s, check_s: generation_s, phases };
         WindowsResult {
-            wall_s: START_S + run_s + 2.0 * touched_s,
+            wall_s: START_S + run_s + 2.0 * generation_s,
             ..result_of(candidate.clone(), report, THRESHOLD, KERNEL.to_owned(), self.hosts()[0].clone())
         }
     }
 
-    /// Seconds to generate, or to check, a matrix of order `n` on all cores of the run.
-    fn touched_s(&self, candidate: &Candidate, n: usize) -> f64 {
+    /// Seconds to generate a matrix of order `n`, or to check its solution, on all cores of the run.
+    fn generation_s(&self, candidate: &Candidate, n: usize) -> f64 {
         let cores = candidate.hpl.ranks() * candidate.engine.threads;
         ELEMENT_S * (n as f64).powi(2) / cores as f64
     }
 }
 
-/// A run that takes `times` as long.
-fn slowed(timeline: Timeline, times: f64) -> Timeline {
+/// The result with all its times multiplied by `times`.
+fn scaled(timeline: Timeline, times: f64) -> Timeline {
     let step = |step: Step| Step {
         fact_s: times * step.fact_s,
         lbcast_s: times * step.lbcast_s,
@@ -226,7 +226,7 @@ fn end_before(k: usize, steps: &[Step]) -> f64 {
     k.checked_sub(1).map_or(0.0, |before| steps[before].end_s)
 }
 
-/// Step `k` as one rank that stands for all.
+/// The phases of step `k`, as those of one rank that represents all.
 fn phase(k: usize, steps: &[Step]) -> PhaseTime {
     let Step { fact_s, lbcast_s, rs_s, update_s, end_s } = steps[k];
     PhaseTime { step: k as u32, rank: 0, fact_s, lbcast_s, rs_s, update_s, trsv_s: 0.0, end_s }

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 /// The environment variable with the time limit of a simulated run in seconds.
 pub const LIMIT_VARIABLE: &str = "HPL_TUNE_SIMULATED_LIMIT_S";
 
-/// The clock of a cluster, beside its file.
+/// The clock of a cluster, stored next to the cluster's file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     /// Runs so far.
     pub runs: u64,
-    /// Seconds that they took.
+    /// Total seconds of these runs.
     pub clock_s: f64,
 }
 
@@ -23,10 +23,10 @@ impl Clock {
         cluster.with_extension("clock.json")
     }
 
-    /// The clock of the cluster whose file is `cluster`; at its start where it has none yet.
+    /// The clock of the cluster whose file is `cluster`; at 0 if none is stored yet.
     ///
     /// # Errors
-    /// A file that cannot be read, or is none.
+    /// A file that cannot be read, or is no clock.
     pub fn read(cluster: &Path) -> io::Result<Self> {
         match std::fs::read(Self::path(cluster)) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
@@ -45,12 +45,12 @@ impl Clock {
     }
 }
 
-/// What one simulated run took, in the folder of its trial.
+/// Time of one simulated run, stored in the folder of its trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunClock {
     /// Seconds on the simulated clock.
     pub simulated_wall_s: f64,
-    /// Whether it was at its time limit.
+    /// Whether it was ended at its time limit.
     pub timed_out: bool,
 }
 
@@ -59,12 +59,12 @@ impl RunClock {
         folder.join("simulated.json")
     }
 
-    /// What the run in `folder` took; `None` where it has not come to its end.
+    /// Time of the run in `folder`; `None` if it has not ended by itself.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(Self::path(folder)).ok()?).ok()
     }
 
-    /// Leaves it in `folder`.
+    /// Stores it in `folder`.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -1,8 +1,8 @@
-//! A cluster that is simulated: what its nodes answer, on a clock of its own.
+//! A simulated cluster with its own clock.
 //!
-//! `hpl-tune __simulated` is started in the place of `xhpl`, walks the engine's own plan on a described machine
-//! ([`crate::timeline::own`]) and leaves the same results, with noise, slow nodes, runs that break off or never end, and
-//! changes of speed. Nothing of it is measured, and all its output says so. It is there to judge a search whose true best is
+//! `hpl-tune __simulated` is started in place of `xhpl`, walks the engine's own plan on a described machine
+//! ([`crate::timeline::own`]) and writes the same results, with noise, slow nodes, runs that crash or hang, and
+//! changes of speed. All its output states that it is simulated. It is used to evaluate searches, as the true optimum is
 //! known.
 
 mod answer;
@@ -20,11 +20,11 @@ use crate::timeline::own::OwnModel;
 pub use self::answer::{Answer, KERNEL};
 pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
 
-/// The verb of `hpl-tune` that stands in the place of `xhpl`.
+/// The verb of `hpl-tune` that replaces `xhpl`.
 pub const VERB: &str = "__simulated";
 /// Version of the format.
 const SCHEMA: u32 = 1;
-/// How wrong the description of the cluster may be, as a share: a factor of three either way.
+/// Maximum error of the tuner's description, as a share: a factor of three up or down.
 const MOST_WRONG: f64 = 2.0;
 
 /// A simulated cluster, as in its TOML file.
@@ -33,18 +33,18 @@ const MOST_WRONG: f64 = 2.0;
 pub struct SimulatedCluster {
     /// 1.
     pub schema_version: u32,
-    /// Where its figures are from, and what is assumed.
+    /// Source of its figures, and assumptions.
     pub origin: String,
-    /// Seed of all that looks random.
+    /// Seed of all pseudo-random numbers.
     pub seed: u64,
     /// Standard deviation of the logarithm of a run's time.
     pub noise: f64,
     /// Least and largest share by which each rate in the tuner's description differs from the true one, up or down.
     pub told_wrong_by: [f64; 2],
-    /// Share of the runs that break off.
+    /// Share of the runs that crash.
     #[serde(default)]
     pub breaks_off: f64,
-    /// Share of the runs that never end.
+    /// Share of the runs that hang.
     #[serde(default)]
     pub hangs: f64,
     /// Nodes that are slower than described.
@@ -53,7 +53,7 @@ pub struct SimulatedCluster {
     /// Changes of speed of all nodes.
     #[serde(default)]
     pub change: Vec<Change>,
-    /// What it is in truth: one group of equal nodes with the phases of the engine, and the layers between its ranks.
+    /// The true machine: one group of equal nodes with the phases of the engine, and the layers between its ranks.
     pub machine: Machine,
 }
 
@@ -63,7 +63,7 @@ pub struct SimulatedCluster {
 pub struct Slow {
     /// Their indices, from 0.
     pub nodes: Vec<usize>,
-    /// How many times as long they compute.
+    /// Factor on their computing time.
     pub times: f64,
 }
 
@@ -71,22 +71,22 @@ pub struct Slow {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When, in seconds of runs.
+    /// Moment of the change, in seconds of runs.
     pub at_s: f64,
-    /// How many times as long runs take from then on.
+    /// Factor on the time of runs from then on.
     pub times: f64,
 }
 
-/// Why a file describes no cluster.
+/// Why the description of a cluster is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// No TOML of this form.
+    /// The TOML is invalid.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
-    /// Its machine is none.
+    /// The machine is invalid.
     #[error("[machine]: {0}")]
     Machine(#[from] MachineError),
-    /// Something else is wrong with a value.
+    /// Another value is invalid.
     #[error("{0}")]
     Value(String),
 }
@@ -128,18 +128,18 @@ impl SimulatedCluster {
         Ok(cluster)
     }
 
-    /// Its nodes, all alike in the tuner's description.
+    /// Its nodes, all equal in the tuner's description.
     pub fn node(&self) -> &Node {
         &self.machine.nodes[0]
     }
 
-    /// Names of the nodes, in the order of the ranks; each says that it is simulated.
+    /// Names of the nodes, in the order of the ranks; each contains `simulated`.
     pub fn hosts(&self) -> Vec<String> {
         (1..=self.node().count).map(|index| format!("simulated-{}-{index}", self.node().name)).collect()
     }
 
-    /// The description that a tuner gets: every rate wrong by its share, no slow nodes, and of the layers those within a node, as
-    /// a calibration of one node would say.
+    /// The description that a tuner gets: every rate with its error, no slow nodes, and only the layers within a node, as from a
+    /// calibration of one node.
     pub fn description(&self) -> Machine {
         let [least, most] = self.told_wrong_by;
         let factor = |index: usize| {
@@ -158,7 +158,7 @@ impl SimulatedCluster {
         machine
     }
 
-    /// The model of the cluster as it is in truth.
+    /// The model of the true cluster.
     ///
     /// # Panics
     /// Never: the phases are there since [`SimulatedCluster::parse`].
@@ -166,7 +166,7 @@ impl SimulatedCluster {
         OwnModel::new(&self.machine).expect("checked when it was read").slowed(self.unequal())
     }
 
-    /// How fast its nodes are.
+    /// Relative speeds of its nodes.
     pub fn unequal(&self) -> Unequal {
         let speed = |node: usize| Share::new(self.of_node(node).recip()).unwrap_or_default();
         let speeds = if self.slow.is_empty() { Vec::new() } else { (0..self.node().count).map(speed).collect() };
@@ -179,12 +179,12 @@ impl SimulatedCluster {
         (rank / each).min(self.node().count - 1)
     }
 
-    /// How many times as long as described a node computes.
+    /// Factor on the computing time of a node.
     fn of_node(&self, node: usize) -> f64 {
         self.slow.iter().filter(|slow| slow.nodes.contains(&node)).map(|slow| slow.times).product()
     }
 
-    /// How many times as long runs take `clock_s` seconds after the first.
+    /// Factor on the time of runs `clock_s` seconds after the start of the first.
     fn changed(&self, clock_s: f64) -> f64 {
         self.change.iter().filter(|change| change.at_s <= clock_s).map(|change| change.times).product()
     }

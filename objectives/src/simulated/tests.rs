@@ -50,7 +50,7 @@ fn ranks_of_slow_nodes_are_slow_on_any_grid() {
     assert!((1.1..1.3).contains(&(rate(0) / rate(20))), "{} {}", rate(0), rate(20));
 }
 
-/// The windows of the engine, on grids whose owners take long turns, say what whole runs take.
+/// The engine's windows predict the time of whole runs, on grids with a long cycle of owners.
 #[test]
 fn windows_of_large_grids_are_near_whole_runs() {
     let quiet = SimulatedCluster { noise: 0.0, ..cluster() };
@@ -65,7 +65,7 @@ fn windows_of_large_grids_are_near_whole_runs() {
                 other => panic!("{other:?}"),
             };
             let ratio = time(Some(&Windows::Auto)) / time(None);
-            // Once in a turn of 64 owners all wait for one that lags behind, which few steps do not see.
+            // Once in a cycle of 64 owners all wait for a late one, which a window of few steps may not contain.
             let least = if grid.1 == 64 && !cluster.slow.is_empty() { 0.96 } else { 0.985 };
             assert!((least..1.015).contains(&ratio), "NB {nb}, {grid:?}: {ratio}");
         }
