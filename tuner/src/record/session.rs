@@ -82,7 +82,7 @@ pub struct Session {
     /// The relative gain at which the search ends, where the user gave one: no more is expected to be left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_gain: Option<f64>,
-    /// What the runs of the search let expect that better points gain, once it has ended; nothing of it was measured.
+    /// The gain of better points that the runs of the search predict, once it has ended; nothing of it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<GainLeft>,
     /// Cores that runs may use, by number.

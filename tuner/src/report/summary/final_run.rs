@@ -1,4 +1,4 @@
-//! The final run beside what the windows before it let expect.
+//! The final run beside what the windows before it predict.
 
 use objectives::real::Extent;
 use serde::Serialize;

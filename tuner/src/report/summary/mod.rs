@@ -54,7 +54,7 @@ pub struct Summary {
     pub estimate: Option<Estimate>,
     /// The final run of the best where one passed, else the last one, whatever came of it. It may have a larger N than the search.
     pub final_run: Option<Row>,
-    /// That run by what the windows before it let expect; `None` where none were of its candidate and N.
+    /// That run divided by the prediction of the windows before it; `None` where none were of its candidate and N.
     pub final_by_estimate: Option<FinalByEstimate>,
     /// The baseline configuration.
     pub baseline: Option<Score>,

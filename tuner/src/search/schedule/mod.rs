@@ -126,7 +126,7 @@ impl View<'_> {
         if promotes { PROMOTED as f64 * whole_s } else { 0.0 }
     }
 
-    /// What the runs so far let expect that better points gain.
+    /// The gain of better points that the runs so far predict.
     pub fn left(&self) -> Option<GainLeft> {
         left::left(&self.ctx())
     }
