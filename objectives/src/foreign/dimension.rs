@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ProfileError;
 
-/// A dimension of an engine that HPL.dat does not know.
+/// A dimension of an engine that HPL.dat does not have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDim {
     /// Its name in tables, and as a placeholder of the command.
     pub name: String,
-    /// The environment variable that carries it, if one does.
+    /// The environment variable that sets it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
     /// Its values, the default one first.
     pub values: Vec<Value>,
-    /// Whether near values behave alike; they must be rising numbers then.
+    /// Whether the values are ordered, so that near values behave similarly; then they must be rising numbers.
     #[serde(default)]
     pub ordered: bool,
 }
 
-/// A value as TOML has it: a number or a text.
+/// A TOML value: a number or a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -58,13 +58,13 @@ impl ExtraDim {
         self.values.iter().map(Value::to_string).collect()
     }
 
-    /// Where each value lies on the axis: its number where they are ordered, else its place.
+    /// Position of each value on the axis: its number if the values are ordered, otherwise its index.
     pub fn features(&self) -> Vec<f64> {
         let place = |(i, value): (usize, &Value)| if self.ordered { value.number() } else { None }.unwrap_or(i as f64);
         self.values.iter().enumerate().map(place).collect()
     }
 
-    /// Refuses what cannot be a dimension; `known` are the placeholders that the program fills itself.
+    /// Checks the dimension; `known` are the placeholders that the program fills itself.
     pub(super) fn check(&self, known: &[&str]) -> Result<(), ProfileError> {
         let refuse =
             |problem: &str| Err(ProfileError::Dimension { name: self.name.clone(), problem: problem.to_owned() });

@@ -1,9 +1,9 @@
-//! What can be wrong with a profile.
+//! Errors of a profile.
 
-/// Why a text is no profile of an engine; each message names the key and the way out.
+/// Why a profile is invalid; each message names the key and the way out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProfileError {
-    /// No TOML, a key that is missing or unknown, or a value of the wrong type; the text says where.
+    /// Invalid TOML, a missing or unknown key, or a value of the wrong type; the text contains the position.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
     /// A profile of a newer program.
@@ -14,14 +14,14 @@ pub enum ProfileError {
         /// The version known.
         known: u32,
     },
-    /// A text with a hole that nothing fills.
+    /// A placeholder with an unknown name.
     #[error("{place}: unknown placeholder {{{name}}}; known are {known}; a brace is written {{{{ or }}}}")]
     Placeholder {
         /// The key.
         place: String,
-        /// What stands between the braces.
+        /// The text between the braces.
         name: String,
-        /// What may stand there.
+        /// The known names.
         known: String,
     },
     /// A brace without its partner.
@@ -32,12 +32,12 @@ pub enum ProfileError {
         /// The text.
         text: String,
     },
-    /// A regular expression that is none.
+    /// An invalid regular expression.
     #[error("patterns.{key}: {reason}")]
     Pattern {
         /// The key.
         key: &'static str,
-        /// What is wrong with it.
+        /// The parser's message.
         reason: String,
     },
     /// A pattern without a group that is needed.
@@ -51,12 +51,12 @@ pub enum ProfileError {
     /// A dimension that HPL does not have.
     #[error("obeys: unknown dimension '{name}'; known are {known}")]
     Obeys {
-        /// What stands there.
+        /// The name found.
         name: String,
-        /// What may stand there.
+        /// The known names.
         known: String,
     },
-    /// A dimension of the engine that makes no sense.
+    /// An invalid dimension of the engine.
     #[error("[[dimension]] {name}: {problem}")]
     Dimension {
         /// Its name.
@@ -64,7 +64,7 @@ pub enum ProfileError {
         /// What is wrong, and the way out.
         problem: String,
     },
-    /// Another value that cannot be.
+    /// Another invalid value.
     #[error("{key} {problem}")]
     Value {
         /// The key.

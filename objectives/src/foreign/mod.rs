@@ -1,8 +1,8 @@
-//! HPL programs that are not ours: what a small TOML profile says of them, and what their output says of a run.
+//! Other HPL programs: their description by a small TOML profile, and their output.
 //!
-//! A [`Profile`] names the command, the input, the dimensions that the program obeys and the patterns of its output. A
-//! [`Foreign`] is a checked profile: it makes the command, the environment and the input of a candidate, and reads what
-//! the program printed. Profiles of known programs are [shipped](SHIPPED).
+//! A [`Profile`] contains the command, the input, the dimensions that the program obeys and the patterns of its output. A
+//! [`Foreign`] is a checked profile: it makes the command, the environment and the input of a candidate, and reads the
+//! program's output. Profiles of known programs are [shipped](SHIPPED).
 
 mod dimension;
 mod error;

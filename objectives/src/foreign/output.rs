@@ -1,4 +1,4 @@
-//! What an engine printed: results, residuals and verdicts by the patterns of its profile.
+//! The output of an engine: results, residuals and verdicts by the patterns of its profile.
 
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ fn passed() -> String {
     "PASSED".to_owned()
 }
 
-/// The patterns, ready to use.
+/// The compiled patterns.
 #[derive(Debug, Clone)]
 pub(super) struct Patterns {
     result: Regex,
@@ -37,11 +37,11 @@ pub(super) struct Patterns {
 /// One result with its check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// Order N, where the line has it.
+    /// Order N, if the line contains it.
     pub n: Option<usize>,
-    /// Seconds, where the line has them.
+    /// Seconds, if the line contains them.
     pub time_s: Option<f64>,
-    /// GFLOP/s; not finite when the program printed such a thing.
+    /// GFLOP/s; may be printed as not finite.
     pub rate_gflops: f64,
     /// The largest scaled residual of its checks; `None` without a check, or when it is no finite number.
     pub residual: Option<f64>,
@@ -97,7 +97,7 @@ impl Patterns {
     }
 }
 
-/// Compiles a pattern and makes sure that it has its groups.
+/// Compiles a pattern and checks that it has its groups.
 fn compile(key: &'static str, text: &str, groups: &[&'static str]) -> Result<Regex, ProfileError> {
     let regex = Regex::new(text).map_err(|error| ProfileError::Pattern { key, reason: error.to_string() })?;
     match groups.iter().find(|group| !regex.capture_names().flatten().any(|name| name == **group)) {
@@ -106,7 +106,7 @@ fn compile(key: &'static str, text: &str, groups: &[&'static str]) -> Result<Reg
     }
 }
 
-/// The number in a group; Fortran's D exponent is one, too.
+/// The number in a group, also with Fortran's D exponent.
 pub(super) fn number(found: &Captures<'_>, group: &str) -> Option<f64> {
     found.name(group)?.as_str().trim().replace(['D', 'd'], "e").parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The profile of an engine: its TOML, checked, and what it makes of a candidate.
+//! The profile of an engine: its checked TOML, and the command, environment and input of a candidate.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use crate::launcher;
 
 /// Version of the schema of profiles.
 ///
-/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles are of engines on the hosts of any nodes.
+/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes.
 pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Profiles of known programs, by name.
@@ -30,7 +30,7 @@ pub const SHIPPED: [(&str, &str); 5] = [
     ("intel", include_str!("../../../datasets/engines/intel.toml")),
 ];
 
-/// Dimensions of HPL that an engine may obey, besides ranks and grid, which all do.
+/// Dimensions of HPL that an engine may obey, besides ranks and grid, which all engines obey.
 pub const OBEYABLE: [&str; 8] = ["nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap"];
 
 /// Placeholders that are filled for every engine.
@@ -56,18 +56,18 @@ const PLACEHOLDERS: [&str; 19] = [
     "program",
 ];
 
-/// Where the matrix lies.
+/// Location of the matrix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatrixMemory {
-    /// In the memory of the hosts, whose cores the ranks take.
+    /// In the memory of the hosts; ranks run on their cores.
     #[default]
     Host,
     /// In the memory of the accelerators, one rank on each.
     Device,
 }
 
-/// The text of a profile, as TOML has it. Unknown keys are errors.
+/// The contents of a profile's TOML. Unknown keys are errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -77,14 +77,14 @@ pub struct Profile {
     pub name: String,
     /// What it is, in one line.
     pub about: String,
-    /// Where the program's formats are published.
+    /// Source of the program's formats.
     pub source: String,
     /// The program: a name on the path, or a path.
     pub program: String,
-    /// Its launcher: one of [`crate::launcher::LAUNCHERS`], or the words of one.
+    /// Its launcher: one of [`crate::launcher::LAUNCHERS`], or the words of another.
     #[serde(default = "none")]
     pub launcher: String,
-    /// The words of the command, with placeholders; the word `{launch}` stands for those of the launcher.
+    /// The words of the command, with placeholders; the word `{launch}` is replaced by those of the launcher.
     pub command: Vec<String>,
     /// The file in the working folder that the program reads, in the form of HPL.dat; none for flags alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,13 +92,13 @@ pub struct Profile {
     /// The file in the working folder that the program writes; none for its standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// How often N stands in the input: runs in one call, whose median counts.
+    /// Number of times that N is repeated in the input: runs in one call, of which the median is the score.
     #[serde(default = "one")]
     pub repeats: usize,
-    /// Where the matrix lies, and so what a rank takes: cores or an accelerator.
+    /// Location of the matrix, which decides whether a rank uses cores or an accelerator.
     #[serde(default)]
     pub memory: MatrixMemory,
-    /// Nodes that its command can use; none for all that there are.
+    /// Number of nodes that its command can use; none for all nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
     /// Whether ranks may have several threads.
@@ -107,7 +107,7 @@ pub struct Profile {
     /// Threads of a rank at most, where ranks may have several: the cores of a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_threads: Option<usize>,
-    /// Which of [`OBEYABLE`] act.
+    /// The dimensions of [`OBEYABLE`] that it obeys.
     pub obeys: Vec<String>,
     /// Values of NB; empty for the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -117,7 +117,7 @@ pub struct Profile {
     pub env: BTreeMap<String, String>,
     /// Patterns of its output.
     pub patterns: PatternTexts,
-    /// Dimensions that only this engine has.
+    /// Additional dimensions of this engine.
     #[serde(default, rename = "dimension", skip_serializing_if = "Vec::is_empty")]
     pub dimensions: Vec<ExtraDim>,
 }
@@ -136,7 +136,7 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`] naming the key.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        /// Read first: a newer profile is refused for its version, not for a key unknown here.
+        /// Read first: the error of a newer profile is its version, not an unknown key.
         #[derive(Deserialize)]
         struct Version {
             schema_version: u32,
@@ -148,7 +148,7 @@ impl Profile {
         Ok(toml::from_str(text)?)
     }
 
-    /// Its dimensions as the space wants them.
+    /// Its dimensions in the form that the space uses.
     pub fn obeyed(&self) -> ForeignSpec {
         let extra = self.dimensions.iter().map(|dim| Extra {
             name: dim.name.clone(),
@@ -203,7 +203,7 @@ impl Foreign {
         Ok(foreign)
     }
 
-    /// What was checked.
+    /// The checked profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -213,7 +213,7 @@ impl Foreign {
         self.command.iter().map(|word| word.fill(|name| self.value(name, candidate, folder)).into()).collect()
     }
 
-    /// The environment of that command, beside what it inherits.
+    /// The environment variables of that command, in addition to the inherited ones.
     pub fn environment(&self, candidate: &Candidate, folder: &Path) -> Vec<(String, String)> {
         let fixed =
             self.env.iter().map(|(name, text)| (name.clone(), text.fill(|hole| self.value(hole, candidate, folder))));
@@ -225,7 +225,7 @@ impl Foreign {
         fixed.chain(dims).collect()
     }
 
-    /// Name and text of its input file, where it has one.
+    /// Name and text of its input file, if it has one.
     ///
     /// # Errors
     /// [`DatError`] when HPL.dat cannot hold the candidate.
@@ -278,7 +278,7 @@ impl Foreign {
         }
     }
 
-    /// Every dimension of the engine must change something, and `{dat}` needs an input.
+    /// Every additional dimension must change the environment or the command, and `{dat}` needs an input.
     fn check_holes(&self) -> Result<(), ProfileError> {
         let has =
             |name: &str| self.command.iter().chain(self.env.iter().map(|(_, text)| text)).any(|text| text.has(name));
@@ -298,7 +298,7 @@ impl Foreign {
     }
 }
 
-/// Refuses values that no run could have.
+/// Checks values that every run needs.
 fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     let bad = |key, problem: String| Err(ProfileError::Value { key, problem });
     if !(1..=PROFILE_SCHEMA).contains(&profile.schema_version) {

@@ -1,4 +1,4 @@
-//! How far a run has come, and whether it still can be the best.
+//! The progress of a run, and its comparison with the best run.
 
 use super::output::number;
 use super::profile::Foreign;
@@ -6,7 +6,7 @@ use super::profile::Foreign;
 /// One line of progress.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProgressPoint {
-    /// Part of all flops that is done, 0 to 1.
+    /// Fraction of all flops that is done, 0 to 1.
     pub flops: f64,
     /// Mean GFLOP/s since the start.
     pub rate_gflops: f64,
@@ -29,7 +29,7 @@ impl Foreign {
         let flops = columns.or_else(|| percent("flops").map(|percent| percent / 100.0));
         let rate = number(&found, "gflops").filter(|rate| rate.is_finite() && *rate > 0.0);
         let (Some(flops), Some(rate_gflops)) = (flops, rate) else { return };
-        // A repeated run begins anew.
+        // A repeated run starts at 0 again.
         if trace.last().is_some_and(|last| last.flops > flops) {
             trace.clear();
         }
@@ -42,8 +42,8 @@ impl Foreign {
     }
 }
 
-/// Mean rate of a run under way over that of another one at the same share of the work, with the share; `None` before
-/// both have come that far. Rates of HPL fall towards the end, so only equal shares compare.
+/// Mean rate of an active run divided by that of another run at the same share of the work, with the share; `None` until
+/// both have reached it. Rates of HPL fall towards the end, so only rates at equal shares are comparable.
 pub fn ratio(running: &[ProgressPoint], other: &[ProgressPoint]) -> Option<(f64, f64)> {
     let now = running.last()?;
     let after = other.iter().position(|at| at.flops >= now.flops)?;

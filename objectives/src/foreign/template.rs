@@ -1,8 +1,8 @@
-//! Texts with holes: `-np {np}`.
+//! Texts with placeholders: `-np {np}`.
 
 use super::error::ProfileError;
 
-/// A text with named holes.
+/// A text with named placeholders.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
     parts: Vec<Part>,
@@ -11,11 +11,11 @@ pub(super) struct Template {
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
-    Hole(String),
+    Placeholder(String),
 }
 
 impl Template {
-    /// Reads `text`, which stands at the key `place`; every hole must be one of `known`.
+    /// Parses `text`, the value of the key `place`; every placeholder must be one of `known`.
     pub(super) fn parse(text: &str, place: &str, known: &[&str]) -> Result<Self, ProfileError> {
         let unbalanced = || ProfileError::Brace { place: place.to_owned(), text: text.to_owned() };
         let mut parts = Vec::new();
@@ -35,7 +35,7 @@ impl Template {
                 let (place, name) = (place.to_owned(), name.to_owned());
                 return Err(ProfileError::Placeholder { place, name, known: known.join(" ") });
             }
-            parts.extend([Part::Text(std::mem::take(&mut plain)), Part::Hole(name.to_owned())]);
+            parts.extend([Part::Text(std::mem::take(&mut plain)), Part::Placeholder(name.to_owned())]);
             rest = after;
         }
         plain.push_str(rest);
@@ -43,18 +43,18 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The text with its holes filled.
+    /// The text with its placeholders filled.
     pub(super) fn fill(&self, value: impl Fn(&str) -> String) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Hole(name) => value(name),
+            Part::Placeholder(name) => value(name),
         };
         self.parts.iter().map(part).collect()
     }
 
-    /// Whether a hole of this name is there.
+    /// Whether it has a placeholder of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Hole(hole) if hole == name))
+        self.parts.iter().any(|part| matches!(part, Part::Placeholder(found) if found == name))
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_filled_and_braces_can_be_written() {
+    fn placeholders_are_filled_and_braces_can_be_written() {
         let filled =
             |text: &str| Template::parse(text, "command", &["np", "q"]).map(|t| t.fill(|name| format!("<{name}>")));
         assert_eq!(filled("-np={np},{q}x").unwrap(), "-np=<np>,<q>x");

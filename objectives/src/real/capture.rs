@@ -1,4 +1,4 @@
-//! The output of a run, kept in a file of bounded size.
+//! The output of a run, stored in a file of bounded size.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,8 +11,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// Bytes kept of the beginning, and again of the end.
 const KEEP_BYTES: usize = 256 * 1024;
 
-/// One output stream of the run: the first and the last 256 KiB reach the file, what lies between is
-/// counted. The beginning is written as it comes, so the file can be watched.
+/// One output stream of the run: the first and the last 256 KiB are written to the file, the bytes between are
+/// counted. The beginning is written at once, so the file can be read during the run.
 pub(super) struct Capture {
     /// `None` once the stream has ended.
     pipe: Option<File>,
@@ -35,12 +35,12 @@ impl Capture {
         self.pipe = Some(File::from(pipe.into()));
     }
 
-    /// What to poll for, while the stream is open.
+    /// The file descriptor to poll, while the stream is open.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(File::as_fd)
     }
 
-    /// Takes what is there now, at most one buffer full; says whether there was something. Never blocks.
+    /// Reads the available bytes, at most one buffer full; returns whether there were any. Never blocks.
     pub(super) fn pump(&mut self) -> bool {
         let Some(pipe) = &mut self.pipe else { return false };
         let mut ready = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
@@ -61,7 +61,7 @@ impl Capture {
         }
     }
 
-    /// Takes what is left and completes the file. The error is the first that writing met.
+    /// Reads the remaining bytes and completes the file. The error is the first write error.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         while self.pump() {}
         if let Some(error) = self.error.take() {

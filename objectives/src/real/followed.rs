@@ -1,4 +1,4 @@
-//! The progress of a run under way, read on from where the last look ended.
+//! The progress of an active run; each call reads the new part of its output.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,32 +16,32 @@ pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
     names.map(|name| Followed { path: folder.join(name), ..Followed::default() }).collect()
 }
 
-/// A file that grows.
+/// An output file of an active run.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     path: PathBuf,
-    /// Bytes that were read.
+    /// Number of bytes read so far.
     read: u64,
-    /// The last of them, when they are no whole line yet.
+    /// The last of them, if they are not a complete line yet.
     begun: Vec<u8>,
     trace: Vec<ProgressPoint>,
 }
 
 impl Followed {
-    /// The progress that it has printed, after the lines that came since the last look.
+    /// All progress printed so far, after reading the new lines.
     pub(super) fn look(&mut self, engine: &Foreign) -> &[ProgressPoint] {
-        // What cannot be read shows no progress.
+        // An unreadable file shows no progress.
         if let Ok(lines) = self.read_on() {
             String::from_utf8_lossy(&lines).lines().for_each(|line| engine.take_in(line, &mut self.trace));
         }
         &self.trace
     }
 
-    /// The lines that were finished since the last look.
+    /// The lines completed since the last call.
     fn read_on(&mut self) -> io::Result<Vec<u8>> {
         let mut file = File::open(&self.path)?;
         if file.metadata()?.len() < self.read {
-            // The program has begun its file anew.
+            // The program has restarted its file.
             *self = Self { path: std::mem::take(&mut self.path), ..Self::default() };
         }
         file.seek(SeekFrom::Start(self.read))?;
@@ -78,7 +78,7 @@ mod tests {
         let text: String = (0..1000).map(line).collect();
         let mut file = File::create(&followed.path).unwrap();
         let mut written = 0;
-        // Pieces end anywhere, within lines and characters too.
+        // Pieces end at any byte, also within lines and characters.
         for (i, piece) in text.as_bytes().chunks(37).enumerate() {
             file.write_all(piece).unwrap();
             written += piece.len();

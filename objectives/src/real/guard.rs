@@ -1,12 +1,12 @@
-//! The guard: runs one command, ends all its descendants, records how it ended.
+//! The guard: it runs one command, ends all its descendants and records how it ended.
 //!
-//! The body of the hidden verb `hpl-tune __guard`, in two stages. The first is the guard proper. It starts
+//! The body of the hidden verb `hpl-tune __guard`, in two stages. The first is the guard itself. It starts
 //! the second, `__guard --exec`, which asks the kernel to kill it when the guard dies, unblocks the signals
-//! and becomes the command. So a foreign command is tied to its guard too, and no `unsafe` `pre_exec` is
+//! and executes the command in its place. So any command dies with its guard, and no `unsafe` `pre_exec` is
 //! needed.
 //!
-//! The guard is event driven (signalfd, pipes): beside a measured run it costs nothing but four wake-ups a
-//! second, in which it looks whether its parent is still there.
+//! The guard is event driven (signalfd, pipes): during a measured run it only wakes four times a
+//! second to check whether its parent is alive.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -37,22 +37,22 @@ pub const VERB: &str = "__guard";
 pub(super) const STDOUT: &str = "stdout.txt";
 pub(super) const STDERR: &str = "stderr.txt";
 
-/// Exit codes of `env` and `timeout` for a command that is not there, or cannot be started.
+/// Exit codes of `env` and `timeout` for a command that does not exist, or cannot be started.
 pub(super) const NOT_FOUND: u8 = 127;
 pub(super) const NOT_STARTED: u8 = 126;
 
 const EXEC: &str = "--exec";
-/// How often the guard looks for its parent. SIGUSR1 wakes it earlier, but comes at the end of the thread
-/// that started the guard, so it is spent when that thread ends before the tuner does.
+/// Interval at which the guard checks its parent. SIGUSR1 wakes it earlier, but it is sent at the end of the thread
+/// that started the guard, and only once, so the guard must also poll.
 const PARENT_CHECK: Duration = Duration::from_millis(250);
 
 /// Runs the verb: `--parent PID --deadline-s S [--grace-s G] --folder DIR -- CMD…`, all in this order. The folder receives
 /// `stdout.txt`, `stderr.txt` and `guard.json`. G: seconds between SIGTERM and SIGKILL.
 ///
-/// `arguments` are those after the verb. To be called first in the program, while it has one thread: the
-/// guard blocks signals. Returns 0 when the record was written, whatever became of the command; else, with a
+/// `arguments` are those after the verb. Must be called first in the program, while it has one thread: the
+/// guard blocks signals. Returns 0 when the record was written, for every end of the command; otherwise, with a
 /// message on stderr, 1 when it was not, 2 for wrong arguments, 126 when nothing was started. In every case
-/// no descendant is left.
+/// all descendants are ended.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let [exec, guard, dashes, program, rest @ ..] = &arguments[..]
@@ -77,7 +77,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// A command that the kernel kills when this process ends, by the second stage; only for programs that dispatch [`VERB`].
 pub fn tied<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
-    // The running program itself, even when its file was replaced meanwhile.
+    // The running program itself, even if its file was replaced.
     let mut command = Command::new("/proc/self/exe");
     command.args([VERB, EXEC, &std::process::id().to_string(), "--"]).args(words);
     command
@@ -90,7 +90,7 @@ fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
         complain(&format!("cannot prepare {}: {errno}", program.display()));
         return ExitCode::from(NOT_STARTED);
     }
-    // The guard may have died before the kernel was asked.
+    // The guard may have died before the request to the kernel.
     if getppid() != guard {
         return ExitCode::from(NOT_STARTED);
     }
@@ -99,7 +99,7 @@ fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED })
 }
 
-/// What the guard was asked to do.
+/// The arguments of the guard.
 #[derive(Debug, PartialEq)]
 struct Order {
     parent: Pid,
@@ -160,11 +160,11 @@ impl Order {
         record.write(&self.folder).map_err(|error| not_recorded(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// Makes orphans of the run children of the guard, and the guard wake when its parent dies.
+    /// Makes the guard the parent of the run's orphans, and wakes it when its parent dies.
     fn tie_to_parent(&self) -> Result<SignalFd, Errno> {
         let mut set = SigSet::empty();
         set.extend(ENDING);
-        // SIGUSR1 says that the parent's thread ended: a reason to look, since the parent may live on.
+        // SIGUSR1 means that the parent's thread ended; the parent itself may still be alive, so check it.
         set.extend([Signal::SIGUSR1, Signal::SIGCHLD]);
         set.thread_block()?;
         prctl::set_child_subreaper(true)?;
@@ -173,7 +173,7 @@ impl Order {
     }
 }
 
-/// Why the guard could not do its work.
+/// Why the guard failed.
 struct Trouble {
     code: u8,
     message: String,
@@ -193,7 +193,7 @@ const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Si
 struct Run {
     child: Child,
     ended: bool,
-    /// How the child ended, once it has.
+    /// How the child ended, after its end.
     status: Option<ExitStatus>,
     /// Time from start to end; up to now while the child runs.
     wall: Duration,
@@ -209,7 +209,7 @@ impl Run {
             Capture::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))
         };
         let mut output = [capture(STDOUT)?, capture(STDERR)?];
-        // Taken before the start: under load the child may have ended when this process runs again.
+        // Before the start: under load the child may have ended before this process runs again.
         let begun = Instant::now();
         let mut child = tied(command)
             .stdin(Stdio::null())
@@ -223,7 +223,7 @@ impl Run {
         Ok(Self { child, ended: false, status: None, wall: Duration::ZERO, begun, output, signals })
     }
 
-    /// Follows the run until it ends or has to be ended.
+    /// Waits until the run ends or must be ended.
     fn watch(&mut self, parent: Pid, limit: Duration) -> EndedBy {
         loop {
             if self.has_ended() {
@@ -255,7 +255,7 @@ impl Run {
         let mut fds: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // Rounded up, so that the last wait before a deadline does not become a busy loop.
         let timeout = PollTimeout::try_from(time + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-        // An error here (no memory) only means to look around earlier.
+        // An error here (no memory) only makes the next check earlier.
         let _ = poll(&mut fds, timeout);
     }
 
@@ -272,20 +272,20 @@ impl Run {
         self.ended
     }
 
-    /// Ends and reaps all descendants; returns those that could not be ended.
+    /// Ends and reaps all descendants; returns those that are still running.
     fn end(&mut self, grace: Duration) -> Vec<Pid> {
-        // Exact because of the subreaper: while any descendant lives, the guard has a child.
+        // Exact because of the subreaper: while any descendant is alive, the guard has a child.
         end_all(grace, descendants, || self.has_ended() && no_child_left())
     }
 
-    /// Completes the output files; returns what went wrong.
+    /// Completes the output files; returns the error, if any.
     fn finish_output(&mut self) -> Option<String> {
         let errors = self.output.each_mut().map(|capture| capture.finish().err());
         errors.into_iter().flatten().next().map(|error| error.to_string())
     }
 }
 
-/// Reaps the children that have ended; says whether none remains.
+/// Reaps the children that have ended; returns whether none remains.
 fn no_child_left() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -297,7 +297,7 @@ fn no_child_left() -> bool {
     }
 }
 
-/// Processes that the system has ended for lack of memory since it was started.
+/// Processes that the system has ended for lack of memory since boot.
 fn oom_kills() -> u64 {
     let counters = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
     counters.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
@@ -311,7 +311,7 @@ fn number<T: std::str::FromStr>(text: &OsStr) -> Option<T> {
     text.to_str()?.parse().ok()
 }
 
-/// Says something on stderr, if there still is one.
+/// Prints a message on stderr, if it is still open.
 fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "hpl-tune {VERB}: {message}");
 }

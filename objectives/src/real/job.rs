@@ -1,4 +1,4 @@
-//! What a trial is to run.
+//! The run of a trial.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use space::Candidate;
 use crate::foreign::Foreign;
 use crate::launcher::MpiJob;
 
-/// A run that is to be made.
+/// A run to start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// With which parameters.
+    /// Its parameters.
     pub candidate: Candidate,
-    /// How much of it.
+    /// The part of it that is run.
     pub extent: Extent,
 }
 
-/// How much of a run is made.
+/// The part of a run that is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
-    /// All of it, with its residual.
+    /// The whole run, with its residual.
     #[default]
     Whole,
     /// Windows, from which the time of the whole is estimated; our engine only.
@@ -35,7 +35,7 @@ impl Job {
     }
 }
 
-/// Which program runs a job.
+/// The program of a job.
 #[derive(Debug, Clone)]
 pub(super) enum Engine {
     /// `hpl-tune run`.

@@ -1,4 +1,4 @@
-//! Starting real runs, waiting for them, and taking over those of a tuner that died.
+//! Starts real runs, waits for them, and adopts those of a tuner that died.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,17 +14,17 @@ use super::guard;
 use super::job::{Engine, Extent, Job};
 use super::processes::{TRIAL_VARIABLE, marked};
 use super::record::GuardRecord;
-use super::running::{LAST_ACT, Running};
+use super::running::{GUARD_END, Running};
 use super::runs::RealRuns;
 use super::verdict::RESULT;
 use crate::simulated::{LIMIT_VARIABLE, RunClock};
 use crate::{Failure, Measurement, Observation};
 
 impl RealRuns {
-    /// Ends what a dead tuner has left running in `folder`; its guard gets a moment to do so itself.
+    /// Ends the processes that a dead tuner has left running in `folder`, after its guard had a moment to do so itself.
     fn end_left(&self, folder: &Path) {
         let begun = Instant::now();
-        while begun.elapsed() < LAST_ACT && !marked(folder).is_empty() {
+        while begun.elapsed() < GUARD_END && !marked(folder).is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.end_marked(folder);
@@ -68,14 +68,14 @@ impl RealRuns {
             .args(self.arguments(job, &folder))
             .env(TRIAL_VARIABLE, &folder);
         if self.has_command() {
-            // xhpl reads HPL.dat where it stands.
+            // xhpl reads HPL.dat in its working folder.
             guard.current_dir(&folder).envs(self.environment(job, &folder));
         }
         if self.is_simulated() {
             guard.env(LIMIT_VARIABLE, limit_s.to_string());
         }
         let guard = guard
-            // A Ctrl-C is for the tuner, which decides what becomes of the run.
+            // Ctrl-C must only reach the tuner, which decides about the run.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -89,9 +89,9 @@ impl RealRuns {
         Ok(Running::new(guard, followed, folder, self.clone(), job.clone()))
     }
 
-    /// The outcome of `job` in `folder`, which a dead tuner had started, when it came to its own end.
-    /// `None` when it did not, because it was ended with its tuner or its guard was killed: then it is
-    /// nobody's failure, and can be run again. In every case no process of the run is left.
+    /// The outcome of `job` in `folder`, which a dead tuner had started, if it ended by itself.
+    /// `None` if it was ended with its tuner or its guard was killed: then the candidate did not
+    /// fail, and can be run again. In every case all processes of the run are ended.
     pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
         self.end_left(&folder);

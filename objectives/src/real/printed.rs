@@ -1,4 +1,4 @@
-//! What became of a run of another engine, judged from what it printed.
+//! The outcome of a run of another engine, from its output.
 
 use std::fs;
 use std::io::Read;
@@ -14,18 +14,18 @@ use super::verdict::{no_result, printed};
 use crate::foreign::{Foreign, ProgressPoint, Reading};
 use crate::{Exit, Failure, Measurement};
 
-/// Bytes of an output that are read at most; our own captures are far smaller.
+/// Maximum number of bytes read from an output; our own captures are far smaller.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
-/// Part by which the rate that a program prints may differ from that of its N and its time, beside the rounding of the
-/// time: some count 3N² flops less.
+/// Maximum relative difference between the printed rate and that from N and the printed time, beyond the rounding of the
+/// time: some programs count 3N² flops less.
 const ROUNDING: f64 = 0.02;
 
 /// Half of the last digit of a printed time in seconds.
 const LAST_DIGIT_S: f64 = 0.006;
 
-/// Judges the run of `candidate` in `folder` that ended as `record` says: each result must have its check passed, and the
-/// median of their rates counts. A result that was there before the guard ended the run counts.
+/// The outcome of the run of `candidate` in `folder` that ended as `record` states: each result must have passed its check;
+/// the score is the median of their rates. A result that was printed before the guard ended the run is valid.
 pub(super) fn judge_printed(
     engine: &Foreign,
     candidate: &Candidate,
@@ -42,7 +42,7 @@ pub(super) fn judge_printed(
     }
     if readings.len() < engine.profile().repeats {
         return Err(match no_result(folder, record) {
-            // Exit code 2 has its meaning for our engine alone.
+            // Exit code 2 has a meaning for our engine only.
             Failure::Infeasible { .. } => {
                 Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), last_lines: printed(folder) }
             }
@@ -70,7 +70,7 @@ fn ended_well(record: &GuardRecord) -> bool {
     record.ended_by == EndedBy::Itself && record.exit == Some(Exit::Code(0))
 }
 
-/// What in a result cannot be true.
+/// A contradiction in a result.
 fn contradiction(reading: &Reading, candidate: &Candidate, record: &GuardRecord) -> Option<String> {
     let (n, rate) = (candidate.hpl.n, reading.rate_gflops);
     if !(rate.is_finite() && rate > 0.0) {
@@ -128,10 +128,10 @@ pub(super) fn progress(engine: &Foreign, folder: &Path) -> Vec<ProgressPoint> {
     traces.into_iter().find(|trace| !trace.is_empty()).unwrap_or_default()
 }
 
-/// The text of a file, as far as it is text; empty when there is none.
+/// The text of a file, lossily decoded; empty when there is none.
 fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
-    // What cannot be read holds no result, and the message says so.
+    // An unreadable file contains no result, which the message states.
     let _ = fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Finding and ending processes: by parent, or by the variable that marks a trial.
+//! Finds and ends processes: by parent, or by the environment variable that marks a trial.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -16,26 +16,26 @@ pub const TRIAL_VARIABLE: &str = "HPL_TUNE_TRIAL";
 
 /// Time between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
-/// The same for a launcher, which has to end its ranks on other hosts meanwhile.
+/// The same for a launcher, which has to end its ranks on other hosts in this time.
 pub(super) const LAUNCHERS_GRACE: Duration = Duration::from_secs(10);
-/// Time after SIGKILL at which a process that ignores even that (it hangs in the kernel) is given up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(9);
+/// Maximum wait after SIGKILL; a process that is still alive then hangs in the kernel.
+pub(super) const KILL_WAIT: Duration = Duration::from_secs(9);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Ends a set of processes until `gone` says so: SIGTERM to each, after `grace` SIGKILL, again and again, because the set may
-/// grow while it is read. `gone` must say so three times in a row: a process that is just becoming another program shows no
-/// environment for a moment. Gives up ten seconds later. Returns what is left.
+/// Ends a set of processes until `gone` is true: SIGTERM to each, after `grace` SIGKILL, repeated because the set may
+/// grow while it is read. `gone` must be true three times in a row: during an `exec` a process shows no
+/// environment for a moment. Stops ten seconds later. Returns the processes that are left.
 pub(super) fn end_all(grace: Duration, find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
     let begun = Instant::now();
     let mut asked = HashSet::new();
     let mut unseen = 0;
     while unseen < 3 {
         unseen = if gone() { unseen + 1 } else { 0 };
-        if begun.elapsed() > grace + PATIENCE {
+        if begun.elapsed() > grace + KILL_WAIT {
             return find();
         }
         for pid in find() {
-            // A process that has ended meanwhile is no error.
+            // A process that has already ended is no error.
             if begun.elapsed() >= grace {
                 let _ = kill(pid, Signal::SIGKILL);
             } else if asked.insert(pid) {
@@ -47,8 +47,8 @@ pub(super) fn end_all(grace: Duration, find: impl Fn() -> Vec<Pid>, mut gone: im
     Vec::new()
 }
 
-/// All descendants of the calling process by parent id, zombies left out. With the calling process as
-/// subreaper these include those that left their session or whose parent has ended.
+/// All descendants of the calling process by parent id, without zombies. If the calling process is a
+/// subreaper, these include processes in other sessions and those whose parent has ended.
 pub(super) fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
     for pid in all() {

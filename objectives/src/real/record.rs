@@ -1,4 +1,4 @@
-//! `guard.json`: how a run ended, as its guard saw it.
+//! `guard.json`: the guard's record of how a run ended.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,7 +12,7 @@ use crate::Exit;
 const SCHEMA: u32 = 1;
 const NAME: &str = "guard.json";
 
-/// What the guard knows of a run. Complete whenever it exists: it is written by rename.
+/// The guard's record of a run. It is written by rename, so an existing file is complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GuardRecord {
     /// 1.
@@ -25,7 +25,7 @@ pub struct GuardRecord {
     pub wall_s: f64,
     /// The deadline, in seconds from the start.
     pub limit_s: f64,
-    /// Who ended the command.
+    /// The cause of the command's end.
     pub ended_by: EndedBy,
     /// How the command ended; `None` when it could not be ended, or the system kept no status.
     pub exit: Option<Exit>,
@@ -35,34 +35,34 @@ pub struct GuardRecord {
     pub system_s: f64,
     /// Largest resident set of one process of the run.
     pub max_rss_bytes: u64,
-    /// Processes that the system ended for lack of memory meanwhile, on the whole machine.
+    /// Processes that the system ended for lack of memory during the run, on the whole machine.
     pub oom_kills: u64,
-    /// Processes that the command had left running at its end, and that the guard ended.
+    /// Processes still running at the command's end, which the guard ended.
     pub stragglers: usize,
-    /// Processes that could not be ended; empty but for a fault of the kernel or another user's process.
+    /// Processes that could not be ended: hung in the kernel, or of another user; normally empty.
     pub survivors: Vec<i32>,
     /// Why `stdout.txt` or `stderr.txt` is incomplete.
     pub output_error: Option<String>,
 }
 
-/// Who ended a command.
+/// The cause of a command's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
-    /// Nobody: it ended by itself, or something outside of the guard ended it.
+    /// It ended by itself, or something other than the guard ended it.
     Itself,
     /// The guard, at the deadline.
     Deadline,
     /// The guard, because the tuner was gone.
     ParentGone,
-    /// The guard, asked by SIGTERM, SIGINT, SIGHUP or SIGQUIT.
+    /// The guard, after SIGTERM, SIGINT, SIGHUP or SIGQUIT.
     Asked,
 }
 
 /// Why there is no guard record.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardRecordError {
-    /// It cannot be read; most often it does not exist because the guard did not come to its end.
+    /// It cannot be read; most often it does not exist because the guard was killed.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.

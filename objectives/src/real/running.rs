@@ -1,4 +1,4 @@
-//! A run that was started: its end, its progress, and ending it.
+//! A started run: its outcome, its progress, and how to end it.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -13,21 +13,21 @@ use nix::unistd::Pid;
 use super::followed::Followed;
 use super::guard;
 use super::job::{Engine, Job};
-use super::processes::PATIENCE;
+use super::processes::KILL_WAIT;
 use super::record::{EndedBy, GuardRecord};
 use super::runs::RealRuns;
 use super::words::last_lines;
 use crate::foreign::ProgressPoint;
 use crate::{Exit, Failure, Observation};
 
-/// Time that a guard gets to end its run after its tuner died, before a resuming tuner ends both.
-pub(super) const LAST_ACT: Duration = Duration::from_secs(2);
+/// Time for a guard to end its run after its tuner died; then a resuming tuner ends both.
+pub(super) const GUARD_END: Duration = Duration::from_secs(2);
 
-/// A run that was started. Dropping it ends it.
+/// A started run. Dropping it ends the run.
 #[derive(Debug)]
 pub struct Running {
     guard: Child,
-    /// Ends with the guard, which is the only process that holds its other end.
+    /// Closed at the end of the guard, the only process that has its other end.
     stderr: ChildStderr,
     said: Vec<u8>,
     folder: PathBuf,
@@ -62,8 +62,8 @@ impl Running {
         }
     }
 
-    /// How far the run has come, by what it has printed; empty where its engine does not tell. Reads what came since the
-    /// last call.
+    /// The progress that the run has printed so far; empty if its engine prints none. Reads the output since the last
+    /// call.
     pub fn progress(&mut self) -> &[ProgressPoint] {
         let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
         let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
@@ -113,12 +113,12 @@ impl Running {
         // The guard was not waited for, so its id cannot belong to another process.
         let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
         let begun = Instant::now();
-        while begun.elapsed() < self.runs.grace() + PATIENCE + LAST_ACT {
-            if self.finish_within(LAST_ACT).is_some() {
+        while begun.elapsed() < self.runs.grace() + KILL_WAIT + GUARD_END {
+            if self.finish_within(GUARD_END).is_some() {
                 return;
             }
         }
-        // A guard that does not come to its end is stopped, or hangs in the kernel.
+        // A guard that is still alive is stopped, or hangs in the kernel.
         let _ = self.guard.kill();
         self.runs.end_marked(&self.folder);
     }

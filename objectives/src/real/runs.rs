@@ -1,4 +1,4 @@
-//! Real runs of an engine: its command, what a run reads, and how its end is judged.
+//! Real runs of an engine: its command, its input files and the judgement of its outcome.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct RealRuns {
 }
 
 impl RealRuns {
-    /// Runs of our engine by `program`, the absolute path of `hpl-tune`: it must know the verbs `run` and `__guard`.
+    /// Runs of our engine by `program`, the absolute path of `hpl-tune`, with the verbs `run` and `__guard`.
     pub fn new(program: PathBuf) -> Self {
         Self { program, engine: Engine::Ours }
     }
@@ -42,7 +42,7 @@ impl RealRuns {
         Self { program, engine: Engine::Launched(Arc::new(job)) }
     }
 
-    /// Whether a run is a command of its own, which its folder has to hold, and not one of `hpl-tune run`.
+    /// Whether a run has its own command, which is stored in its folder, rather than `hpl-tune run`.
     pub fn has_command(&self) -> bool {
         !matches!(self.engine, Engine::Ours)
     }
@@ -52,12 +52,12 @@ impl RealRuns {
         matches!(&self.engine, Engine::Launched(job) if job.simulated.is_some())
     }
 
-    /// What the clock of the cluster says of a simulated run that ended in `folder`; `None` of one that was run.
+    /// The simulated time of a run that ended in `folder`; `None` for a real run.
     pub fn simulated(&self, folder: &Path) -> Option<RunClock> {
         self.is_simulated().then(|| RunClock::read(folder))?
     }
 
-    /// How a run in `folder` ended, by the clock that it goes by.
+    /// The record of a run in `folder`, in simulated time if the run is simulated.
     pub(super) fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
         let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = self.simulated(folder) else { return record };
         let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
@@ -69,14 +69,14 @@ impl RealRuns {
         if self.has_command() { LAUNCHERS_GRACE } else { GRACE }
     }
 
-    /// Ends what is left of a run in `folder`: the processes of this node that carry its mark, and in a Slurm job the step on
-    /// the others.
+    /// Ends the remaining processes of a run in `folder`: on this node those with its environment variable, and in a Slurm job
+    /// the step on the other nodes.
     pub(super) fn end_marked(&self, folder: &Path) {
         end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
         self.end_step();
     }
 
-    /// Cancels the step of a run whose launcher had to be ended: what it has not ended itself is on any node of the job.
+    /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any node of the job.
     pub(super) fn end_step(&self) {
         match &self.engine {
             Engine::Ours => {}
@@ -106,7 +106,7 @@ impl RealRuns {
         there.chain(["env".to_owned()]).chain(settings).chain(words).collect()
     }
 
-    /// The progress that a run in `folder` has printed, finished or not; empty where its engine does not tell.
+    /// The progress that a run in `folder` has printed, finished or not; empty if its engine prints none.
     pub fn progress_in(&self, folder: &Path) -> Vec<ProgressPoint> {
         match &self.engine {
             Engine::Ours | Engine::Launched(_) => Vec::new(),

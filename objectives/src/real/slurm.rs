@@ -1,22 +1,22 @@
-//! The Slurm job that runs take place in: questions to its commands, and the end of steps.
+//! The Slurm job of the runs: calls of its commands, and cancelling of steps.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time that a command of Slurm has to answer.
+/// Time limit of a Slurm command.
 const ANSWERS: Duration = Duration::from_secs(10);
 
 /// Names of the steps by which Open MPI's mpirun starts its helpers on the nodes.
 const HELPERS: [&str; 2] = ["orted", "prted"];
 
-/// What a command of Slurm prints, which is short; `None` where it is not there, fails or does not answer in time.
-pub fn answer(program: &str, arguments: &[&str]) -> Option<String> {
+/// The short output of a Slurm command; `None` if the command does not exist, fails or exceeds the time limit.
+pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let started = Instant::now();
-    // The answer is short: it fits the pipe.
+    // The output is short: it fits into the pipe.
     while child.try_wait().ok()?.is_none() {
         if started.elapsed() > ANSWERS {
             let _ = child.kill();
@@ -29,18 +29,18 @@ pub fn answer(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).ok())?
 }
 
-/// Cancels the steps of the job of this process that run `program`, whose srun or mpirun is gone; does nothing outside of a job.
+/// Cancels the steps of this process's job that run `program`, whose srun or mpirun is gone; does nothing outside of a job.
 pub fn cancel_steps(program: &Path) {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
-    let listed = answer("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %j"]);
+    let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %j"]);
     let left: Vec<String> = steps(&listed.unwrap_or_default(), program);
     if !left.is_empty() {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
-        let _ = answer("scancel", &[&["--signal=KILL"][..], &left].concat());
+        let _ = output_of("scancel", &[&["--signal=KILL"][..], &left].concat());
     }
 }
 
-/// Those of the listed steps, numbers and names, that are runs of `program`.
+/// The steps in `listed` (numbers and names) that run `program`.
 fn steps(listed: &str, program: &Path) -> Vec<String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let of_run = |step: &&str| HELPERS.contains(step) || *step == name;
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_or_is_not_there_has_no_answer() {
-        assert_eq!(answer("echo", &["2", "3"]).as_deref(), Some("2 3\n"));
-        assert_eq!(answer("false", &[]), None);
-        assert_eq!(answer("no-such-command", &[]), None);
+        assert_eq!(output_of("echo", &["2", "3"]).as_deref(), Some("2 3\n"));
+        assert_eq!(output_of("false", &[]), None);
+        assert_eq!(output_of("no-such-command", &[]), None);
     }
 }

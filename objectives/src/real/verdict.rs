@@ -1,4 +1,4 @@
-//! What became of a run, judged from what it left in its folder.
+//! The outcome of a run, from the files in its folder.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -19,13 +19,13 @@ use crate::{Exit, Failure, Measurement, Sample};
 /// The file that the engine writes.
 pub(super) const RESULT: &str = "result.json";
 
-/// Exit code of `hpl-tune run` for a candidate that it refuses.
+/// Exit code of `hpl-tune run` for an infeasible candidate.
 const REFUSED: i32 = 2;
 const LINES: usize = 10;
 const TAIL_BYTES: u64 = 16 * 1024;
 
-/// Judges the run in `folder` that ended as `record` says. The residual decides: only a run whose own check
-/// passed is a measurement. A result that was there before the guard ended its run counts.
+/// The outcome of the run in `folder` that ended as `record` states. Only a run whose own residual check
+/// passed is a measurement. A result that was written before the guard ended its run is valid.
 pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, Failure> {
     let bad = |problem| Failure::Output {
         file: folder.join(RESULT).display().to_string(),
@@ -48,7 +48,7 @@ pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, 
     }
 }
 
-/// Judges windows of a run, as [`judge`] does a whole one: every check must have passed.
+/// The outcome of windows of a run, as [`judge`] for a whole run: every check must have passed.
 pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<Sample, Failure> {
     let bad = |problem| Failure::Output {
         file: folder.join(RESULT).display().to_string(),
@@ -100,7 +100,7 @@ fn parsed<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
     }
 }
 
-/// What in a result cannot be true.
+/// A contradiction in a result.
 fn contradiction(result: &RunResult, residual: f64, record: &GuardRecord) -> Option<String> {
     let (time_s, rate) = (result.time_s, result.rate_gflops);
     let expected = rate_gflops(result.candidate.hpl.n, time_s);
@@ -141,7 +141,7 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
     }
 }
 
-/// Signals that no program sends to itself by a fault.
+/// Signals that are sent by other processes, not caused by a fault of the program.
 const FROM_OUTSIDE: [Signal; 5] = [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 
 fn measurement(result: RunResult, residual: f64, record: &GuardRecord) -> Measurement {
@@ -173,7 +173,7 @@ fn tail(path: &Path) -> Vec<u8> {
     let mut end = Vec::new();
     if let Ok(mut file) = File::open(path) {
         let length = file.metadata().map_or(0, |about| about.len());
-        // What cannot be read is not shown; the failure itself is known from elsewhere.
+        // An unreadable file is not shown; the failure itself is known from the record.
         let _ = file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).and_then(|_| file.read_to_end(&mut end));
     }
     end
@@ -213,7 +213,7 @@ mod tests {
             (ParentGone, Exit::Signal(15), 0, "killed"),
             (Asked, Exit::Signal(15), 0, "killed"),
             (Itself, Exit::Signal(9), 1, "out-of-memory"),
-            // A shell or mpirun around the process that the system ended.
+            // A shell or mpirun reports the signal of the process that the system ended.
             (Itself, Exit::Code(137), 1, "out-of-memory"),
             (Itself, Exit::Signal(9), 0, "killed"),
             (Itself, Exit::Signal(15), 0, "killed"),

@@ -1,9 +1,9 @@
-//! Quoting of commands and cleaning of output: any bytes in, readable words out.
+//! Quoting of commands and cleaning of output: any bytes become readable words.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The words of a command as bash reads them: joined with spaces they make a line that runs the command.
+/// The words of a command quoted for bash: joined with spaces they are a line that runs the command.
 /// Bytes that are no UTF-8 become `$'\xff'`.
 pub fn quoted<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Vec<String> {
     command.into_iter().map(|word| quote(word.as_ref())).collect()
@@ -25,7 +25,7 @@ fn quote(word: &OsStr) -> String {
 }
 
 /// At most `count` last lines of what a program printed, without empty lines, control characters (which
-/// could steer the user's terminal) or more than 200 characters each.
+/// could control the user's terminal) or more than 200 characters each.
 pub fn last_lines(output: &[u8], count: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(output);
     let clean = |line: &str| line.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
