@@ -1,4 +1,4 @@
-//! The ways in which a run can fail, each with its facts.
+//! The failures of a run, each with its facts.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -19,7 +19,7 @@ pub enum Failure {
     /// The run could not be started.
     #[error("cannot start {what}: {why}")]
     Launch {
-        /// The file, folder or program that stood in the way.
+        /// The file, folder or program that caused the failure.
         what: String,
         /// The system's reason.
         why: String,
@@ -38,10 +38,10 @@ pub enum Failure {
         /// The last lines that it printed.
         last_lines: Vec<String>,
     },
-    /// Somebody else ended the program: an operator, a batch system, or the end of the tuner.
+    /// The program was ended from outside: by an operator, a batch system, or the end of the tuner.
     #[error("killed: {by}")]
     Killed {
-        /// By whom, as far as it is known.
+        /// The cause, as far as it is known.
         by: String,
     },
     /// The system ended a process of the run for lack of memory.
@@ -58,7 +58,7 @@ pub enum Failure {
         /// Column + 1 of a zero pivot; 0 when there was none.
         info: usize,
     },
-    /// The run was ended because by its own progress it could not be the best any more.
+    /// The run was ended because its progress showed that it could not be the best.
     #[error(
         "ended after {done_percent:.0} % of its work: it would reach {estimated_rate_gflops:.1} GFLOP/s, the best has {best_rate_gflops:.1}"
     )]
@@ -70,13 +70,13 @@ pub enum Failure {
         /// GFLOP/s of the best run.
         best_rate_gflops: f64,
     },
-    /// The run was not started on purpose.
+    /// The run was deliberately not started.
     #[error("skipped: {why}")]
     Skipped {
-        /// The purpose.
+        /// The reason.
         why: String,
     },
-    /// What the run left behind cannot be read, or contradicts itself.
+    /// The files of the run are unreadable or contradictory.
     #[error("{file}: {problem}{}", after(last_lines))]
     Output {
         /// The file with the problem.

@@ -29,13 +29,13 @@ pub struct Fit {
 /// Why no rate could be fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Nothing to fit.
+    /// No samples.
     #[error("no samples of {kernel:?}; give the calibration more time")]
     Empty {
         /// The kernel.
         kernel: RateKernel,
     },
-    /// A sample that no kernel can produce.
+    /// An invalid sample.
     #[error("{kernel:?} sample {sizes:?} took {time_s} s; sizes and time must be positive numbers")]
     Sample {
         /// The kernel.
@@ -45,7 +45,7 @@ pub enum FitError {
         /// Its time in seconds.
         time_s: f64,
     },
-    /// Message times that are none.
+    /// Invalid message times.
     #[error("messages {messages:?} (words, seconds): there must be one, and all numbers positive")]
     Message {
         /// Words and seconds of each.
@@ -68,7 +68,7 @@ pub fn terms(kernel: RateKernel, sizes: &[f64]) -> Vec<f64> {
 /// Coefficients c ≥ 0 that minimise Σ ((cᵀ·terms − t)/t)².
 ///
 /// The optimum of a non-negative problem is the plain least-squares solution on the terms it does not set to
-/// zero. There are at most five terms, so all subsets are tried: exact, and nothing to converge.
+/// zero. There are at most five terms, so all subsets are tried: exact and without iteration.
 ///
 /// # Errors
 /// [`FitError`] when there are no samples, or one has a wrong number of sizes or is not a positive number.
@@ -112,18 +112,18 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// A timed piece of work with what it counts.
+/// A timed piece of work with its weight in the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weighted {
     /// Units of each term, none negative, one positive.
     pub terms: Vec<f64>,
     /// Time in seconds, above 0.
     pub time_s: f64,
-    /// How much it counts, above 0.
+    /// Its weight, above 0.
     pub weight: f64,
 }
 
-/// Rounds of [`robust`].
+/// Reweighting rounds of [`robust`].
 const REWEIGHTED: usize = 4;
 
 /// Coefficients c ≥ 0 of `rows`, at least one, that minimise the weighted relative errors: squares of small ones,
@@ -153,7 +153,7 @@ pub(crate) fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
 /// c ≥ 0 that minimises Σ weight·(row·c − 1)².
 fn weighted(rows: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let width = rows[0].len();
-    // Columns differ by twelve orders of magnitude; scaled to length one, they compare.
+    // Columns differ by twelve orders of magnitude; they are scaled to length one.
     let scale: Vec<f64> = (0..width)
         .map(|j| rows.iter().zip(weights).map(|(row, weight)| weight * row[j] * row[j]).sum::<f64>().sqrt())
         .collect();

@@ -1,4 +1,4 @@
-//! Launchers: the words before a program that start it on many ranks.
+//! Launchers: the command words that start a program on many ranks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     // Open MPI binds to cores by itself, one per rank, unless ranks have several.
     ("mpirun", "mpirun -np {np} --map-by slot:PE={threads} --bind-to core"),
     ("mpiexec", "mpiexec -n {np}"),
-    // A step does not wait for one that a crashed node has left behind, nor for the one that this program is.
+    // A step waits neither for a step that is left on a crashed node, nor for the step in which this program runs.
     ("srun", "srun --overlap --ntasks={np} --cpus-per-task={threads} --cpu-bind=cores"),
     ("flux", "flux run --ntasks={np} --cores-per-task={threads}"),
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
 
-/// The words of a launcher: of a known one, of the program at a path or of a variant as `mpirun.openmpi` whose name says
-/// which of the known ones it is, or of the template `text` itself.
+/// The words of a launcher: of a known one, of a path or a variant such as `mpirun.openmpi` whose name contains that of
+/// a known one, or of the template `text` itself.
 pub fn words(text: &str) -> Vec<String> {
     let known = |name: &str| LAUNCHERS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words);
     let split = |words: &str| words.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
@@ -37,12 +37,12 @@ pub fn words(text: &str) -> Vec<String> {
     }
 }
 
-/// Whether the words of a launcher say how many processes it starts.
+/// Whether the words of a launcher contain the number of processes.
 pub fn says_processes(words: &[String]) -> bool {
     words.iter().any(|word| word.contains("{np}"))
 }
 
-/// How our `xhpl` is started on the processes of an MPI job.
+/// The start of our `xhpl` on the processes of an MPI job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MpiJob {
@@ -53,7 +53,7 @@ pub struct MpiJob {
     /// Threads of a rank at most, the cores of a node; `None` for all cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_threads: Option<usize>,
-    /// File of the cluster that `program` simulates in the place of running anything; `None` where it runs.
+    /// File of the cluster that `program` simulates; `None` for real runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
-//! The links of surveyed ranks as layers, and those that are unlike the others of their layer.
+//! The links of surveyed ranks as layers, and the links that differ from their layer.
 //!
-//! Pairs are of one socket, of one host, or of two hosts. Where ranks of a host do not follow each other, layers of
-//! successive ranks are none: one layer then stands for all links.
+//! A pair of ranks is within a socket, within a host, or on two hosts. If the ranks of a host are not consecutive, one layer
+//! represents all links.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use hpl::machine::survey::{LinkSurvey, RankSurvey};
 use space::machine::{Layer, Link};
 use space::stats::summary;
 
-/// Part by which a link may differ from the median of its layer, or the spread of the layer where that is more.
+/// Maximum relative difference of a link to the median of its layer; the spread of the layer, if larger.
 const UNLIKE: f64 = 0.2;
 
-/// What a survey says of links.
+/// The links found by a survey.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Links {
     /// Layers, innermost first.
@@ -21,7 +21,7 @@ pub struct Links {
     pub links: Vec<Link>,
 }
 
-/// What joins two ranks, innermost first.
+/// The level that joins two ranks, innermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Socket,
@@ -41,7 +41,7 @@ impl Level {
     }
 }
 
-/// A pair of ranks, the lower one first, with what the two found.
+/// A pair of ranks, the lower one first, with its measurements.
 struct Pair<'a> {
     ranks: [usize; 2],
     link: &'a LinkSurvey,
@@ -49,7 +49,7 @@ struct Pair<'a> {
 }
 
 impl Links {
-    /// The links between ranks of `threads` cores each, which are called as `name` says.
+    /// The links between ranks of `threads` cores each, whose names are given by `name`.
     pub fn new(found: &[RankSurvey], threads: usize, name: impl Fn(&RankSurvey) -> String) -> Self {
         let places = Places::new(found);
         let pairs = pairs(found);
@@ -74,7 +74,7 @@ impl Links {
     }
 }
 
-/// The layer of some pairs, each of which has `gbytes_per_s` while all exchange.
+/// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange.
 fn layer(level: Level, pairs: &[&Pair<'_>], gbytes_per_s: f64, ranks: usize) -> Layer {
     let median = |of: &dyn Fn(&Pair<'_>) -> Option<f64>| {
         let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair)).collect();
@@ -86,13 +86,13 @@ fn layer(level: Level, pairs: &[&Pair<'_>], gbytes_per_s: f64, ranks: usize) -> 
         name: level.name().to_owned(),
         ranks,
         alpha_s: median(&|pair| Some(pair.link.latency_s)),
-        // What a rank has while all exchange is what was measured of all.
+        // The bandwidth per rank while all ranks exchange is the measured one.
         beta_s_per_word: 8e-9 / (gbytes_per_s * shared_by),
         shared_by: shared_by as usize,
     }
 }
 
-/// All pairs once, with the slower of what both found.
+/// All pairs once, with the slower of both measurements.
 fn pairs(found: &[RankSurvey]) -> Vec<Pair<'_>> {
     let of_rank = |rank: &RankSurvey, other: usize| {
         let link = found.get(other)?.links.iter().find(|link| link.other == rank.rank)?;
@@ -112,9 +112,9 @@ fn pairs(found: &[RankSurvey]) -> Vec<Pair<'_>> {
 /// Host and socket of each rank, by number.
 struct Places {
     hosts: Vec<usize>,
-    /// Host and socket together; those of the host where they are not known.
+    /// Host and socket together; the host alone if the socket is unknown.
     sockets: Vec<usize>,
-    /// Whether the ranks of each host, and of each socket, follow each other.
+    /// Whether the ranks of each host, and of each socket, are consecutive.
     successive: bool,
 }
 
@@ -162,7 +162,7 @@ fn numbered<T: std::hash::Hash + Eq>(values: impl Iterator<Item = T>) -> Vec<usi
     values.map(number).collect()
 }
 
-/// Whether equal numbers stand side by side: then they rise.
+/// Whether equal numbers are consecutive: then the numbers rise.
 fn successive(numbers: &[usize]) -> bool {
     numbers.is_sorted()
 }
@@ -216,7 +216,7 @@ mod tests {
         let shape: Vec<_> = layers.iter().map(|layer| (layer.name.as_str(), layer.ranks, layer.shared_by)).collect();
         assert_eq!(shape, [("socket", 8, 1), ("node", 16, 1), ("network", 4096, 4)]);
         assert_eq!(layers.iter().map(|layer| layer.alpha_s.unwrap()).collect::<Vec<_>>(), [1e-6, 2e-6, 3e-6]);
-        // What a rank has of a shared layer is what it was measured to have.
+        // A rank's bandwidth in a shared layer is the measured one.
         let share = |layer: &Layer| 8e-9 / (layer.beta_s_per_word * layer.shared_by as f64);
         assert!(layers.iter().zip([20.0, 10.0, 2.0]).all(|(layer, wanted)| (share(layer) - wanted).abs() < 1e-9));
         let bad = Link { nodes: ["n2-16".to_owned(), "n3-24".to_owned()], gbytes_per_s: 0.5 };
@@ -232,7 +232,7 @@ mod tests {
             Machine::parse(&machine.to_toml().unwrap()).unwrap();
         }
         assert_eq!(Links::new(&survey(1, 2, [1.0; 3])[..1], 1, name), Links::default());
-        // Ranks dealt to the hosts in turns have no layers but one.
+        // Ranks dealt to the hosts in turn have a single layer.
         let mut mixed = survey(2, 4, [20.0, 10.0, 2.0]);
         mixed.iter_mut().for_each(|rank| rank.host = format!("n{}", rank.rank % 2));
         let layers = Links::new(&mixed, 1, name).layers;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use space::{RunResult, WindowsResult};
 
-/// What a run achieved whose residual passed.
+/// The result of a run that passed the residual check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// The score in GFLOP/s.
@@ -16,9 +16,9 @@ pub struct Measurement {
     pub passed: bool,
     /// Wall-clock seconds from the start of the command to its end.
     pub wall_s: f64,
-    /// Seconds that the generation of the matrix took.
+    /// Seconds of the generation of the matrix.
     pub generate_s: f64,
-    /// Seconds that the check took.
+    /// Seconds of the check.
     pub check_s: f64,
     /// Start in UTC, RFC 3339.
     pub started_utc: String,
@@ -28,11 +28,11 @@ pub struct Measurement {
     pub kernel: String,
     /// Host name.
     pub host: String,
-    /// What the engine wrote, with the time of each phase; `None` when the run was not one of our engine.
+    /// The result that the engine wrote, with the time of each phase; `None` for other engines.
     pub result: Option<RunResult>,
 }
 
-/// What a trial that did not fail has shown.
+/// The result of a successful trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observation {
     /// A whole run.
@@ -44,7 +44,7 @@ pub enum Observation {
 /// Windows of a run: some steps measured, the time of the whole estimated from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// What the engine wrote.
+    /// The result that the engine wrote.
     pub result: WindowsResult,
     /// Wall-clock seconds from the start of the command to its end.
     pub wall_s: f64,
@@ -53,17 +53,17 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Largest scaled residual of what the windows left.
+    /// Largest scaled residual of the windows.
     pub fn residual(&self) -> Option<f64> {
         self.result.windows.iter().filter_map(|window| window.residual).reduce(f64::max)
     }
 
-    /// Standard deviation of the logarithm of the estimated rate, by what the measured steps leave open.
+    /// Standard deviation of the logarithm of the estimated rate, from the steps that were not measured.
     pub fn estimated_sd(&self) -> f64 {
         self.result.predicted_spread_s / self.result.predicted_time_s
     }
 
-    /// Part of the time of a whole run that was measured.
+    /// Measured fraction of the time of a whole run.
     pub fn measured_share(&self) -> f64 {
         let steps = self.result.windows.iter().flat_map(|window| &window.step_s);
         (steps.sum::<f64>() / self.result.predicted_time_s).min(1.0)

@@ -6,7 +6,7 @@
 
 use crate::timeline::{Step, Timeline};
 
-/// Order, blocking and grid of a run, as the models want them.
+/// Order, blocking and grid of a run, as inputs of the models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
     /// Order N, above 0.
@@ -31,7 +31,7 @@ impl Problem {
     }
 }
 
-/// The machine as the original model sees it: one kind of message, one speed of computing.
+/// The machine parameters of the original model: one kind of message, one speed of computation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// γ: seconds per flop of matrix-matrix operations.
@@ -73,7 +73,7 @@ pub fn backs_s(c: &Costs, g: &Problem) -> f64 {
 
 /// Time of a whole run in seconds: T_HPL of \[HPL\], the sum over its panels.
 ///
-/// A last panel narrower than NB is taken as wide as it is.
+/// A last panel narrower than NB has its real width.
 pub fn sum_s(c: &Costs, g: &Problem) -> f64 {
     let panels = (g.n / g.nb).ceil() as usize;
     let steps = (0..panels).map(|step| {

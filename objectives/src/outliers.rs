@@ -1,24 +1,24 @@
-//! Which of several equal things stand out, beyond the noise of their own repeats.
+//! Outliers among equal ranks or nodes, beyond the noise of their repeats.
 
 use space::stats::{Summary, summary};
 
-/// A rate this near to the typical one, as a share of it, does not stand out.
+/// Minimum relative difference of an outlier to the typical rate.
 pub const LEAST: f64 = space::unequal::ALIKE;
 
-/// One that stands out.
+/// An outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
     /// Median of its repeats.
     pub rate: f64,
-    /// That over the typical one: below 1 for a slow one, which the others wait for, above 1 for a fast one.
+    /// This median divided by the typical rate: below 1 for a slow one, for which the others wait, above 1 for a fast one.
     pub ratio: f64,
 }
 
-/// Those whose rate is off the typical one by more than [`LEAST`] and by more than the spread of its own repeats and the
-/// typical spread together. Typical is the median, of an even number the better of the two in the middle: of two, the
-/// slower one stands out.
+/// The outliers: their rate differs from the typical rate by more than [`LEAST`] and by more than the sum of the spread of
+/// its repeats and the typical spread. Typical is the median; for an even number the better of the two in the middle, so
+/// that of two the slower one is the outlier.
 pub fn outliers(rates: &[Summary]) -> Vec<Outlier> {
     let middle = |of: fn(&Summary) -> f64| summary(&rates.iter().map(of).collect::<Vec<_>>()).median;
     let (typical, usual) = (middle(|rate| rate.median), middle(|rate| rate.spread));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_names_nobody() {
+    fn noise_gives_no_outlier() {
         let within: Vec<Summary> = (0..8).map(|i| repeats(100.0 - f64::from(i) * 0.2, 0.001)).collect();
         assert_eq!(outliers(&within), []);
         // 4 % below, with repeats that spread by more.

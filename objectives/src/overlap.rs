@@ -1,9 +1,9 @@
-//! A run whose accelerators update while the host does all else: each step takes the longer of the two.
+//! A run whose accelerators update while the host does all other work: each step takes the longer of the two times.
 //!
-//! For machines like those of \[rocHPL\]: the trailing update is the accelerators', the chain of panel factorization,
-//! panel broadcast, row exchange and transfers is the host's and hides behind it while the matrix is large. The chain is
-//! a + b·NB·(rows of the panel) seconds per column for the host's own work, fitted to one measured run, and messages over
-//! the machine's layers. What is assumed is listed by [`Overlap::assumptions`].
+//! For machines like those of \[rocHPL\]: the accelerators do the trailing update; the host does the chain of panel
+//! factorization, panel broadcast, row exchange and transfers, which is hidden by the update while the matrix is large. The
+//! chain is a + b·NB·(rows of the panel) seconds per column for the host's own work, fitted to one measured run, and messages
+//! over the machine's layers. [`Overlap::assumptions`] lists the assumptions.
 
 use space::machine::{Machine, Measured};
 
@@ -19,7 +19,7 @@ const MODEL: &str = "overlap";
 pub struct Overlap<'a> {
     machine: &'a Machine,
     choices: Choices,
-    /// Seconds per flop of the update of one rank while it hides all else.
+    /// Seconds per flop of the update of one rank while it hides the chain.
     steady_s_per_flop: f64,
     /// Fitted: the host's seconds per column of a panel.
     pub column_s: f64,
@@ -34,7 +34,7 @@ struct Ways {
     column: [f64; 2],
 }
 
-/// What the host does in a step, in seconds.
+/// The host's work in a step, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
     fact_s: f64,
@@ -73,7 +73,7 @@ impl<'a> Overlap<'a> {
 
     /// The chain that equals the update after `hidden` of the steps and gives `measured_s`; `None` where there is none.
     ///
-    /// With the first condition kept, a steeper chain is shorter in all steps after, so that the time falls as b rises.
+    /// Under the first condition, a larger b makes the chain shorter in all later steps, so that the time falls as b rises.
     fn fit(self, g: &Problem, ways: &Ways, hidden: f64, measured_s: f64) -> Option<Self> {
         let rows = g.n * (1.0 - hidden);
         let host_s = self.update_s(g, rows) - self.chain(g, ways, rows).total_s();
@@ -95,7 +95,7 @@ impl<'a> Overlap<'a> {
         Some(with(low))
     }
 
-    /// The run step by step. A step's update is the phase that hides; what of the chain is longer than it is shared among
+    /// The run step by step. A step's update hides the chain; the excess of the chain over the update is divided among
     /// the chain's parts.
     ///
     /// # Errors
@@ -114,13 +114,13 @@ impl<'a> Overlap<'a> {
         Ok(Timeline { total_s: end_s, steps, trsv_s: 0.0 })
     }
 
-    /// Share of the time of a predicted run in which the update hides all else.
+    /// Share of the time of a predicted run in which the update hides the chain.
     pub fn hidden(timeline: &Timeline) -> f64 {
         let hidden = |step: &&Step| step.fact_s + step.lbcast_s + step.rs_s == 0.0;
         timeline.steps.iter().filter(hidden).map(|step| step.update_s).sum::<f64>() / timeline.total_s
     }
 
-    /// What the prediction takes for granted, one sentence each.
+    /// The assumptions of the prediction, one sentence each.
     pub fn assumptions(&self) -> Vec<String> {
         let offload = self.machine.offload.as_ref();
         let (steady, hidden) = offload.map_or((0.0, 0.0), |offload| (offload.steady_gflops, offload.hidden_steps));
@@ -151,7 +151,7 @@ impl<'a> Overlap<'a> {
             let wanted = if across { run.ranks() } else { inside };
             let Some(layer) = layers.iter().find(|layer| layer.ranks >= wanted) else { return [0.0; 2] };
             let stated = self.machine.layers.iter().find(|stated| stated.name == layer.name);
-            // `beta_s` counts all ranks of a node at once; fewer flows leave each a larger share, at most a whole link.
+            // `beta_s` is for all ranks of a node together; with fewer senders each has a larger share, at most a whole link.
             let shared_by = stated.map_or(1, |stated| stated.shared_by) as f64;
             let share = (shared_by * flows as f64 / inside as f64).max(1.0);
             [layer.alpha_s, layer.beta_s / shared_by * share]
@@ -173,7 +173,7 @@ impl<'a> Overlap<'a> {
         })
     }
 
-    /// The accelerators' part of the step whose panel has `rows` global rows.
+    /// Seconds of the accelerators in the step whose panel has `rows` global rows.
     fn update_s(&self, g: &Problem, rows: f64) -> f64 {
         let left = (rows - g.nb).max(0.0);
         self.steady_s_per_flop * (2.0 * left * left * g.nb / (g.p * g.q) + left * g.nb * g.nb / g.q)
@@ -192,7 +192,7 @@ impl<'a> Overlap<'a> {
     }
 }
 
-/// A measured run that the chain can be fitted to, with its score.
+/// A measured run to which the chain can be fitted, with its score.
 fn fitted_run(measured: &Measured) -> Option<(Run, f64)> {
     let Measured { n: Some(n), nb: Some(nb), p: Some(p), q: Some(q), nodes: Some(1), rate_gflops, .. } = *measured
     else {
@@ -211,7 +211,7 @@ mod tests {
         published::find("crusher").unwrap().machine().unwrap()
     }
 
-    /// The run of `nodes` nodes that fills the memory as the fitted one does.
+    /// The run of `nodes` nodes that fills the same fraction of the memory as the fitted one.
     fn filled(nodes: usize, (p, q): (usize, usize)) -> Run {
         let n = (256_000.0 * (nodes as f64).sqrt()) as usize / 512 * 512;
         Run { n, nb: 512, p, q, nodes: Some(nodes), threads: 1 }

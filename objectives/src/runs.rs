@@ -1,8 +1,8 @@
-//! MCL's rates from measured runs of a machine, and how well they predict a run left out.
+//! MCL's rates fitted to measured runs of a machine, with cross-validation.
 //!
-//! Three parameters: γ of a rank, β of a panel's words along a process row, and what more they cost between nodes. The
-//! terms are (25) and (28) of \[MCL\]; which of its terms to fit was chosen by their error on Table 5, the
-//! rows left out included. Latencies and the row exchange add nothing to the fit there.
+//! Three parameters: γ of a rank, β of a panel's words along a process row, and an additional β between nodes. The
+//! terms are (25) and (28) of \[MCL\]; they were chosen by their error on Table 5, including the cross-validation.
+//! Latencies and the row exchange do not improve the fit there.
 
 use space::machine::Machine;
 
@@ -17,7 +17,7 @@ pub struct MeasuredRun {
     pub problem: Problem,
     /// Nodes that took part.
     pub nodes: usize,
-    /// Time in seconds, as its score says.
+    /// Time in seconds, from its score.
     pub time_s: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct FittedRates {
     pub gamma_s: f64,
     /// β of the panel along a row, in seconds per word.
     pub panel_s_per_word: f64,
-    /// What β is larger by where the run has several nodes, in seconds per word.
+    /// Additional β if the run has several nodes, in seconds per word.
     pub network_s_per_word: f64,
 }
 
@@ -47,7 +47,7 @@ impl FittedRates {
     }
 }
 
-/// Flops of (25), words of (28), and these again where nodes are several.
+/// Flops of (25), words of (28), and the same words again if the run has several nodes.
 fn terms(run: &MeasuredRun) -> [f64; 3] {
     let word = McLayer { name: String::new(), ranks: 1, alpha_s: 0.0, beta_s: 1.0 };
     let words = broadcast_s(&word, &run.problem, run.problem.n);
@@ -64,7 +64,7 @@ pub fn leave_one_out(runs: &[MeasuredRun]) -> Vec<f64> {
     (0..runs.len()).map(of).collect()
 }
 
-/// The measured runs of a description whose N, ranks and nodes are known; NB where it is not stated.
+/// The measured runs of a description with known N, ranks and nodes; `nb` replaces an unstated NB.
 pub fn of_machine(machine: &Machine, nb: usize) -> Vec<MeasuredRun> {
     let run = |measured: &space::machine::Measured| {
         let (n, (p, q), nodes) = (measured.n?, measured.grid()?, measured.nodes?);

@@ -1,7 +1,7 @@
-//! A machine description and a run on it, as the closed forms want them.
+//! The inputs of the closed forms, from a machine description and a run.
 //!
-//! Every choice that the published models leave open is a field of [`Choices`]; every figure that a description
-//! does not state and a model needs is a [`ScenarioError::Missing`] that says how to give it.
+//! Every choice that the published models leave open is a field of [`Choices`]; every figure that a model needs and a
+//! description does not state is a [`ScenarioError::Missing`] with a way to give it.
 
 mod place;
 mod rate;
@@ -15,7 +15,7 @@ pub use rate::Gamma;
 use crate::mcl::{self, InnerGrid, McLayer, Mcl, Memory, Reading};
 use crate::netlib::{Costs, Problem};
 
-/// A run to be predicted.
+/// A run to predict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// Order N.
@@ -26,7 +26,7 @@ pub struct Run {
     pub p: usize,
     /// Process columns Q.
     pub q: usize,
-    /// Nodes that it spreads over evenly; by default as few as hold its ranks.
+    /// Nodes over which the ranks are spread evenly; by default the fewest nodes that fit its ranks.
     pub nodes: Option<usize>,
     /// Threads of each rank.
     pub threads: usize,
@@ -38,7 +38,7 @@ impl Run {
         self.p * self.q
     }
 
-    /// Sizes as the closed forms take them.
+    /// Sizes for the closed forms.
     pub fn problem(&self) -> Problem {
         Problem::new(self.n, self.nb, self.p, self.q)
     }
@@ -47,7 +47,7 @@ impl Run {
 /// Choices that the published models leave open, and figures in place of those that a description does not state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choices {
-    /// What a layer of MCL is charged for.
+    /// The extent for which a layer of MCL is charged.
     pub reading: Reading,
     /// Words of the row exchange per word of U: 3 in print, 2 on full-duplex links.
     pub update_coefficient: f64,
@@ -55,15 +55,15 @@ pub struct Choices {
     pub memory: Memory,
     /// Layers that a run is charged for.
     pub layering: Layering,
-    /// How the ranks of an inner layer lie in the grid.
+    /// Placement of the ranks of an inner layer in the grid.
     pub inner: InnerGrid,
     /// N_new in place of N, equation (17) of \[MCL\].
     pub round_n: bool,
-    /// DGEMM of one rank in GFLOP/s, before all that the description says.
+    /// DGEMM of one rank in GFLOP/s; replaces all rates of the description.
     pub rank_gflops: Option<f64>,
     /// Seconds per message of the layers whose latency the description does not state.
     pub alpha_s: Option<f64>,
-    /// GB/s of one link that joins all ranks, where the description states no layer.
+    /// GB/s of one link that joins all ranks, if the description states no layer.
     pub link_gbytes_per_s: Option<f64>,
 }
 
@@ -96,13 +96,13 @@ pub enum ScenarioError {
         /// How to give it.
         way_out: &'static str,
     },
-    /// A size of zero.
+    /// A size of 0.
     #[error("{name} must be at least 1, found 0")]
     Zero {
         /// N, NB, P, Q, nodes or threads.
         name: &'static str,
     },
-    /// More ranks or nodes than there are.
+    /// Too many ranks or nodes.
     #[error(
         "P×Q = {p}×{q} with {threads} threads each need {needed} nodes, there are {nodes}; lower P or Q, or raise [[node]] count"
     )]
@@ -118,7 +118,7 @@ pub enum ScenarioError {
         /// Nodes of the description.
         nodes: usize,
     },
-    /// Ranks that do not spread evenly.
+    /// Ranks that cannot be spread evenly.
     #[error(
         "P×Q = {ranks} ranks do not spread evenly over {nodes} nodes of at most {full} ranks; change P, Q or the nodes"
     )]
@@ -158,7 +158,7 @@ pub enum ScenarioError {
     },
 }
 
-/// MCL of a run on a machine, and where its γ is from.
+/// MCL of a run on a machine, and the origin of its γ.
 ///
 /// # Errors
 /// [`ScenarioError`] when the run does not fit the machine, or the description lacks a figure.
@@ -170,8 +170,8 @@ pub fn mcl(machine: &Machine, run: &Run, choices: &Choices) -> Result<(Mcl, Gamm
 
 /// Costs of the original model: one kind of message, that of the layer which joins all ranks.
 ///
-/// γ₂ is half the time per word of the rank's own memory, as a matrix-vector product does two flops per word, and γ
-/// where no layer of one rank says how fast that memory is.
+/// γ₂ is half the time per word of the rank's own memory, as a matrix-vector product does two flops per word; without a
+/// layer of one rank it is γ.
 ///
 /// # Errors
 /// As [`mcl()`].
@@ -246,7 +246,7 @@ pub(crate) fn layers(
     Ok(layers)
 }
 
-/// The one layer of a description that states none: the user's, else the link of the slowest node.
+/// The single layer of a description that states none: the user's, otherwise the link of the slowest node.
 fn link(model: &'static str, run: &Run, placement: &Placement, choices: &Choices) -> Result<McLayer, ScenarioError> {
     let missing = |what: String, way_out| ScenarioError::Missing { model, what, way_out };
     let slowest = placement.groups.iter().map(|group| group.node.link_gbytes_per_s).reduce(f64::min);

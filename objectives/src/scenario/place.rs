@@ -1,21 +1,21 @@
-//! Which nodes a run takes, and what memory it fills there.
+//! The nodes of a run, and the memory that it needs on them.
 
 use space::machine::{Machine, Node};
 
 use super::{Run, ScenarioError};
 
-/// Nodes of one group that a run takes.
+/// The nodes of one group that a run uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Group<'a> {
     /// The group.
     pub node: &'a Node,
-    /// How many of its nodes.
+    /// Number of its nodes.
     pub nodes: usize,
     /// Ranks on the fullest of them.
     pub ranks: usize,
 }
 
-/// Where the ranks of a run are.
+/// Placement of the ranks of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement<'a> {
     /// Groups in the order of the description; none where it has no nodes.
@@ -24,14 +24,14 @@ pub struct Placement<'a> {
     pub nodes: usize,
     /// Ranks on the fullest node.
     pub ranks_per_node: usize,
-    /// Ranks of one thread on the fullest node of the description when full.
+    /// Capacity of the largest node, in ranks of one thread.
     full: usize,
     /// Ranks of one thread on all nodes of the description.
     all: usize,
 }
 
 impl<'a> Placement<'a> {
-    /// Fills nodes in the order of the description, or spreads the ranks evenly over as many as asked.
+    /// Fills nodes in the order of the description, or spreads the ranks evenly over a given number of nodes.
     ///
     /// # Errors
     /// [`ScenarioError`] when a size is 0, ranks or nodes are too many, do not spread evenly, or the matrix does not
@@ -69,7 +69,7 @@ impl<'a> Placement<'a> {
         let mut groups = Vec::new();
         for node in &machine.nodes {
             let full = node.ranks(run.threads);
-            // Of unequal nodes the larger ones take more; equal ones take the same.
+            // Larger nodes get more ranks; equal nodes get the same number.
             let most = if machine.nodes.len() == 1 { full.min(each) } else { full };
             let ranks = most.min(left);
             let nodes = left.div_ceil(ranks.max(1)).min(node.count).min(nodes_left);
@@ -130,7 +130,7 @@ impl<'a> Placement<'a> {
         self.groups.iter().filter(|group| group.node.memory_bytes > 0)
     }
 
-    /// Ranks of this run that a layer joins which joins `ranks` on the full machine.
+    /// Number of this run's ranks in a layer that joins `ranks` on the full machine.
     pub(super) fn joined(&self, ranks: usize) -> usize {
         if ranks >= self.all {
             return usize::MAX;
@@ -146,7 +146,7 @@ fn free_bytes(node: &Node) -> u64 {
     node.memory_bytes.saturating_sub(node.reserved_bytes)
 }
 
-/// Largest N of which the group's nodes hold their ranks' equal parts.
+/// Largest N for which the equal parts of the ranks fit into the memory of the group's nodes.
 fn largest_n(group: &Group<'_>, ranks: usize) -> usize {
     (free_bytes(group.node) as f64 / 8.0 / group.ranks as f64 * ranks as f64).sqrt() as usize
 }

@@ -1,4 +1,4 @@
-//! γ: where a rank's speed is from.
+//! γ: the speed of a rank, with its origin.
 
 use space::machine::{Machine, Node, RateKernel};
 
@@ -10,7 +10,7 @@ use crate::mcl;
 pub struct Gamma {
     /// γ in seconds per flop.
     pub s_per_flop: f64,
-    /// Where it is from, in words.
+    /// Its origin, in words.
     pub origin: String,
 }
 
@@ -51,16 +51,16 @@ impl Gamma {
     }
 }
 
-/// GFLOP/s of the slowest rank by a figure of whole nodes; `None` where one of the nodes lacks it.
+/// GFLOP/s of the slowest rank from a figure of whole nodes; `None` if one of the nodes lacks it.
 ///
-/// A rank of `threads` threads has that part of its node's cores, also where the node is not full.
+/// A rank of `threads` threads has the rate of this fraction of its node's cores, even if the node is not full.
 fn slowest_rank(groups: &[Group], threads: usize, key: fn(&Node) -> f64) -> Option<f64> {
     let rates = groups.iter().map(|group| key(group.node) / group.node.ranks(threads) as f64);
     let slowest = rates.fold(f64::INFINITY, f64::min);
     (slowest > 0.0 && slowest.is_finite()).then_some(slowest)
 }
 
-/// DGEMM of a large product at k = NB with as many threads, by its fitted rate.
+/// Fitted rate of a large DGEMM at k = NB with the same number of threads.
 fn fitted(machine: &Machine, run: &Run) -> Option<f64> {
     let nb = run.nb as f64;
     let distance = |[low, high]: [f64; 2]| (low - nb).max(nb - high).max(0.0);

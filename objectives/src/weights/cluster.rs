@@ -1,4 +1,4 @@
-//! The nodes that share a matrix: groups of equal ones, with the links between them.
+//! The nodes of a run: groups of equal nodes, with the links between them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,27 +7,27 @@ use space::machine::{Layer, Machine, Node};
 
 use super::error::WeightsError;
 
-/// Two directions of a link may differ by this much of the faster before somebody must have erred.
+/// Maximum difference of a link's two directions, as a fraction of the faster; more is taken as an input error.
 const MAX_ASYMMETRY: f64 = 0.25;
 
-/// Most groups of nodes: each two have a link.
+/// Maximum number of groups of nodes: every two have a link.
 const MAX_GROUPS: usize = 8192;
 
-/// Most nodes: each has a place of its own in the grid.
+/// Maximum number of nodes: each has its own place in the grid.
 const MAX_NODES: usize = 1_000_000;
 
-/// Some equal nodes. Each runs one process.
+/// A group of equal nodes. Each runs one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeGroup {
     /// Name of the group.
     pub name: String,
     /// Number of nodes, at least 1.
     pub count: usize,
-    /// Rate of one node in GFLOP/s while all work; 0 for a node that shall get nothing.
+    /// Rate of one node in GFLOP/s while all nodes work; 0 for a node with no share.
     pub speed_gflops: f64,
     /// Memory of one node in bytes.
     pub memory_bytes: u64,
-    /// Part of it that the matrix cannot have.
+    /// The part of it that is reserved for the system.
     pub reserved_bytes: u64,
 }
 
@@ -35,15 +35,15 @@ pub struct NodeGroup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cluster {
     groups: Vec<NodeGroup>,
-    /// Bandwidth in GB/s from a node of one group to a node of another; on the diagonal to another node of the group.
+    /// Bandwidth in GB/s from a node of one group to a node of another; on the diagonal, to another node of the same group.
     links: Vec<Vec<f64>>,
 }
 
 impl Cluster {
-    /// The cluster of these groups; `links[g][h]` in GB/s, of which the smaller of both directions counts.
+    /// The cluster of these groups; `links[g][h]` in GB/s. The smaller of both directions is used.
     ///
     /// # Errors
-    /// [`WeightsError`] that names the node or link that cannot be.
+    /// [`WeightsError`] that names the invalid node or link.
     pub fn new(groups: Vec<NodeGroup>, links: Vec<Vec<f64>>) -> Result<Self, WeightsError> {
         match groups.iter().map(|group| group.count).fold(0, usize::saturating_add) {
             0 => return Err(WeightsError::NoNodes),
@@ -96,18 +96,18 @@ impl Cluster {
             let (from, to) = (&nodes[g], &nodes[h]);
             let slower = from.link_gbytes_per_s.min(to.link_gbytes_per_s);
             // A single node has no link to one of its own kind.
-            let nobody = (g == h && from.count == 1).then_some(0.0);
+            let no_link = (g == h && from.count == 1).then_some(0.0);
             let known = given(from, to).or_else(|| given(to, from)).or((slower > 0.0).then_some(slower));
             known
                 .or_else(|| layer(g, h))
-                .or(nobody)
+                .or(no_link)
                 .ok_or_else(|| WeightsError::NoLink { between: [from.name.clone(), to.name.clone()] })
         };
         let row = |g| (0..nodes.len()).map(|h| bandwidth(g, h)).collect();
         Self::new(groups, (0..nodes.len()).map(row).collect::<Result<_, _>>()?)
     }
 
-    /// The same with groups joined that nothing distinguishes but their names, and the group that each has become.
+    /// The same with groups merged that differ in their names only, and the new group of each.
     pub fn joined(&self) -> (Self, Vec<usize>) {
         let mut first: Vec<usize> = Vec::new();
         let mut became = Vec::with_capacity(self.groups.len());
@@ -156,8 +156,8 @@ impl Cluster {
         self.links[g][h]
     }
 
-    /// Bandwidth between a node of group `g` and the others, in GB/s: the harmonic mean over the nodes that it is linked
-    /// to, so that a word for each of them takes this long on average. Infinite for a node without others.
+    /// Bandwidth between a node of group `g` and the others, in GB/s: the harmonic mean over the linked nodes, which is the rate
+    /// of sending one word to each of them. Infinite for a node without others.
     pub fn port(&self, g: usize) -> f64 {
         let (mut nodes, mut time) = (0.0, 0.0);
         for (h, group) in self.groups.iter().enumerate() {
@@ -214,7 +214,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether each node is reached from the first.
+    /// Whether all nodes are reached from the first.
     fn check_connected(&self) -> Result<(), WeightsError> {
         let filled = |g: &usize| self.groups[*g].count > 0;
         let all: Vec<usize> = (0..self.groups.len()).filter(filled).collect();
@@ -229,13 +229,13 @@ impl Cluster {
             }
         }
         let lost = all.iter().find(|&&g| !reached[g]).map(|&g| self.names(all[0], g));
-        // Nodes of one group without links among them must meet in another.
+        // Nodes of one group without links among them must be joined by another group.
         let alone = (all.len() == 1 && self.groups[all[0]].count > 1 && self.links[all[0]][all[0]] == 0.0)
             .then(|| self.names(all[0], all[0]));
         lost.or(alone).map_or(Ok(()), |apart| Err(WeightsError::Disconnected { apart }))
     }
 
-    /// Whether nodes of the two groups could change places.
+    /// Whether nodes of the two groups are interchangeable.
     fn alike(&self, g: usize, h: usize) -> bool {
         let [a, b] = [g, h].map(|at| &self.groups[at]);
         let inside = |at: usize| self.groups[at].count == 1 || self.links[at][at] == self.links[g][h];
@@ -248,7 +248,7 @@ impl Cluster {
     }
 }
 
-/// The ranks of each group of nodes, one after the other, as layers count them.
+/// The ranks of each group of nodes, in the order in which layers count them.
 fn ranks(nodes: &[Node]) -> Vec<Range<usize>> {
     let mut next: usize = 0;
     let of_node = |node: &Node| {

@@ -1,30 +1,30 @@
-//! Why there are no weights.
+//! Errors of the weights.
 
 use super::slem::SlemError;
 
-/// Why there are no weights.
+/// Why no weights could be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightsError {
     /// The list of nodes is empty.
     #[error("no nodes: give at least one [[node]] with count 1 or more")]
     NoNodes,
-    /// More nodes than any machine has.
+    /// Too many nodes.
     #[error("{found} nodes are more than {most}; see count of [[node]]")]
     TooManyNodes {
         /// Their number.
         found: usize,
-        /// The most there can be.
+        /// Maximum number.
         most: usize,
     },
-    /// More kinds of nodes than a table of their links can have.
+    /// Too many groups of nodes for a table of their links.
     #[error("{found} [[node]] are more than {most}; write those that are alike once, with their count")]
     TooManyGroups {
         /// Their number.
         found: usize,
-        /// The most there can be.
+        /// Maximum number.
         most: usize,
     },
-    /// The speed of a node is no speed.
+    /// The speed of a node is invalid.
     #[error("node {node}: its speed must be a finite number of at least 0, found {found}")]
     Speed {
         /// The group.
@@ -32,7 +32,7 @@ pub enum WeightsError {
         /// Its speed.
         found: f64,
     },
-    /// Nothing is known of a node's speed.
+    /// The speed of a node is missing.
     #[error(
         "node {node} has neither rate_gflops nor peak_gflops; measure it with hpl-tune survey, or write one of them"
     )]
@@ -40,16 +40,16 @@ pub enum WeightsError {
         /// The group.
         node: String,
     },
-    /// Nothing is known of a node's memory.
+    /// The memory of a node is missing.
     #[error("node {node}: memory_bytes is missing; write it, as it limits the node's share")]
     NoMemory {
         /// The group.
         node: String,
     },
-    /// No node can do anything.
-    #[error("all speeds are 0; at least one node must be faster than that")]
+    /// All speeds are 0.
+    #[error("all speeds are 0; give at least one node a speed above 0")]
     AllZero,
-    /// Nothing is known of a link.
+    /// A link is missing.
     #[error(
         "the bandwidth of the link {} – {} is unknown; write a [[link]] with gbytes_per_s, link_gbytes_per_s of both nodes, or a \
          [[layer]]", between[0], between[1]
@@ -58,7 +58,7 @@ pub enum WeightsError {
         /// The two groups.
         between: [String; 2],
     },
-    /// A bandwidth is none.
+    /// A bandwidth is invalid.
     #[error("link {} – {}: its bandwidth must be a finite number of at least 0, found {found}", between[0], between[1])]
     Link {
         /// The two groups.
@@ -66,7 +66,7 @@ pub enum WeightsError {
         /// The bandwidth in GB/s.
         found: f64,
     },
-    /// The two directions of a link differ.
+    /// The two directions of a link differ too much.
     #[error(
         "link {} – {} is asymmetric: {there} GB/s one way, {back} GB/s the other; measure it again, or give one [[link]]",
         between[0], between[1]
@@ -82,20 +82,20 @@ pub enum WeightsError {
     /// Some nodes cannot be reached from others.
     #[error("no chain of links joins {} and {}; add a [[link]], or leave one side out", apart[0], apart[1])]
     Disconnected {
-        /// Two groups that are apart.
+        /// Two groups that are not joined.
         apart: [String; 2],
     },
-    /// There are more or fewer numbers than groups of nodes.
+    /// The number of values differs from the number of groups.
     #[error("{found} {what} for {wanted} groups of nodes; give one of each group, in their order")]
     Count {
-        /// What there is a wrong number of.
+        /// Name of the values.
         what: &'static str,
         /// Groups of nodes.
         wanted: usize,
-        /// Numbers found.
+        /// Number of values found.
         found: usize,
     },
-    /// The grid does not take every node once.
+    /// P·Q differs from the number of nodes.
     #[error("P={p} Q={q} takes {} nodes, there are {nodes}; give P and Q with P·Q = {nodes}", p * q)]
     GridSize {
         /// Process rows.
@@ -105,7 +105,7 @@ pub enum WeightsError {
         /// Nodes.
         nodes: usize,
     },
-    /// A node would have to hold more than it can.
+    /// A node has too little memory for its share.
     #[error(
         "node {node} holds {:.2} GB, its share at N={n} needs {:.2} GB; lower N to {largest_n}",
         *has_bytes / 1e9, *needed_bytes / 1e9
@@ -113,16 +113,16 @@ pub enum WeightsError {
     Memory {
         /// The group.
         node: String,
-        /// What one node has for the matrix.
+        /// Memory of one node for the matrix.
         has_bytes: f64,
-        /// What its share takes.
+        /// Memory of its share.
         needed_bytes: f64,
         /// Order.
         n: usize,
         /// Largest order with these shares.
         largest_n: usize,
     },
-    /// The nodes together cannot hold the matrix.
+    /// All nodes together have too little memory.
     #[error("N={n} needs more memory than all nodes have; lower N to {largest_n}")]
     NoRoom {
         /// Order.
@@ -130,10 +130,10 @@ pub enum WeightsError {
         /// Largest order that fits.
         largest_n: usize,
     },
-    /// A block of no columns.
+    /// NB is 0.
     #[error("NB must be at least 1, found 0")]
     NoBlock,
-    /// The SLEM method has no answer.
+    /// The SLEM method failed.
     #[error("SLEM: {0}")]
     Slem(#[from] SlemError),
 }

@@ -4,13 +4,13 @@ use space::{Share, Weights};
 
 use super::{Cluster, WeightsError, memory};
 
-/// How the shares of the nodes of a row or column become one.
+/// How the shares of the nodes of a row or column are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Combine {
     /// Their mean.
     #[default]
     Mean,
-    /// The smallest, as \[HPL-GPU\] does: the slowest node sets the pace.
+    /// The smallest, as in \[HPL-GPU\]: all wait for the slowest node.
     Minimum,
 }
 
@@ -30,9 +30,9 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Places the nodes by falling share, down one process column after the other, so that equal nodes meet in a
-    /// column: a node's part is its row's share times its column's, which fits unequal nodes the better the more equal
-    /// those of a column are.
+    /// Places the nodes by falling share, down one process column after the other, so that equal nodes are in the same
+    /// column: a node's part is its row's share times its column's, which matches unequal nodes better if the nodes of a
+    /// column are equal.
     ///
     /// # Errors
     /// [`WeightsError::GridSize`] unless P·Q is the number of nodes.
@@ -69,7 +69,7 @@ impl Grid {
         self.rows[i] * self.columns[j]
     }
 
-    /// The weights for the engine; a grid of one row or column has no use for the other's.
+    /// The weights for the engine; a single row or column needs none.
     ///
     /// # Panics
     /// When a share is negative or no number, which no grid made by [`place`](Self::place) has.
@@ -79,17 +79,17 @@ impl Grid {
         Weights { rows: shares(&self.rows), columns: shares(&self.columns) }
     }
 
-    /// Refuses a grid on which a node has more of the matrix than it can hold.
+    /// Checks that every node has enough memory for its part of the matrix.
     ///
     /// # Errors
-    /// [`WeightsError::Memory`] of the node that is shortest of memory.
+    /// [`WeightsError::Memory`] of the node that lacks the most memory.
     pub fn check_memory(&self, cluster: &Cluster, n: usize) -> Result<(), WeightsError> {
         let caps = memory::caps(cluster, n);
         let places = (0..self.q).flat_map(|j| (0..self.p).map(move |i| (i, j)));
         let tight = |&(i, j): &(usize, usize)| self.part(i, j) / caps[self.groups[i + j * self.p]];
         let Some((i, j)) = places.max_by(|a, b| tight(a).total_cmp(&tight(b))) else { return Ok(()) };
         let ratio = tight(&(i, j));
-        // Shares that a node can just hold are not refused for their last bit.
+        // A share that just fits is accepted despite rounding errors.
         if ratio <= 1.0 + 1e-9 {
             return Ok(());
         }
@@ -107,6 +107,6 @@ impl Grid {
 
 fn normalised(shares: Vec<f64>) -> Result<Vec<f64>, WeightsError> {
     let sum: f64 = shares.iter().sum();
-    // The minimum over columns that all hold an idle node.
+    // Every column has an idle node, so the minimum is 0.
     if sum > 0.0 { Ok(shares.into_iter().map(|share| share / sum).collect()) } else { Err(WeightsError::AllZero) }
 }

@@ -1,10 +1,10 @@
-//! What shares promise: the time of a run on unequal nodes, step by step.
+//! The predicted time of shares: a run on unequal nodes, step by step.
 //!
 //! In each step every node updates its part of the trailing matrix, receives its rows of the panel when Q > 1, and
 //! exchanges its part of U when P > 1; the slowest node ends the step. Parts are counted in blocks as the engine deals
-//! them, so that few blocks per node show. Panels, latencies and look-ahead are not in it: what it says of shares
-//! compares them with each other, and is an upper bound of the rate where messages are few. Where the phases of our engine are
-//! known, its timeline has all of it ([`timeline_rate_gflops`]).
+//! them, which includes the imbalance of few blocks per node. Panel factorization, latencies and look-ahead are ignored:
+//! the result compares shares with each other, and is an upper bound of the rate if messages are few. If the phases of our
+//! engine are measured, its timeline includes all of these ([`timeline_rate_gflops`]).
 
 use hpl::plan::layout::Axis;
 use space::{Candidate, EngineParams, HplParams, flops};
@@ -12,7 +12,7 @@ use space::{Candidate, EngineParams, HplParams, flops};
 use super::{Cluster, Grid};
 use crate::timeline::own::OwnModel;
 
-/// Nodes slower than this part of the fastest one are taken as that slow: they have next to no work.
+/// Lower limit of a node's speed relative to the fastest; slower nodes have almost no work.
 const SLOWEST: f64 = 1e-9;
 
 /// Predicted time of factoring order `n` in blocks of `nb` on the nodes of `grid`, in seconds.
@@ -43,9 +43,9 @@ pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
     total_s
 }
 
-/// Predicted GFLOP/s of a run of order `n` with the weights of `grid`, ranks of `threads` threads on each node: step by step, panels,
-/// messages and look-ahead included. The phases of `model` are those of the fastest node; on another node all that is
-/// computed takes longer by the ratio of the speeds.
+/// Predicted GFLOP/s of a run of order `n` with the weights of `grid` and ranks of `threads` threads on each node, including
+/// panels, messages and look-ahead. The phases of `model` are those of the fastest node; on another node all computation
+/// takes longer by the ratio of the speeds.
 pub fn timeline_rate_gflops(
     model: &OwnModel,
     cluster: &Cluster,

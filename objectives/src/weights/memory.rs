@@ -1,15 +1,15 @@
-//! What memory does to shares.
+//! Limits of the shares by memory.
 
 use super::{Cluster, WeightsError};
 
-/// How memory enters.
+/// How memory limits the shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryRule {
-    /// A node takes at most what it can hold; what is left over goes to the others.
+    /// A node's share is at most what fits into its memory; the rest is given to the others.
     #[default]
     Cap,
-    /// Shares are multiplied by the node's part of all memory, equation (3) of \[SLEM-HPL\]. Kept to compare with that
-    /// paper: it squares a bias towards nodes with much memory, and a node may be given more than it can hold.
+    /// Shares are multiplied by the node's part of all memory, equation (3) of \[SLEM-HPL\]. For comparison with that
+    /// paper only: it favours nodes with much memory twice, and a share may exceed the node's memory.
     Paper,
 }
 
@@ -22,7 +22,7 @@ impl MemoryRule {
         }
     }
 
-    /// The shares with memory minded, together 1.
+    /// The shares limited by memory, with sum 1.
     ///
     /// # Errors
     /// [`WeightsError::NoRoom`], with the order that fits.
@@ -43,19 +43,19 @@ fn room_bytes(cluster: &Cluster) -> impl Iterator<Item = f64> {
     cluster.groups().iter().map(|group| group.memory_bytes.saturating_sub(group.reserved_bytes) as f64)
 }
 
-/// Largest share of one node of each group that it can hold at order `n`: (M − OS)/(8N²).
+/// Largest share that fits into the memory of one node of each group at order `n`: (M − OS)/(8N²).
 pub fn caps(cluster: &Cluster, n: usize) -> Vec<f64> {
     let matrix_bytes = 8.0 * (n as f64).powi(2);
     room_bytes(cluster).map(|room| room / matrix_bytes).collect()
 }
 
-/// Largest order that all nodes together hold: equation (2) of \[SLEM-HPL\], sqrt(Σ (M − OS)/8).
+/// Largest order that fits into the memory of all nodes: equation (2) of \[SLEM-HPL\], sqrt(Σ (M − OS)/8).
 pub fn largest_n(cluster: &Cluster) -> usize {
     let total: f64 = room_bytes(cluster).zip(cluster.groups()).map(|(room, group)| room * group.count as f64).sum();
     (total / 8.0).sqrt() as usize
 }
 
-/// Largest order of which every node holds the same part.
+/// Largest order that fits with equal shares.
 pub fn largest_equal_n(cluster: &Cluster) -> usize {
     let tightest = room_bytes(cluster).fold(f64::INFINITY, f64::min);
     (tightest * cluster.nodes() as f64 / 8.0).sqrt() as usize
@@ -67,8 +67,8 @@ pub fn paper_factors(cluster: &Cluster) -> Vec<f64> {
     room_bytes(cluster).map(|room| room / total).collect()
 }
 
-/// The shares, none above its node's cap: who would have more keeps the cap, the others take the rest in the proportions
-/// they had, until no node has too much. Nodes without a share take what no other node can hold.
+/// The shares, each at most its node's cap: a larger share is set to the cap and the rest is distributed over the others in
+/// proportion to their shares, repeatedly, until every cap is kept. Nodes without a share get what fits on no other node.
 fn capped(cluster: &Cluster, shares: &[f64], n: usize) -> Result<Vec<f64>, WeightsError> {
     let caps = caps(cluster, n);
     let counts: Vec<f64> = cluster.groups().iter().map(|group| group.count as f64).collect();

@@ -1,16 +1,16 @@
-//! How nodes get their shares.
+//! Methods that compute the shares of the nodes.
 
 use super::slem::{self, Slem, SlemOptions};
 use super::{Cluster, WeightsError};
 
-/// A way from what is known of nodes to their shares.
+/// A method that computes the shares of the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Each node the same.
+    /// Equal shares.
     Equal,
     /// In proportion to the speeds.
     Proportional,
-    /// Fastest mixing of the graph that work and messages make, see [`slem`].
+    /// The fastest mixing Markov chain on the graph of work and messages, see [`slem`].
     Slem,
     /// Equal times of computing and messages, in closed form.
     Model,
@@ -30,11 +30,11 @@ impl Method {
         }
     }
 
-    /// Share of one node of each group at order `n`, all nodes together 1, whatever their memory; with the report of
-    /// [`Method::Slem`].
+    /// Share of one node of each group at order `n`, with sum 1 over all nodes and without limits by memory; and the report
+    /// of [`Method::Slem`].
     ///
     /// # Errors
-    /// [`WeightsError`] where the method has no answer.
+    /// [`WeightsError`] if the method fails.
     pub fn shares(
         self,
         cluster: &Cluster,
@@ -63,8 +63,9 @@ impl Method {
 /// w = max(0, (T − V_L/bw) / (F/ε + V_U/bw)),   F = 2N³/3,   V_L = V_U = 4N² bytes,
 /// ```
 ///
-/// with T found by bisection: the shares are to be 1 together. V_L is what a node receives of L whatever its share, V_U
-/// what it sends and receives of U in proportion to it. Ours; a node too slow to receive L gets nothing.
+/// with T found by bisection so that the sum of the shares is 1. V_L: bytes of L that a node receives, independent of its
+/// share; V_U: bytes of U that it sends and receives, in proportion to its share. Ours; a node that is too slow to receive L
+/// has no share.
 fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
     let n = n as f64;
     let (flops, bytes) = (2.0 / 3.0 * n.powi(3), 4.0 * n.powi(2));
@@ -80,10 +81,10 @@ fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
     let shares =
         |time_s: f64| costs.iter().map(move |(fixed_s, per_share_s)| ((time_s - fixed_s) / per_share_s).max(0.0));
     let sum = |time_s: f64| shares(time_s).zip(cluster.groups()).map(|(w, group)| w * group.count as f64).sum::<f64>();
-    // The fastest node alone is slow enough.
+    // The time of the fastest node alone is an upper bound.
     let alone = costs.iter().map(|(fixed_s, per_share_s)| fixed_s + per_share_s).fold(f64::INFINITY, f64::min);
     let (mut low, mut high) = (0.0, alone);
-    // Until the interval is two neighbouring numbers.
+    // Until the interval consists of two neighbouring numbers.
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if sum(middle) < 1.0 { low = middle } else { high = middle }
@@ -91,9 +92,9 @@ fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
     cluster.normalised(&shares(high).collect::<Vec<_>>())
 }
 
-/// How many of `ranks` equal ranks each of the nodes gets, in proportion to `shares` and at most `most` of each: each
-/// rank in turn goes where it leaves the most share per rank (D'Hondt's method, as the engine deals blocks).
-/// `None` when the nodes have no room for so many, or no share is positive.
+/// Number of the `ranks` equal ranks on each of the nodes, in proportion to `shares` and at most `most`: each
+/// rank in turn is given to the node with the most share per rank (D'Hondt's method, as the engine deals blocks).
+/// `None` if the ranks do not fit, or no share is positive.
 pub fn rank_counts(shares: &[f64], most: &[usize], ranks: usize) -> Option<Vec<usize>> {
     let mut counts = vec![0; shares.len()];
     for _ in 0..ranks {

@@ -1,8 +1,8 @@
-//! Weights of unequal nodes: how much of the matrix each is dealt.
+//! Weights of unequal nodes: the part of the matrix of each.
 //!
-//! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, all shares together 1;
-//! [`memory`] limits them to what the nodes can hold; a [`Grid`] turns them into row and column weights of the engine;
-//! [`makespan`] says what to expect. [`advise`] does all of it for one method, N included.
+//! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, with sum 1;
+//! [`memory`] limits the shares to the memory of the nodes; a [`Grid`] converts them into row and column weights of the
+//! engine; [`makespan`] predicts the time. [`advise`] does all of these for one method, including the choice of N.
 
 mod cluster;
 mod error;
@@ -20,14 +20,14 @@ pub use methods::{Method, rank_counts};
 
 use self::slem::{Slem, SlemOptions};
 
-/// What is asked of [`advise`] beside the nodes.
+/// The options of [`advise`].
 #[derive(Debug, Clone, Copy)]
 pub struct AdviceRequest {
-    /// How nodes get their shares.
+    /// The method that computes the shares.
     pub method: Method,
-    /// What their memory does to the shares.
+    /// How memory limits the shares.
     pub memory: MemoryRule,
-    /// How the shares of the nodes of a row or column become one.
+    /// How the shares of the nodes of a row or column are combined.
     pub combine: Combine,
     /// Process rows and columns, one process per node.
     pub grid: (usize, usize),
@@ -39,12 +39,12 @@ pub struct AdviceRequest {
     pub slem: SlemOptions,
 }
 
-/// Weights by one method, with what they promise.
+/// Weights by one method, with their predicted rate.
 #[derive(Debug, Clone)]
 pub struct Advice {
-    /// How the shares came about.
+    /// The method that computed the shares.
     pub method: Method,
-    /// Order that they are for.
+    /// The order of the run.
     pub n: usize,
     /// Share of one node of each group, in the order of the cluster's groups.
     pub shares: Vec<f64>,
@@ -54,17 +54,17 @@ pub struct Advice {
     pub predicted_time_s: f64,
     /// GFLOP/s of the predicted time.
     pub predicted_rate_gflops: f64,
-    /// What the SLEM method has to say of itself.
+    /// The report of the SLEM method.
     pub slem: Option<Slem>,
 }
 
-/// Parts of the largest order that are tried when N is free.
+/// Fractions of the largest order that are tried when N is free.
 const ORDERS: std::ops::RangeInclusive<usize> = 16..=40;
 
 /// Shares by one method, limited by memory, on the grid, with the order of the best predicted rate.
 ///
-/// With N free, 25 orders from 0.4 to 1 times the largest are tried: a large one has less to send, a smaller one leaves
-/// memory to follow the speeds.
+/// With N free, 25 orders from 0.4 to 1 times the largest are tried: a large order has less communication, a smaller one
+/// leaves memory for shares in proportion to the speeds.
 ///
 /// # Errors
 /// [`WeightsError`].
@@ -94,7 +94,7 @@ pub fn advise(cluster: &Cluster, request: &AdviceRequest) -> Result<Advice, Weig
 /// The same for one order.
 fn advise_at(cluster: &Cluster, request: &AdviceRequest, n: usize) -> Result<Advice, WeightsError> {
     let (wanted, slem) = request.method.shares(cluster, n, &request.slem)?;
-    // Equal weights are what HPL has without any: memory limits N, not them.
+    // Equal weights are HPL's own distribution: memory limits N instead of the weights.
     let shares = match request.method {
         Method::Equal => wanted,
         _ => request.memory.cap_to_memory(cluster, &wanted, n)?,

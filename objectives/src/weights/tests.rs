@@ -41,14 +41,14 @@ fn sum(cluster: &Cluster, shares: &[f64]) -> f64 {
     cluster.groups().iter().zip(shares).map(|(group, share)| group.count as f64 * share).sum()
 }
 
-/// To the last printed digit of `wanted`.
+/// Equal to the last printed digit of `wanted`.
 fn printed(found: &[f64], wanted: &[f64], digit: f64) {
     assert_eq!(found.len(), wanted.len());
     let same = found.iter().zip(wanted).all(|(f, w)| (f - w).abs() <= 0.6 * digit);
     assert!(same, "{found:?} is not {wanted:?}");
 }
 
-/// The weights of the known 4- and 8-node examples, in the paper's way: times the part of all memory.
+/// The weights of the known 4- and 8-node examples, multiplied by the part of all memory as in the paper.
 #[test]
 fn known_examples_have_their_known_weights() {
     for (cluster, slem, times_memory) in [
@@ -67,7 +67,7 @@ fn known_examples_have_their_known_weights() {
     }
 }
 
-/// With physical units SLEM is the proportional way; with words counted many times it is another, and a worse one.
+/// With physical units SLEM equals the proportional method; with a large factor on words it differs and is worse.
 #[test]
 fn slem_depends_on_its_units() {
     let cluster = eight();
@@ -91,7 +91,7 @@ fn slem_depends_on_its_units() {
     assert!(rate(1e6) < 0.8 * rate(1.0), "{} {}", rate(1e6), rate(1.0));
 }
 
-/// Memory as a factor loses much of what weights gain; as a cap it does not.
+/// Memory as a factor loses much of the gain by weights; memory as a cap does not.
 #[test]
 fn memory_as_a_factor_loses() {
     for cluster in [four(), eight()] {
@@ -121,7 +121,7 @@ fn the_model_gives_all_nodes_the_same_time() {
         })
         .collect();
     times.iter().for_each(|time| assert!((time / times[0] - 1.0).abs() < 1e-9, "{times:?}"));
-    // Nodes with fast links get more than their speed says.
+    // Nodes with fast links get more than in proportion to their speed.
     assert!(shares[0] > 307.2 / 1928.32);
 }
 
@@ -149,7 +149,7 @@ fn a_full_node_leaves_the_rest_to_the_others() {
     shares.iter().zip(&caps).for_each(|(share, cap)| assert!((share - cap).abs() < 1e-4, "{shares:?} {caps:?}"));
     let error = MemoryRule::Cap.cap_to_memory(&cluster, &wanted, n + 10).unwrap_err();
     assert_eq!(error, WeightsError::NoRoom { n: n + 10, largest_n: n });
-    // Even a node without speed takes what nobody else can hold.
+    // Even a node of speed 0 gets what fits on no other node.
     let lazy = Cluster::new(vec![group("a", 1, 1.0, 12), group("b", 1, 0.0, 12)], vec![vec![1.0; 2]; 2]).unwrap();
     let n = 48_000;
     let bent = MemoryRule::Cap.cap_to_memory(&lazy, &[1.0, 0.0], n).unwrap();
@@ -293,7 +293,7 @@ proptest! {
         prop_assert!(share(&better) >= share(&cluster) * (1.0 - 1e-9));
     }
 
-    /// Nodes that are told apart by name only make no difference.
+    /// Groups that differ in their names only give the same weights.
     #[test]
     fn joined_groups_are_the_same_cluster(cluster in clusters()) {
         let single: Vec<usize> = cluster.groups().iter().enumerate().flat_map(|(g, group)| std::iter::repeat_n(g, group.count)).collect();
@@ -333,7 +333,7 @@ fn links_come_from_the_layer_that_joins_two_nodes() {
         shared_by: 1,
     };
     let bad = Link { nodes: ["n7".into(), "n3".into()], gbytes_per_s: 0.5 };
-    // 2048 ranks of two threads, four on a host, and one link that is unlike the others.
+    // 2048 ranks of two threads, four on a host, and one link that differs from the others.
     let machine = Machine {
         nodes: (0..2048).map(node).collect(),
         layers: vec![layer("node", 8, 16.0), layer("network", 4096, 2.0)],

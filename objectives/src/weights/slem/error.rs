@@ -1,9 +1,9 @@
-//! Why there are no weights by SLEM.
+//! Errors of the SLEM method.
 
-/// Why SLEM has no answer.
+/// Why SLEM failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SlemError {
-    /// No scaling makes the matrix doubly stochastic, or none that is found in time.
+    /// The scaling to a doubly stochastic matrix did not converge.
     #[error(
         "the scaling (9) leaves row sums {row_error:.1e} from 1 after {iterations} iterations; a node without speed or \
          too slow a link is the cause, leave that node out"
@@ -14,7 +14,7 @@ pub enum SlemError {
         /// Largest |row sum − 1|.
         row_error: f64,
     },
-    /// The unit of words is no number above 0.
+    /// The message unit is not a finite number above 0.
     #[error("the message unit must be a finite number above 0, found {found}")]
     Unit {
         /// The unit.
@@ -23,7 +23,7 @@ pub enum SlemError {
     /// The semidefinite program was not solved.
     #[error("the semidefinite program stopped at a gap of {gap:.1e}; the speeds or links are too far apart")]
     NotSolved {
-        /// Distance from the optimum, as far as known.
+        /// Upper bound of the distance from the optimum.
         gap: f64,
     },
 }

@@ -7,18 +7,18 @@
 //! F₁ = sI − P + vvᵀ ⪰ 0,   F₂ = sI + P − vvᵀ ⪰ 0,   p ≥ 0,   P_ii ≥ 0.
 //! ```
 //!
-//! By symmetry the nodes of a group have equal entries \[FMMC-symmetry\]. P then falls apart into a matrix between the
+//! By symmetry the nodes of a group have equal entries \[FMMC-symmetry\]. P is then block diagonal: a matrix between the
 //! groups, with v_g = sqrt(c_g/n) and b = sqrt(c_h)·e_g − sqrt(c_g)·e_h for an edge between groups of c_g and c_h nodes,
-//! and one number per group with several nodes, 1 − c_g·p_gg − Σ c_h·p_gh, the eigenvalue of what differs inside it.
+//! and one number per group with several nodes, 1 − c_g·p_gg − Σ c_h·p_gh, the eigenvalue of vectors that differ inside it.
 //!
-//! Where many matrices have the smallest modulus the barrier ends in the middle of them.
+//! If several matrices have the smallest modulus, the barrier method converges to their analytic centre.
 
 use super::newton::{Minimum, Program, Row};
 use super::{Grouped, SlemError};
 
-/// A gap at which the modulus is good enough.
+/// Target gap of the modulus.
 const GAP: f64 = 1e-7;
-/// A gap beyond which it is not.
+/// Largest acceptable gap.
 const LARGEST_GAP: f64 = 1e-4;
 
 /// The optimum.
@@ -28,7 +28,7 @@ pub struct Fastest {
     pub matrix: Grouped,
     /// Its second largest eigenvalue modulus s.
     pub modulus: f64,
-    /// An upper bound of how far s is above the optimum.
+    /// Upper bound of the difference between s and the optimum.
     pub gap: f64,
 }
 
@@ -42,7 +42,7 @@ pub fn fastest(pattern: &Grouped) -> Result<Fastest, SlemError> {
     let linked = |&(g, h): &(usize, usize)| pattern.between[g][h] > 0.0;
     let pairs = || (0..counts.len()).flat_map(|h| (0..=h).map(move |g| (g, h))).filter(|&(g, h)| g != h || several(g));
     let nodes: usize = counts.iter().sum();
-    // 11ᵀ/n lies on the graph and has the modulus 0: nothing to search.
+    // 11ᵀ/n is a matrix on the complete graph and has the modulus 0: it is the optimum.
     if pairs().all(|pair| linked(&pair)) {
         let share = 1.0 / nodes as f64;
         let matrix = Grouped {
@@ -56,7 +56,7 @@ pub fn fastest(pattern: &Grouped) -> Result<Fastest, SlemError> {
     solve(counts, &edges)
 }
 
-/// The same for given edges, whatever they are.
+/// The same for given edges.
 pub(super) fn solve(counts: &[usize], edges: &[(usize, usize)]) -> Result<Fastest, SlemError> {
     let program = program(counts, edges);
     let degree = |g: usize| {
@@ -87,7 +87,7 @@ pub(super) fn solve(counts: &[usize], edges: &[(usize, usize)]) -> Result<Fastes
 fn program(counts: &[usize], edges: &[(usize, usize)]) -> Program {
     let (groups, nodes) = (counts.len(), counts.iter().sum::<usize>() as f64);
     let root = |g: usize| (counts[g] as f64).sqrt();
-    // An edge inside a group does not show between groups.
+    // An edge inside a group has no entry in the matrix between groups.
     let vector = |&(g, h): &(usize, usize)| if g == h { None } else { Some([(g, root(h)), (h, -root(g))]) };
     // Σ over the edges at a node of group g, those inside the group counted `inside` times.
     let at_node = |g: usize, inside: usize| -> Vec<(usize, f64)> {

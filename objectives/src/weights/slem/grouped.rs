@@ -1,6 +1,6 @@
 //! Matrices over groups of equal nodes.
 
-/// A symmetric matrix over nodes, in which the nodes of a group cannot be told apart.
+/// A symmetric matrix over nodes, in which the nodes of a group are interchangeable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouped {
     /// Nodes of each group, at least 1.

@@ -1,16 +1,16 @@
 //! Weights by the second largest eigenvalue modulus: the fastest mixing Markov chain on the graph of the nodes.
 //!
-//! The way of \[SLEM-HPL\], equations (4)–(13). Work and messages of an equal distribution, weighed by how fast each
-//! node and link deals with them, make a data-flow matrix P₀ = Y ∘ A (8); [`scaling`] makes it doubly stochastic (9);
+//! The method of \[SLEM-HPL\], equations (4)–(13). Work and messages of an equal distribution, multiplied by the speeds of
+//! nodes and links, are a data-flow matrix P₀ = Y ∘ A (8); [`scaling`] makes it doubly stochastic (9);
 //! [`fastest`] finds the doubly stochastic matrix Q* on the same graph whose second largest eigenvalue modulus is
 //! smallest (4)(5); Q* scaled back (12) has the weights on its diagonal, its trace that of A (13).
 //!
-//! What it assumes of units decides its result. On a complete graph Q* is 11ᵀ/n whatever the links, and with physical
-//! units the flops of a node outweigh its words by so much that the weights are the proportional ones to 1e-4. They
-//! leave them only when words count many times, see [`SlemOptions::message_unit`]. So this method is shown beside the
-//! others and never taken silently.
+//! The choice of units decides the result. On a complete graph Q* is 11ᵀ/n for any links, and with physical
+//! units the flops of a node are so much larger than its words that the weights equal the proportional ones to 1e-4. They
+//! differ only with a large factor on words, see [`SlemOptions::message_unit`]. So this method is reported next to the
+//! others and never chosen silently.
 //!
-//! Equal nodes are one group throughout: 500 nodes of 6 kinds cost as much as 6 nodes.
+//! Equal nodes are always one group: 500 nodes of 6 kinds cost as much as 6 nodes.
 
 mod error;
 pub mod fastest;
@@ -26,7 +26,7 @@ use super::cluster::{Cluster, NodeGroup};
 /// The cost of a communicated word in SLEM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlemOptions {
-    /// Factor on the words of A; 1 counts a word sent at 1 GB/s like a flop computed at 1 GFLOP/s.
+    /// Factor on the words of A; with 1, a word sent at 1 GB/s costs the same as a flop computed at 1 GFLOP/s.
     pub message_unit: f64,
 }
 
@@ -36,22 +36,22 @@ impl Default for SlemOptions {
     }
 }
 
-/// The result, with what it rests on.
+/// The result, with figures of its computation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slem {
-    /// Diagonal of A_o, equation (13), of one node of each group: flops that it shall do.
+    /// Diagonal of A_o, equation (13), for one node of each group: its number of flops.
     pub diagonal: Vec<f64>,
     /// Second largest eigenvalue modulus of Q*.
     pub modulus: f64,
-    /// How far the modulus may be from the smallest possible.
+    /// Upper bound of its difference to the smallest possible modulus.
     pub gap: f64,
     /// Iterations of the scaling (9).
     pub iterations: usize,
     /// Largest |row sum − 1| after them.
     pub row_error: f64,
-    /// Factor by which an iteration shrinks the error in the end: (1 − λ)/2 with the smallest eigenvalue λ of the limit.
+    /// Asymptotic factor of the error per iteration: (1 − λ)/2 with the smallest eigenvalue λ of the limit.
     pub convergence: f64,
-    /// What was assumed of units, in words.
+    /// The units, in words.
     pub units: String,
 }
 
@@ -71,7 +71,7 @@ pub fn slem(cluster: &Cluster, n: usize, options: &SlemOptions) -> Result<Slem, 
         return Err(SlemError::NotScaled { iterations: scaled.iterations, row_error: scaled.row_error });
     }
     let fastest = fastest::fastest(&scaled.matrix)?;
-    // (12): Q = E Q* E; only the diagonal is wanted.
+    // (12): Q = E Q* E; only the diagonal is needed.
     let back: Vec<f64> = fastest.matrix.diagonal.iter().zip(&scaled.e).map(|(q, e)| q * e * e).collect();
     let trace: f64 = back.iter().zip(&flow.counts).map(|(q, &count)| q * count as f64).sum();
     let flops = flops(n);
@@ -94,9 +94,9 @@ fn flops(n: usize) -> f64 {
     2.0 / 3.0 * (n as f64).powi(3)
 }
 
-/// P₀ = Y ∘ A, equation (8): Y has the speeds in GFLOP/s on its diagonal and the bandwidths in GB/s beside it; A the
+/// P₀ = Y ∘ A, equation (8): Y has the speeds in GFLOP/s on its diagonal and the bandwidths in GB/s off it; A has the
 /// flops of a node with an equal share, F/n, and the words that HPL sends between two nodes. The n − 1 receivers of L
-/// and of U get N²/2 words each; spread over the n(n − 1)/2 pairs that is N²/n of each.
+/// and of U get N²/2 words each; divided by the n(n − 1)/2 pairs this is N²/n per pair.
 fn data_flow(cluster: &Cluster, n: usize, message_unit: f64) -> Grouped {
     let (nodes, groups) = (cluster.nodes() as f64, cluster.groups());
     let (work, words) = (flops(n) / nodes, message_unit * 2.0 * (n as f64).powi(2) / nodes);

@@ -24,7 +24,7 @@ pub(super) struct Program {
     pub(super) rows: Vec<Row>,
 }
 
-/// A point near the optimum.
+/// A point close to the optimum.
 pub(super) struct Minimum {
     pub(super) s: f64,
     pub(super) x: Vec<f64>,
@@ -33,12 +33,12 @@ pub(super) struct Minimum {
 
 /// Factor between successive t.
 const FASTER: f64 = 30.0;
-/// Newton steps that are enough for one t.
+/// Maximum Newton steps for one t.
 const STEPS: usize = 60;
-/// Half the squared Newton decrement at which a centre is reached.
+/// Half the squared Newton decrement at which the centre is accepted.
 const CENTRED: f64 = 1e-3;
 
-/// A point inside, with what Newton's step needs there.
+/// An interior point, with the factors that Newton's step needs.
 struct Inside {
     factors: [Llt<f64>; 2],
     rows: Vec<f64>,
@@ -66,7 +66,7 @@ impl Program {
         best
     }
 
-    /// The minimum of t·s + φ; `None` when it is not found.
+    /// The minimum of t·s + φ; `None` if the iteration does not converge.
     fn centre(&self, mut s: f64, mut x: Vec<f64>, t: f64) -> Option<(f64, Vec<f64>)> {
         let mut here = self.inside(s, &x)?;
         for _ in 0..STEPS {

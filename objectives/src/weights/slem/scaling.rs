@@ -2,12 +2,12 @@
 
 use super::Grouped;
 
-/// Row sums this near to 1 are enough.
+/// Maximum difference of the row sums to 1.
 pub const TOLERANCE: f64 = 1e-3;
-/// Most iterations.
+/// Maximum number of iterations.
 const MOST: usize = 100;
 
-/// A scaled matrix with the scaling that undoes it.
+/// A scaled matrix with its scaling factors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaled {
     /// Doubly stochastic to [`row_error`](Self::row_error).
@@ -21,7 +21,7 @@ pub struct Scaled {
 }
 
 /// Equation (9) of \[SLEM-HPL\]: P ← D^{-1/2} P D^{-1/2} with the row sums D, until they are within [`TOLERANCE`] of 1, or
-/// 100 times. A matrix with positive diagonal always gets there.
+/// 100 times. For a matrix with positive diagonal this always converges.
 pub fn scale(matrix: &Grouped) -> Scaled {
     let (mut matrix, groups) = (matrix.clone(), matrix.counts.len());
     let mut e = vec![1.0; groups];
@@ -44,7 +44,7 @@ pub fn scale(matrix: &Grouped) -> Scaled {
     unreachable!("the loop ends by its limit")
 }
 
-/// Factor by which an iteration (9) shrinks the error in the end, at the doubly stochastic `matrix`: (1 − λ)/2 with its
+/// Asymptotic factor of the error per iteration (9) at the doubly stochastic `matrix`: (1 − λ)/2 with its
 /// smallest eigenvalue λ. Ours: with row sums 1 + x the next ones are 1 + (x − Px)/2 to first order.
 pub fn convergence(matrix: &Grouped) -> f64 {
     (1.0 - matrix.eigenvalues()[0]) / 2.0

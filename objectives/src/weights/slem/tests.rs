@@ -16,13 +16,13 @@ fn path(n: usize) -> Vec<(usize, usize)> {
 }
 
 /// Published and derived optima: cos(π/n) of a path with all weights 1/2 [FMMC-path]; 1 − 1/k of a star with k leaves;
-/// (d − 1)/(d + 1) of a cube of d dimensions, whose edges are all alike.
+/// (d − 1)/(d + 1) of a cube of d dimensions, with equal edges.
 #[test]
 fn known_graphs_have_their_known_optimum() {
     for n in [3, 4, 7, 12] {
         let fastest = solve(&vec![1; n], &path(n)).unwrap();
         near(fastest.modulus, (PI / n as f64).cos(), 2e-7);
-        // The interior of a path mixes fastest when nobody rests there; the ends rest half the time.
+        // The optimum on a path has diagonal entries 0 in the interior and 1/2 at the ends.
         let diagonal = &fastest.matrix.diagonal;
         assert!(diagonal[1..n - 1].iter().all(|rest| *rest < 1e-5), "{diagonal:?}");
         near(diagonal[0], 0.5, 1e-3);
@@ -72,7 +72,7 @@ fn the_scaling_converges_as_claimed() {
     };
     let scaled = scaling::scale(&matrix);
     assert!(scaled.row_error < scaling::TOLERANCE && scaled.iterations < 30, "{scaled:?}");
-    // What was divided out gives the matrix back.
+    // The matrix times its scaling factors is the original.
     for g in 0..3 {
         near(scaled.e[g].powi(2) * scaled.matrix.diagonal[g], matrix.diagonal[g], 1e-12);
         for h in 0..3 {
@@ -150,8 +150,8 @@ fn how_long_it_takes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the graph: doubly stochastic, nothing negative, nothing off the graph, the modulus that it says, and not
-    /// worse than the chain of equal weights on the edges.
+    /// For any graph: doubly stochastic, no negative entry, no entry off the graph, the reported modulus, and at least as good
+    /// as the chain of equal weights on the edges.
     #[test]
     fn the_optimum_is_a_chain_on_the_graph(n in 3usize..9, extra in proptest::collection::vec(any::<bool>(), 36)) {
         let mut edges = path(n);
