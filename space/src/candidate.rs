@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bcast, EngineParams, HplParams, Share, Swap, Weights};
 
-/// HPL's parameters with our engine's: what flows through the program and comes back as a record.
+/// The parameters of HPL and of our engine for one run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidate {
-    /// What HPL.dat says.
+    /// The parameters in HPL.dat.
     pub hpl: HplParams,
-    /// What `engine-params.toml` says.
+    /// The parameters in `engine-params.toml`.
     pub engine: EngineParams,
 }
 
-/// Whose rules say what cannot matter.
+/// The program whose rules decide which parameters have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineProfile {
-    /// Our engine: DEPTH is look-ahead by threads as well, and at P = 1 nothing is exchanged.
+    /// Our engine: DEPTH is also look-ahead by threads, and at P = 1 there is no row exchange.
     Ours,
-    /// Netlib's program: DEPTH means nothing at Q = 1, and neither does what only our engine has.
+    /// Netlib's program: DEPTH has no effect at Q = 1, and the parameters of our engine have none.
     Netlib,
 }
 
@@ -39,7 +39,7 @@ impl Candidate {
         candidate
     }
 
-    /// The candidate with one value for everything that cannot matter, so that equal runs are equal.
+    /// The candidate with a fixed value for every parameter without effect, so that equal runs are equal.
     /// Idempotent. The values taken are those of [`HplParams::baseline`], and DEPTH 0 where there is nothing
     /// to look ahead with. Threads, kernels and huge pages stay as they are.
     pub fn canonical(&self, profile: EngineProfile) -> Self {
@@ -66,7 +66,7 @@ pub(crate) fn canonical_split(hpl: &HplParams, split: Share, weights: &Weights) 
     if hpl.p == 1 || blocks < needed { Share::ZERO } else { split }
 }
 
-/// Equal speeds are none.
+/// Equal speeds become an empty list.
 pub(crate) fn canonical_weights(weights: &Weights) -> Weights {
     let unequal = |speeds: &[Share]| {
         let equal = speeds.windows(2).all(|pair| pair[0] == pair[1]);
@@ -82,7 +82,7 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
     if hpl.p == 1 || hpl.q == 1 {
         hpl.pmap = usual.pmap;
     }
-    // A panel that is sent to at most one other process column takes the same way by every variant.
+    // A panel that is sent to at most one other process column is sent the same way by every variant.
     if hpl.q <= 2 {
         hpl.bcast = usual.bcast;
     }

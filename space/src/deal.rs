@@ -1,4 +1,4 @@
-//! Dealing: who owns which block when processes are of unequal speed.
+//! Dealing: the owners of the blocks for processes of unequal speed.
 
 /// Owner of each of `blocks` blocks, dealt so that each process has its part of every *suffix*: the trailing matrix stays
 /// balanced.

@@ -1,8 +1,8 @@
-//! Named dimensions and points: all that a search strategy sees of a candidate.
+//! Named dimensions and points: the form of a candidate for search strategies.
 //!
-//! A [`Space`] lists its dimensions, each with its levels. A [`Point`] is one level of each. What cannot
-//! matter takes level 0 ([`Space::canonical`]), so that equal runs are equal points, and points that break
-//! a hard rule do not exist. Strategies never build anything but canonical points.
+//! A [`Space`] lists its dimensions, each with its levels. A [`Point`] is one level of each. A dimension without
+//! effect has level 0 ([`Space::canonical`]), so that equal runs are equal points, and points that break
+//! a hard rule do not exist. Strategies build canonical points only.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,7 +17,7 @@ use crate::effects::effect;
 pub enum DimKind {
     /// Levels are only equal or different.
     Categorical,
-    /// Levels have a position ([`Level::feature`]); near levels behave alike.
+    /// Levels have a position ([`Level::feature`]); near levels behave similarly.
     Ordered,
 }
 
@@ -57,8 +57,8 @@ pub trait Space: Sync {
     /// All canonical points, each once, in a fixed order.
     fn points(&self) -> &[Point];
 
-    /// What each dimension is believed to do by itself before any run: the standard deviation, over its levels, of what it adds
-    /// to the logarithm of the rate, by its name in `datasets/effects.toml`.
+    /// The prior of each dimension: the standard deviation, over its levels, of its effect on the logarithm of the rate, by its
+    /// name in `datasets/effects.toml`.
     fn effects(&self) -> Vec<f64> {
         self.dims().iter().map(|dim| effect(&dim.name)).collect()
     }

@@ -1,4 +1,4 @@
-//! What each dimension of HPL is believed to do before any run.
+//! The prior effect of each dimension of HPL, before any run.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The parameters of our engine that HPL.dat cannot say; `engine-params.toml` is this, serialised.
+//! The parameters of our engine that HPL.dat does not contain; `engine-params.toml` is their serialised form.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Share, Weights};
 
-/// Engine parameters of one run. Every field acts; missing fields take their default.
+/// Engine parameters of one run. Every field has an effect; missing fields have their default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineParams {
@@ -46,8 +46,8 @@ impl Default for EngineParams {
 }
 
 impl EngineParams {
-    /// Reads the text of an `engine-params.toml`; also says whether it leaves the threads of a rank open, so that whoever
-    /// knows the cores spreads them over the ranks.
+    /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller
+    /// can divide the cores among the ranks.
     ///
     /// # Errors
     /// No TOML, or a key that is unknown.
@@ -61,17 +61,17 @@ impl EngineParams {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum KernelChoice {
-    /// Measure what is there and take the fastest; resolved before a run, never stored with a result.
+    /// Measure the available kernels and use the fastest; resolved before a run, never stored with a result.
     Auto,
     /// The built-in pure Rust kernels.
     Builtin,
-    /// The built-in kernels held to fewer instructions than the processor may have.
+    /// The built-in kernels limited to an instruction set.
     Limited(InstructionSet),
     /// A BLAS shared library, loaded at run time.
     Blas(PathBuf),
 }
 
-/// Instructions that the built-in kernels can be held to.
+/// Instruction sets to which the built-in kernels can be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InstructionSet {
     /// x86-64 with AVX2 and FMA.

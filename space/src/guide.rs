@@ -1,4 +1,4 @@
-//! Why each dimension is searched over the values that it is, with the source of the guideline.
+//! The reason for the searched values of each dimension, with the source of the guideline.
 
 /// The reason for the values of one dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Guideline {
     pub dim: &'static str,
     /// Why these values.
     pub why: &'static str,
-    /// Where that is known from; keys in brackets are those of REFERENCES.md.
+    /// The source; keys in brackets are those of REFERENCES.md.
     pub source: &'static str,
 }
 

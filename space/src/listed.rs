@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::dims::{Dim, Point, Space};
 
-/// A finite space that knows its points by enumeration; every listed point is canonical.
+/// A finite space with a list of its points; every listed point is canonical.
 #[derive(Debug, Clone)]
 pub struct Listed {
     dims: Vec<Dim>,
@@ -12,7 +12,7 @@ pub struct Listed {
     index: HashMap<Point, usize>,
 }
 
-/// Why a list of points is no space.
+/// Why a list of points is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListedError {
     /// The same point twice.

@@ -1,4 +1,4 @@
-//! N from memory, and the orders near a target.
+//! The largest N for a memory size, and the orders near a target.
 
 use std::collections::BTreeSet;
 

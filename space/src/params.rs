@@ -97,19 +97,19 @@ pub enum Looking {
     Right,
 }
 
-/// BCAST: how the panel travels along a process row.
+/// BCAST: the broadcast of the panel along a process row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Bcast {
     /// Increasing ring (code 0).
     #[serde(rename = "1ring")]
     OneRing,
-    /// Increasing ring, the root's neighbour relieved from forwarding (code 1).
+    /// Increasing ring, modified: the root's neighbour does not forward (code 1).
     #[serde(rename = "1ringM")]
     OneRingM,
     /// Two increasing rings (code 2).
     #[serde(rename = "2ring")]
     TwoRing,
-    /// Two increasing rings, the root's neighbour relieved (code 3).
+    /// Two increasing rings, modified: the root's neighbour does not forward (code 3).
     #[serde(rename = "2ringM")]
     TwoRingM,
     /// Long: spread, then roll (code 4).
@@ -120,7 +120,7 @@ pub enum Bcast {
     LongM,
 }
 
-/// SWAP: how pivot rows and U travel along a process column.
+/// SWAP: the exchange of pivot rows and U along a process column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Swap {
@@ -149,7 +149,7 @@ pub enum Form {
 pub trait Coded: Sized + Copy + 'static {
     /// All values, in the order of their codes 0, 1, ….
     const ALL: &'static [(Self, &'static str)];
-    /// The number that stands for this value in HPL.dat.
+    /// The code of this value in HPL.dat.
     fn code(self) -> usize;
     /// The value with this code, `None` when HPL.dat knows no such code.
     fn from_code(code: usize) -> Option<Self> {
@@ -182,7 +182,7 @@ coded!(Bcast: OneRing "1ring", OneRingM "1ringM", TwoRing "2ring", TwoRingM "2ri
 coded!(Form: Transposed "transposed", NotTransposed "not-transposed");
 
 impl Swap {
-    /// The number that stands for this variant in HPL.dat.
+    /// The code of this variant in HPL.dat.
     pub fn code(self) -> usize {
         match self {
             Self::BinExch => 0,

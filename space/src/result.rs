@@ -1,4 +1,4 @@
-//! `result.json`: what one real run leaves behind.
+//! `result.json`: the result of one real run.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct RunResult {
     pub generate_s: f64,
     /// Time of the check, in seconds.
     pub check_s: f64,
-    /// FNV-1a hash of the bits of the solution in hexadecimal, for telling whether two runs agree to the last bit;
+    /// FNV-1a hash of the bits of the solution in hexadecimal, to compare two runs bit by bit;
     /// `None` when there is no solution, or in older files.
     #[serde(default)]
     pub x_hash: Option<String>,
@@ -46,8 +46,8 @@ pub struct RunResult {
 
 /// Seconds that one rank spent in each phase of one step.
 ///
-/// Phases of the rank's first thread, in which no time is counted twice: what look-ahead hides behind the
-/// update does not show as `update_s`.
+/// Phases of the rank's first thread, in which no time is counted twice: panel work during an update with
+/// look-ahead is not part of `update_s`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseTime {
     /// Step: index of the panel, from 0. The back substitution is the step after the last panel.

@@ -2,7 +2,7 @@
 
 use crate::{Candidate, KernelChoice, Share};
 
-/// Threads, over all ranks of one process, beyond which a wrong number is likelier than a large machine.
+/// Maximum threads over all ranks of one process; a larger number is taken as an input error.
 pub const MAX_THREADS: usize = 16_384;
 
 /// A hard rule that a candidate breaks.
@@ -26,7 +26,7 @@ pub enum RuleError {
         /// The order.
         found: usize,
     },
-    /// More threads than one process can sensibly have.
+    /// Too many threads of one process.
     #[error(
         "P={p} Q={q} with {threads} threads per rank is more than {MAX_THREADS} threads in one process; lower P, Q or the threads"
     )]
@@ -38,7 +38,7 @@ pub enum RuleError {
         /// Threads of each rank.
         threads: usize,
     },
-    /// A right section that would be everything.
+    /// A right section of all columns.
     #[error("split must be at least 0 and below 1, found {found}")]
     Split {
         /// The value.
@@ -76,7 +76,7 @@ pub enum RuleError {
         name: String,
     },
     /// Weights that leave no rank a part of the matrix.
-    #[error("weights.{axis} are all 0, so that nobody would own the matrix; make one of them positive")]
+    #[error("weights.{axis} are all 0, so that no process would own the matrix; make one of them positive")]
     NoWeight {
         /// `rows` or `columns`.
         axis: &'static str,
@@ -86,7 +86,7 @@ pub enum RuleError {
 impl Candidate {
     /// Checks the hard rules of our engine.
     ///
-    /// NBMIN above NB is no error: the recursion just ends at once, in Netlib's program as in ours, and
+    /// NBMIN above NB is valid: the recursion ends at once, in Netlib's program and in ours, and
     /// Netlib's own sample HPL.dat has it.
     ///
     /// # Errors

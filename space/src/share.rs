@@ -1,4 +1,4 @@
-//! Shares: non-negative numbers that say how much of something a part gets.
+//! Shares: non-negative numbers that divide something among parts.
 
 use std::hash::{Hash, Hasher};
 
@@ -28,7 +28,7 @@ impl Share {
     }
 }
 
-/// A number that is no [`Share`].
+/// A negative or non-finite number in place of a [`Share`].
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("a share must be a finite number of at least 0, found {found}")]
 pub struct NoShare {
@@ -74,7 +74,7 @@ impl std::str::FromStr for Share {
     }
 }
 
-/// Relative speeds of process rows and process columns: the parts of the matrix that they are dealt.
+/// Relative speeds of process rows and process columns, in proportion to which the matrix is dealt.
 ///
 /// An empty list means equal speeds. A speed of 0 gets nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
-//! Ranks or nodes that are not alike: what is known of each.
+//! Ranks or nodes of unequal speed or with different kernels.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{HplParams, KernelChoice, Pmap, Share};
 
-/// Speeds this near to each other, as a share of them, are one: outliers stand out by more.
+/// Maximum relative difference of equal speeds; outliers differ by more.
 pub const ALIKE: f64 = 0.02;
 
-/// What distinguishes the ranks of a run; nothing by default.
+/// Speeds and kernels of the ranks of a run; equal ranks by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Unequal {
@@ -28,7 +28,7 @@ impl Unequal {
         Self { speeds, node_cores: Some(cores), kernels: Vec::new() }
     }
 
-    /// Whether nothing distinguishes the ranks.
+    /// Whether all ranks are equal.
     pub fn is_empty(&self) -> bool {
         self.speeds.is_empty() && self.kernels.is_empty()
     }
@@ -49,8 +49,8 @@ impl Unequal {
         self.speeds.iter().map(|speed| speed.get() / fastest).collect()
     }
 
-    /// What `of` has for each speed, for each rank of a run with `threads` threads a rank: by process row, then column. Nothing
-    /// where that is not known of so many ranks.
+    /// The values of `of` for each speed, for each rank of a run with `threads` threads per rank: by process row, then column.
+    /// Empty if they are unknown for this number of ranks.
     pub fn on_grid(&self, of: &[f64], hpl: &HplParams, threads: usize) -> Vec<f64> {
         let ranks = hpl.ranks();
         let each = match self.node_cores {
@@ -66,7 +66,7 @@ impl Unequal {
         (0..ranks).map(|at| of[(rank(at) / each).min(last)]).collect()
     }
 
-    /// How many times as long each rank of a run takes as the fastest, as [`on_grid`](Self::on_grid).
+    /// Computing time of each rank of a run relative to the fastest, as [`on_grid`](Self::on_grid).
     pub fn slowness(&self, hpl: &HplParams, threads: usize) -> Vec<f64> {
         let slowness: Vec<f64> = self.relative().into_iter().map(f64::recip).collect();
         self.on_grid(&slowness, hpl, threads)

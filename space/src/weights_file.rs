@@ -1,4 +1,4 @@
-//! The weights file: who has which part of the matrix, and why.
+//! The weights file: the part of the matrix of each process row and column, and its reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,17 +32,17 @@ pub struct WeightedNode {
     pub speed: Share,
 }
 
-/// Why a text is no weights file.
+/// Why a weights file is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightsFileError {
-    /// No TOML, an unknown key, or a share that is none.
+    /// Invalid TOML, an unknown key, or an invalid share.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
     /// Neither rows nor columns.
     #[error("neither rows nor columns; give the shares of one of them")]
     Empty,
-    /// Nobody has a share.
-    #[error("all {axis} are 0, so that nobody would own the matrix; make one of them positive")]
+    /// All shares are 0.
+    #[error("all {axis} are 0, so that no process would own the matrix; make one of them positive")]
     AllZero {
         /// `rows` or `columns`.
         axis: &'static str,

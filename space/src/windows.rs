@@ -1,4 +1,4 @@
-//! What windows of a run leave behind: some steps measured, the whole run predicted.
+//! The result of windows of a run: some steps measured, the whole run predicted.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::result::PhaseTime;
 /// Version of the schema of [`WindowsResult`].
 pub const WINDOWS_SCHEMA: u32 = 1;
 
-/// Some steps of a run, measured without the steps before them, and what they predict of the whole run.
+/// Some steps of a run, measured without the steps before them, with the prediction for the whole run.
 ///
 /// It is no [`crate::RunResult`] and cannot be read as one: the whole was not run. All times are measured but
 /// those whose names begin with `predicted_`.
@@ -57,9 +57,9 @@ pub const PAIR_SCHEMA: u32 = 1;
 pub struct PairResult {
     /// [`PAIR_SCHEMA`] of the writer.
     pub pair_schema_version: u32,
-    /// Natural logarithm of the rate of the candidate by that of the reference, as the windows predict it of whole runs.
+    /// Natural logarithm of the candidate's rate divided by the reference's, as predicted by the windows for whole runs.
     pub predicted_log_ratio: f64,
-    /// One standard error of it, from what repeated windows differ by.
+    /// One standard error of it, from the differences between repeated windows.
     pub predicted_log_ratio_sd: f64,
     /// The windows of the candidate; its wall time is that of the whole measurement.
     pub candidate: WindowsResult,
@@ -74,14 +74,14 @@ impl PairResult {
     }
 }
 
-/// One window as measured.
+/// One measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {
     /// Index of its first step, from 0.
     pub first: usize,
     /// Number of its steps.
     pub steps: usize,
-    /// Time before its first step, in seconds: the panels that a run has in flight there, not hidden by anything.
+    /// Time before its first step, in seconds: the panels that a run has in flight there, without overlap.
     pub prologue_s: f64,
     /// Time of each step in seconds, maximum over ranks.
     pub step_s: Vec<f64>,

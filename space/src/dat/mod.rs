@@ -1,4 +1,4 @@
-//! HPL.dat: the 31 lines that tell HPL what to run.
+//! HPL.dat: the 31 lines of HPL's input.
 //!
 //! Read strictly: what Netlib's reader silently turns into something else (PFACT 7 into right, BCAST 9 into
 //! 1ringM, a missing value into a repeated one, the end of a value into the next where blanks repeat, the end of a
@@ -67,7 +67,7 @@ pub struct HplDat {
     pub align: usize,
 }
 
-/// Why a text is no HPL.dat, or a value fits none. Lines count from 1.
+/// Why an HPL.dat is invalid. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DatError {
     /// The file is too short.
@@ -118,7 +118,7 @@ pub enum DatError {
         announced: usize,
         /// Values that are there.
         found: usize,
-        /// What stands in the place of the next value, shortened.
+        /// The word found in place of the next value, shortened.
         next: String,
     },
     /// Blanks repeat so that Netlib's reader takes another value.
@@ -136,7 +136,7 @@ pub enum DatError {
         /// What Netlib's reader takes, shortened.
         taken: String,
     },
-    /// The lists multiply to more runs than anyone waits for.
+    /// The product of the lists is too many runs.
     #[error("HPL.dat asks for {runs:e} runs, at most {MAX_RUNS} are accepted; shorten its lists")]
     TooManyRuns {
         /// Product of the lengths of all lists.

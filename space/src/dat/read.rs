@@ -149,8 +149,8 @@ impl<'a> Line<'a> {
         Err(DatError::TooFew { line: self.number, name, announced: count, found, next })
     }
 
-    /// Refuses values that stand where Netlib's reader looks for others: after each it goes on by the length of the
-    /// value plus one, so that repeated blanks make it lag and take the end of a value for the next.
+    /// Checks that Netlib's reader finds the same values: after each value it advances by its length plus one, so that
+    /// after repeated blanks it reads the end of a value as the next one.
     fn as_netlib(self, name: &'static str, words: &[&str]) -> Result<(), DatError> {
         let mut at = 0;
         for &word in words {

@@ -1,4 +1,4 @@
-//! Writing HPL.dat: what Netlib's reader takes for the same values.
+//! Writes an HPL.dat that Netlib's reader reads as the same values.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! What the domains of our engine and of other engines share: numbers of ranks and threads, allowed values, and which rule
-//! leaves no candidate.
+//! Common parts of the domains of our engine and of other engines: numbers of ranks and threads, allowed values, and the
+//! rule that leaves no candidate.
 
 use super::error::DomainError;
 use super::grids::{divisors, grid_of};
@@ -57,11 +57,11 @@ pub(super) fn narrowed(usual: Values, limits: &Limits, n: usize) -> Result<Value
     if values.nb.is_empty() { Err(DomainError::Recursion { nb, nbmin }) } else { Ok(values) }
 }
 
-/// What decides on a grid which other parameters matter.
+/// The properties of a grid that decide which other parameters have an effect.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct GridKind {
     one_row: bool,
-    /// From 5 on all are alike.
+    /// From 5 on all are equal.
     columns: usize,
 }
 
@@ -71,7 +71,7 @@ impl GridKind {
     }
 }
 
-/// Which rule left no point.
+/// The rule that leaves no point.
 pub(super) fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
     let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
     if values.splits.iter().any(has_grid) {
@@ -82,8 +82,8 @@ pub(super) fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
     DomainError::NoGrid { ranks: labels(0), grids: labels(1) }
 }
 
-/// Where there is a grid, memory is the one rule that can leave no point: what the most frugal candidate needs, with the smallest
-/// NB, without look-ahead, on the grid that needs least.
+/// If there is a grid, only memory can leave no point: the memory of the candidate that needs the least, with the smallest
+/// NB, without look-ahead, on the grid that needs the least.
 fn too_large(spec: &DomainSpec, values: &Values) -> DomainError {
     let DomainSpec { n, memory_bytes, .. } = *spec;
     let grids = values.splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));

@@ -1,4 +1,4 @@
-//! Why there is no domain.
+//! Errors of a domain.
 
 use super::limits::LimitError;
 use super::spec::MAX_PLACES;
@@ -23,15 +23,15 @@ pub enum DomainError {
         /// How many there would be.
         found: usize,
     },
-    /// What is known of single ranks is not of all ranks of every candidate.
+    /// The number of ranks with speeds or kernels differs from the number of ranks of a candidate.
     #[error("speeds or kernels of {found} ranks for {ranks} ranks; give those of each rank, or fix the ranks")]
     Unequal {
-        /// Ranks that are spoken of.
+        /// Number of ranks with speeds or kernels.
         found: usize,
         /// Ranks of the candidates.
         ranks: String,
     },
-    /// A rank that can do nothing.
+    /// A rank of speed 0.
     #[error("rank {rank} has speed 0; leave it out, or give it a speed")]
     Idle {
         /// The rank.
@@ -40,14 +40,14 @@ pub enum DomainError {
     /// Ranks whose weights need no search.
     #[error("the speeds of the ranks differ by less than 2 %; search without weights")]
     Alike,
-    /// Nothing fits the memory.
+    /// No candidate fits into the memory.
     #[error("N={n} needs {needed_bytes} bytes, {memory_bytes} are usable; lower N to at most {largest_n}")]
     Memory {
         /// Target order.
         n: usize,
-        /// What the most frugal candidate takes.
+        /// Memory of the candidate that needs the least.
         needed_bytes: u64,
-        /// What there is.
+        /// Usable memory.
         memory_bytes: u64,
         /// Largest order that fits.
         largest_n: usize,

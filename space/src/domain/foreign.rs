@@ -15,7 +15,7 @@ use crate::order::required_bytes;
 use crate::rules::RuleError;
 use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
-/// One dimension with the values that its levels stand for.
+/// One dimension with the values of its levels.
 #[derive(Debug, Clone)]
 enum Axis {
     Ranks,
@@ -31,7 +31,7 @@ enum Axis {
     Extra(Extra),
 }
 
-/// Whose rules say what cannot matter.
+/// The program whose rules decide which parameters have no effect.
 const NETLIB: EngineProfile = EngineProfile::Netlib;
 
 /// All candidates of another engine at one N: the dimensions of HPL that it obeys, and those that only it has.
@@ -43,7 +43,7 @@ pub struct ForeignDomain {
     axes: Vec<Axis>,
     dims: Vec<Dim>,
     points: Vec<Point>,
-    /// The usual value of everything, also where it cannot matter.
+    /// The usual value of every parameter, also of those without effect.
     usual: Candidate,
 }
 
@@ -141,8 +141,8 @@ impl ForeignDomain {
         Some(hpl)
     }
 
-    /// The levels of the canonical form of a run, those of ranks and grid as `known`, or to be looked for; `extra`: those of what only
-    /// this engine has. What is no dimension must have its one value.
+    /// The levels of the canonical form of a run, with those of ranks and grid from `known` if given; `extra`: levels of the
+    /// additional dimensions of this engine. A parameter that is no dimension must have its single value.
     fn levels(
         &self,
         (hpl, threads): (HplParams, usize),

@@ -16,7 +16,7 @@ use crate::{Candidate, EngineParams, HplParams, Share, Weights};
 /// One level of each dimension, in the order of [`Values::dims`].
 type Levels = [u16; 12];
 
-/// What a point says of a run.
+/// The values of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Chosen {
     hpl: HplParams,
@@ -25,7 +25,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// The form that stands for all that run alike on the nodes of `spec`.
+    /// The canonical form of all equal runs on the nodes of `spec`.
     fn canonical(self, spec: &DomainSpec) -> Self {
         let mut hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
         // A rank has its node, or all nodes, to itself: none has a neighbour by another order.
@@ -46,9 +46,9 @@ pub struct HplDomain {
 }
 
 impl HplDomain {
-    /// The domain of `spec`. Where there are many grids it has fewer values of what matters least: first
-    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, last the most elongated grids. L1, U and EQUIL are the baseline's
-    /// everywhere: they would multiply the points by up to eight for what differs within noise.
+    /// The domain of `spec`. If there are many grids, it has fewer values of the parameters with the smallest effect: first
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, last the most elongated grids. L1, U and EQUIL always
+    /// have their baseline value: they would multiply the points by up to eight, with differences within noise.
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
@@ -86,12 +86,12 @@ impl HplDomain {
         unreachable!("the last detail has no limit")
     }
 
-    /// What the domain was built for.
+    /// The specification of the domain.
     pub fn spec(&self) -> &DomainSpec {
         &self.spec
     }
 
-    /// The candidate that a canonical point stands for.
+    /// The candidate of a canonical point.
     ///
     /// # Panics
     /// When `point` is no point of this domain.
@@ -134,8 +134,8 @@ impl HplDomain {
         Some(Chosen { hpl, threads, split: share(*values.split.get(split)?) })
     }
 
-    /// The levels of the canonical form of a run, of ranks and grid these; fields that are no dimension must have their one value. Where the value
-    /// that stands for "cannot matter" is not allowed, the first allowed one stands for it.
+    /// The levels of the canonical form of a run with these levels of ranks and grid; fields that are no dimension must have
+    /// their single value. If the canonical value of a parameter without effect is not allowed, the first allowed one is used.
     fn levels(&self, run: Chosen, [ranks, grid]: [Option<u16>; 2]) -> Option<Levels> {
         let run = run.canonical(&self.spec);
         let levels = self.allowed(&run, [ranks, grid]);
@@ -191,7 +191,7 @@ impl HplDomain {
         let Ok(levels) = <&Levels>::try_from(levels) else { return false };
         let Some(run) = self.chosen(levels) else { return false };
         let canonical = run.canonical(&self.spec);
-        // A first allowed value may stand for what cannot matter.
+        // A parameter without effect may have the first allowed value.
         self.is_valid(&run.hpl)
             && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)
     }

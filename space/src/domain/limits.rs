@@ -1,5 +1,5 @@
-//! What a user allows: `space.toml` narrows, fixes or widens the dimensions of the HPL space, and narrows or fixes those that
-//! only another engine has.
+//! The user's limits: `space.toml` narrows, fixes or widens the dimensions of the HPL space, and narrows or fixes the
+//! additional dimensions of another engine.
 //!
 //! ```toml
 //! [nb]
@@ -27,7 +27,7 @@ use crate::{Bcast, Looking, Pmap, Swap};
 #[serde(transparent)]
 pub struct Limits(BTreeMap<String, Limit>);
 
-/// What is allowed in one dimension.
+/// The allowed values of one dimension.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Limit {
@@ -176,7 +176,7 @@ impl Limits {
         })
     }
 
-    /// What is left of a dimension that only one engine has.
+    /// The allowed values of an additional dimension of another engine.
     pub(super) fn extra(&self, usual: &Extra) -> Result<Extra, LimitError> {
         let levels = usual.labels.iter().cloned().zip(usual.features.iter().copied()).collect();
         let (labels, features) = self.subset(&usual.name, levels, Clone::clone)?.into_iter().unzip();

@@ -1,9 +1,9 @@
-//! What a domain is built for, and what every domain of candidates answers.
+//! The specification of a domain, and the trait of all domains of candidates.
 
 use crate::dims::{Point, Space};
 use crate::{Candidate, KernelChoice, Unequal};
 
-/// What a domain is built for.
+/// The specification of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainSpec {
     /// Target order N.
@@ -18,9 +18,9 @@ pub struct DomainSpec {
     pub ranks: Option<usize>,
     /// Threads of each rank of all candidates; `None` for the cores over the ranks.
     pub threads: Option<usize>,
-    /// Most threads of a rank, which has them on one node; `None` for all cores.
+    /// Maximum threads of a rank, which are on one node; `None` for all cores.
     pub most_threads: Option<usize>,
-    /// What distinguishes the ranks; `ranks` is their number where something does.
+    /// Differences between the ranks; if there are any, `ranks` is their number.
     pub unequal: Unequal,
 }
 
@@ -31,46 +31,46 @@ impl DomainSpec {
     }
 }
 
-/// Cores or accelerators of all nodes together beyond which a wrong number is likelier than a large machine.
+/// Maximum cores or accelerators of all nodes together; a larger number is taken as an input error.
 pub const MAX_PLACES: usize = 1 << 24;
 
-/// Points that a domain may have; a suggestion looks at all of them.
+/// Maximum points of a domain; a suggestion evaluates all of them.
 pub const MAX_POINTS: usize = 200_000;
 
-/// What another engine obeys.
+/// The dimensions that another engine obeys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ForeignSpec {
-    /// Dimensions of HPL that act besides ranks and grid: of `nb nbmin ndiv pfact rfact bcast depth swap`.
+    /// Dimensions of HPL that it obeys besides ranks and grid: of `nb nbmin ndiv pfact rfact bcast depth swap`.
     pub obeys: Vec<String>,
     /// Values of NB, rising; empty for the usual ones.
     pub nb: Vec<usize>,
     /// Whether ranks may have several threads.
     pub threads: bool,
-    /// Threads of a rank at most, where not all cores are of one node.
+    /// Maximum threads of a rank, if the cores are on several nodes.
     pub most_threads: Option<usize>,
-    /// Dimensions that only this engine has.
+    /// Additional dimensions of this engine.
     pub extra: Vec<Extra>,
 }
 
-/// A dimension that only one engine has; its first value is the usual one.
+/// An additional dimension of one engine; its first value is the usual one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extra {
     /// Its name.
     pub name: String,
     /// Its values, at least one.
     pub labels: Vec<String>,
-    /// Where each lies on its axis.
+    /// Position of each on the axis.
     pub features: Vec<f64>,
-    /// Whether near values behave alike.
+    /// Whether the values are ordered, so that near values behave similarly.
     pub ordered: bool,
 }
 
 /// A space in which every point is a run: that of our engine, or of another one.
 pub trait Candidates: Space {
-    /// What the space was built for.
+    /// The specification of the space.
     fn spec(&self) -> &DomainSpec;
 
-    /// The candidate that a canonical point stands for.
+    /// The candidate of a canonical point.
     ///
     /// # Panics
     /// When `point` is no point of this space.

@@ -1,4 +1,4 @@
-//! The candidates that people start from: the default, and the rule of thumb of experts.
+//! The usual start candidates: the default, and the rule of thumb of experts.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ impl Expert {
         Candidate { hpl, engine }.canonical(profile)
     }
 
-    /// The same where it can run and is no other name of the default.
+    /// The same if it can run and differs from the default.
     ///
     /// # Errors
     /// Why not, as a clause.

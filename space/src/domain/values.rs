@@ -11,9 +11,9 @@ const NB: [usize; 26] = [
     16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 448,
     512,
 ];
-/// Values of NB where there are many grids.
+/// Values of NB if there are many grids.
 const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 384, 512];
-/// PFACT, RFACT, BCAST and SWAP with the baseline's value first: it stands where none can matter.
+/// PFACT, RFACT, BCAST and SWAP with the baseline's value first, which is used if they have no effect.
 const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
 const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
 const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
@@ -23,14 +23,14 @@ const DEPTH: [usize; 3] = [0, 1, 2];
 /// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
 const SPLIT: [f64; 4] = [0.0, 0.3, 0.5, 0.7];
 
-/// PMAP where some nodes have several ranks; elsewhere the first alone.
+/// PMAP if some nodes have several ranks; otherwise only the first value.
 const PMAP: [Pmap; 2] = [Pmap::Row, Pmap::Column];
 
 /// The dimensions, in the order of [`Values::dims`].
 pub(super) const NAMES: [&str; 12] =
     ["ranks", "grid", "nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap", "split", "pmap"];
 
-/// How finely a domain looks at the dimensions that matter least.
+/// Number of values of the dimensions with the smallest effect.
 pub(super) struct Detail {
     pub(super) nb: &'static [usize],
     pub(super) nbmin: &'static [usize],
@@ -58,7 +58,7 @@ impl Detail {
             rfact: self.rfact.to_vec(),
             bcast: self.bcast.to_vec(),
             depth: self.depth.to_vec(),
-            // Mix is binary exchange alone where N is below its threshold.
+            // Mix is binary exchange if N is below its threshold.
             swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
             split: self.split.to_vec(),
             pmap: if spec.has_nodes() { PMAP.to_vec() } else { PMAP[..1].to_vec() },
@@ -132,7 +132,7 @@ impl Values {
     }
 }
 
-/// `values` with `max` in the place of all above it.
+/// `values` with `max` in place of all larger ones.
 pub(super) fn up_to(values: &[usize], max: usize) -> Vec<usize> {
     let mut values: Vec<_> = values.iter().map(|&value| value.min(max)).collect();
     values.dedup();

@@ -2,10 +2,10 @@
 //!
 //! Weights are points of a simplex; its coordinates here are log-ratios to the fastest ranks (Aitchison's additive
 //! log-ratio). Slower ranks are one class or two, each with an ordered dimension: its levels are the measured
-//! log-ratio, some around it, and 0, which deals to the class as to the fastest. So equal weights are a point, the measured
-//! ones another, and the space between and around is searched like NB. Weights that deal the same blocks to the same
-//! ranks are one run and one point: that of equal weights where they are among them, else of those nearest to the measured
-//! ones.
+//! log-ratio, some around it, and 0, with which the class has the weight of the fastest. So equal weights are a point, the
+//! measured ones another, and the space between and around is searched like NB. Weights that deal the same blocks to the
+//! same ranks are one run and one point: that of equal weights if they are among them, otherwise of those nearest to the
+//! measured ones.
 
 use std::collections::HashMap;
 
@@ -22,14 +22,14 @@ use crate::{Candidate, HplParams, Pmap, Share, Weights, deal};
 /// Steps of the log-ratio around the measured one, of one class of slower ranks and of each of two.
 const AROUND: [&[f64]; 2] = [&[-0.16, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16], &[-0.08, 0.0, 0.08]];
 
-/// Blocks times process rows and columns up to which weights are compared by what they deal; of larger runs other weights deal
-/// otherwise, nearly always.
+/// Up to this number of blocks times process rows and columns, weights are compared by the blocks that they deal; in larger
+/// runs different weights nearly always deal different blocks.
 const DEALT: usize = 16_384;
 
 /// Weights are relative to the largest and rounded to this.
 const RESOLUTION: f64 = 1e4;
 
-/// P, Q, PMAP, NB and the threads of a rank: who owns which block depends on these.
+/// P, Q, PMAP, NB and the threads of a rank: the owners of the blocks depend on these.
 type Key = (usize, usize, Pmap, usize, usize);
 
 fn key(candidate: &Candidate) -> Key {
@@ -62,11 +62,11 @@ impl Class {
 #[derive(Debug, Clone, Default)]
 struct Combination {
     weights: Weights,
-    /// The first in order of those that deal alike.
+    /// The first of the combinations that deal the same blocks.
     stands_for: usize,
 }
 
-/// What makes combinations alike.
+/// The key by which combinations are equal.
 #[derive(PartialEq, Eq, Hash)]
 enum Dealt {
     /// The owners of all block rows and block columns.
@@ -136,8 +136,8 @@ impl WeightedDomain {
             || required_bytes(n, p, q, nb, depth) as f64 * more <= spec.memory_bytes as f64
     }
 
-    /// All combinations on the grid of `candidate`. Of those that deal alike equal weights stand for all, else the nearest to the
-    /// measured ones.
+    /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights, otherwise by
+    /// the nearest to the measured ones.
     fn combinations(&self, candidate: &Candidate, combinations: usize) -> Vec<Combination> {
         let hpl = &candidate.hpl;
         let mut order: Vec<usize> = (0..combinations).collect();
@@ -208,7 +208,7 @@ impl WeightedDomain {
         canonical_weights(&Weights { rows: shares(rows), columns: shares(columns) })
     }
 
-    /// The point that stands for `combination`; `None` where it is none of the points.
+    /// The point that represents `combination`; `None` if there is none.
     fn standing_for(&self, inner: &Point, combination: usize) -> Option<Point> {
         let candidate = self.inner.candidate(inner);
         let all = self.weights.get(&key(&candidate))?;
@@ -227,8 +227,8 @@ impl WeightedDomain {
     }
 }
 
-/// Parts r of the process rows and c of the columns with r·c no more than the speed of any rank, `speeds` by row, then column:
-/// so that none has more to do for its speed than another. Of some such parts those with the largest sum of all r·c.
+/// Parts r of the process rows and c of the columns with r·c at most the speed of each rank, `speeds` by row, then column:
+/// the work of every rank is within its speed. Of several such parts, those with the largest sum of all r·c.
 fn within(speeds: &[f64], p: usize, q: usize) -> (Vec<f64>, Vec<f64>) {
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let columns = |rows: &[f64]| -> Vec<f64> {

@@ -1,18 +1,18 @@
-//! Why a machine description is refused.
+//! Errors of a machine description.
 //!
 //! Units are a part of a key's name: a key with another unit is answered with the key to write.
 
-/// Why a text is no machine description, or a description is none to work with.
+/// Why a machine description is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MachineError {
-    /// No TOML, a key that is missing or unknown, or a value of the wrong type; the text says where.
+    /// Invalid TOML, a missing or unknown key, or a value of the wrong type; the text contains the position.
     #[error("{cause}{}", hint(cause.message()))]
     Syntax {
         /// What the reader found, with line and column.
         #[from]
         cause: toml::de::Error,
     },
-    /// A value that cannot be.
+    /// A value outside its range.
     #[error("{table}: {key} must be {wanted}, found {found}")]
     Value {
         /// The table, with its number from 1 where there are several: `[[node]] 2`.

@@ -35,7 +35,7 @@ pub struct Measured {
     /// What the source's own model predicts, in GFLOP/s. No measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_model_gflops: Option<f64>,
-    /// Whatever else the source says of this run.
+    /// Other statements of the source about this run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }

@@ -1,4 +1,4 @@
-//! `machine.toml`: what is known of a machine, each number with its origin.
+//! `machine.toml`: the description of a machine, each number with its origin.
 
 mod check;
 mod error;
@@ -35,7 +35,7 @@ impl Machine {
 
 /// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.
 ///
-/// What is not known of a machine is left out; a model that needs it says so.
+/// Unknown figures are left out; a model that needs one names it in its error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -62,7 +62,7 @@ pub struct Machine {
     /// How far the host's work hides behind the accelerators', for the overlap model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
-    /// What the timeline has to know beyond rates and layers.
+    /// Figures of the timeline beyond rates and layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<RankCosts>,
     /// What the predictions published with these figures chose where models leave it open.
@@ -73,7 +73,7 @@ pub struct Machine {
     pub measured: Vec<Measured>,
 }
 
-/// `[host]`: where the numbers come from.
+/// `[host]`: the origin of the numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -99,8 +99,8 @@ pub struct Node {
     pub count: usize,
     /// Cores usable for HPL on one node, at least 1.
     pub cores: usize,
-    /// Memory that HPL may count on, in bytes: available memory, or the cgroup limit if lower; that of the
-    /// accelerators where they hold the matrix. 0 when unknown.
+    /// Memory available to HPL, in bytes: available memory, or the cgroup limit if lower; that of the
+    /// accelerators if they store the matrix. 0 when unknown.
     #[serde(default)]
     pub memory_bytes: u64,
     /// Memory kept free of the matrix, in bytes.
@@ -230,11 +230,11 @@ pub struct Accelerator {
     pub latency_s: f64,
 }
 
-/// `[offload]`: a run whose update is the accelerators' and all else the host's.
+/// `[offload]`: a run in which the accelerators do the update and the host all other work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offload {
-    /// Rate of one node in GFLOP/s while the update hides all else.
+    /// Rate of one node in GFLOP/s while the update hides all other work.
     pub steady_gflops: f64,
     /// Share of the steps of the fitted run, from 0 to 1, after which the update no longer hides the rest.
     pub hidden_steps: f64,
@@ -267,8 +267,8 @@ pub struct RankCosts {
     pub pivot_s_per_byte: f64,
 }
 
-/// `[choices]`: the choices of the model that was published with the figures of a description, where its source states them or they are
-/// assumed; they stand where a user names no others.
+/// `[choices]`: the choices of the model that was published with the figures of a description, as stated by its source or
+/// assumed; they are the defaults of the user's choices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedChoices {

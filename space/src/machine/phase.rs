@@ -1,4 +1,4 @@
-//! `[[phase]]`: what the phases of our engine's steps take, as linear forms of the work in the plan.
+//! `[[phase]]`: times of the phases of our engine's steps, as linear forms of the work in the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct PhaseRate {
     pub nb: [usize; 2],
     /// Runs behind the fit.
     pub runs: usize,
-    /// Relative spread of what the runs took around the fit: (third − first quartile) / median.
+    /// Relative spread of the measured times around the fit: (third − first quartile) / median.
     pub spread: f64,
     /// Mean relative error of the fit, each run's phase summed over its steps.
     pub fit_error: f64,

@@ -1,4 +1,4 @@
-//! Results in the output of HPL 2.0 to 2.3 and HPCC, be it torn or mixed with other text.
+//! Reads results in the output of HPL 2.0 to 2.3 and HPCC, also if it is cut off or mixed with other text.
 
 use crate::params::Coded;
 use crate::{Bcast, Form, HplParams, Looking, Pmap, Swap};
@@ -116,7 +116,7 @@ fn check_line(line: &str) -> Option<(Option<f64>, bool)> {
     }
 }
 
-/// Takes over what the banner says of a parameter that no result line has.
+/// Takes a parameter from the banner that result lines do not contain.
 fn banner_line(line: &str, banner: &mut HplParams) {
     let Some((name, value)) = line.split_once(':') else { return };
     let value = value.trim();

@@ -1,4 +1,4 @@
-//! The text of windows of a run: not HPL's, so that a prediction is not taken for a score.
+//! The output for windows of a run: it differs from HPL's, so that a prediction cannot be mistaken for a score.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::windows::{PairResult, WindowResult, WindowsResult};
 /// Step times on one line.
 const PER_LINE: usize = 8;
 
-/// What was measured in each window, then what it predicts of the whole run.
+/// The measurements of each window, then the prediction for the whole run.
 pub fn windows(result: &WindowsResult) -> String {
     let mut out = head(result);
     result.windows.iter().for_each(|window| push(&mut out, window));
@@ -20,7 +20,7 @@ pub fn windows(result: &WindowsResult) -> String {
     out + &predicted(result)
 }
 
-/// What the windows of two runs, measured in turn, predict of each and of the ratio of their rates.
+/// The predictions from the windows of two runs, measured in turn: of each run and of the ratio of their rates.
 pub fn pair(result: &PairResult) -> String {
     let &PairResult { predicted_log_ratio, predicted_log_ratio_sd, ref candidate, ref reference, .. } = result;
     let side = |windows: &WindowsResult| {
@@ -49,7 +49,7 @@ fn head(result: &WindowsResult) -> String {
     )
 }
 
-/// What the windows predict of the whole run.
+/// The prediction for the whole run.
 fn predicted(result: &WindowsResult) -> String {
     let WindowsResult { predicted_time_s, predicted_rate_gflops, predicted_spread_s, .. } = *result;
     let spread_gflops = predicted_rate_gflops * predicted_spread_s / predicted_time_s.max(f64::MIN_POSITIVE);

@@ -27,7 +27,7 @@ pub struct Norms {
     pub b_inf: f64,
 }
 
-/// How many tests ended how; without a check, completed ones count as passed.
+/// Numbers of tests by outcome; without a check, completed ones count as passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Residual below the threshold.
@@ -192,7 +192,7 @@ pub fn skipped(info: usize) -> String {
     )
 }
 
-/// The end: how many tests ended how. Without a check (`threshold` ≤ 0) there is no line of failures.
+/// The end: numbers of tests by outcome. Without a check (`threshold` ≤ 0) there is no line of failures.
 pub fn footer(tally: &Tally, threshold: f64) -> String {
     let Tally { passed, failed, skipped } = *tally;
     let finished = passed + failed + skipped;
@@ -216,7 +216,7 @@ pub fn footer(tally: &Tally, threshold: f64) -> String {
     )
 }
 
-/// The whole output of finished runs of one HPL.dat, as their results tell it: norms are not among them.
+/// The whole output of finished runs of one HPL.dat, from their results, which do not contain norms.
 pub fn report(dat: &HplDat, results: &[RunResult]) -> String {
     let (mut out, mut tally) = (header(dat), Tally::default());
     for (i, run) in results.iter().enumerate() {

@@ -78,6 +78,6 @@ fn rules_of_shares_name_the_way_out() {
     assert!(check(&format!("rank_kernels = [{}]", ["\"auto\""; 6].join(", "))).unwrap_err().contains("auto"));
     let long = check("[weights]\nrows = [1, 1, 1]").unwrap_err();
     assert_eq!(long, "weights.rows must hold P=2 speeds or none, found 3");
-    let nobody = check("[weights]\ncolumns = [0, 0, 0]").unwrap_err();
-    assert_eq!(nobody, "weights.columns are all 0, so that nobody would own the matrix; make one of them positive");
+    let none = check("[weights]\ncolumns = [0, 0, 0]").unwrap_err();
+    assert_eq!(none, "weights.columns are all 0, so that no process would own the matrix; make one of them positive");
 }
