@@ -20,7 +20,7 @@ pub struct DomainSpec {
     pub threads: Option<usize>,
     /// Maximum threads of a rank, which are on one node; `None` for all cores.
     pub most_threads: Option<usize>,
-    /// Differences between the ranks; if there are any, `ranks` is their number.
+    /// Speeds and kernels of the ranks; if they differ, `ranks` is their number.
     pub unequal: Unequal,
 }
 

@@ -136,8 +136,8 @@ impl WeightedDomain {
             || required_bytes(n, p, q, nb, depth) as f64 * more <= spec.memory_bytes as f64
     }
 
-    /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights, otherwise by
-    /// the nearest to the measured ones.
+    /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights if
+    /// possible, otherwise by the nearest to the measured ones.
     fn combinations(&self, candidate: &Candidate, combinations: usize) -> Vec<Combination> {
         let hpl = &candidate.hpl;
         let mut order: Vec<usize> = (0..combinations).collect();
