@@ -208,7 +208,7 @@ fn turns(text: &str) -> Option<Vec<usize>> {
 
 /// What is left of a job as `squeue` prints it: `2-03:00:00`, `10:00`; `None` without a limit or an answer.
 fn squeue(job: &str) -> Option<String> {
-    slurm::answer("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
+    slurm::output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
 }
 
 /// Seconds of `[days-][[hours:]minutes:]seconds`.
