@@ -1,7 +1,7 @@
 //! The work of each phase on one rank, in the terms of [`EnginePhase`](space::machine::EnginePhase).
 //!
 //! The operations are those of the engine's own plan and recursion; the cost per unit of each is calibrated. The constants
-//! are 8 (words of a cache line), 32 (k below which C is prefetched), 128 (k of one pass over C), 2^18 and 2^21 words (an
+//! are 8 (words of a cache line), 32 (k from which C is prefetched), 128 (k of one pass over C), 2^18 and 2^21 words (an
 //! L2 cache of 2 MiB, a core's part of L3). They only shape the terms: on a machine with other caches the fitted
 //! coefficients differ.
 
