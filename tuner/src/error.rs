@@ -53,8 +53,8 @@ pub enum RecordError {
         pid: Option<u32>,
     },
     /// A new session would land in a folder that is in use.
-    #[error("{} exists and is not empty; continue with --resume {0}, or choose another folder with --out",
-        path.display())]
+    #[error("{} exists and is not empty; continue with --resume {}, or choose another folder with --out",
+        path.display(), objectives::real::quoted([path]).join(""))]
     Exists {
         /// The folder.
         path: PathBuf,

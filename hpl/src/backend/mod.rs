@@ -16,7 +16,7 @@ use crate::Error;
 use crate::backend::host::team::HelperPanicked;
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
-use crate::lu::laswp::{LaswpResult, RowBuffer, RowBufferMut};
+use crate::lu::laswp::{LaswpResult, RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
 use crate::observe::phases::Phase;
 use crate::observe::trace::Trace;
@@ -31,24 +31,13 @@ pub(crate) trait Columns {
     /// When another rank of the process column or a thread fails.
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error>;
 
-    /// For each pair (i, k): row k of `to` ← local row i of the columns `cols`.
-    ///
-    /// # Errors
-    /// When a thread fails.
-    fn gather(
-        &mut self,
-        cols: &Range<usize>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked>;
-
     /// For each pair (i, k): row k of `to` ← row i of `from`.
     ///
     /// # Errors
     /// When a thread fails.
     fn copy_rows(
         &mut self,
-        from: &RowBuffer,
+        from: RowSource<'_>,
         pairs: &[(usize, usize)],
         to: &mut RowBufferMut,
     ) -> Result<(), HelperPanicked>;

@@ -1,4 +1,4 @@
-//! Memory for matrices: zeroed and aligned; a refusal of the system is an error.
+//! Memory for matrices, panels and messages: zeroed and aligned; a refusal of the system is an error.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;

@@ -136,6 +136,13 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether the run, with the padding of its columns, does not fit in memory: another run may.
+    pub(super) fn lacks_memory(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Padded { .. })
+    }
+}
+
 fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }

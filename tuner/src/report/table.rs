@@ -20,7 +20,7 @@ pub fn summary(summary: &Summary) -> String {
         line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());
     }
     match &summary.best {
-        None => line("Best", "none: no trial passed the residual check".to_owned()),
+        None => line("Best", "none: no whole run passed the residual check".to_owned()),
         Some(best) => {
             // A final run at another N says nothing beside the default.
             match summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n) {

@@ -1,7 +1,5 @@
 //! The columns that an update does not change, for the tasks executed during it.
 
-use std::ops::Range;
-
 use super::kernels::Kernels;
 use super::scratch::ScratchPool;
 use super::team::{HelperPanicked, Team};
@@ -10,7 +8,7 @@ use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
-use crate::lu::laswp::{RowBuffer, RowBufferMut, Source};
+use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::mat::MatMut;
 
 /// The columns before a section that is updated, with the threads that factor the next panel.
@@ -40,22 +38,12 @@ impl Columns for ColumnsBeside<'_> {
         fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)
     }
 
-    fn gather(
-        &mut self,
-        cols: &Range<usize>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked> {
-        let a = self.a.as_ref();
-        rows::write(Source::Local(a.sub(0, cols.start, a.rows(), cols.len())), pairs, to, None)
-    }
-
     fn copy_rows(
         &mut self,
-        from: &RowBuffer,
+        from: RowSource<'_>,
         pairs: &[(usize, usize)],
         to: &mut RowBufferMut,
     ) -> Result<(), HelperPanicked> {
-        rows::write(Source::Buffer(from), pairs, to, None)
+        rows::copy(self.a.as_ref(), from, pairs, to, None)
     }
 }

@@ -1,6 +1,5 @@
 //! The host backend of one rank: its matrix and threads.
 
-use std::ops::Range;
 use std::time::Instant;
 
 use super::kernels::Kernels;
@@ -12,7 +11,7 @@ use crate::Error;
 use crate::backend::{Backend, Columns, Meanwhile, Update};
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
-use crate::lu::laswp::{RowBuffer, RowBufferMut, Source};
+use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
 use crate::mat::{Mat, MatMut};
 
@@ -65,23 +64,13 @@ impl Columns for Host<'_, '_> {
         fact::factor(fact, self.kernels, self.a.reborrow(), team, &self.workspace.scratch)
     }
 
-    fn gather(
-        &mut self,
-        cols: &Range<usize>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked> {
-        let a = self.a.as_ref();
-        rows::write(Source::Local(a.sub(0, cols.start, a.rows(), cols.len())), pairs, to, Some(self.team))
-    }
-
     fn copy_rows(
         &mut self,
-        from: &RowBuffer,
+        from: RowSource<'_>,
         pairs: &[(usize, usize)],
         to: &mut RowBufferMut,
     ) -> Result<(), HelperPanicked> {
-        rows::write(Source::Buffer(from), pairs, to, Some(self.team))
+        rows::copy(self.a.as_ref(), from, pairs, to, Some(self.team))
     }
 }
 

@@ -9,7 +9,7 @@ use std::vec;
 
 use super::permutation::RowPermutation;
 use super::result::{LaswpResult, Placed};
-use super::row_buffer::RowBuffer;
+use super::row_buffer::{RowBuffer, RowSource};
 use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
@@ -171,7 +171,7 @@ impl<C: Comm> BinExch<C> {
             let Some(round) = self.rounds.next() else { return Ok(()) };
             self.awaited = state.receive(round.peer, state.tags.rows, round.receives.len());
             self.awaited_rows = round.receives;
-            if !round.sends.is_empty() && state.cols > 0 {
+            if !round.sends.is_empty() && state.cols() > 0 {
                 let buffer = self.assemble(state, round.sends, columns)?;
                 state.send(round.peer, state.tags.rows, &buffer);
             }
@@ -195,7 +195,7 @@ impl<C: Comm> BinExch<C> {
         for held in &self.held {
             let at = |&(from, row): &(usize, usize)| list.binary_search(&row).ok().map(|to| (from, to));
             let pairs: Vec<(usize, usize)> = held.rows.iter().filter_map(at).collect();
-            columns.copy_rows(&held.buffer, &pairs, &mut buffer)?;
+            columns.copy_rows(RowSource::Buffer(&held.buffer), &pairs, &mut buffer)?;
         }
         let buffer = buffer.done(state.pool());
         self.hold(HeldRows { buffer: buffer.clone(), rows: (0..).zip(list).collect() });

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::order::ProcessOrder;
-use super::row_buffer::{RowBuffer, RowBufferMut};
+use super::row_buffer::{RowBuffer, RowBufferMut, RowSource};
 use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
@@ -86,12 +86,12 @@ impl<C: Comm> Equil<C> {
         let awaited = awaited.collect();
         let sources: Vec<usize> = gathered[state.me()].iter().map(|&i| state.source(i)).collect();
         let mut written = Vec::new();
-        for (rows, to) in outgoing.into_iter().filter(|(rows, _)| !rows.is_empty() && state.cols > 0) {
+        for (rows, to) in outgoing.into_iter().filter(|(rows, _)| !rows.is_empty() && state.cols() > 0) {
             let local = common(&rows, &(found[at]..found[at + 1]));
             let pair = |row: usize| (sources[row - found[at]], row - rows.start);
             let pairs: Vec<(usize, usize)> = local.clone().map(pair).collect();
             let mut buffer = state.buffer(rows.len());
-            columns.gather(&state.section, &pairs, &mut buffer)?;
+            columns.copy_rows(RowSource::Matrix(&state.section), &pairs, &mut buffer)?;
             written.push(Outgoing { missing: rows.len() - local.len(), rows, buffer, to });
         }
         Ok(Self { pieces, outgoing: written, awaited })
@@ -112,7 +112,7 @@ impl<C: Comm> Equil<C> {
                 message.missing -= shared.len();
                 let pair = |row| (row - rows.start, row - message.rows.start);
                 let pairs: Vec<(usize, usize)> = shared.map(pair).collect();
-                columns.copy_rows(&received, &pairs, &mut message.buffer)?;
+                columns.copy_rows(RowSource::Buffer(&received), &pairs, &mut message.buffer)?;
             }
         }
         let mut own_piece = None;

@@ -29,7 +29,7 @@ pub(crate) use result::LaswpResult;
 
 use self::bin_exch::BinExch;
 use self::long::Long;
-pub(crate) use self::row_buffer::{RowBuffer, RowBufferMut, Source};
+pub(crate) use self::row_buffer::{RowBufferMut, RowSource};
 pub(crate) use self::state::RowTags;
 use self::state::{Completion, LaswpState};
 use crate::Error;
@@ -77,7 +77,7 @@ impl<'a, C: Comm> Laswp<'a, C> {
         tags: RowTags,
         columns: &mut impl Columns,
     ) -> Result<LaswpOp<'a, C>, Error> {
-        let (column, rows, cols, form) = (self.column, self.rows, section.len(), self.u);
+        let (column, rows, form) = (self.column, self.rows, self.u);
         let long = match self.swap {
             Swap::BinExch => false,
             Swap::Long => true,
@@ -85,7 +85,7 @@ impl<'a, C: Comm> Laswp<'a, C> {
             Swap::Mix { threshold } => u_cols > threshold,
         };
         let section = section.clone();
-        let mut state = LaswpState { column, rows, permutation, section, cols, form, long, tags, sends: Vec::new() };
+        let mut state = LaswpState { column, rows, permutation, section, form, long, tags, sends: Vec::new() };
         let pattern = if long {
             Pattern::Long(Box::new(Long::start(&mut state, self.equil, columns)?))
         } else {

@@ -47,7 +47,7 @@ impl<C: Comm> Roll<C> {
         let mut neighbours = [neighbour(size - 1), neighbour(1)];
         for (k, step) in roll(at, size).enumerate() {
             let neighbour = &mut neighbours[usize::from(step.with_next)];
-            if rows[step.sends] * state.cols > 0 {
+            if rows[step.sends] * state.cols() > 0 {
                 neighbour.sends.push_back(step.sends);
             }
             if let Some(recv) = state.receive(neighbour.rank, state.tags.rows, rows[step.receives]) {

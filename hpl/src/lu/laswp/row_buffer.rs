@@ -32,23 +32,30 @@ pub(crate) struct RowBufferMut {
 
 /// Source of copied rows.
 #[derive(Clone, Copy)]
-pub(crate) enum Source<'a> {
-    /// All local rows of the section's columns.
-    Local(Mat<'a>),
+pub(crate) enum RowSource<'a> {
+    /// All local rows of these local columns.
+    Matrix(&'a Range<usize>),
     /// A buffer of the same columns.
     Buffer(&'a RowBuffer),
 }
 
-impl Source<'_> {
+impl RowSource<'_> {
     /// For each pair (from, to): row `to` of a buffer ← row `from` of this source, restricted to `part`: the [elements] of a
-    /// buffer of the form `form` from column `first` of its storage on.
+    /// buffer of the form `form` from column `first` of its storage on. `a` is the local matrix.
     ///
     /// [elements]: RowBufferMut::elements
-    pub(crate) fn copy_to(&self, pairs: &[(usize, usize)], form: Form, first: usize, part: &mut MatMut<'_>) {
+    pub(crate) fn copy_to(
+        &self,
+        a: Mat<'_>,
+        pairs: &[(usize, usize)],
+        form: Form,
+        first: usize,
+        part: &mut MatMut<'_>,
+    ) {
         match form {
             Form::NotTransposed => match self {
-                Self::Local(a) => {
-                    let a = a.sub(0, first, a.rows(), part.cols());
+                Self::Matrix(cols) => {
+                    let a = a.sub(0, cols.start + first, a.rows(), part.cols());
                     rows::copy(part, a, pairs.iter().copied());
                 }
                 Self::Buffer(buffer) => buffer.put(first, pairs, part),
@@ -57,7 +64,9 @@ impl Source<'_> {
                 let inside = pairs.iter().filter(|(_, row)| (first..first + part.cols()).contains(row));
                 let inside: Vec<(usize, usize)> = inside.map(|&(from, row)| (from, row - first)).collect();
                 match self {
-                    Self::Local(a) => rows::copy_to_columns(part, *a, &inside),
+                    Self::Matrix(cols) => {
+                        rows::copy_to_columns(part, a.sub(0, cols.start, a.rows(), cols.len()), &inside);
+                    }
                     Self::Buffer(buffer) => {
                         let all = Mat::new(&buffer.msg, buffer.cols, buffer.rows, buffer.cols);
                         inside.iter().for_each(|&(from, to)| part.col_mut(to).copy_from_slice(all.col(from)));

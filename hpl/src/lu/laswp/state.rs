@@ -6,7 +6,7 @@ use std::sync::Arc;
 use space::Form;
 
 use super::permutation::RowPermutation;
-use super::row_buffer::{RowBuffer, RowBufferMut};
+use super::row_buffer::{RowBuffer, RowBufferMut, RowSource};
 use crate::Error;
 use crate::backend::Columns;
 use crate::backend::host::team::HelperPanicked;
@@ -49,8 +49,6 @@ pub(super) struct LaswpState<'a, C: Comm> {
     pub(super) permutation: Arc<RowPermutation>,
     /// Local columns of the section.
     pub(super) section: Range<usize>,
-    /// Number of columns of the section.
-    pub(super) cols: usize,
     pub(super) form: Form,
     /// Whether the pattern is spread and roll.
     pub(super) long: bool,
@@ -60,6 +58,11 @@ pub(super) struct LaswpState<'a, C: Comm> {
 }
 
 impl<'a, C: Comm> LaswpState<'a, C> {
+    /// Number of columns of the section.
+    pub(super) fn cols(&self) -> usize {
+        self.section.len()
+    }
+
     pub(super) fn me(&self) -> usize {
         self.column.rank()
     }
@@ -81,7 +84,7 @@ impl<'a, C: Comm> LaswpState<'a, C> {
 
     /// Posts the receive of `rows` rows; `None` for an empty message, which is never sent.
     pub(super) fn receive(&self, from: usize, tag: Tag, rows: usize) -> Option<C::Recv> {
-        (rows * self.cols > 0).then(|| self.column.irecv(from, tag, rows * self.cols))
+        (rows * self.cols() > 0).then(|| self.column.irecv(from, tag, rows * self.cols()))
     }
 
     /// Completes `recv` of `rows` rows: with [`Completion::Test`] only if it has arrived.
@@ -93,17 +96,17 @@ impl<'a, C: Comm> LaswpState<'a, C> {
     ) -> Result<Option<RowBuffer>, Error> {
         let arrived = |recv: &mut C::Recv| completion == Completion::Wait || recv.ready();
         match recv.take_if(arrived) {
-            Some(recv) => Ok(Some(RowBuffer::new(recv.wait()?, rows, self.cols, self.form))),
+            Some(recv) => Ok(Some(RowBuffer::new(recv.wait()?, rows, self.cols(), self.form))),
             None => Ok(None),
         }
     }
 
     /// A buffer of `rows` rows to be written.
     pub(super) fn buffer(&self, rows: usize) -> RowBufferMut {
-        let len = rows * self.cols;
+        let len = rows * self.cols();
         // In bin-exch messages double from round to round.
         let data = if self.long { self.pool().take(len) } else { self.pool().take_close(len) };
-        RowBufferMut::new(data, rows, self.cols, self.form)
+        RowBufferMut::new(data, rows, self.cols(), self.form)
     }
 
     /// Copies some local rows to a buffer; `None` when it is empty.
@@ -113,11 +116,11 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         columns: &mut impl Columns,
     ) -> Result<Option<RowBuffer>, HelperPanicked> {
         let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
-        if pairs.len() * self.cols == 0 {
+        if pairs.len() * self.cols() == 0 {
             return Ok(None);
         }
         let mut buffer = self.buffer(pairs.len());
-        columns.gather(&self.section, &pairs, &mut buffer)?;
+        columns.copy_rows(RowSource::Matrix(&self.section), &pairs, &mut buffer)?;
         Ok(Some(buffer.done(self.pool())))
     }
 
@@ -152,10 +155,10 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         if let Some(shared) = from.shared_part(&range) {
             return Ok(shared);
         }
-        let data = self.pool().take(range.len() * self.cols);
-        let mut buffer = RowBufferMut::new(data, range.len(), self.cols, self.form);
+        let data = self.pool().take(range.len() * self.cols());
+        let mut buffer = RowBufferMut::new(data, range.len(), self.cols(), self.form);
         let pairs: Vec<(usize, usize)> = range.zip(0..).collect();
-        columns.copy_rows(from, &pairs, &mut buffer)?;
+        columns.copy_rows(RowSource::Buffer(from), &pairs, &mut buffer)?;
         Ok(buffer.done(self.pool()))
     }
 }

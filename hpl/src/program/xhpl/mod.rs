@@ -279,9 +279,9 @@ fn run_all(
                 records.add(&run, is_last)?;
             }
             // The memory was free at the start, but other processes use it now. As in Netlib's program, the next run follows.
-            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => {
+            Err(error) if error.lacks_memory() => {
                 tally.skipped += 1;
-                out.write(&if text { format!("{error}, skip\n") } else { skipped_json(candidate, &error) })?;
+                out.write(&skipped(candidate, &error, args.json))?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -304,8 +304,11 @@ fn json(result: &impl serde::Serialize) -> String {
     serde_json::to_string(result).expect("all map keys of a result are strings") + "\n"
 }
 
-/// A skipped run as a line of JSON.
-fn skipped_json(candidate: &Candidate, reason: &RunError) -> String {
+/// A skipped run: as Netlib prints it, or as a line of JSON.
+fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
+    if !as_json {
+        return format!("{reason}, skip\n");
+    }
     let schema_version = space::result::RESULT_SCHEMA;
     let line =
         serde_json::json!({ "schema_version": schema_version, "candidate": candidate, "skipped": reason.to_string() });

@@ -1,11 +1,11 @@
 //! `--windows`: some steps of each run instead of the whole run.
 
 use crate::plan::windows::Windows;
-use crate::program::{self, Ranks, RunError, RunOptions, Runner};
+use crate::program::{self, Ranks, RunOptions, Runner};
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use super::{Args, Failure, Out, json, skipped_json, write_last};
+use super::{Args, Failure, Out, json, skipped, write_last};
 
 /// Checks that all runs have the windows.
 pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
@@ -32,10 +32,7 @@ pub(super) fn run_all(
                 if args.json { json(&result) } else { out::windows(&result) }
             }
             // The memory was free at the start, but other processes use it now.
-            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) if args.json => {
-                skipped_json(candidate, &error)
-            }
-            Err(error @ (RunError::TooLarge { .. } | RunError::Padded { .. })) => format!("{error}, skip\n"),
+            Err(error) if error.lacks_memory() => skipped(candidate, &error, args.json),
             Err(error) => return Err(error.into()),
         };
         out.write(&text)?;
