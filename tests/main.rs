@@ -2,6 +2,7 @@
 //!
 //! `needs_*` modules drive other programs; they are ignored here and run by `tests/run` where those programs are.
 
+mod circles;
 mod cli;
 mod docs;
 mod engine;
