@@ -51,16 +51,17 @@ fn gemm(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
 fn slab(kernels: &dyn Kernels, m: usize, n: usize, k: usize) -> f64 {
     let (l2, mut l1, u, mut c) = (Matrix::new(m, k), Matrix::new(k, k), Matrix::new(k + 8, n), Matrix::new(m + 8, n));
     l1.0.iter_mut().for_each(|value| *value *= 1e-6);
-    let (packed, mut u) = ([kernels.pack_l(l2.view(m, k), Buffer::default())], u);
+    let (mut strips, mut memory, mut u) = (Buffer::default(), Buffer::default(), u);
+    let packed = kernels.prepare_l(l2.view(m, k), &mut strips);
     let flops = ((2 * m + k) * n * k) as f64;
-    rate(flops, || kernels.update_slab(&packed, l1.view(k, k), u.view_mut(k, n), c.view_mut(m, n)))
+    rate(flops, || kernels.update_slab(packed, l1.view(k, k), u.view_mut(k, n), c.view_mut(m, n), &mut memory))
 }
 
 /// Time to prepare L2 for the update, in nanoseconds per element.
 fn pack_ns(kernels: &dyn Kernels, m: usize, k: usize) -> f64 {
     let l2 = Matrix::new(m, k);
-    let elements = (m * k) as f64;
-    elements / rate(elements, || drop(black_box(kernels.pack_l(l2.view(m, k), Buffer::default())))) / elements
+    let (elements, mut strips) = ((m * k) as f64, Buffer::default());
+    1.0 / rate(elements, || _ = black_box(kernels.prepare_l(l2.view(m, k), &mut strips)).rows())
 }
 
 fn trsm(kernels: &dyn Kernels, k: usize, n: usize) -> f64 {

@@ -130,6 +130,16 @@ impl Buffer {
         Self::zeroed(len, false).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// The first `len` elements, of arbitrary content; new memory if there are fewer.
+    pub(crate) fn at_least(&mut self, len: usize) -> &mut [f64] {
+        if self.len < len {
+            // The old memory is freed first.
+            *self = Self::default();
+            *self = Self::of(len);
+        }
+        &mut self[..len]
+    }
+
     /// `len` zeros of the general allocator, fewer than [`MAP_FROM`] bytes.
     fn small(len: usize) -> Self {
         let layout = Layout::array::<f64>(len.max(1)).and_then(|layout| layout.align_to(LINE));

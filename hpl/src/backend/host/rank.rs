@@ -90,6 +90,6 @@ impl Backend for Host<'_, '_> {
     }
 
     fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, HelperPanicked> {
-        update::lookahead(panel, update, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
+        update::by_panel(panel, update, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
     }
 }

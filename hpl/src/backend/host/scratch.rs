@@ -1,10 +1,10 @@
-//! Memory for the slab of U of each thread, reused for later slabs and steps.
+//! Memory for slabs of U, reused for later slabs and steps.
 
 use parking_lot::Mutex;
 
-use crate::mat::{Buffer, MatMut};
+use crate::mat::{Buffer, Mat, MatMut};
 
-/// The buffers not in use; there are at most as many as threads.
+/// The buffers not in use.
 #[derive(Default)]
 pub(crate) struct ScratchPool(Mutex<Vec<Buffer>>);
 
@@ -20,17 +20,30 @@ impl ScratchPool {
     /// A buffer for `rows × cols` elements of arbitrary content.
     pub(crate) fn take(&self, rows: usize, cols: usize) -> ScratchBuffer<'_> {
         let mut data = self.0.lock().pop().unwrap_or_default();
-        if data.len() < rows * cols {
-            data = Buffer::of(rows * cols);
-        }
+        data.at_least(rows * cols);
         ScratchBuffer { pool: self, data, rows, cols }
     }
 }
 
 impl ScratchBuffer<'_> {
-    /// The slab of U.
+    /// The elements as a matrix.
     pub(crate) fn mat(&mut self) -> MatMut<'_> {
         MatMut::new(&mut self.data, self.rows, self.cols, self.rows.max(1))
+    }
+
+    /// The elements as a matrix, to be read.
+    pub(crate) fn view(&self) -> Mat<'_> {
+        Mat::new(&self.data, self.rows, self.cols, self.rows.max(1))
+    }
+
+    /// All elements.
+    pub(crate) fn elements(&mut self) -> &mut [f64] {
+        &mut self.data[..self.rows * self.cols]
+    }
+
+    /// All elements, to be read.
+    pub(crate) fn view_elements(&self) -> &[f64] {
+        &self.data[..self.rows * self.cols]
     }
 }
 

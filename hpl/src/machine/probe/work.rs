@@ -1,7 +1,5 @@
 //! The kernels as called by the engine, on each thread's share of a rank's work.
 
-use std::sync::OnceLock;
-
 use parking_lot::{Mutex, RwLockReadGuard};
 use space::HplParams;
 
@@ -42,20 +40,21 @@ pub(super) fn gemm(
 ) -> Result<Round, HelperPanicked> {
     let panels: Vec<_> = (0..team.threads()).step_by(threads).map(|core| panel_of(stage, threads, core)).collect();
     let panel = |core: usize| Mat::new(&panels[core / threads], m, k, ld(m));
-    let (packed, packing) = pack(kernels, team, threads, &panel)?;
+    let mut strips: Vec<Buffer> = panels.iter().map(|_| Buffer::default()).collect();
+    let packing = pack(kernels, team, threads, &panel, &mut strips)?;
     let update = timed(team, |core, clock| {
         let operands = stage.operands(core);
         let (mut upper, mut trailing) = (operands.upper.lock(), operands.trailing.lock());
         let cols = share(n, threads, core % threads);
-        let l2 = &packed[core - core % threads..][..threads];
+        let (l2, mut memory) = (packed(kernels, panel(core), &strips[core / threads]), Buffer::default());
         clock.time(|| {
             let l1 = Mat::new(&panels[core / threads], k, k, ld(k));
             let mut u = MatMut::new(&mut upper, k, cols, ld(k));
             let mut c = MatMut::new(&mut trailing, m, cols, ld(m));
-            for width in update::widths(cols, 1, kernels.widest_slab()) {
+            for width in update::whole_slabs(cols, kernels.widest_slab()) {
                 let (u_slab, u_right) = u.split_cols(width);
                 let (c_slab, c_right) = c.split_cols(width);
-                kernels.update_slab(l2, l1, u_slab, c_slab);
+                kernels.update_slab(l2, l1, u_slab, c_slab, &mut memory);
                 (u, c) = (u_right, c_right);
             }
         })
@@ -68,24 +67,46 @@ pub(super) fn gemm(
     })
 }
 
-/// Packs the panels of all ranks, each core its share of the rows; one block per core.
+/// Packs the panels of all ranks, each core its share of the strips, to one of `memory` for each rank.
 fn pack<'a>(
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     threads: usize,
     panel: &(impl Fn(usize) -> Mat<'a> + Sync),
-) -> Result<(Vec<PackedL<'a>>, Round), HelperPanicked> {
-    let blocks: Vec<OnceLock<PackedL<'a>>> = (0..team.threads()).map(|_| OnceLock::new()).collect();
+    memory: &mut [Buffer],
+) -> Result<Round, HelperPanicked> {
+    let height = kernels.strip_rows();
+    let mut parts = Vec::new();
+    for (rank, memory) in memory.iter_mut().enumerate() {
+        let (a, height) = (panel(rank * threads), height.unwrap_or(1));
+        let strips = a.rows().div_ceil(height);
+        let mut left = memory.at_least(if kernels.strip_rows().is_some() { strips * height * a.cols() } else { 0 });
+        let mut first = 0;
+        for index in 0..threads {
+            let rows = (share(strips, threads, index) * height).min(a.rows() - first);
+            let (part, rest) = left.split_at_mut(left.len().min(rows.next_multiple_of(height) * a.cols()));
+            parts.push(Mutex::new((a.sub(first, 0, rows, a.cols()), part)));
+            (left, first) = (rest, first + rows);
+        }
+    }
     let time = timed(team, |core, clock| {
-        let (a, index) = (panel(core), core % threads);
-        let first = (0..index).map(|before| share(a.rows(), threads, before)).sum();
-        let rows = a.sub(first, 0, share(a.rows(), threads, index), a.cols());
+        let mut part = parts[core].lock();
+        let (rows, strips) = &mut *part;
         clock.time(|| {
-            blocks[core].get_or_init(|| kernels.pack_l(rows, Buffer::default()));
+            if height.is_some() {
+                kernels.pack_l(*rows, strips);
+            }
         })
     })?;
-    let blocks = blocks.into_iter().map(|block| block.into_inner().expect("each core has packed its block"));
-    Ok((blocks.collect(), time.of_work()))
+    Ok(time.of_work())
+}
+
+/// The panel `l2` as packed in `memory`, or itself.
+fn packed<'a>(kernels: &dyn Kernels, l2: Mat<'a>, memory: &'a [f64]) -> PackedL<'a> {
+    match kernels.strip_rows() {
+        Some(height) => PackedL::strips(memory, l2.rows(), l2.cols(), height),
+        None => PackedL::InPlace(l2),
+    }
 }
 
 /// L1⁻¹·U slab by slab, U k×n per rank.
@@ -102,7 +123,7 @@ pub(super) fn trsm(
         clock.time(|| {
             let l1 = Mat::new(&panel, k, k, ld(k));
             let mut rest = MatMut::new(&mut upper, k, cols, ld(k));
-            for width in update::widths(cols, 1, kernels.widest_slab()) {
+            for width in update::whole_slabs(cols, kernels.widest_slab()) {
                 let (slab, right) = rest.split_cols(width);
                 kernels.trsm(l1, slab);
                 rest = right;

@@ -1,7 +1,7 @@
 //! The work of each phase on one rank, in the terms of [`EnginePhase`](space::machine::EnginePhase).
 //!
 //! The operations are those of the engine's own plan and recursion; the cost per unit of each is calibrated. The constants
-//! are 8 (words of a cache line), 32 (k from which C is prefetched), 128 (k of one pass over C), 2^18 and 2^21 words (an
+//! are 8 (words of a cache line), 32 (k from which C is prefetched), 256 (k of one pass over C), 2^18 and 2^21 words (an
 //! L2 cache of 2 MiB, a core's part of L3). They only shape the terms: on a machine with other caches the fitted
 //! coefficients differ.
 
@@ -143,7 +143,7 @@ impl Shape {
     pub(super) fn update(&self) -> [f64; UPDATE] {
         let (m, k, threads) = (self.m, self.k, self.threads as f64);
         let n = self.columns() / threads;
-        let further = (k / 128.0).ceil() - 1.0;
+        let further = (k / 256.0).ceil() - 1.0;
         let short = if k < 32.0 { m * n } else { 0.0 };
         let slabs = slab_count(self.n, self.threads, SLAB_OF_COPIES) as f64 / threads;
         [m * n * k, m * n, m * n * further.max(0.0), short, k * k * n, k * n, slabs, 0.0, m * n * self.far()]

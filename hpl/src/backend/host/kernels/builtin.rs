@@ -3,9 +3,9 @@
 use space::engine::InstructionSet;
 
 use super::isa::Isa;
-use super::product::{self, PackedStrips};
-use super::{Kernels, PackedL, SLAB_OF_COPIES, Storage, by_blocks, triangle};
-use crate::mat::{Buffer, Mat, MatMut};
+use super::product;
+use super::{Kernels, PackedL, PackedU, SLAB_OF_COPIES, triangle};
+use crate::mat::{Mat, MatMut};
 
 /// Products with at most this many columns are computed without packing A.
 const FEW_COLUMNS: usize = 64;
@@ -56,22 +56,31 @@ impl Kernels for Builtin {
         trsm(self.0, l, b);
     }
 
-    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Buffer) -> PackedL<'a> {
-        let mut packed = PackedStrips::from(memory);
-        product::pack(self.0, l2, &mut packed);
-        PackedL(Storage::Packed(packed))
+    fn strip_rows(&self) -> Option<usize> {
+        Some(product::strip_height(self.0))
+    }
+
+    fn pack_l(&self, l2: Mat<'_>, strips: &mut [f64]) {
+        product::pack(self.0, l2, strips);
+    }
+
+    fn group_cols(&self) -> usize {
+        product::group_cols(self.0)
+    }
+
+    fn pack_u(&self, u: Mat<'_>, groups: &mut [f64]) {
+        product::interleave(self.0, u, groups);
     }
 
     fn widest_slab(&self) -> usize {
         SLAB_OF_COPIES
     }
 
-    fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
-        self.trsm(l1, u.reborrow());
-        by_blocks(l2, c, |l2, c| match &l2.0 {
-            Storage::Packed(packed) => product::multiply(self.0, packed, u.as_ref(), c),
-            Storage::InPlace(plain) => self.gemm(*plain, u.as_ref(), c),
-        });
+    fn multiply(&self, l2: PackedL<'_>, u: PackedU<'_>, c: MatMut<'_>) {
+        match (l2, u) {
+            (PackedL::Strips(l2), PackedU::Groups(u)) => product::multiply(self.0, l2, u, c),
+            (l2, u) => self.gemm(l2.in_place(), u.in_place(), c),
+        }
     }
 }
 
@@ -121,6 +130,7 @@ fn substitute(l: Mat<'_>, mut b: MatMut<'_>) {
 mod tests {
     use super::super::selftest;
     use super::*;
+    use crate::mat::Buffer;
 
     #[test]
     fn every_instruction_set_passes() {
@@ -145,11 +155,10 @@ mod tests {
         let (mut u1, mut c1, mut u2, mut c2) = (u.clone(), c.clone(), u, c);
         Builtin::best().trsm(l1, MatMut::new(&mut u1, k, n, k));
         Builtin::best().gemm(l2, Mat::new(&u1, k, n, k), MatMut::new(&mut c1, m, n, m));
-        let pack = |first: usize, rows: usize| {
-            Builtin::best().pack_l(l2.sub(first, 0, rows, k), Buffer::from(&[7.0; 100][..]))
-        };
-        let packed = [pack(0, 100), pack(100, m - 100)];
-        Builtin::best().update_slab(&packed, l1, MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
+        let (mut strips, mut groups) = (Buffer::default(), Buffer::from(&[7.0; 100][..]));
+        let packed = Builtin::best().prepare_l(l2, &mut strips);
+        let (u2_view, c2_view) = (MatMut::new(&mut u2, k, n, k), MatMut::new(&mut c2, m, n, m));
+        Builtin::best().update_slab(packed, l1, u2_view, c2_view, &mut groups);
         assert_eq!(u1, u2);
         assert!(c1.iter().zip(&c2).all(|(a, b)| (a - b).abs() < 1e-12));
     }

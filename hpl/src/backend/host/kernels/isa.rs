@@ -58,22 +58,22 @@ impl Isa {
 /// Compiles `body::<…>` for each instruction set, with the generic arguments of each in parentheses, behind one function that
 /// takes the instruction set to use.
 macro_rules! for_each_isa {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),*) $(-> $out:ty)? = $body:ident
+    ($(#[$doc:meta])* $vis:vis fn $name:ident$(<$life:lifetime>)?($($arg:ident: $kind:ty),*) $(-> $out:ty)? = $body:ident
         avx512 ($($for512:tt)*) avx2 ($($for256:tt)*) portable ($($portable:tt)*)
     ) => {
         $(#[$doc])*
-        $vis fn $name(isa: $crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) $(-> $out)? {
+        $vis fn $name$(<$life>)?(isa: $crate::backend::host::kernels::isa::Isa, $($arg: $kind),*) $(-> $out)? {
             #[cfg(test)]
             $crate::backend::host::kernels::isa::used::record(isa);
             #[cfg(target_arch = "x86_64")]
             {
                 use $crate::backend::host::kernels::isa::Isa;
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
-                fn avx512($($arg: $kind),*) $(-> $out)? {
+                fn avx512$(<$life>)?($($arg: $kind),*) $(-> $out)? {
                     $body::<$($for512)*>($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $kind),*) $(-> $out)? {
+                fn avx2$(<$life>)?($($arg: $kind),*) $(-> $out)? {
                     $body::<$($for256)*>($($arg),*)
                 }
                 match isa {

@@ -16,7 +16,10 @@ pub(crate) mod stored;
 mod triangle;
 pub(crate) mod vector;
 
+use std::ops::Range;
+
 use self::isa::Isa;
+use self::product::{Groups, Strips};
 pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
@@ -28,7 +31,7 @@ use crate::mat::{Buffer, Mat, MatMut, transpose};
 
 /// Largest slab width of kernels that pack L2 once for all slabs: wide enough for a high rate, narrow enough for load balance
 /// and for the slab to stay in cache between operations.
-pub const SLAB_OF_COPIES: usize = 256;
+pub const SLAB_OF_COPIES: usize = 240;
 
 /// Largest slab width of kernels that pack L2 again for every slab.
 const SLAB_WITHOUT: usize = 1024;
@@ -66,11 +69,37 @@ pub trait Kernels: Send + Sync {
         stored::solve_right(self, u, b);
     }
 
-    /// Prepares rows of the panel's L2 (m×k) once per step for all slabs of the update; it may use `memory`.
-    /// Threads share this work by blocks of rows.
-    fn pack_l<'a>(&self, l2: Mat<'a>, memory: Buffer) -> PackedL<'a> {
-        drop(memory);
-        PackedL::in_place(l2)
+    /// Rows of a strip, if [`pack_l`](Self::pack_l) stores L2 in strips once per step for all slabs of the update; threads may
+    /// pack different strips. `None` if updates read L2 from the panel.
+    fn strip_rows(&self) -> Option<usize> {
+        None
+    }
+
+    /// Stores rows of L2 (m×k) in strips; the last strip is filled up with zeros. Not called without
+    /// [`strip_rows`](Self::strip_rows).
+    ///
+    /// # Panics
+    /// When `strips` has not m, rounded up to whole strips, times k elements.
+    fn pack_l(&self, _l2: Mat<'_>, _strips: &mut [f64]) {
+        unreachable!("these kernels have no strips");
+    }
+
+    /// Columns of U that are copied as a group: copies of column ranges that begin at a multiple of this follow each other.
+    fn group_cols(&self) -> usize {
+        1
+    }
+
+    /// Copies U (k×n) for [`multiply`](Self::multiply). Not called without [`strip_rows`](Self::strip_rows).
+    ///
+    /// # Panics
+    /// When `groups` has not k·n elements.
+    fn pack_u(&self, _u: Mat<'_>, _groups: &mut [f64]) {
+        unreachable!("these kernels make no copies");
+    }
+
+    /// C ← C − L2·U for some rows of L2 (m×k) and columns of U (k×n).
+    fn multiply(&self, l2: PackedL<'_>, u: PackedU<'_>, c: MatMut<'_>) {
+        self.gemm(l2.in_place(), u.in_place(), c);
     }
 
     /// Maximum columns of a slab of the update.
@@ -78,67 +107,99 @@ pub trait Kernels: Send + Sync {
         SLAB_WITHOUT
     }
 
-    /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n), L2 in blocks from top to bottom.
-    fn update_slab(&self, l2: &[PackedL<'_>], l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>) {
-        self.trsm(l1, u.reborrow());
-        by_blocks(l2, c, |l2, c| self.gemm(l2.plain(), u.as_ref(), c));
+    /// L2 in the storage that [`multiply`](Self::multiply) reads, in `memory` if it is a copy.
+    fn prepare_l<'a>(&self, l2: Mat<'a>, memory: &'a mut Buffer) -> PackedL<'a> {
+        let Some(height) = self.strip_rows() else { return PackedL::InPlace(l2) };
+        let strips = memory.at_least(l2.rows().next_multiple_of(height) * l2.cols());
+        self.pack_l(l2, strips);
+        PackedL::strips(strips, l2.rows(), l2.cols(), height)
     }
-}
 
-/// Calls `work` with each block of L2 and its rows of C.
-fn by_blocks(l2: &[PackedL<'_>], c: MatMut<'_>, work: impl Fn(&PackedL<'_>, MatMut<'_>)) {
-    let mut below = c;
-    for block in l2 {
-        let (rows, rest) = below.split_rows(block.rows());
-        work(block, rows);
-        below = rest;
+    /// One slab of the update: U ← L1⁻¹·U (k×n), then C ← C − L2·U (m×n). `memory` is for a copy of U.
+    fn update_slab(&self, l2: PackedL<'_>, l1: Mat<'_>, mut u: MatMut<'_>, c: MatMut<'_>, memory: &mut Buffer) {
+        self.trsm(l1, u.reborrow());
+        let (u, (rows, cols)) = (u.as_ref(), (u.rows(), u.cols()));
+        let u = match self.strip_rows() {
+            None => PackedU::InPlace(u),
+            Some(_) => {
+                let groups = memory.at_least(rows * cols);
+                self.pack_u(u, groups);
+                PackedU::groups(groups, rows, cols)
+            }
+        };
+        self.multiply(l2, u, c);
     }
-    assert!(below.rows() == 0, "the blocks cover C");
 }
 
 /// Rows of L2 in the storage that the kernels use for the update of one step.
-pub struct PackedL<'a>(Storage<'a>);
-
-enum Storage<'a> {
+#[derive(Clone, Copy)]
+pub enum PackedL<'a> {
+    /// In the panel.
     InPlace(Mat<'a>),
-    Packed(product::PackedStrips),
+    /// Copied strip by strip.
+    Strips(Strips<'a>),
+}
+
+/// Columns of U in the storage that the kernels use for the update of one slab.
+#[derive(Clone, Copy)]
+pub enum PackedU<'a> {
+    /// In the matrix or in row buffers.
+    InPlace(Mat<'a>),
+    /// Copied group by group.
+    Groups(Groups<'a>),
 }
 
 impl<'a> PackedL<'a> {
-    /// The rows without a copy, for an update that is too small for packing.
-    pub fn in_place(l2: Mat<'a>) -> Self {
-        Self(Storage::InPlace(l2))
+    /// `rows × cols` elements that [`Kernels::pack_l`] has stored in strips of `height` rows.
+    ///
+    /// # Panics
+    /// When `strips` has another length.
+    pub fn strips(strips: &'a [f64], rows: usize, cols: usize, height: usize) -> Self {
+        Self::Strips(Strips::new(strips, rows, cols, height))
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        match &self.0 {
-            Storage::InPlace(plain) => plain.rows(),
-            Storage::Packed(packed) => packed.rows(),
+        match self {
+            Self::InPlace(l2) => l2.rows(),
+            Self::Strips(strips) => strips.rows(),
         }
     }
 
-    /// The copy, independent of the matrix it was made from; `None` when it is no copy.
-    pub fn detach(self) -> Option<PackedL<'static>> {
-        match self.0 {
-            Storage::InPlace(_) => None,
-            Storage::Packed(packed) => Some(PackedL(Storage::Packed(packed))),
+    /// Some of the rows.
+    ///
+    /// # Panics
+    /// When they do not begin at the top of a strip.
+    pub(crate) fn sub_rows(self, rows: Range<usize>) -> Self {
+        match self {
+            Self::InPlace(l2) => Self::InPlace(l2.sub(rows.start, 0, rows.len(), l2.cols())),
+            Self::Strips(strips) => Self::Strips(strips.sub_rows(rows)),
         }
     }
 
-    /// Returns the memory of a copy, for the next one; empty when it is no copy.
-    pub fn into_memory(self) -> Buffer {
-        match self.0 {
-            Storage::InPlace(_) => Buffer::default(),
-            Storage::Packed(packed) => packed.into_memory(),
+    /// The rows, for kernels that do not pack.
+    fn in_place(self) -> Mat<'a> {
+        match self {
+            Self::InPlace(l2) => l2,
+            Self::Strips(_) => unreachable!("packed by other kernels"),
         }
     }
+}
 
-    /// The rows, for kernels without packing.
-    fn plain(&self) -> Mat<'a> {
-        match &self.0 {
-            Storage::InPlace(plain) => *plain,
-            Storage::Packed(_) => unreachable!("packed by other kernels"),
+impl<'a> PackedU<'a> {
+    /// `rows × cols` elements that [`Kernels::pack_u`] has copied.
+    ///
+    /// # Panics
+    /// When `groups` has another length.
+    pub(crate) fn groups(groups: &'a [f64], rows: usize, cols: usize) -> Self {
+        Self::Groups(Groups::new(groups, rows, cols))
+    }
+
+    /// The columns, for kernels that do not pack.
+    fn in_place(self) -> Mat<'a> {
+        match self {
+            Self::InPlace(u) => u,
+            Self::Groups(_) => unreachable!("copied by other kernels"),
         }
     }
 }

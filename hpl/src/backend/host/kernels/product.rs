@@ -2,25 +2,28 @@
 //!
 //! When the product is thin or small, A and B are read unpacked ([`direct`]): copies would cost as much as the product.
 //! Otherwise A is packed into strips as high as a tile ([`pack`]), so that a page holds many columns of a strip: all of A
-//! at once if it is used again, else one block after the other ([`blocked`]). B is packed into strips as wide as a tile, row
-//! by row, so that a tile reads one stream of B instead of one per column ([`multiply`]); the strips of a block of A stay in
-//! the second-level cache during the loop over the strips of B.
+//! at once if it is used again, else one block after the other ([`blocked`]). B is interleaved in groups as wide as a tile, row
+//! by row, so that a tile reads one stream of B instead of one per column ([`interleave`]). In [`multiply`], a block of C is
+//! completed before the next one, so that it is read from main memory once, and the strips of a block of A stay in the
+//! second-level cache during the loop over the groups of B.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::isa::Isa;
 use super::isa::for_each_isa;
 use super::simd::{self, Vector};
-use crate::mat::{Buffer, Mat, MatMut};
+use crate::mat::{Mat, MatMut};
 
-/// Rows of A that stay in cache together; a multiple of every strip's height.
-const MC: usize = 360;
+/// Elements of A that stay in the second-level cache together: 368 KiB, so that C and B pass through a cache of 512 KiB beside
+/// them.
+const A_BLOCK: usize = 46 << 10;
 
-/// Columns of A, and rows of B, that are packed together.
-const KC: usize = 128;
+/// Columns of A, and rows of B, whose products are summed up in registers: C is read and written once for all of them.
+const KC: usize = 256;
 
-/// Columns of B that are packed together: those of a slab of the update.
-const NC: usize = super::SLAB_OF_COPIES;
+/// Columns of B that [`blocked`] interleaves together: 256 KiB of stack.
+const NC: usize = 128;
 
 for_each_isa! {
     /// C ← C − A·B without copies; shapes agree.
@@ -29,116 +32,154 @@ for_each_isa! {
 }
 
 for_each_isa! {
-    /// C ← C − A·B with A packed by the same instruction set; shapes agree.
-    pub(super) fn multiply(a: &PackedStrips, b: Mat<'_>, c: MatMut<'_>) = multiply_body
+    /// C ← C − A·B with A and B packed for the same instruction set; shapes agree.
+    pub(super) fn multiply(a: Strips<'_>, b: Groups<'_>, c: MatMut<'_>) = multiply_body
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
 for_each_isa! {
-    /// Packs A for [`multiply`].
-    pub(super) fn pack(a: Mat<'_>, packed: &mut PackedStrips) = pack_body
+    /// Packs A into `strips`, which has [`Strips::len`] elements.
+    pub(super) fn pack(a: Mat<'_>, strips: &mut [f64]) = pack_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
+}
+
+for_each_isa! {
+    /// Copies B into `groups`, which has as many elements and is then initialized.
+    fn interleaved<'g>(b: Mat<'_>, groups: &'g mut [MaybeUninit<f64>]) -> Groups<'g> = interleave_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
+}
+
+for_each_isa! {
+    /// Columns of a group.
+    pub(super) fn group_cols() -> usize = group_cols_body
+        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
+}
+
+for_each_isa! {
+    /// Rows of a strip.
+    pub(super) fn strip_height() -> usize = strip_height_body
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
 /// C ← C − A·B, packing one block of A at a time; the sums are the same as those of [`multiply`]. Shapes agree.
 pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     let (m, n, k) = (c.rows(), c.cols(), a.cols());
-    let mut packed = PackedStrips::default();
-    for i in (0..m).step_by(MC) {
-        let mc = MC.min(m - i);
+    let height = strip_height(isa);
+    let block = block_rows(k, height);
+    let mut strips = vec![0.0; block.min(m.next_multiple_of(height)) * KC.min(k)];
+    let mut groups = [const { MaybeUninit::uninit() }; KC * NC];
+    for i in (0..m).step_by(block) {
+        let mc = block.min(m - i);
         for p in (0..k).step_by(KC) {
             let kc = KC.min(k - p);
-            pack(isa, a.sub(i, p, mc, kc), &mut packed);
-            multiply(isa, &packed, b.sub(p, 0, kc, n), c.reborrow().sub(i, 0, mc, n));
+            let strips = &mut strips[..mc.next_multiple_of(height) * kc];
+            pack(isa, a.sub(i, p, mc, kc), strips);
+            let a = Strips::new(strips, mc, kc, height);
+            for j in (0..n).step_by(NC) {
+                let nc = NC.min(n - j);
+                let b = interleaved(isa, b.sub(p, j, kc, nc), &mut groups[..kc * nc]);
+                multiply(isa, a, b, c.reborrow().sub(i, j, mc, nc));
+            }
         }
     }
 }
 
-/// A in strips of `height` rows, each strip column by column; for every [`KC`] columns all strips from top to
-/// bottom. The last strip is filled up with zeros.
-#[derive(Default)]
-pub(super) struct PackedStrips {
-    data: Buffer,
+/// Rows of A, of `k` columns, that are multiplied by all columns of B before the next ones: whole strips.
+fn block_rows(k: usize, height: usize) -> usize {
+    A_BLOCK / k.clamp(1, KC) / height * height
+}
+
+/// Copies B into `groups`, which has as many elements, for [`multiply`].
+pub(super) fn interleave(isa: Isa, b: Mat<'_>, groups: &mut [f64]) {
+    let groups = std::ptr::from_mut(groups);
+    // SAFETY: the same elements; `interleaved` writes only initialized values to them.
+    interleaved(isa, b, unsafe { &mut *(groups as *mut [MaybeUninit<f64>]) });
+}
+
+/// A in strips of `height` rows from top to bottom, each column by column. The last one is filled up with zeros.
+#[derive(Clone, Copy)]
+pub struct Strips<'a> {
+    data: &'a [f64],
     rows: usize,
     cols: usize,
     height: usize,
 }
 
-impl From<Buffer> for PackedStrips {
-    /// An empty value that reuses the memory `data`.
-    fn from(data: Buffer) -> Self {
-        Self { data, ..Self::default() }
+impl<'a> Strips<'a> {
+    /// A with `rows` rows and `cols` columns, as [`pack`] has stored it.
+    pub(super) fn new(data: &'a [f64], rows: usize, cols: usize, height: usize) -> Self {
+        assert_eq!(data.len(), rows.next_multiple_of(height) * cols, "whole strips");
+        Self { data, rows, cols, height }
     }
-}
 
-impl PackedStrips {
+    /// Some rows of A, from the top of a strip on.
+    pub(super) fn sub_rows(self, rows: Range<usize>) -> Self {
+        let Self { cols, height, .. } = self;
+        assert!(rows.start.is_multiple_of(height) && rows.end <= self.rows, "from the top of a strip");
+        let data = &self.data[rows.start * cols..rows.end.next_multiple_of(height) * cols];
+        Self { data, rows: rows.len(), cols, height }
+    }
+
     /// Rows of A.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
+}
 
-    /// Returns the memory, for the next copy.
-    pub(super) fn into_memory(self) -> Buffer {
-        self.data
+/// B in groups of columns from left to right, each row by row: groups of the width of a tile, then of 4, 2 and 1.
+#[derive(Clone, Copy)]
+pub struct Groups<'a> {
+    data: &'a [f64],
+    rows: usize,
+    cols: usize,
+}
+
+impl<'a> Groups<'a> {
+    /// B with `rows` rows and `cols` columns, as [`groups`] has stored it.
+    pub(super) fn new(data: &'a [f64], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "all groups");
+        Self { data, rows, cols }
     }
 }
 
 #[inline(always)]
-fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, packed: &mut PackedStrips) {
+fn group_cols_body<V: Vector, const R: usize, const J: usize>() -> usize {
+    J
+}
+
+#[inline(always)]
+fn strip_height_body<V: Vector, const R: usize, const J: usize>() -> usize {
+    R * V::LANES
+}
+
+#[inline(always)]
+fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, strips: &mut [f64]) {
     let (m, k, height) = (a.rows(), a.cols(), R * V::LANES);
-    (packed.rows, packed.cols, packed.height) = (m, k, height);
-    let needed = m.next_multiple_of(height) * k;
-    if packed.data.len() < needed {
-        packed.data = Buffer::default();
-        packed.data = Buffer::of(needed);
+    assert_eq!(strips.len(), m.next_multiple_of(height) * k, "whole strips");
+    if k == 0 {
+        return;
     }
-    let mut left = &mut packed.data[..needed];
-    for p in (0..k).step_by(KC) {
-        for i in (0..m).step_by(height) {
-            for column in p..k.min(p + KC) {
-                let column = &a.col(column)[i..m.min(i + height)];
-                let (place, rest) = left.split_at_mut(height);
-                let (rows, filling) = place.split_at_mut(column.len());
-                rows.copy_from_slice(column);
-                filling.fill(0.0);
-                left = rest;
-            }
+    for (i, strip) in strips.chunks_exact_mut(height * k).enumerate() {
+        let rows = i * height..m.min((i + 1) * height);
+        for (j, place) in strip.chunks_exact_mut(height).enumerate() {
+            let (place, filling) = place.split_at_mut(rows.len());
+            place.copy_from_slice(&a.col(j)[rows.clone()]);
+            filling.fill(0.0);
         }
     }
 }
 
 #[inline(always)]
-fn multiply_body<V: Vector, const R: usize, const J: usize>(a: &PackedStrips, b: Mat<'_>, mut c: MatMut<'_>) {
-    let (m, n, height) = (a.rows, c.cols(), R * V::LANES);
-    assert!(b.rows() == a.cols && c.rows() == m && b.cols() == n, "shapes agree");
-    assert!(a.height == height && MC.is_multiple_of(height), "packed for these tiles");
-    let mut memory = [const { MaybeUninit::uninit() }; KC * NC];
-    for j in (0..n).step_by(NC) {
-        let nc = NC.min(n - j);
-        for p in (0..a.cols).step_by(KC) {
-            let kc = KC.min(a.cols - p);
-            let block = &a.data[p * m.next_multiple_of(height)..];
-            let rows = interleave::<J>(b.sub(p, j, kc, nc), &mut memory);
-            let group = |first: usize, step: usize| Mat::new(&rows[first * kc..], step, kc, step);
-            for i in (0..m).step_by(MC) {
-                let mc = MC.min(m - i);
-                let strip = |first: usize| Mat::new(&block[(i + first) * kc..], height.min(mc - first), kc, height);
-                let strips = (0..mc).step_by(height).map(strip);
-                by_columns::<V, R, J, true>(strips, group, c.reborrow().sub(i, j, mc, nc));
-            }
-        }
-    }
-}
-
-/// The columns of B in the groups of [`by_columns`], each group row by row, one after the other.
-#[inline(always)]
-fn interleave<'a, const J: usize>(b: Mat<'_>, memory: &'a mut [MaybeUninit<f64>; KC * NC]) -> &'a [f64] {
+fn interleave_body<'g, V: Vector, const R: usize, const J: usize>(
+    b: Mat<'_>,
+    groups: &'g mut [MaybeUninit<f64>],
+) -> Groups<'g> {
     let (k, n) = (b.rows(), b.cols());
-    let (memory, _) = memory.split_at_mut(k * n);
+    assert_eq!(groups.len(), k * n, "as many elements");
     let mut j = 0;
     while j < n {
         let step = step::<J>(n - j);
-        let group = &mut memory[j * k..(j + step) * k];
+        let group = &mut groups[j * k..(j + step) * k];
         for column in 0..step {
             let elements = group[column..].iter_mut().step_by(step);
             elements.zip(b.col(j + column)).for_each(|(element, &value)| _ = element.write(value));
@@ -146,7 +187,30 @@ fn interleave<'a, const J: usize>(b: Mat<'_>, memory: &'a mut [MaybeUninit<f64>;
         j += step;
     }
     // SAFETY: the groups cover the n columns, and of each the k values of its `step` columns have been written.
-    unsafe { &*(std::ptr::from_ref(memory) as *const [f64]) }
+    let data = unsafe { &*(std::ptr::from_ref(groups) as *const [f64]) };
+    Groups { data, rows: k, cols: n }
+}
+
+#[inline(always)]
+fn multiply_body<V: Vector, const R: usize, const J: usize>(a: Strips<'_>, b: Groups<'_>, mut c: MatMut<'_>) {
+    let (m, n, k, height) = (a.rows, c.cols(), a.cols, R * V::LANES);
+    assert!(b.rows == k && c.rows() == m && b.cols == n, "shapes agree");
+    assert!(a.height == height, "packed for these tiles");
+    let block = block_rows(k, height);
+    for i in (0..m).step_by(block) {
+        let mc = block.min(m - i);
+        for p in (0..k).step_by(KC) {
+            let kc = KC.min(k - p);
+            let group =
+                |first: usize, step: usize| Mat::new(&b.data[first * k + p * step..][..kc * step], step, kc, step);
+            let strip = |first: usize| {
+                let strip = &a.data[(i + first) * k + p * height..][..kc * height];
+                Mat::new(strip, height.min(mc - first), kc, height)
+            };
+            let strips = (0..mc).step_by(height).map(strip);
+            by_columns::<V, R, J, true>(strips, group, c.reborrow().sub(i, 0, mc, n));
+        }
+    }
 }
 
 #[inline(always)]

@@ -8,35 +8,35 @@ use crate::mat::{Buffer, Mat, MatMut};
 /// L1 and L2 of one panel.
 pub(crate) struct HostL {
     panel: Panel,
-    /// L1 not transposed, jb×jb.
-    l1: Buffer,
-    /// L2 in blocks from top to bottom; `None` if it is read directly from the panel.
-    packed: Option<Vec<PackedL<'static>>>,
+    /// Rows of a strip of packed L2; `None` if L2 is read from the panel.
+    strip_rows: Option<usize>,
+    memory: UpdateMemory,
 }
 
 /// Memory of the last update, reused by the next one.
 #[derive(Default)]
 pub(crate) struct UpdateMemory {
+    /// L1 not transposed, jb×jb.
     l1: Buffer,
-    /// Packed L2 of each thread.
-    packed: Vec<Buffer>,
+    /// L2 in strips.
+    strips: Buffer,
 }
 
 impl HostL {
-    /// Packs L2 for many slabs, each thread some rows. If the kernels make a copy, the panel releases L.
+    /// Packs L2 for many slabs, each thread some strips. If the kernels make a copy, the panel releases L.
     pub(crate) fn new(
         kernels: &dyn Kernels,
         team: &mut Team<'_>,
         panel: &mut Panel,
-        memory: UpdateMemory,
+        mut memory: UpdateMemory,
     ) -> Result<Self, HelperPanicked> {
-        let l1 = copy_of_l1(panel, memory.l1);
-        let blocks = pack(kernels, team, panel.l2(), memory.packed)?;
-        let packed: Option<Vec<_>> = blocks.into_iter().map(PackedL::detach).collect();
-        if packed.is_some() {
+        memory.l1 = copy_of_l1(panel, std::mem::take(&mut memory.l1));
+        let strip_rows = kernels.strip_rows();
+        if let Some(height) = strip_rows {
+            pack(kernels, height, team, panel.l2(), &mut memory.strips)?;
             panel.release_l();
         }
-        Ok(Self { panel: panel.clone(), l1, packed })
+        Ok(Self { panel: panel.clone(), strip_rows, memory })
     }
 
     /// Columns of the panel.
@@ -47,23 +47,21 @@ impl HostL {
     /// L1, jb×jb.
     pub(super) fn l1(&self) -> Mat<'_> {
         let jb = self.jb();
-        Mat::new(&self.l1, jb, jb, jb)
+        Mat::new(&self.memory.l1, jb, jb, jb)
     }
 
-    /// L2 in the panel's own storage.
-    pub(super) fn l2(&self) -> Mat<'_> {
-        self.panel.l2()
-    }
-
-    /// Packed L2, if the kernels pack it.
-    pub(super) fn packed(&self) -> Option<&[PackedL<'static>]> {
-        self.packed.as_deref()
+    /// L2, packed if the kernels pack it.
+    pub(super) fn l2(&self) -> PackedL<'_> {
+        let Some(height) = self.strip_rows else { return PackedL::InPlace(self.panel.l2()) };
+        let shape = self.panel.shape();
+        let (rows, cols) = (shape.mp - shape.diag_rows, shape.jb);
+        let strips = &self.memory.strips[..rows.next_multiple_of(height) * cols];
+        PackedL::strips(strips, rows, cols, height)
     }
 
     /// Returns the memory, for the next update.
     pub(crate) fn into_memory(self) -> UpdateMemory {
-        let packed = self.packed.into_iter().flatten().map(PackedL::into_memory).collect();
-        UpdateMemory { l1: self.l1, packed }
+        self.memory
     }
 }
 
@@ -75,9 +73,7 @@ impl UpdateMemory {
         team: &mut Team<'_>,
         l2: Mat<'_>,
     ) -> Result<(), HelperPanicked> {
-        let packed = pack(kernels, team, l2, std::mem::take(&mut self.packed))?;
-        self.packed = packed.into_iter().map(PackedL::into_memory).collect();
-        Ok(())
+        kernels.strip_rows().map_or(Ok(()), |height| pack(kernels, height, team, l2, &mut self.strips))
     }
 }
 
@@ -91,15 +87,18 @@ pub(super) fn copy_of_l1(panel: &Panel, mut memory: Buffer) -> Buffer {
     memory
 }
 
-/// Packs L2, each thread some rows, in its own memory.
-fn pack<'a>(
+/// Packs L2 in strips of `height` rows, each thread an equal number of them.
+fn pack(
     kernels: &dyn Kernels,
+    height: usize,
     team: &mut Team<'_>,
-    l2: Mat<'a>,
-    memory: Vec<Buffer>,
-) -> Result<Vec<PackedL<'a>>, HelperPanicked> {
-    let share = team.share(l2.rows(), l2.cols());
-    let blocks = (0..l2.rows()).step_by(share).map(|row| l2.sub(row, 0, share.min(l2.rows() - row), l2.cols()));
-    let memory = memory.into_iter().chain(std::iter::repeat_with(Buffer::default));
-    team.map(blocks.zip(memory).collect(), |(block, memory)| kernels.pack_l(block, memory))
+    l2: Mat<'_>,
+    memory: &mut Buffer,
+) -> Result<(), HelperPanicked> {
+    let (rows, cols) = (l2.rows(), l2.cols());
+    let strips = memory.at_least(rows.next_multiple_of(height) * cols);
+    let share = team.share(rows.div_ceil(height), height * cols) * height;
+    let parts = strips.chunks_mut((share * cols).max(1)).enumerate();
+    let parts = parts.map(|(i, part)| (l2.sub(i * share, 0, share.min(rows - i * share), cols), part));
+    team.map(parts.collect(), |(rows, part)| kernels.pack_l(rows, part)).map(drop)
 }

@@ -1,0 +1,98 @@
+//! The update of the columns of a panel that is factored next: by all threads, in two steps.
+//!
+//! These columns are few, and nothing else is done until they are updated. So the threads first share the columns, for the row
+//! swap and the triangular solve, and then rows and columns of the product.
+
+use std::time::Instant;
+
+use super::division::{COLS, WIDEST_TILE, tile_rows};
+use super::slab::{Slab, store_u};
+use crate::backend::Rows;
+use crate::backend::host::kernels::rows::interchange;
+use crate::backend::host::kernels::{Kernels, PackedL, PackedU};
+use crate::backend::host::scratch::ScratchPool;
+use crate::backend::host::team::{HelperPanicked, Team};
+use crate::mat::{Mat, MatMut};
+
+/// Tiles per thread; all threads begin together, so that few are enough.
+const TILES_PER_THREAD: usize = 3;
+
+/// Updates `section` by all threads. The first one calls `between` after each of its tiles. Returns the time at which the row
+/// swap was complete.
+///
+/// # Errors
+/// That of `between`, or when a thread fails.
+pub(super) fn by_all_threads<E: From<HelperPanicked>>(
+    (l1, l2): (Mat<'_>, PackedL<'_>),
+    section: Slab<'_>,
+    rows: &Rows<'_>,
+    kernels: &dyn Kernels,
+    team: &mut Team<'_>,
+    scratch: &ScratchPool,
+    between: impl FnMut() -> Result<(), E>,
+) -> Result<Instant, E> {
+    let Slab { mut diag, mut c, .. } = section;
+    let (jb, cols) = (l1.rows(), c.cols());
+    // [U; C] ← P·[U; C]
+    let mut gathered = None;
+    let mut u = match rows {
+        Rows::Local(pivots) => {
+            team.columns([diag.reborrow(), c.reborrow()], |_, [mut u, mut c]| interchange(&mut u, &mut c, pivots))?;
+            diag.reborrow()
+        }
+        Rows::Exchanged { result, first } => {
+            let mut u = gathered.insert(scratch.take(jb, cols)).mat();
+            team.columns([u.reborrow(), c.reborrow()], |at, [mut u, mut c]| {
+                result.fill(first + at, &mut u, diag.as_ref().sub(0, at, diag.rows(), c.cols()), &mut c);
+            })?;
+            u
+        }
+    };
+    let swapped = Instant::now();
+    // U ← L1⁻¹ U, with the copy that the product reads
+    let packs = matches!(l2, PackedL::Strips(_));
+    let mut groups = scratch.take(if packs { jb } else { 0 }, cols);
+    let share = team.share(cols, jb).next_multiple_of(kernels.group_cols());
+    let copies = groups.elements().chunks_mut(share * jb).map(Some).chain(std::iter::repeat_with(|| None));
+    let parts = u.reborrow().chunks_cols(share).into_iter().zip(copies);
+    team.map(parts.collect(), |(mut u, copy)| {
+        kernels.trsm(l1, u.reborrow());
+        copy.into_iter().for_each(|copy| kernels.pack_u(u.as_ref(), copy));
+    })?;
+    // C ← C − L2 U
+    let (u, copy) = (u.as_ref(), groups.view_elements());
+    let multiply = |(i, j, c): (usize, usize, MatMut<'_>)| {
+        let (rows, cols) = (i..i + c.rows(), j..j + c.cols());
+        let u = match packs {
+            true => PackedU::groups(&copy[cols.start * jb..cols.end * jb], jb, cols.len()),
+            false => PackedU::InPlace(u.sub(0, cols.start, jb, cols.len())),
+        };
+        kernels.multiply(l2.sub_rows(rows), u, c);
+    };
+    team.deal(tiles(c, team.threads(), kernels.strip_rows().unwrap_or(1)), multiply, between)?;
+    if let Some(u) = &gathered {
+        store_u(u.view(), diag);
+    }
+    Ok(swapped)
+}
+
+/// `c` in tiles for `threads` threads, each with its first row and column: whole strips of `height` rows.
+fn tiles(c: MatMut<'_>, threads: usize, height: usize) -> Vec<(usize, usize, MatMut<'_>)> {
+    let (m, n) = (c.rows(), c.cols());
+    let (width, rows) = match threads {
+        1 => (n, m),
+        _ => {
+            let width = n.div_ceil(n.div_ceil(WIDEST_TILE).max(1)).next_multiple_of(COLS);
+            (width, tile_rows(m, (TILES_PER_THREAD * threads).div_ceil(n.div_ceil(width).max(1)), height))
+        }
+    };
+    let mut tiles = Vec::new();
+    for (j, mut below) in c.chunks_cols(width.max(1)).into_iter().enumerate() {
+        for i in (0..m).step_by(rows.max(1)) {
+            let (tile, rest) = below.split_rows(rows.min(m - i));
+            tiles.push((i, j * width, tile));
+            below = rest;
+        }
+    }
+    tiles
+}
