@@ -174,6 +174,18 @@ fn adopted(behaviour: &str, ready: impl Fn(&Path) -> bool) -> Option<Result<Obse
 }
 
 #[test]
+fn a_run_whose_output_may_not_be_on_the_disk_is_not_adopted() {
+    let (_home, runs, trial) = engine("good");
+    runs.run(&candidate(), &trial, 60.0).unwrap();
+    let job = Job::whole(&candidate());
+    assert!(runs.adopt(&job, &trial).is_some());
+    let record =
+        GuardRecord { output_error: Some("Input/output error".to_owned()), ..GuardRecord::read(&trial).unwrap() };
+    std::fs::write(GuardRecord::path(&trial), serde_json::to_vec(&record).unwrap()).unwrap();
+    assert_eq!(runs.adopt(&job, &trial), None);
+}
+
+#[test]
 fn what_a_killed_tuner_left_is_adopted_when_it_is_whole() {
     let finished = adopted("good, then hang", |trial| trial.join("result.json").exists());
     assert!(finished.unwrap().is_ok());

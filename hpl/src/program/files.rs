@@ -1,7 +1,7 @@
 //! Files that are written completely or not at all.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::{self, DirEntry, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -35,15 +35,37 @@ fn folder_of(path: &Path) -> &Path {
 /// Syncs the folder of `path`, so that the name of the file survives a crash. Errors of file systems that cannot sync a
 /// folder are ignored.
 pub fn sync_folder(path: &Path) {
-    if let Ok(folder) = File::open(folder_of(path)) {
+    sync_names(folder_of(path));
+}
+
+fn sync_names(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
 }
 
+/// Files larger than this are left to the system by [`sync_contents`]: no program prints as much, but a core dump is as
+/// large as the matrix, and to wait for it would take a part of the budget.
+const LARGEST_SYNCED: u64 = 64 << 20;
+
+/// Syncs the files in `folder`, then their names, so that what reads them after a power loss finds them whole. Folders in it and files
+/// of more than 64 MiB are left out.
+///
+/// # Errors
+/// The system's error; the other files are synced all the same.
+pub fn sync_contents(folder: &Path) -> io::Result<()> {
+    let sync = |entry: io::Result<DirEntry>| {
+        let entry = entry?;
+        let about = entry.metadata()?;
+        if about.is_file() && about.len() <= LARGEST_SYNCED { File::open(entry.path())?.sync_all() } else { Ok(()) }
+    };
+    let results: Vec<io::Result<()>> = fs::read_dir(folder)?.map(sync).collect();
+    sync_names(folder);
+    results.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn names(folder: &Path) -> Vec<OsString> {

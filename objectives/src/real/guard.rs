@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use hpl::program::files::sync_contents;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
@@ -137,7 +138,10 @@ impl Order {
         let ended_by = run.watch(self.parent, self.limit);
         let stragglers = if ended_by == EndedBy::Itself { descendants().len() } else { 0 };
         let survivors = run.end(self.grace);
-        let output_error = run.finish_output();
+        let output_error = run.finish_output().or_else(|| {
+            // Who finds the record after a power loss takes the output for whole.
+            sync_contents(&self.folder).err().map(|error| error.to_string())
+        });
         let usage =
             getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|errno| not_recorded(format!("getrusage: {errno}")))?;
         let record = GuardRecord {

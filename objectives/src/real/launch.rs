@@ -90,12 +90,15 @@ impl RealRuns {
     }
 
     /// The outcome of `job` in `folder`, which a dead tuner had started, if it ended by itself.
-    /// `None` if it was ended with its tuner or its guard was killed: then the candidate did not
-    /// fail, and can be run again. In every case all processes of the run are ended.
+    /// `None` if it was ended with its tuner, its guard was killed, or its output could not be kept: then the candidate did
+    /// not fail, and can be run again. In every case all processes of the run are ended.
     pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
         self.end_left(&folder);
         let record = self.by_its_clock(&folder, GuardRecord::read(&folder).ok()?);
+        if record.output_error.is_some() {
+            return None;
+        }
         match self.judge(job, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
             verdict => Some(verdict),

@@ -41,7 +41,7 @@ pub struct GuardRecord {
     pub stragglers: usize,
     /// Processes that could not be ended: hung in the kernel, or of another user; normally empty.
     pub survivors: Vec<i32>,
-    /// Why `stdout.txt` or `stderr.txt` is incomplete.
+    /// Why `stdout.txt` or `stderr.txt` is incomplete, or what the run wrote may not be on the disk.
     pub output_error: Option<String>,
 }
 

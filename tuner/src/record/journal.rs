@@ -3,8 +3,9 @@
 //! The journal is the truth for resume. Every line is a [`Row`] in JSON and carries its own schema version,
 //! so there is no header. A line is written whole and synced before [`Journal::append`] returns; when that
 //! fails, the part that was written is taken back. A line that was torn by a crash can only be the last
-//! one: it is dropped. Damage in the middle costs that line alone.
+//! one: it is dropped. Damage in the middle costs that line alone, and a trial counts once.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ pub struct Journal {
     file: File,
     /// Length up to the end of the last whole line.
     len: u64,
+    /// Whether the file may be longer: a line failed, and could not be taken back either.
+    torn: bool,
 }
 
 /// What a journal holds.
@@ -45,6 +48,14 @@ pub enum BadLine {
         /// Line number, from 1.
         line: usize,
     },
+    /// A line of a trial that has one before it, as a file server that is asked twice may leave it.
+    #[error("journal.jsonl line {line}: trial {trial} is there already, left out")]
+    Again {
+        /// Line number, from 1.
+        line: usize,
+        /// The trial.
+        trial: u64,
+    },
     /// A whole line that cannot be understood.
     #[error("journal.jsonl line {line}: damaged, left out: {reason}")]
     Damaged {
@@ -62,7 +73,7 @@ impl Journal {
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(write_error)?;
         sync_folder(path);
         let contents = read(path)?;
-        let mut journal = Self { path: path.to_path_buf(), file, len: contents.len };
+        let mut journal = Self { path: path.to_path_buf(), file, len: contents.len, torn: false };
         journal.file.set_len(contents.len).map_err(write_error)?;
         if contents.unterminated {
             journal.write_line(b"\n").map_err(write_error)?;
@@ -80,12 +91,16 @@ impl Journal {
     }
 
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.torn {
+            // Behind a part of a line, this one would be lost with it.
+            self.file.set_len(self.len)?;
+            self.torn = false;
+        }
         let written = self.file.write_all(line).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => self.len += line.len() as u64,
-            // Freeing needs no space, so this works on a full disk. Should it fail all the same, what is left
-            // is a torn line, which the next opening cuts off.
-            Err(_) => drop(self.file.set_len(self.len)),
+            // Freeing needs no space, so this works on a full disk.
+            Err(_) => self.torn = self.file.set_len(self.len).is_err(),
         }
         written
     }
@@ -99,13 +114,18 @@ impl Journal {
 pub fn read(path: &Path) -> Result<Contents, RecordError> {
     let bytes = std::fs::read(path).map_err(RecordError::read(path))?;
     let mut contents = Contents { len: bytes.len() as u64, ..Contents::default() };
+    let mut trials = HashSet::new();
     for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let number = index + 1;
         let whole = line.ends_with(b"\n");
         match parse(line) {
             Ok(row) => {
-                contents.rows.push(row);
                 contents.unterminated = !whole;
+                if trials.insert(row.trial) {
+                    contents.rows.push(row);
+                } else {
+                    contents.bad_lines.push(BadLine::Again { line: number, trial: row.trial });
+                }
             }
             Err(Bad::Newer(found)) => {
                 return Err(RecordError::Newer { path: path.to_path_buf(), found, known: ROW_SCHEMA });
@@ -206,6 +226,21 @@ mod tests {
         assert_eq!(contents.rows, [row(0), row(2)]);
         assert!(contents.bad_lines[0].to_string().starts_with("journal.jsonl line 2: damaged"));
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "what cannot be read is not destroyed");
+    }
+
+    #[test]
+    fn a_line_that_is_there_twice_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        write(&path, &[row(0), row(1)]);
+        let bytes = std::fs::read(&path).unwrap();
+        let second = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
+        std::fs::write(&path, [&bytes, &bytes[second..]].concat()).unwrap();
+        let contents = read(&path).unwrap();
+        assert_eq!(
+            (contents.rows, contents.bad_lines),
+            (vec![row(0), row(1)], vec![BadLine::Again { line: 3, trial: 1 }])
+        );
     }
 
     #[test]

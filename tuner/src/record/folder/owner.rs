@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use hpl::program::files::sync_folder;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 
@@ -28,13 +29,25 @@ const SHARED: u32 = 0o755;
 const OTHERS_WRITE: u32 = 0o022;
 const OTHERS_ENTER: u32 = 0o011;
 
-/// Makes the folder with mode 0700, and those above it with the usual one.
+/// Makes the folder with mode 0700, and those above it with the usual one, which are on the disk then.
 pub(super) fn make_private(root: &Path) -> io::Result<()> {
-    root.parent().map_or(Ok(()), fs::create_dir_all)?;
+    root.parent().map_or(Ok(()), make_synced)?;
     match DirBuilder::new().mode(0o700).create(root) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && root.is_dir() => Ok(()),
         made => made,
     }
+}
+
+/// As [`fs::create_dir_all`]; each name that is new is synced.
+fn make_synced(path: &Path) -> io::Result<()> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    path.parent().map_or(Ok(()), make_synced)?;
+    // Another session may have made it meanwhile.
+    fs::create_dir_all(path)?;
+    sync_folder(path);
+    Ok(())
 }
 
 /// What this process and its children make from now on, nobody but this user may write, whatever the umask says; it stays
