@@ -64,11 +64,21 @@ values = ['slow', 'fast']
         self.home.path().join("a session")
     }
 
+    /// Where it lies.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// A new session at N = 100 with the machine's rates given.
     pub(crate) fn session(&self) -> Command {
+        self.session_in(&self.folder())
+    }
+
+    /// Such a session in any folder.
+    pub(crate) fn session_in(&self, folder: &Path) -> Command {
         let mut command = hpl_tune();
         command.args(["--budget", "10m", "--n", "100", "--ranks", "1", "--machine"]).arg(machine_toml());
-        command.arg("--engine").arg(self.profile()).arg("--out").arg(self.folder());
+        command.arg("--engine").arg(self.profile()).arg("--out").arg(folder);
         command
     }
 

@@ -17,6 +17,7 @@ mod needs_mpi;
 mod needs_readers;
 mod needs_slurm;
 mod pack;
+mod power_loss;
 mod predict;
 mod program;
 mod run;
