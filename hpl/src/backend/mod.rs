@@ -8,12 +8,13 @@
 //! messages: the backend calls `Meanwhile` for that, with the columns that the update does not change as `Columns`.
 
 pub mod host;
+mod storage;
 
 use std::ops::Range;
 use std::time::Instant;
 
+pub(crate) use self::storage::Storage;
 use crate::Error;
-use crate::backend::host::team::HelperPanicked;
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
 use crate::lu::laswp::{LaswpResult, RowBufferMut, RowSource};
@@ -35,16 +36,11 @@ pub(crate) trait Columns {
     ///
     /// # Errors
     /// When a thread fails.
-    fn copy_rows(
-        &mut self,
-        from: RowSource<'_>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked>;
+    fn copy_rows(&mut self, from: RowSource<'_>, pairs: &[(usize, usize)], to: &mut RowBufferMut) -> Result<(), Error>;
 }
 
 /// The local part of [A | b] with the operations on it.
-pub(crate) trait Backend: Columns {
+pub(crate) trait Backend: Columns + Storage {
     /// L1 and L2 of a panel in the storage that the updates use.
     type L;
 
@@ -52,7 +48,7 @@ pub(crate) trait Backend: Columns {
     ///
     /// # Errors
     /// When a thread fails.
-    fn load(&mut self, panel: &mut Panel) -> Result<Self::L, HelperPanicked>;
+    fn load(&mut self, panel: &mut Panel) -> Result<Self::L, Error>;
 
     /// Keeps the memory of L1 and L2 for the next panel.
     fn unload(&mut self, l: Self::L);
@@ -68,7 +64,13 @@ pub(crate) trait Backend: Columns {
     ///
     /// # Errors
     /// When a thread fails.
-    fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, HelperPanicked>;
+    fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, Error>;
+
+    /// Waits until the matrix has all updates.
+    ///
+    /// # Errors
+    /// When an operation failed.
+    fn finish(&mut self) -> Result<(), Error>;
 }
 
 /// The update of one section by one panel.

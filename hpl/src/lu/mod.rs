@@ -14,6 +14,7 @@ pub(crate) mod panel;
 pub(crate) mod residual;
 pub(crate) mod solve;
 pub(crate) mod spread_roll;
+pub(crate) mod sums;
 pub(crate) mod trsv;
 
 pub use self::residual::Residual;

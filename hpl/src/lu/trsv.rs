@@ -10,25 +10,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Error;
-use crate::backend::host::kernels::isa::Isa;
-use crate::backend::host::kernels::vector;
-use crate::backend::host::team::{HelperPanicked, Team};
+use crate::backend::Storage;
 use crate::comm::grid::{Grid, tag};
 use crate::comm::reduce;
 use crate::comm::{Comm, PeerGone, Request};
-use crate::mat::{Buffer, Mat};
+use crate::mat::Buffer;
 use crate::plan::Plan;
 
 /// One rank's part in the substitution.
-struct Trsv<'a, C> {
+struct Trsv<'a, C, S> {
     plan: &'a Plan,
     /// The first block of the matrix, which is solved last.
     first: usize,
     grid: &'a Grid<C>,
-    /// Instruction set of the products.
-    isa: Isa,
     /// The factored local matrix.
-    a: Mat<'a>,
+    a: &'a mut S,
     /// Local rows of this process column's partial sum of y.
     y: Vec<f64>,
 }
@@ -42,14 +38,13 @@ pub(crate) fn solve<C: Comm>(
     plan: &Plan,
     first: usize,
     grid: &Grid<C>,
-    isa: Isa,
-    team: &mut Team<'_>,
-    a: Mat<'_>,
+    a: &mut impl Storage,
 ) -> Result<Vec<f64>, Error> {
     let cols = &plan.layout.cols;
     let n = plan.layout.n();
-    let y = if cols.owner(n) == grid.col { a.col(cols.local(n)).to_vec() } else { vec![0.0; a.rows()] };
-    let mut trsv = Trsv { plan, first, grid, isa, a, y };
+    let rows = plan.layout.rows.local_len(grid.row);
+    let y = if cols.owner(n) == grid.col { a.column(0..rows, cols.local(n))? } else { vec![0.0; rows] };
+    let mut trsv = Trsv { plan, first, grid, a, y };
     let mut x = vec![0.0; n];
     let mut sends = Vec::new();
     // The process column of b is the first, as if it owned a block after the last.
@@ -58,16 +53,16 @@ pub(crate) fn solve<C: Comm>(
         trsv.receive_sums(k)?;
         let xk = trsv.block(k)?;
         let sent_next = trsv.rows_before(k, grid.col);
-        trsv.subtract(k, &xk, sent_next.clone(), team)?;
+        trsv.subtract(k, &xk, sent_next.clone())?;
         sends.extend(trsv.send_sums(k, grid.col));
-        trsv.subtract(k, &xk, trsv.start()..sent_next.start, team)?;
+        trsv.subtract(k, &xk, trsv.start()..sent_next.start)?;
         x[plan.layout.rows.block(k)].copy_from_slice(&xk);
     }
     sends.into_iter().try_for_each(Request::wait)?;
     Ok(x)
 }
 
-impl<C: Comm> Trsv<'_, C> {
+impl<C: Comm, S: Storage> Trsv<'_, C, S> {
     /// First local row.
     fn start(&self) -> usize {
         let rows = &self.plan.layout.rows;
@@ -112,31 +107,20 @@ impl<C: Comm> Trsv<'_, C> {
     }
 
     /// x(k) ← U(k, k)⁻¹ · y(k) on the owner of the diagonal block, then broadcast along the process column.
-    fn block(&self, k: usize) -> Result<Vec<f64>, PeerGone> {
+    fn block(&mut self, k: usize) -> Result<Vec<f64>, Error> {
         let (shape, layout) = (self.plan.panel(k, self.grid.row), &self.plan.layout);
         let mut x = vec![0.0; shape.jb];
         if shape.diag_rows > 0 {
             x.copy_from_slice(&self.y[shape.ii..shape.ii + shape.jb]);
-            let u = self.a.sub(shape.ii, layout.cols.local(shape.ia), shape.jb, shape.jb);
-            for j in (0..shape.jb).rev() {
-                x[j] /= u.at(j, j);
-                let (above, xj) = x.split_at_mut(j);
-                above.iter_mut().zip(u.col(j)).for_each(|(value, u)| *value -= u * xj[0]);
-            }
+            self.a.trsv((shape.ii, layout.cols.local(shape.ia)), &mut x)?;
         }
         reduce::broadcast(&self.grid.col_comm, shape.row, &mut x, tag::TRSV_X)?;
         Ok(x)
     }
 
     /// y(rows) ← y(rows) − U(rows, k) · x(k)
-    fn subtract(&mut self, k: usize, x: &[f64], rows: Range<usize>, team: &mut Team<'_>) -> Result<(), HelperPanicked> {
+    fn subtract(&mut self, k: usize, x: &[f64], rows: Range<usize>) -> Result<(), Error> {
         let jj = self.plan.layout.cols.local(self.plan.layout.rows.block(k).start);
-        let u = self.a.sub(rows.start, jj, rows.len(), x.len());
-        let (isa, y) = (self.isa, &mut self.y[rows]);
-        let share = team.share(y.len(), x.len());
-        let parts = y.chunks_mut(share).enumerate().collect();
-        let product =
-            |(part, y): (usize, &mut [f64])| vector::gemv(isa, u.sub(part * share, 0, y.len(), x.len()), x, y);
-        team.map(parts, product).map(drop)
+        self.a.gemv((rows.start, jj), x, &mut self.y[rows])
     }
 }

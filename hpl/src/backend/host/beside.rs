@@ -2,7 +2,7 @@
 
 use super::kernels::Kernels;
 use super::scratch::ScratchPool;
-use super::team::{HelperPanicked, Team};
+use super::team::Team;
 use super::{fact, rows};
 use crate::Error;
 use crate::backend::Columns;
@@ -38,12 +38,7 @@ impl Columns for ColumnsBeside<'_> {
         fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)
     }
 
-    fn copy_rows(
-        &mut self,
-        from: RowSource<'_>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked> {
-        rows::copy(self.a.as_ref(), from, pairs, to, None)
+    fn copy_rows(&mut self, from: RowSource<'_>, pairs: &[(usize, usize)], to: &mut RowBufferMut) -> Result<(), Error> {
+        Ok(rows::copy(self.a.as_ref(), from, pairs, to, None)?)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`team`] starts the threads, [`kernels`] has their DGEMM, DTRSM and vector operations (built-in, or those of a BLAS). `fact`
 //! divides the rows of a panel among the threads, `update` the columns of the trailing matrix; `rows` copies rows from the
-//! matrix to messages.
+//! matrix to messages; `storage` generates the matrix, and has the operations of back substitution and check.
 
 mod beside;
 pub(crate) mod fact;
@@ -10,6 +10,7 @@ pub mod kernels;
 mod rank;
 mod rows;
 pub(crate) mod scratch;
+mod storage;
 pub mod team;
 pub(crate) mod update;
 

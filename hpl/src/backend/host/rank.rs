@@ -17,10 +17,10 @@ use crate::mat::{Mat, MatMut};
 
 /// The local matrix with the threads of the rank.
 pub(crate) struct Host<'r, 't> {
-    kernels: &'r dyn Kernels,
-    team: &'r mut Team<'t>,
-    a: MatMut<'r>,
-    workspace: &'r mut Workspace,
+    pub(super) kernels: &'r dyn Kernels,
+    pub(super) team: &'r mut Team<'t>,
+    pub(super) a: MatMut<'r>,
+    pub(super) workspace: &'r mut Workspace,
 }
 
 /// Memory beside the matrix, reused in each step.
@@ -47,7 +47,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a thread fails.
-    pub(crate) fn warm_up(
+    pub(super) fn warm_up(
         &mut self,
         kernels: &dyn Kernels,
         team: &mut Team<'_>,
@@ -64,21 +64,16 @@ impl Columns for Host<'_, '_> {
         fact::factor(fact, self.kernels, self.a.reborrow(), team, &self.workspace.scratch)
     }
 
-    fn copy_rows(
-        &mut self,
-        from: RowSource<'_>,
-        pairs: &[(usize, usize)],
-        to: &mut RowBufferMut,
-    ) -> Result<(), HelperPanicked> {
-        rows::copy(self.a.as_ref(), from, pairs, to, Some(self.team))
+    fn copy_rows(&mut self, from: RowSource<'_>, pairs: &[(usize, usize)], to: &mut RowBufferMut) -> Result<(), Error> {
+        Ok(rows::copy(self.a.as_ref(), from, pairs, to, Some(self.team))?)
     }
 }
 
 impl Backend for Host<'_, '_> {
     type L = HostL;
 
-    fn load(&mut self, panel: &mut Panel) -> Result<HostL, HelperPanicked> {
-        HostL::new(self.kernels, self.team, panel, std::mem::take(&mut self.workspace.update))
+    fn load(&mut self, panel: &mut Panel) -> Result<HostL, Error> {
+        Ok(HostL::new(self.kernels, self.team, panel, std::mem::take(&mut self.workspace.update))?)
     }
 
     fn unload(&mut self, l: HostL) {
@@ -89,7 +84,12 @@ impl Backend for Host<'_, '_> {
         update::section(l, update, meanwhile, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
     }
 
-    fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, HelperPanicked> {
-        update::by_panel(panel, update, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)
+    fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, Error> {
+        Ok(update::by_panel(panel, update, self.kernels, self.team, self.a.reborrow(), &self.workspace.scratch)?)
+    }
+
+    /// Each update is complete when it returns.
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
     }
 }

@@ -80,6 +80,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         let start = Instant::now();
         let mut report = start + REPORT_EVERY;
         let (row, col) = (self.grid.row, self.grid.col);
+        let end = steps.end;
         self.step = steps.start;
         self.run(&self.plan.prologue(steps.start, row, col), backend)?;
         self.phases.begin(start);
@@ -90,6 +91,9 @@ impl<'a, C: Comm> Lu<'a, C> {
             // A rank without columns to update has not yet waited for the panel.
             self.wait_for_panel(k)?;
             self.panels.release_oldest();
+            if k + 1 == end {
+                backend.finish()?;
+            }
             self.phases.end(k, start);
             if let Some(watch) = watch.filter(|_| Instant::now() >= report) {
                 let (n, done) = (self.params.n, step.panel.ia + step.panel.jb);

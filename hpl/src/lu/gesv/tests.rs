@@ -3,8 +3,8 @@ use std::thread;
 use space::{Bcast, Form, Looking, Pmap, Swap};
 
 use super::*;
+use crate::backend::host::kernels::Builtin;
 use crate::backend::host::kernels::isa::{Isa, used};
-use crate::backend::host::kernels::{Builtin, Kernels};
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
 use crate::comm::threads::{self, ThreadComm};
@@ -149,11 +149,11 @@ fn kernels_use_only_the_given_instruction_set() {
             let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Builtin(isa), Trace::new(0));
             let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });
             let solve = |team: &mut Team<'_>| {
-                let mut a = MatMut::new(&mut data, n, n + 1, n);
                 let mut workspace = Workspace::default();
+                let mut host = Host::new(&kernels, team, MatMut::new(&mut data, n, n + 1, n), &mut workspace);
                 let mut lu = Lu::new(&plan, &grid, &params, 0, &trace);
-                lu.factor(0..plan.steps(), &mut Host::new(&kernels, team, a.reborrow(), &mut workspace), None).unwrap();
-                trsv::solve(&plan, 0, &grid, kernels.isa(), team, a.as_ref()).unwrap();
+                lu.factor(0..plan.steps(), &mut host, None).unwrap();
+                trsv::solve(&plan, 0, &grid, &mut host).unwrap();
             };
             assert_eq!(used::during(|| with_team(team, solve).unwrap()), [isa], "{params:?}");
         }

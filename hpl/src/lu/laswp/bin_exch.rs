@@ -13,7 +13,6 @@ use super::row_buffer::{RowBuffer, RowSource};
 use super::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
-use crate::backend::host::team::HelperPanicked;
 use crate::comm::Comm;
 use crate::comm::grid::{position, rank_at};
 use crate::comm::reduce::power_of_two;
@@ -185,7 +184,7 @@ impl<C: Comm> BinExch<C> {
         state: &LaswpState<'_, C>,
         list: RowList,
         columns: &mut impl Columns,
-    ) -> Result<RowBuffer, HelperPanicked> {
+    ) -> Result<RowBuffer, Error> {
         let same =
             |held: &&HeldRows| held.rows.len() == held.buffer.rows() && held.rows.iter().map(|row| &row.1).eq(&list);
         if let Some(held) = self.held.iter().find(same) {

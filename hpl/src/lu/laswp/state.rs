@@ -9,7 +9,6 @@ use super::permutation::RowPermutation;
 use super::row_buffer::{RowBuffer, RowBufferMut, RowSource};
 use crate::Error;
 use crate::backend::Columns;
-use crate::backend::host::team::HelperPanicked;
 use crate::comm::buffers::MessagePool;
 use crate::comm::grid::tag;
 use crate::comm::{Comm, Request, Tag};
@@ -114,7 +113,7 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         &self,
         locals: impl Iterator<Item = usize>,
         columns: &mut impl Columns,
-    ) -> Result<Option<RowBuffer>, HelperPanicked> {
+    ) -> Result<Option<RowBuffer>, Error> {
         let pairs: Vec<(usize, usize)> = locals.zip(0..).collect();
         if pairs.len() * self.cols() == 0 {
             return Ok(None);
@@ -151,7 +150,7 @@ impl<'a, C: Comm> LaswpState<'a, C> {
         from: &RowBuffer,
         range: Range<usize>,
         columns: &mut impl Columns,
-    ) -> Result<RowBuffer, HelperPanicked> {
+    ) -> Result<RowBuffer, Error> {
         if let Some(shared) = from.shared_part(&range) {
             return Ok(shared);
         }

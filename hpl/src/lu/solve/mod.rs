@@ -6,6 +6,7 @@ use space::Candidate;
 use space::result::PhaseTime;
 
 use crate::Error;
+use crate::backend::Backend;
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
@@ -13,10 +14,9 @@ use crate::comm::Comm;
 use crate::comm::grid::{self, Grid};
 use crate::comm::reduce;
 use crate::lu::gesv::Lu;
-use crate::lu::matgen;
 use crate::lu::residual::{self, Residual};
 use crate::lu::trsv;
-use crate::mat::{Buffer, Mat, MatMut};
+use crate::mat::MatMut;
 use crate::observe::phases::Phase;
 use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
@@ -63,7 +63,7 @@ pub fn solve<C: Comm>(
     kernels: &dyn Kernels,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
-    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.run(team))
+    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.on_host(team, |host| run.run(host)))
 }
 
 /// Measures windows of the run of `candidate`, as one of its P·Q ranks; arguments as in [`solve`].
@@ -77,7 +77,7 @@ pub fn measure_windows<C: Comm>(
     cores: &[usize],
     kernels: &dyn Kernels,
 ) -> Result<WindowsReport, Error> {
-    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.windows(team, windows))
+    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.on_host(team, |host| run.windows(host, windows)))
 }
 
 /// Creates the grid, starts the threads and calls `work`.
@@ -122,46 +122,45 @@ struct RankRun<'a, C> {
     plan: Plan,
 }
 
-/// The memory of the local part of `[A | b]`.
-struct LocalMatrix {
-    data: Buffer,
-    rows: usize,
-    cols: usize,
-    ld: usize,
-}
-
-impl LocalMatrix {
-    fn view(&mut self) -> MatMut<'_> {
-        MatMut::new(&mut self.data, self.rows, self.cols, self.ld)
-    }
-}
-
 impl<C: Comm> RankRun<'_, C> {
-    fn run(&self, team: &mut Team<'_>) -> Result<Report, Error> {
+    /// Calls `work` with the local matrix in main memory, that of an earlier run or new pages.
+    fn on_host<R>(
+        &self,
+        team: &mut Team<'_>,
+        work: impl FnOnce(&mut Host<'_, '_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
+        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
+        let mut data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
+        let mut workspace = Workspace::default();
+        let a = MatMut::new(&mut data, rows, cols, ld);
+        let report = work(&mut Host::new(self.kernels, team, a, &mut workspace))?;
+        self.comm.buffers().matrices.give(data);
+        Ok(report)
+    }
+
+    fn run(&self, backend: &mut impl Backend) -> Result<Report, Error> {
         let (plan, grid) = (&self.plan, self.grid);
-        let mut local = self.local()?;
 
         // [A | b]
         let start = self.start()?;
-        self.generate(team, local.view())?;
-        let trace = Trace::new(if self.watch.wants_spans() { team.threads() } else { 0 });
+        backend.generate(&plan.layout, (grid.row, grid.col))?;
+        let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
         let mut lu = self.lu(&trace);
         // Before the timer starts; Netlib's program allocates its panels in the timed part.
-        let mut workspace = Workspace::default();
-        self.warm_up(0, &mut workspace, team, local.view().as_ref())?;
+        self.warm_up(0, backend)?;
         let generate_s = self.seconds_since(start)?;
 
         // [L\U | y] with P A = L U, L y = P b
         let watch = (self.comm.rank() == 0).then_some(self.watch);
         watch.inspect(|watch| watch.starts());
         let started = self.start()?;
-        let mut host = Host::new(self.kernels, team, local.view(), &mut workspace);
-        let info = lu.factor(0..plan.steps(), &mut host, watch)?;
+        let info = lu.factor(0..plan.steps(), backend, watch)?;
         // U x = y
         let mut x = Vec::new();
         if info == 0 {
             let clock = Instant::now();
-            x = trsv::solve(plan, 0, grid, self.kernels.isa(), team, local.view().as_ref())?;
+            x = trsv::solve(plan, 0, grid, backend)?;
             let end = lu.phases.add(plan.steps(), Phase::Trsv, clock);
             trace.span(0, plan.steps(), Phase::Trsv, None, (clock, end));
         }
@@ -174,10 +173,9 @@ impl<C: Comm> RankRun<'_, C> {
         let start = self.start()?;
         // Each process column has its own blocks of x, and zeros in the other blocks.
         reduce::all(&grid.row_comm, &mut x, |a, b| a + b)?;
-        let check = || residual::check(&plan.layout, grid, self.comm, team, &x);
+        let check = || residual::check(&plan.layout, grid, self.comm, backend, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
-        self.comm.buffers().matrices.give(local.data);
         Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
     }
 
@@ -192,35 +190,18 @@ impl<C: Comm> RankRun<'_, C> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
-    /// Memory for the local matrix, that of an earlier run or new pages.
-    fn local(&self) -> Result<LocalMatrix, Error> {
-        let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
-        let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
-        let data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
-        Ok(LocalMatrix { data, rows, cols, ld })
-    }
-
     /// A new factorization.
     fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C> {
         Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace)
     }
 
     /// Touches the workspace that step `first` needs, so that the step runs as it would after earlier steps.
-    fn warm_up(&self, first: usize, workspace: &mut Workspace, team: &mut Team<'_>, a: Mat<'_>) -> Result<(), Error> {
+    fn warm_up(&self, first: usize, backend: &mut impl Backend) -> Result<(), Error> {
         if first == self.plan.steps() {
             return Ok(());
         }
         let shape = self.plan.panel(first, self.grid.row);
-        let jj = self.plan.layout.cols.local_from(self.grid.col, shape.ia);
-        let panel = a.sub(shape.ii, jj, shape.mp, shape.jb.min(a.cols() - jj));
-        Ok(workspace.warm_up(self.kernels, team, panel)?)
-    }
-
-    /// Generates the local matrix with all threads.
-    fn generate(&self, team: &mut Team<'_>, a: MatMut<'_>) -> Result<(), Error> {
-        let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
-        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, coords, first..first + part.cols(), part);
-        Ok(team.columns([a], fill)?)
+        backend.warm_up(&shape, self.plan.layout.cols.local_from(self.grid.col, shape.ia))
     }
 }
 
