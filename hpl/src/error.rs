@@ -1,5 +1,6 @@
 //! Errors of a solve.
 
+use crate::backend::device::DeviceError;
 use crate::backend::host::team::HelperPanicked;
 use crate::comm::PeerGone;
 use crate::mat::NoMemory;
@@ -33,6 +34,9 @@ pub enum Error {
         /// Error message of the system.
         reason: String,
     },
+    /// The device of this rank failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A thread of this rank panicked; its message went to stderr.
     #[error(transparent)]
     Panicked(#[from] HelperPanicked),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct EngineParams {
     /// Part of the local trailing columns in the right section, whose row exchange hides behind the update of
     /// the left one and the other way round; at least 0, which is no split, and below 1. Acts for P > 1.
     pub split: Share,
+    /// Where the matrix is and who updates it.
+    #[serde(skip_serializing_if = "DeviceChoice::is_none")]
+    pub device: DeviceChoice,
     /// Relative speeds of process rows and columns.
     #[serde(skip_serializing_if = "Weights::is_empty")]
     pub weights: Weights,
@@ -39,6 +43,7 @@ impl Default for EngineParams {
             kernels: KernelChoice::Builtin,
             rank_kernels: Vec::new(),
             split: Share::ZERO,
+            device: DeviceChoice::None,
             weights: Weights::default(),
             extra: BTreeMap::new(),
         }
@@ -54,6 +59,36 @@ impl EngineParams {
     pub fn parse(text: &str) -> Result<(Self, bool), toml::de::Error> {
         let open = !toml::from_str::<toml::Table>(text)?.contains_key("threads");
         Ok((toml::from_str(text)?, open))
+    }
+}
+
+/// The device that holds the matrix and updates it: `none` or `reference`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceChoice {
+    /// No device: the threads of the host.
+    #[default]
+    None,
+    /// The reference device, which is simulated on the host to test the order of operations.
+    Reference,
+}
+
+impl DeviceChoice {
+    /// Whether it is the host.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "reference" => Ok(Self::Reference),
+            _ => Err(format!("{text} is no device; use none or reference")),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Backends: storage of the local matrix and computation on it.
 //!
 //! The factorization ([`lu`](crate::lu)) works in terms of panels, sections and rows. A `Backend` holds the local part of
-//! [A | b] and executes the operations on it. There is one, the [`host`]: the matrix is in main memory and the threads of the
-//! rank compute.
+//! [A | b] and executes the operations on it. There are two: the [`host`], where the matrix is in main memory and the threads of
+//! the rank compute, and a [`device`], which has the matrix in its own memory and updates it while the threads factor panels.
 //!
 //! An update takes most of the time. During the update the rank factors the next panel, starts row exchanges and forwards
 //! messages: the backend calls `Meanwhile` for that, with the columns that the update does not change as `Columns`.
 
+pub mod device;
 pub mod host;
 mod storage;
 

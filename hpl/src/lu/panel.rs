@@ -93,7 +93,8 @@ impl Panel {
         self.msg = None;
     }
 
-    fn msg(&self) -> &Msg {
+    /// The message: L, L1, pivots and info.
+    pub(crate) fn msg(&self) -> &Msg {
         self.msg.as_ref().expect("L is released only once all its updates have a copy")
     }
 }

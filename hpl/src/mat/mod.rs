@@ -9,7 +9,7 @@ mod stored;
 
 pub use buffer::{Buffer, NoMemory};
 pub(crate) use matrix_pool::MatrixPool;
-pub(crate) use stored::{Stored, StoredMut, transpose};
+pub(crate) use stored::{Stored, StoredMut, in_memory, transpose};
 
 use std::marker::PhantomData;
 

@@ -20,7 +20,7 @@ pub(crate) struct StoredMut<'a> {
 }
 
 /// Converts (row, column) values of the matrix to those of the memory, or back.
-fn in_memory<T>(form: Form, rows: T, cols: T) -> (T, T) {
+pub(crate) fn in_memory<T>(form: Form, rows: T, cols: T) -> (T, T) {
     match form {
         Form::NotTransposed => (rows, cols),
         Form::Transposed => (cols, rows),

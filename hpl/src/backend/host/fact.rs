@@ -22,7 +22,7 @@ const PER_THREAD: usize = 100_000;
 ///
 /// # Errors
 /// When another rank of the process column or a thread fails.
-pub(super) fn factor<C: Comm>(
+pub(crate) fn factor<C: Comm>(
     fact: Fact<'_, C>,
     kernels: &dyn Kernels,
     a: MatMut<'_>,

@@ -8,9 +8,9 @@ mod beside;
 pub(crate) mod fact;
 pub mod kernels;
 mod rank;
-mod rows;
+pub(super) mod rows;
 pub(crate) mod scratch;
-mod storage;
+pub(super) mod storage;
 pub mod team;
 pub(crate) mod update;
 

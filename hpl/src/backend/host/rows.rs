@@ -6,7 +6,7 @@ use crate::mat::Mat;
 
 /// For each pair (i, k): row k of `to` ← row i of `from`, where `a` is the local matrix; by all threads of `team`, or by the calling
 /// thread without a team.
-pub(super) fn copy(
+pub(in crate::backend) fn copy(
     a: Mat<'_>,
     from: RowSource<'_>,
     pairs: &[(usize, usize)],

@@ -116,7 +116,8 @@ impl<'a, C: Comm> Lu<'a, C> {
         self.panels.wait_for_all()?;
         self.panels.clear();
         self.swaps.abandon(backend)?;
-        self.finish_sends()
+        self.finish_sends()?;
+        backend.finish()
     }
 
     /// Executes the tasks in order. L1 and L2 of a panel are loaded once for all its sections.

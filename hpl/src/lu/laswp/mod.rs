@@ -29,7 +29,7 @@ pub(crate) use result::LaswpResult;
 
 use self::bin_exch::BinExch;
 use self::long::Long;
-pub(crate) use self::row_buffer::{RowBufferMut, RowSource};
+pub(crate) use self::row_buffer::{RowBuffer, RowBufferMut, RowSource, copy_stored};
 pub(crate) use self::state::RowTags;
 use self::state::{Completion, LaswpState};
 use crate::Error;

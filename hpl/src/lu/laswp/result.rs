@@ -5,16 +5,16 @@ use crate::backend::host::kernels::rows;
 use crate::mat::{Mat, MatMut};
 
 /// A buffer with the pairs (row of the buffer, destination row).
-pub(super) type Placed = (RowBuffer, Vec<(usize, usize)>);
+pub(crate) type Placed = (RowBuffer, Vec<(usize, usize)>);
 
 /// The exchanged rows of this rank. In-process ranks share the buffers with their senders and receivers.
 pub(crate) struct LaswpResult {
     /// Rows of U.
-    pub(super) upper: Vec<Placed>,
+    pub(crate) upper: Vec<Placed>,
     /// Displaced rows, with destinations below the diagonal block.
-    pub(super) displaced: Vec<Placed>,
+    pub(crate) displaced: Vec<Placed>,
     /// On the owner of the diagonal block, displaced rows of its own: (row of the block, row below it).
-    pub(super) local: Vec<(usize, usize)>,
+    pub(crate) local: Vec<(usize, usize)>,
 }
 
 impl LaswpResult {

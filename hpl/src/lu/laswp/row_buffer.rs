@@ -11,7 +11,7 @@ use space::Form;
 use crate::backend::host::kernels::rows;
 use crate::comm::Msg;
 use crate::comm::buffers::MessagePool;
-use crate::mat::{Buffer, Mat, MatMut};
+use crate::mat::{Buffer, Mat, MatMut, in_memory};
 
 /// Rows in a message; clones share the memory.
 #[derive(Clone)]
@@ -52,29 +52,41 @@ impl RowSource<'_> {
         first: usize,
         part: &mut MatMut<'_>,
     ) {
-        match form {
-            Form::NotTransposed => match self {
-                Self::Matrix(cols) => {
+        match self {
+            Self::Buffer(buffer) => copy_stored(form, buffer.elements(), pairs, first, part),
+            Self::Matrix(cols) => match form {
+                Form::NotTransposed => {
                     let a = a.sub(0, cols.start + first, a.rows(), part.cols());
                     rows::copy(part, a, pairs.iter().copied());
                 }
-                Self::Buffer(buffer) => buffer.put(first, pairs, part),
-            },
-            Form::Transposed => {
-                let inside = pairs.iter().filter(|(_, row)| (first..first + part.cols()).contains(row));
-                let inside: Vec<(usize, usize)> = inside.map(|&(from, row)| (from, row - first)).collect();
-                match self {
-                    Self::Matrix(cols) => {
-                        rows::copy_to_columns(part, a.sub(0, cols.start, a.rows(), cols.len()), &inside);
-                    }
-                    Self::Buffer(buffer) => {
-                        let all = Mat::new(&buffer.msg, buffer.cols, buffer.rows, buffer.cols);
-                        inside.iter().for_each(|&(from, to)| part.col_mut(to).copy_from_slice(all.col(from)));
-                    }
+                Form::Transposed => {
+                    let a = a.sub(0, cols.start, a.rows(), cols.len());
+                    rows::copy_to_columns(part, a, &inside(pairs, first, part.cols()));
                 }
+            },
+        }
+    }
+}
+
+/// For each pair (from, to): row `to` of a buffer ← row `from` of the rows with the elements `all`, both in the form `form`,
+/// restricted to `part`: the [elements](RowBufferMut::elements) of the buffer from column `first` of its storage on.
+pub(crate) fn copy_stored(form: Form, all: Mat<'_>, pairs: &[(usize, usize)], first: usize, part: &mut MatMut<'_>) {
+    match form {
+        Form::NotTransposed => {
+            rows::copy(part, all.sub(0, first, all.rows(), part.cols()), pairs.iter().copied());
+        }
+        Form::Transposed => {
+            for (from, to) in inside(pairs, first, part.cols()) {
+                part.col_mut(to).copy_from_slice(all.col(from));
             }
         }
     }
+}
+
+/// The pairs whose second row is one of the `rows` rows from `first` on, which counts as row 0.
+fn inside(pairs: &[(usize, usize)], first: usize, rows: usize) -> Vec<(usize, usize)> {
+    let inside = pairs.iter().filter(|(_, row)| (first..first + rows).contains(row));
+    inside.map(|&(from, row)| (from, row - first)).collect()
 }
 
 impl RowBuffer {
@@ -94,19 +106,28 @@ impl RowBuffer {
         self.rows
     }
 
+    /// Number of columns.
+    pub(crate) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Whether rows (transposed) or columns (not transposed) are contiguous.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The elements: rows × columns, or columns × rows where it is transposed.
+    fn elements(&self) -> Mat<'_> {
+        let (rows, cols) = in_memory(self.form, self.rows, self.cols);
+        Mat::new(&self.msg, rows, cols, rows)
+    }
+
     /// For each pair (i, k): row k of `to` ← row i of this buffer; `to` has the columns from `col` on.
     pub(crate) fn put(&self, col: usize, pairs: &[(usize, usize)], to: &mut MatMut<'_>) {
+        let all = self.elements();
         match self.form {
-            Form::NotTransposed => {
-                let all = Mat::new(&self.msg, self.rows, self.cols, self.rows);
-                let from = all.sub(0, col, self.rows, to.cols());
-                rows::copy(to, from, pairs.iter().copied());
-            }
-            Form::Transposed => {
-                let all = Mat::new(&self.msg, self.cols, self.rows, self.cols);
-                let from = all.sub(col, 0, to.cols(), self.rows);
-                rows::copy_from_columns(to, from, pairs);
-            }
+            Form::NotTransposed => rows::copy(to, all.sub(0, col, self.rows, to.cols()), pairs.iter().copied()),
+            Form::Transposed => rows::copy_from_columns(to, all.sub(col, 0, to.cols(), self.rows), pairs),
         }
     }
 

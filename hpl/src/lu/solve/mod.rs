@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use space::Candidate;
 use space::result::PhaseTime;
+use space::{Candidate, DeviceChoice};
 
 use crate::Error;
 use crate::backend::Backend;
+use crate::backend::device::OnDevice;
+use crate::backend::device::reference::{Reference, Schedule};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{Host, Workspace};
@@ -63,7 +65,7 @@ pub fn solve<C: Comm>(
     kernels: &dyn Kernels,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
-    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.on_host(team, |host| run.run(host)))
+    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.whole(team))
 }
 
 /// Measures windows of the run of `candidate`, as one of its P·Q ranks; arguments as in [`solve`].
@@ -77,7 +79,7 @@ pub fn measure_windows<C: Comm>(
     cores: &[usize],
     kernels: &dyn Kernels,
 ) -> Result<WindowsReport, Error> {
-    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.on_host(team, |host| run.windows(host, windows)))
+    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.some_windows(team, windows))
 }
 
 /// Creates the grid, starts the threads and calls `work`.
@@ -98,7 +100,9 @@ fn as_rank<C: Comm, R>(
     let depth = hpl.depth.min(layout.rows.blocks());
     // Only for one thread per rank in one process: a strip is too small for several threads, and messages of other processes
     // need more time.
-    let strip = (C::ASYNC_PROGRESS && threads == 1).then(|| kernels.widest_slab());
+    // A device updates whole sections.
+    let on_host = candidate.engine.device == DeviceChoice::None;
+    let strip = (on_host && C::ASYNC_PROGRESS && threads == 1).then(|| kernels.widest_slab());
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = RankRun { candidate, comm, grid, kernels, watch, plan };
@@ -123,6 +127,40 @@ struct RankRun<'a, C> {
 }
 
 impl<C: Comm> RankRun<'_, C> {
+    /// The whole run, where the candidate wants it.
+    fn whole(&self, team: &mut Team<'_>) -> Result<Report, Error> {
+        match self.candidate.engine.device {
+            DeviceChoice::None => self.on_host(team, |host| self.run(host)),
+            DeviceChoice::Reference => self.on_reference(team, self.schedule(), |device| self.run(device)),
+        }
+    }
+
+    /// Windows of the run, where the candidate wants it.
+    fn some_windows(&self, team: &mut Team<'_>, windows: &[Window]) -> Result<WindowsReport, Error> {
+        match self.candidate.engine.device {
+            DeviceChoice::None => self.on_host(team, |host| self.windows(host, windows)),
+            DeviceChoice::Reference => self.on_reference(team, self.schedule(), |device| self.windows(device, windows)),
+        }
+    }
+
+    /// The order of execution on the reference device: another one on each rank, the same in each run.
+    fn schedule(&self) -> Schedule {
+        Schedule { seed: self.comm.rank() as u64, without: None }
+    }
+
+    /// Calls `work` with the local matrix on a reference device.
+    fn on_reference<R>(
+        &self,
+        team: &mut Team<'_>,
+        schedule: Schedule,
+        work: impl FnOnce(&mut OnDevice<'_, '_, Reference<'_>>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
+        let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
+        let device = Reference::new(self.kernels, schedule);
+        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld)?)
+    }
+
     /// Calls `work` with the local matrix in main memory, that of an earlier run or new pages.
     fn on_host<R>(
         &self,
@@ -211,9 +249,12 @@ fn local_shape(layout: &Layout, align: usize, (row, col): (usize, usize)) -> (us
     (rows, cols, leading_dimension(rows, align))
 }
 
-/// Elements of the local matrix of rank `rank`.
+/// Elements of the local matrix of rank `rank` in main memory: none on a device.
 pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
     let Candidate { hpl, engine } = candidate;
+    if engine.device != DeviceChoice::None {
+        return 0;
+    }
     let (_, cols, ld) =
         local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::place(hpl.pmap, rank, hpl.p, hpl.q));
     ld * cols

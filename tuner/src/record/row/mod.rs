@@ -184,6 +184,8 @@ impl Row {
                 kernels: self.kernels.clone().unwrap_or(untold.kernels),
                 rank_kernels: self.rank_kernels.clone(),
                 split: self.split.unwrap_or(untold.split),
+                // Trials do not use one.
+                device: untold.device,
                 weights: self.weights.clone(),
                 extra: self.extra(),
             },

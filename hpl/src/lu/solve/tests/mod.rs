@@ -1,4 +1,5 @@
 mod cover;
+mod device;
 mod matrix;
 
 use std::thread;

@@ -1,0 +1,99 @@
+//! Panels: factored on the host, L on the device.
+
+use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
+use crate::Error;
+use crate::backend::host::fact;
+use crate::comm::{Comm, Msg};
+use crate::lu::fact::Fact;
+use crate::lu::panel::Panel;
+use crate::mat::{Buffer, MatMut};
+use crate::plan::PanelShape;
+use space::Form;
+use std::sync::Arc;
+
+/// Device memory for L of one panel.
+pub(super) struct LMemory<D: Device> {
+    /// L and L1, as in the message.
+    message: D::Memory,
+    /// L1 not transposed.
+    l1: D::Memory,
+    /// The last update with the previous content is complete.
+    used: Option<D::Event>,
+}
+
+/// L1 and L2 of one panel on the device.
+pub(crate) struct DeviceL<D: Device> {
+    memory: LMemory<D>,
+    shape: PanelShape,
+}
+
+impl<D: Device> LMemory<D> {
+    /// Memory for L of `rows` rows and `nb` columns.
+    pub(super) fn new(device: &D, rows: usize, nb: usize) -> Result<Self, Error> {
+        Ok(Self { message: device.allocate((rows + nb) * nb)?, l1: device.allocate(nb * nb)?, used: None })
+    }
+}
+
+impl<D: Device> DeviceL<D> {
+    /// L1 not transposed.
+    pub(super) fn l1(&self) -> Block<'_, D::Memory> {
+        Block::dense(&self.memory.l1, 0, self.shape.jb, self.shape.jb)
+    }
+
+    /// L2.
+    pub(super) fn l2(&self) -> Block<'_, D::Memory> {
+        let PanelShape { mp, jb, diag_rows, .. } = self.shape;
+        Block::dense(&self.memory.message, 0, mp, jb).sub(diag_rows, 0, mp - diag_rows, jb)
+    }
+
+    /// The memory, which is free after the event `used`.
+    pub(super) fn into_memory(self, used: D::Event) -> LMemory<D> {
+        LMemory { used: Some(used), ..self.memory }
+    }
+}
+
+impl<D: Device> OnDevice<'_, '_, D> {
+    /// Copies a panel to the host and factors it there by all threads. Of its columns on the device, only U is read again, by the
+    /// back substitution.
+    pub(super) fn factor_on_host<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
+        let PanelShape { ii, mp, jb, diag_rows, .. } = fact.shape;
+        let (cols, rows) = (fact.col..fact.col + jb, self.rows);
+        self.stream_waits_for(Stream::Fact, &cols, Wait::PanelUpdated);
+        let from = self.block(ii, cols.start, mp, jb);
+        self.device.download(Stream::Fact, from, &self.panel, ii, rows);
+        self.device.host_wait(&self.device.record(Stream::Fact), Wait::PanelOnHost)?;
+        let mut staged = self.device.staged(&mut self.panel);
+        let mut a = MatMut::new(&mut staged, rows, jb, rows.max(1));
+        let fact = Fact { col: 0, ..fact };
+        let threads = fact::factor(fact, self.kernels, a.reborrow(), self.team.borrowed_team(), &self.scratch)?;
+        if diag_rows > 0 {
+            let mut u = Buffer::of(jb * jb);
+            (0..jb).for_each(|j| u[j * jb..(j + 1) * jb].copy_from_slice(&a.col(j)[ii..ii + jb]));
+            drop(staged);
+            let u = HostBlock { msg: Msg::new(Arc::new(u), 0..jb * jb), at: 0, ld: jb };
+            self.device.upload(Stream::Fact, u, self.block(ii, cols.start, jb, jb));
+            self.wrote(Stream::Fact, cols);
+        }
+        Ok(threads)
+    }
+
+    /// Copies L of a panel to the device.
+    pub(super) fn upload_l(&mut self, panel: &Panel) -> DeviceL<D> {
+        let memory = self.free_l.pop_front().expect("a step uses one L for its sections and one for other updates");
+        let l = DeviceL { memory, shape: *panel.shape() };
+        let (device, PanelShape { mp, jb, .. }) = (&self.device, l.shape);
+        if let Some(used) = &l.memory.used {
+            device.stream_wait(Stream::Fact, used, Wait::LFree);
+        }
+        let words = (mp + jb) * jb;
+        let from = HostBlock { msg: panel.msg().clone(), at: 0, ld: words };
+        device.upload(Stream::Fact, from, Block::dense(&l.memory.message, 0, words, 1));
+        let stored = Block::dense(&l.memory.message, mp * jb, jb, jb);
+        match panel.l1().form() {
+            Form::NotTransposed => device.copy(Stream::Fact, stored, l.l1()),
+            Form::Transposed => device.transpose(Stream::Fact, stored, l.l1()),
+        }
+        device.stream_wait(Stream::Main, &device.record(Stream::Fact), Wait::LUploaded);
+        l
+    }
+}

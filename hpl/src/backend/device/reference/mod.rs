@@ -1,0 +1,65 @@
+//! The reference device: a device on the host that makes missing waits visible.
+//!
+//! Its memory is separate from that of the program, and poisoned until it is written and once it is freed. Operations are queued
+//! ([`queue`]) and executed late: when the host waits, or earlier at random; of the streams whose next operation may start, a
+//! random one goes on. Only streams and waits restrict the order, and the same seed gives the same order. The
+//! operations ([`operations`]) use the kernels of the host. The host sees poison in a copy that it has not waited for.
+
+mod memory;
+mod operations;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+
+use self::memory::View;
+use self::queue::{Operation, Queues};
+use super::{DeviceError, Stream, Wait};
+use crate::backend::host::kernels::Kernels;
+use crate::mat::{Mat, MatMut};
+
+/// In which order operations are executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule {
+    /// Seed of the order.
+    pub(crate) seed: u64,
+    /// A wait that is left out.
+    pub(crate) without: Option<Wait>,
+}
+
+/// The reference device of one rank.
+pub(crate) struct Reference<'k> {
+    kernels: &'k dyn Kernels,
+    queues: RefCell<Queues<'k>>,
+    without: Option<Wait>,
+}
+
+impl<'k> Reference<'k> {
+    /// A device with the kernels of the host.
+    pub(crate) fn new(kernels: &'k dyn Kernels, schedule: Schedule) -> Self {
+        Self { kernels, queues: RefCell::new(Queues::new(schedule.seed)), without: schedule.without }
+    }
+
+    /// Queues `work`.
+    fn queue(&self, stream: Stream, work: impl FnOnce() + 'k) {
+        self.queues.borrow_mut().push(stream, Operation::Work(Box::new(work)));
+    }
+
+    /// Queues `work` on two blocks in different memory.
+    fn queue_on(&self, stream: Stream, from: View, to: View, work: impl FnOnce(Mat<'_>, MatMut<'_>) + 'k) {
+        self.queue(stream, move || from.read(|from| to.write(|to| work(from, to))));
+    }
+
+    /// Executes operations until `done`.
+    fn execute_until(&self, done: impl Fn(&Queues<'k>) -> bool, wait: Wait) -> Result<(), DeviceError> {
+        let mut queues = self.queues.borrow_mut();
+        while self.without != Some(wait) && !done(&queues) {
+            if !queues.step() {
+                let reason = format!("the host waits for {wait}, but no operation can start");
+                return Err(DeviceError { device: "reference".to_owned(), reason });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! Rows: gathered for exchanges, swapped by pivots, and exchanged rows copied to their places.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use space::Form;
+
+use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
+use crate::Error;
+use crate::backend::{Rows, Update};
+use crate::lu::laswp::{LaswpResult, RowBuffer, RowBufferMut, copy_stored};
+use crate::mat::{Mat, MatMut, in_memory};
+
+/// Device memory for rows of a section. A row exchange moves at most 2·NB of its rows in one message: U and the displaced rows.
+pub(super) struct RowMemory<D: Device> {
+    /// Rows on the way to the host.
+    gathered: D::Memory,
+    staged: D::Staging,
+    /// Rows from the host.
+    received: D::Memory,
+    /// Elements of each of these.
+    len: usize,
+    /// The rows in `received` have been copied to their places.
+    placed: Option<D::Event>,
+    /// Rows of the matrix on the way to another place.
+    moved: D::Memory,
+    /// U of exchanged rows.
+    u: D::Memory,
+}
+
+impl<D: Device> RowMemory<D> {
+    /// Memory for sections of `cols` columns; with one process row there are no exchanges.
+    pub(super) fn new(device: &D, nb: usize, cols: usize, one_row: bool) -> Result<Self, Error> {
+        let moved = 2 * nb * cols;
+        let len = if one_row { 0 } else { moved };
+        Ok(Self {
+            gathered: device.allocate(len)?,
+            staged: device.staging(len)?,
+            received: device.allocate(len)?,
+            len,
+            placed: None,
+            moved: device.allocate(moved)?,
+            u: device.allocate(len / 2)?,
+        })
+    }
+
+    /// U of exchanged rows.
+    pub(super) fn u(&self, jb: usize, cols: usize) -> Block<'_, D::Memory> {
+        Block::dense(&self.u, 0, jb, cols)
+    }
+}
+
+/// `rows` rows of `cols` columns in the form `form`, in `memory` from `at` on.
+fn rows_in<M>(memory: &M, at: usize, form: Form, rows: usize, cols: usize) -> Block<'_, M> {
+    let (rows, cols) = in_memory(form, rows, cols);
+    Block::dense(memory, at, rows, cols)
+}
+
+impl<D: Device> OnDevice<'_, '_, D> {
+    /// For each pair (i, k): row k of `to` ← local row i of the matrix, restricted to the local columns `cols`.
+    pub(super) fn gather_rows(
+        &mut self,
+        cols: &Range<usize>,
+        pairs: &[(usize, usize)],
+        to: &mut RowBufferMut,
+    ) -> Result<(), Error> {
+        let (form, len) = (to.form(), pairs.len() * cols.len());
+        let from: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
+        self.stream_waits_for(Stream::Copy, cols, Wait::SectionUpdated);
+        let gathered = rows_in(&self.exchange.gathered, 0, form, pairs.len(), cols.len());
+        self.device.gather(Stream::Copy, form, &from, self.block(0, cols.start, self.rows, cols.len()), gathered);
+        let flat = Block::dense(&self.exchange.gathered, 0, len, 1);
+        self.device.download(Stream::Copy, flat, &self.exchange.staged, 0, len);
+        self.device.host_wait(&self.device.record(Stream::Copy), Wait::RowsOnHost)?;
+        let staged = self.device.staged(&mut self.exchange.staged);
+        let (rows, cols) = in_memory(form, pairs.len(), cols.len());
+        let rows = Mat::new(&staged, rows, cols, rows.max(1));
+        let pairs: Vec<(usize, usize)> = (0..).zip(pairs.iter().map(|pair| pair.1)).collect();
+        let place = |first, [mut part]: [MatMut<'_>; 1]| copy_stored(form, rows, &pairs, first, &mut part);
+        Ok(self.team.columns([to.elements()], place)?)
+    }
+
+    /// [U; C] ← P·[U; C]. Returns whether U is in the matrix.
+    pub(super) fn swap_rows(&mut self, update: &Update<'_>) -> bool {
+        match &update.rows {
+            Rows::Local(pivots) => {
+                let pairs = moves(pivots);
+                let all = self.block(update.panel.ii, update.cols.start, update.panel.mp, update.cols.len());
+                self.move_rows(&pairs, all, all);
+                true
+            }
+            Rows::Exchanged { result, first } => {
+                self.place_exchanged(update, result, *first);
+                false
+            }
+        }
+    }
+
+    /// For each pair (i, k): row k of `to` ← row i of `from`, all rows being read first.
+    fn move_rows(&self, pairs: &[(usize, usize)], from: Block<'_, D::Memory>, to: Block<'_, D::Memory>) {
+        let sources: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
+        let targets: Vec<(usize, usize)> = (0..).zip(pairs.iter().map(|pair| pair.1)).collect();
+        let moved = rows_in(&self.exchange.moved, 0, Form::Transposed, pairs.len(), from.cols);
+        self.device.gather(Stream::Main, Form::Transposed, &sources, from, moved);
+        self.device.scatter(Stream::Main, Form::Transposed, &targets, moved, to);
+    }
+
+    /// Copies exchanged rows to U and to the rows below the diagonal block; `first` is the index of the section's first column
+    /// among the exchanged ones.
+    fn place_exchanged(&mut self, update: &Update<'_>, result: &LaswpResult, first: usize) {
+        let (shape, cols) = (update.panel, &update.cols);
+        let top = self.block(shape.ii, cols.start, shape.diag_rows, cols.len());
+        let below_rows = shape.mp - shape.diag_rows;
+        let below = self.block(shape.ii + shape.diag_rows, cols.start, below_rows, cols.len());
+        let u = self.exchange.u(shape.jb, cols.len());
+        let upper = result.upper.iter().map(|rows| (rows, u));
+        let mut left = upper.chain(result.displaced.iter().map(|rows| (rows, below))).peekable();
+        let mut placed = None;
+        // As many messages at once as there is memory for.
+        while left.peek().is_some() {
+            if let Some(placed) = placed.as_ref().or(self.exchange.placed.as_ref()) {
+                self.device.stream_wait(Stream::Copy, placed, Wait::RowsFree);
+            }
+            let (mut at, mut batch) = (0, Vec::new());
+            while let Some(((rows, pairs), to)) =
+                left.next_if(|((rows, _), _)| at == 0 || at + rows.rows() * cols.len() <= self.exchange.len)
+            {
+                let block = self.upload_rows(rows, first..first + cols.len(), at);
+                batch.push((rows.form(), pairs, block, to));
+                at += rows.rows() * cols.len();
+            }
+            self.device.stream_wait(Stream::Main, &self.device.record(Stream::Copy), Wait::RowsUploaded);
+            for (form, pairs, block, to) in batch {
+                self.device.scatter(Stream::Main, form, pairs, block, to);
+            }
+            placed = Some(self.device.record(Stream::Main));
+        }
+        if !result.local.is_empty() {
+            self.move_rows(&result.local, top, below);
+        }
+        self.exchange.placed = placed.or(self.exchange.placed.take());
+    }
+
+    /// Copies the columns `cols` of `rows` to the device, to `received` from `at` on.
+    fn upload_rows(&self, rows: &RowBuffer, cols: Range<usize>, at: usize) -> Block<'_, D::Memory> {
+        let to = rows_in(&self.exchange.received, at, rows.form(), rows.rows(), cols.len());
+        let (first, ld) = match rows.form() {
+            Form::NotTransposed => (cols.start * rows.rows(), rows.rows()),
+            Form::Transposed => (cols.start, rows.cols()),
+        };
+        self.device.upload(Stream::Copy, HostBlock { msg: rows.msg().clone(), at: first, ld }, to);
+        to
+    }
+}
+
+/// The pairs (from, to) of the rows that the swaps of row j with row `pivots[j]`, for j = 0, 1, …, move.
+fn moves(pivots: &[usize]) -> Vec<(usize, usize)> {
+    let mut content = BTreeMap::new();
+    for (j, &pivot) in pivots.iter().enumerate() {
+        let (upper, lower) = (*content.get(&j).unwrap_or(&j), *content.get(&pivot).unwrap_or(&pivot));
+        content.insert(pivot, upper);
+        content.insert(j, lower);
+    }
+    content.into_iter().map(|(to, from)| (from, to)).filter(|(from, to)| from != to).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moves;
+
+    #[test]
+    fn moves_are_the_effect_of_the_swaps() {
+        for pivots in [vec![], vec![0, 1, 2], vec![5, 5, 7, 3], vec![3, 2, 2, 9], vec![1, 1], vec![8, 9, 8, 9]] {
+            let mut content: Vec<usize> = (0..10).collect();
+            pivots.iter().enumerate().for_each(|(j, &pivot)| content.swap(j, pivot));
+            let mut found: Vec<usize> = (0..10).collect();
+            moves(&pivots).into_iter().for_each(|(from, to)| found[to] = from);
+            assert_eq!(found, content, "{pivots:?}");
+        }
+    }
+}

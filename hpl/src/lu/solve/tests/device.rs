@@ -1,0 +1,153 @@
+//! Runs on the reference device: x is that of the host, in any order that the waits allow.
+
+use std::ops::Range;
+
+use super::cover::covering;
+use super::*;
+use crate::backend::device::Wait;
+
+const GRIDS: [(usize, usize); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (3, 2)];
+
+/// Runs a candidate on in-process ranks, each with a reference device; returns the reports by rank.
+fn run_by(candidate: &Candidate, schedule: Schedule) -> Vec<Result<Report, Error>> {
+    let rank = |comm: ThreadComm| {
+        let seed = schedule.seed.wrapping_mul(64) + comm.rank() as u64;
+        let schedule = Schedule { seed, ..schedule };
+        let solve = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
+            run.on_reference(team, schedule, |device| run.run(device))
+        };
+        as_rank(candidate, &comm, &[], &Builtin::best(), &(), solve)
+    };
+    thread::scope(|scope| {
+        let ranks = threads::world(candidate.hpl.ranks(), false).into_iter();
+        let ranks: Vec<_> = ranks.map(|comm| scope.spawn(|| rank(comm))).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// A run on the reference device with its x on the host.
+struct Known {
+    candidate: Candidate,
+    expected: Vec<f64>,
+}
+
+/// Runs a candidate on the host, with one thread per rank: it adds up the products of a section in the same order as the device.
+fn known(candidate: Candidate) -> Known {
+    let on_host = EngineParams { threads: 1, ..candidate.engine.clone() };
+    let expected = passes(&Candidate { engine: on_host, ..candidate.clone() }).x;
+    let engine = EngineParams { device: DeviceChoice::Reference, ..candidate.engine.clone() };
+    Known { candidate: Candidate { engine, ..candidate }, expected }
+}
+
+/// The run on the reference device passes, and all its ranks have the x of the host.
+fn agrees(Known { candidate, expected }: &Known, seed: u64) {
+    for report in run_by(candidate, Schedule { seed, without: None }) {
+        let report = report.unwrap();
+        assert_eq!(report.info, 0);
+        assert!(report.x == *expected, "x differs: seed {seed}, {candidate:?}");
+        assert!(report.residual.unwrap().scaled < 16.0, "seed {seed}, {candidate:?}");
+    }
+}
+
+#[test]
+fn x_of_a_covering_sample_is_that_of_the_host() {
+    let shapes = GRIDS.into_iter().flat_map(|grid| [100, 117].map(|n| (n, grid)));
+    let runs = shapes.flat_map(|(n, (p, q))| covering(n, 16, p, q));
+    runs.zip(0..).for_each(|(candidate, seed)| agrees(&known(candidate), seed));
+}
+
+/// Unequal process rows and columns, and orders around the edges.
+#[test]
+fn x_of_any_shape_is_that_of_the_host() {
+    let speeds = |list: &[f64]| list.iter().map(|&speed| Share::new(speed).unwrap()).collect();
+    let unequal = Weights { rows: speeds(&[1.0, 2.0]), columns: speeds(&[0.99, 0.01]) };
+    let mut random = Random(5);
+    for n in [0, 1, 7, 8, 9, 63, 120] {
+        for (p, q) in GRIDS {
+            let mut candidate = candidate(n, 8, p, q, random.from(&[1, 2]));
+            (candidate.hpl.depth, candidate.hpl.swap) = (random.from(&[0, 1, 2]), random.from(&SWAPS));
+            (candidate.hpl.bcast, candidate.hpl.align) = (random.from(&BCASTS), random.from(&[1, 8, 512]));
+            if (p, q) == (2, 2) {
+                candidate.engine.weights = unequal.clone();
+            }
+            agrees(&known(candidate), n as u64);
+        }
+    }
+}
+
+#[test]
+fn windows_pass_the_check() {
+    let windows = [(0, 2), (3, 4), (8, 1)].map(|(first, steps)| Window { first, steps });
+    for (p, q) in GRIDS {
+        for (depth, split) in [(0, 0.0), (1, 0.5), (2, 0.0)] {
+            let mut candidate = candidate(160, 16, p, q, 1);
+            (candidate.hpl.depth, candidate.engine.device) = (depth, DeviceChoice::Reference);
+            candidate.engine.split = Share::new(split).unwrap();
+            let (candidate, windows) = (&candidate, &windows[..]);
+            let measure = |comm: ThreadComm| measure_windows(candidate, windows, &comm, &[], &Builtin::best());
+            let reports: Vec<WindowsReport> = thread::scope(|scope| {
+                let ranks = threads::world(p * q, false).into_iter();
+                let ranks: Vec<_> = ranks.map(|comm| scope.spawn(move || measure(comm))).collect();
+                ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect()
+            });
+            for times in reports.iter().flat_map(|report| &report.windows[..2]) {
+                assert!(times.residual.unwrap() < 16.0, "{times:?} of {candidate:?}");
+            }
+        }
+    }
+}
+
+/// Small runs of all variants.
+fn small_runs() -> Vec<Known> {
+    GRIDS.into_iter().flat_map(|(p, q)| covering(60, 8, p, q)).map(known).collect()
+}
+
+/// Runs one of `runs` for each of the seeds.
+fn agree_in_orders(runs: &[Known], seeds: Range<u64>) {
+    seeds.for_each(|seed| agrees(&runs[seed as usize % runs.len()], seed));
+}
+
+#[test]
+fn x_is_the_same_in_random_orders() {
+    agree_in_orders(&small_runs(), 0..1000);
+}
+
+/// `cargo test --release -p hpl --lib -- --ignored --nocapture ten_thousand_random_orders`
+#[test]
+#[ignore = "ten thousand runs"]
+fn x_is_the_same_in_ten_thousand_random_orders() {
+    let (runs, start) = (small_runs(), Instant::now());
+    agree_in_orders(&runs, 1000..11_000);
+    println!("10000 orders of {} runs: {:.0} s", runs.len(), start.elapsed().as_secs_f64());
+}
+
+/// How a run without a wait fails; `None` when its x and its check are right.
+fn failure(Known { candidate, expected }: &Known, schedule: Schedule) -> Option<&'static str> {
+    let reports = std::panic::catch_unwind(|| run_by(candidate, schedule));
+    let Ok(reports) = reports else { return Some("a rank panics") };
+    let kind = |report: &Result<Report, Error>| match report {
+        Err(_) => Some("a rank fails"),
+        Ok(report) if report.info != 0 => Some("a pivot is zero"),
+        Ok(report) if report.x.iter().any(|x| x.is_nan()) => Some("x is poison"),
+        Ok(report) if report.x != *expected => Some("x is wrong"),
+        Ok(report) if report.residual.is_none_or(|found| found.scaled.is_nan()) => Some("the check is poison"),
+        Ok(_) => None,
+    };
+    reports.iter().find_map(kind)
+}
+
+/// Without any one of the waits, some order gives a wrong result:
+/// `cargo test --release -p hpl --lib -- --nocapture every_wait_is_needed`.
+#[test]
+fn every_wait_is_needed() {
+    const ORDERS: u64 = 40;
+    let runs = small_runs();
+    println!("{:<16} {:>6}  of {ORDERS} orders that fail, and how the first does", "without", "");
+    for wait in Wait::ALL {
+        let schedule = |seed| Schedule { seed, without: Some(wait) };
+        let fails = |seed: u64| failure(&runs[(7 * seed) as usize % runs.len()], schedule(seed));
+        let failures: Vec<&str> = (0..ORDERS).filter_map(fails).collect();
+        println!("{:<16} {:>6}  {}", format!("{wait:?}"), failures.len(), failures.first().unwrap_or(&"none"));
+        assert!(!failures.is_empty(), "no order needs to wait for {wait}");
+    }
+}
