@@ -23,6 +23,17 @@ fn a_run_prints_as_hpl_does_and_leaves_its_result() {
     assert!(!result.phases.is_empty());
 }
 
+#[test]
+fn a_run_on_the_reference_device_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dat, json) = (hpl_dat(folder.path(), 200, 16, 2, 1), folder.path().join("result.json"));
+    let flags = ["run", "--device", "reference", "--dat", dat.to_str().unwrap(), "--result", json.to_str().unwrap()];
+    let output = tune(flags);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let result: space::RunResult = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(result.passed && result.candidate.engine.device == space::DeviceChoice::Reference);
+}
+
 /// As in xhpl: with a file that says nothing of threads, or without one.
 #[test]
 fn cores_are_spread_over_the_ranks_unless_threads_are_given() {

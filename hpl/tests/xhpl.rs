@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use space::DeviceChoice;
 use tempfile::TempDir;
 
 /// An HPL.dat of one small run, based on Netlib's sample.
@@ -219,6 +220,24 @@ fn engine_parameters_from_a_file() {
     refuses(&with("split = 1", &["--split", "1.5"]), 2, &["split must be at least 0 and below 1, found 1.5"]);
     refuses(&xhpl(&folder, &["--engine-params", "nowhere.toml"]), 2, &["nowhere.toml"]);
     refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is no number"]);
+}
+
+/// The same x as on the host, for a whole run, and windows that pass.
+#[test]
+fn on_the_reference_device() {
+    let folder = folder(&dat(&[(6, "200"), (11, "2"), (12, "2")]));
+    let hash = |device: &str| {
+        let line = succeeds(&xhpl(&folder, &["--device", device, "--threads", "1", "--json"]));
+        let result: space::RunResult = serde_json::from_str(&line).unwrap();
+        assert!(result.passed);
+        (result.candidate.engine.device, result.x_hash.unwrap())
+    };
+    let (host, device) = (hash("none"), hash("reference"));
+    assert_eq!((host.0, device.0), (DeviceChoice::None, DeviceChoice::Reference));
+    assert_eq!(host.1, device.1);
+    succeeds(&xhpl(&folder, &["--device", "reference", "--windows", "0:3,5:2"]));
+    refuses(&xhpl(&folder, &["--device", "gpu"]), 2, &["--device", "gpu is no device; use none or reference"]);
+    refuses(&xhpl(&folder, &["--device", "reference", "--survey", "1"]), 2, &["--survey"]);
 }
 
 /// The cores are divided among the ranks also with a file of engine parameters without threads.

@@ -97,12 +97,13 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
-/// The engine parameters, with the weights of their own file where there is one.
+/// The engine parameters, with the weights of their own file and the device of the flag where there is one.
 fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
     let mut engine = read_params_of(args.engine_params.as_deref(), ranks)?;
     if let Some(path) = &args.weights {
         engine.weights = read_weights(path)?;
     }
+    engine.device = args.device.unwrap_or(engine.device);
     Ok(engine)
 }
 

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::program::Ranks;
 use clap::Args;
 use space::weights_file::{WeightsFile, WeightsFileError};
-use space::{Candidate, EngineParams, HplParams, KernelChoice, Share};
+use space::{Candidate, DeviceChoice, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. A flag overrides the file.
 #[derive(Args)]
 pub(super) struct EngineArgs {
-    /// Engine parameters as `hpl-tune` writes them (TOML): threads, huge_pages, kernels, split, weights; without threads, the
+    /// Engine parameters as `hpl-tune` writes them (TOML): threads, huge_pages, kernels, split, device, weights; without
+    /// threads, the
     /// cores are divided among the ranks
     #[arg(long, value_name = "FILE")]
     engine_params: Option<PathBuf>,
@@ -25,6 +26,9 @@ pub(super) struct EngineArgs {
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
+    /// The device that holds the matrix: none, or reference, which is simulated on the host to test the engine [default: none]
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["survey", "report_bindings"])]
+    device: Option<DeviceChoice>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -60,6 +64,7 @@ impl EngineArgs {
         let (mut params, divide_cores) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
+        params.device = self.device.unwrap_or(params.device);
         if let Some(kernels) = &self.blas {
             params.kernels = kernels.clone();
         }
