@@ -1,8 +1,8 @@
 //! A device as a backend: the matrix is in the memory of the device, which does the updates; the threads of the rank factor the
 //! panels.
 //!
-//! [`Device`] lists what a device does ([`api`]): memory, copies, kernels, and streams on which all of these are queued. [`OnDevice`]
-//! ([`rank`]) is the backend on top of it. It has three [streams](Stream):
+//! `Device` lists what a device does (`api`): memory, copies, kernels, and streams on which all of these are queued. `OnDevice`
+//! (`rank`) is the backend on top of it. It has three streams:
 //!
 //! | stream | operations |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | `Copy` | rows of exchanges: gathered and copied to the host, received and copied to the device |
 //!
 //! Operations of one stream are executed in order. Between streams, and between a stream and the host, there is no order but
-//! that of the [waits](Wait). During an update the host has only to queue it: it factors the next panel (`panel`), starts row
+//! that of the waits (`waits`). During an update the host has only to queue it: it factors the next panel (`panel`), starts row
 //! exchanges (`rows`) and forwards messages, and runs ahead of the device by at most one panel.
 //!
-//! There is one device so far, the [`reference`]: it executes on the host, late and in random order, so that a missing wait shows on
+//! There is one device so far, the `reference`: it executes on the host, late and in random order, so that a missing wait shows on
 //! any machine.
 
 mod api;
