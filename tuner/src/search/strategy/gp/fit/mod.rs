@@ -300,13 +300,8 @@ pub(crate) fn draws(
     let Some(first) = explained(climb, &u) else { return vec![start.clone(); count] };
     let mut value = first.value;
     let mut draws = Vec::with_capacity(count);
-    for step in 0.. {
-        if step >= BEFORE && (step - BEFORE).is_multiple_of(BETWEEN) {
-            draws.push(Hyper::at(&priors, &u));
-            if draws.len() == count {
-                break;
-            }
-        }
+    let mut step = 0;
+    while draws.len() < count {
         let across: Vec<f64> = u.iter().map(|_| normal()).collect();
         let level = value - normal_cdf(normal()).ln();
         let mut angle = TAU * normal_cdf(normal());
@@ -324,6 +319,10 @@ pub(crate) fn draws(
                 bracket.1 = angle
             }
             angle = bracket.0 + (bracket.1 - bracket.0) * normal_cdf(normal());
+        }
+        step += 1;
+        if step >= BEFORE && (step - BEFORE).is_multiple_of(BETWEEN) {
+            draws.push(Hyper::at(&priors, &u));
         }
     }
     draws

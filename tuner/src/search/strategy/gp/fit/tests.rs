@@ -70,6 +70,7 @@ fn draws_lie_about_the_most_probable_ones_and_without_data_about_the_medians() {
         let values: Vec<f64> = drawn.iter().map(|u| u[dim]).collect();
         (space::stats::mean(&values), space::stats::sample_sd(&values))
     };
+    assert!(draw(&data, 0).1.is_empty(), "a hypothesis of little weight has no draws");
     let (_, free) = draw(&Data::default(), 300);
     for dim in 0..8 {
         let (mean, sd) = moments(&free, dim);
