@@ -4,6 +4,7 @@ use std::ops::DerefMut;
 
 use space::Form;
 
+use super::error::DeviceError;
 use super::waits::Wait;
 use crate::Error;
 use crate::comm::Msg;
@@ -23,16 +24,6 @@ pub(crate) enum Stream {
 impl Stream {
     /// All streams.
     pub(crate) const ALL: [Self; 3] = [Self::Main, Self::Fact, Self::Copy];
-}
-
-/// An operation of a device failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{device} device: {reason}")]
-pub struct DeviceError {
-    /// Which device.
-    pub device: String,
-    /// What failed.
-    pub reason: String,
 }
 
 /// `rows × cols` elements in device memory, column by column with leading dimension `ld`.

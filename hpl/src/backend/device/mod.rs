@@ -18,6 +18,8 @@
 //! any machine.
 
 mod api;
+mod error;
+mod memory;
 mod panel;
 mod rank;
 pub(crate) mod reference;
@@ -25,7 +27,7 @@ mod rows;
 mod storage;
 mod waits;
 
-pub use self::api::DeviceError;
 pub(crate) use self::api::{Block, Device, HostBlock, Stream};
+pub use self::error::DeviceError;
 pub(crate) use self::rank::OnDevice;
 pub(crate) use self::waits::Wait;

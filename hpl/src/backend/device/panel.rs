@@ -1,5 +1,10 @@
 //! Panels: factored on the host, L on the device.
 
+use std::sync::Arc;
+
+use space::Form;
+
+use super::memory::DeviceL;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
 use crate::backend::host::fact;
@@ -8,49 +13,6 @@ use crate::lu::fact::Fact;
 use crate::lu::panel::Panel;
 use crate::mat::{Buffer, MatMut};
 use crate::plan::PanelShape;
-use space::Form;
-use std::sync::Arc;
-
-/// Device memory for L of one panel.
-pub(super) struct LMemory<D: Device> {
-    /// L and L1, as in the message.
-    message: D::Memory,
-    /// L1 not transposed.
-    l1: D::Memory,
-    /// The last update with the previous content is complete.
-    used: Option<D::Event>,
-}
-
-/// L1 and L2 of one panel on the device.
-pub(crate) struct DeviceL<D: Device> {
-    memory: LMemory<D>,
-    shape: PanelShape,
-}
-
-impl<D: Device> LMemory<D> {
-    /// Memory for L of `rows` rows and `nb` columns.
-    pub(super) fn new(device: &D, rows: usize, nb: usize) -> Result<Self, Error> {
-        Ok(Self { message: device.allocate((rows + nb) * nb)?, l1: device.allocate(nb * nb)?, used: None })
-    }
-}
-
-impl<D: Device> DeviceL<D> {
-    /// L1 not transposed.
-    pub(super) fn l1(&self) -> Block<'_, D::Memory> {
-        Block::dense(&self.memory.l1, 0, self.shape.jb, self.shape.jb)
-    }
-
-    /// L2.
-    pub(super) fn l2(&self) -> Block<'_, D::Memory> {
-        let PanelShape { mp, jb, diag_rows, .. } = self.shape;
-        Block::dense(&self.memory.message, 0, mp, jb).sub(diag_rows, 0, mp - diag_rows, jb)
-    }
-
-    /// The memory, which is free after the event `used`.
-    pub(super) fn into_memory(self, used: D::Event) -> LMemory<D> {
-        LMemory { used: Some(used), ..self.memory }
-    }
-}
 
 impl<D: Device> OnDevice<'_, '_, D> {
     /// Copies a panel to the host and factors it there by all threads. Of its columns on the device, only U is read again, by the
@@ -80,7 +42,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
     /// Copies L of a panel to the device.
     pub(super) fn upload_l(&mut self, panel: &Panel) -> DeviceL<D> {
         let memory = self.free_l.pop_front().expect("a step uses one L for its sections and one for other updates");
-        let l = DeviceL { memory, shape: *panel.shape() };
+        let l = DeviceL::new(memory, *panel.shape());
         let (device, PanelShape { mp, jb, .. }) = (&self.device, l.shape);
         if let Some(used) = &l.memory.used {
             device.stream_wait(Stream::Fact, used, Wait::LFree);

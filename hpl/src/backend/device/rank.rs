@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::panel::{DeviceL, LMemory};
-use super::rows::RowMemory;
+use super::memory::{DeviceL, LMemory, RowMemory};
 use super::{Block, Device, Stream, Wait};
 use crate::Error;
 use crate::backend::host::kernels::Kernels;

@@ -11,45 +11,6 @@ use crate::backend::{Rows, Update};
 use crate::lu::laswp::{LaswpResult, RowBuffer, RowBufferMut, copy_stored};
 use crate::mat::{Mat, MatMut, in_memory};
 
-/// Device memory for rows of a section. A row exchange moves at most 2·NB of its rows in one message: U and the displaced rows.
-pub(super) struct RowMemory<D: Device> {
-    /// Rows on the way to the host.
-    gathered: D::Memory,
-    staged: D::Staging,
-    /// Rows from the host.
-    received: D::Memory,
-    /// Elements of each of these.
-    len: usize,
-    /// The rows in `received` have been copied to their places.
-    placed: Option<D::Event>,
-    /// Rows of the matrix on the way to another place.
-    moved: D::Memory,
-    /// U of exchanged rows.
-    u: D::Memory,
-}
-
-impl<D: Device> RowMemory<D> {
-    /// Memory for sections of `cols` columns; with one process row there are no exchanges.
-    pub(super) fn new(device: &D, nb: usize, cols: usize, one_row: bool) -> Result<Self, Error> {
-        let moved = 2 * nb * cols;
-        let len = if one_row { 0 } else { moved };
-        Ok(Self {
-            gathered: device.allocate(len)?,
-            staged: device.staging(len)?,
-            received: device.allocate(len)?,
-            len,
-            placed: None,
-            moved: device.allocate(moved)?,
-            u: device.allocate(len / 2)?,
-        })
-    }
-
-    /// U of exchanged rows.
-    pub(super) fn u(&self, jb: usize, cols: usize) -> Block<'_, D::Memory> {
-        Block::dense(&self.u, 0, jb, cols)
-    }
-}
-
 /// `rows` rows of `cols` columns in the form `form`, in `memory` from `at` on.
 fn rows_in<M>(memory: &M, at: usize, form: Form, rows: usize, cols: usize) -> Block<'_, M> {
     let (rows, cols) = in_memory(form, rows, cols);
