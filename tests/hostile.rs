@@ -160,7 +160,7 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
     // Without phases the model goes by the rates, which are made slow.
     machine.phases.clear();
     let predictor = Predictor::new(&machine).unwrap();
-    let run_s = prepare::Costs::new(&spec, &Engine::Ours, &predictor).unwrap().trial_s(500, Extent::Whole);
+    let run_s = prepare::SearchCosts::new(&spec, &Engine::Ours, &predictor).unwrap().trial_s(500, Extent::Whole);
     machine.rates.iter_mut().flat_map(|rate| &mut rate.coefficients).for_each(|c| *c *= 20.0 / (run_s - 0.1));
     std::fs::write(&slow, machine.to_toml().unwrap()).unwrap();
     let mut command = hpl_tune();

@@ -17,7 +17,7 @@ use tuner::record::folder::RunFolder;
 use tuner::record::session::Session;
 use tuner::record::store::Store;
 use tuner::record::{Circumstances, Identity};
-use tuner::search::schedule::Plan;
+use tuner::search::schedule::PlannedTrial;
 use tuner::session::engine::Engine;
 use tuner::session::prepare;
 use tuner::session::progress::Progress;
@@ -172,7 +172,7 @@ fn planned(
     domain: &dyn Candidates,
     baseline: &Candidate,
     (distinct, pairs): (usize, usize),
-) -> Plan {
+) -> PlannedTrial {
     let of = |place: usize| {
         let points = domain.points();
         domain.candidate(&points[place % distinct * (points.len() / distinct)])
@@ -186,7 +186,7 @@ fn planned(
     };
     let repeated = distinct < TRIALS / 2;
     let same = || store.rows().iter().find(|row| row.passed && row.candidate() == candidate);
-    Plan {
+    PlannedTrial {
         repeat_of: repeated.then(same).flatten().map(|row| row.trial),
         candidate,
         extent: objectives::real::Extent::Whole,

@@ -74,7 +74,7 @@ fn a_folder_that_others_may_write_in_is_not_resumed_and_its_report_not_written()
     let output = tune(["report", path]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(out(&output).contains("Best") && !out(&output).contains("report.html"), "{}", out(&output));
-    assert!(err(&output).contains("stay as they are"), "{}", err(&output));
+    assert!(err(&output).contains("were not rewritten"), "{}", err(&output));
     assert!(!folder.join("run.sh").exists() && !folder.join("lock").exists());
     // Its user alone has it written.
     set_mode(&folder, 0o755);

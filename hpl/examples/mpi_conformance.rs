@@ -10,8 +10,9 @@ use hpl::comm::{Comm, Request, mpi};
 use hpl::mat::Buffer;
 
 fn main() {
-    let calls =
-        mpi::Calls::here().unwrap_or_else(|error| panic!("{error}")).expect("MPI, built in or beside this program");
+    let calls = mpi::Calls::here()
+        .unwrap_or_else(|error| panic!("{error}"))
+        .expect("MPI, built in or in the folder of this program");
     let world = mpi::init(calls);
     match std::env::args().nth(1) {
         None => conform(&world),

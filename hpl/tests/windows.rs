@@ -98,7 +98,7 @@ fn impossible_windows_are_refused() {
     let folder = folder(&[640, 300], 1, 1, 16.0);
     refuses(&xhpl(&folder, &["--windows", "18:2"]), &["--windows", "18:2", "19 steps", "N=300 NB=16"]);
     for wrong in ["", "3", "3:0", "3:2,", "auto,3:2"] {
-        refuses(&xhpl(&folder, &["--windows", wrong]), &["is no window", "--windows"]);
+        refuses(&xhpl(&folder, &["--windows", wrong]), &["is not a window", "--windows"]);
     }
     for other in ["--progress", "--phases=p.csv", "--timeline=t.svg"] {
         refuses(&xhpl(&folder, &["--windows", "auto", other]), &["cannot be used with"]);

@@ -219,7 +219,7 @@ fn engine_parameters_from_a_file() {
     refuses(&with("thread = 1", &[]), 2, &["engine.toml", "thread"]);
     refuses(&with("split = 1", &["--split", "1.5"]), 2, &["split must be at least 0 and below 1, found 1.5"]);
     refuses(&xhpl(&folder, &["--engine-params", "nowhere.toml"]), 2, &["nowhere.toml"]);
-    refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is no number"]);
+    refuses(&xhpl(&folder, &["--split", "half"]), 2, &["--split", "half is not a number"]);
 }
 
 /// The same x as on the host, for a whole run, and windows that pass.

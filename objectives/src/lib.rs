@@ -26,4 +26,4 @@ pub mod timeline;
 pub mod weights;
 
 pub use failure::{Exit, Failure};
-pub use measurement::{Measurement, Observation, Sample};
+pub use measurement::{Measurement, Observation, WindowsMeasurement};

@@ -23,13 +23,13 @@ pub struct Links {
 
 /// The level that joins two ranks, innermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+enum Joined {
     Socket,
     Node,
     Network,
 }
 
-impl Level {
+impl Joined {
     const ALL: [Self; 3] = [Self::Socket, Self::Node, Self::Network];
 
     fn name(self) -> &'static str {
@@ -42,7 +42,7 @@ impl Level {
 }
 
 /// A pair of ranks, the lower one first, with its measurements.
-struct Pair<'a> {
+struct MeasuredPair<'a> {
     ranks: [usize; 2],
     link: &'a LinkSurvey,
     gbytes_per_s: f64,
@@ -51,11 +51,12 @@ struct Pair<'a> {
 impl Links {
     /// The links between ranks of `threads` cores each, whose names are given by `name`.
     pub fn new(found: &[RankSurvey], threads: usize, name: impl Fn(&RankSurvey) -> String) -> Self {
-        let places = Places::new(found);
+        let places = RankHosts::new(found);
         let pairs = pairs(found);
         let (mut layers, mut links): (Vec<Layer>, Vec<Link>) = Default::default();
-        for level in Level::ALL {
-            let of_level: Vec<&Pair<'_>> = pairs.iter().filter(|pair| places.level(pair.ranks) == level).collect();
+        for level in Joined::ALL {
+            let of_level: Vec<&MeasuredPair<'_>> =
+                pairs.iter().filter(|pair| places.level(pair.ranks) == level).collect();
             if of_level.is_empty() {
                 continue;
             }
@@ -75,8 +76,8 @@ impl Links {
 }
 
 /// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange.
-fn layer(level: Level, pairs: &[&Pair<'_>], gbytes_per_s: f64, ranks: usize) -> Layer {
-    let median = |of: &dyn Fn(&Pair<'_>) -> Option<f64>| {
+fn layer(level: Joined, pairs: &[&MeasuredPair<'_>], gbytes_per_s: f64, ranks: usize) -> Layer {
+    let median = |of: &dyn Fn(&MeasuredPair<'_>) -> Option<f64>| {
         let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair)).collect();
         (!values.is_empty()).then(|| summary(&values).median)
     };
@@ -93,7 +94,7 @@ fn layer(level: Level, pairs: &[&Pair<'_>], gbytes_per_s: f64, ranks: usize) -> 
 }
 
 /// All pairs once, with the slower of both measurements.
-fn pairs(found: &[RankSurvey]) -> Vec<Pair<'_>> {
+fn pairs(found: &[RankSurvey]) -> Vec<MeasuredPair<'_>> {
     let of_rank = |rank: &RankSurvey, other: usize| {
         let link = found.get(other)?.links.iter().find(|link| link.other == rank.rank)?;
         Some(link.gbytes_per_s)
@@ -104,13 +105,13 @@ fn pairs(found: &[RankSurvey]) -> Vec<Pair<'_>> {
     let once = all.filter(|(rank, link)| rank.rank < link.other);
     once.filter_map(|(rank, link)| {
         let gbytes_per_s = pair((rank, link))?;
-        Some(Pair { ranks: [rank.rank, link.other], link, gbytes_per_s })
+        Some(MeasuredPair { ranks: [rank.rank, link.other], link, gbytes_per_s })
     })
     .collect()
 }
 
 /// Host and socket of each rank, by number.
-struct Places {
+struct RankHosts {
     hosts: Vec<usize>,
     /// Host and socket together; the host alone if the socket is unknown.
     sockets: Vec<usize>,
@@ -118,7 +119,7 @@ struct Places {
     successive: bool,
 }
 
-impl Places {
+impl RankHosts {
     fn new(found: &[RankSurvey]) -> Self {
         let hosts = numbered(found.iter().map(|rank| rank.host.as_str()));
         let known = found.iter().all(|rank| rank.socket.is_some());
@@ -127,27 +128,27 @@ impl Places {
         Self { hosts, sockets, successive }
     }
 
-    fn level(&self, [a, b]: [usize; 2]) -> Level {
+    fn level(&self, [a, b]: [usize; 2]) -> Joined {
         let several = self.sockets.iter().max() > self.hosts.iter().max();
         match () {
-            () if !self.successive => Level::Network,
-            () if several && self.sockets[a] == self.sockets[b] => Level::Socket,
-            () if self.hosts[a] == self.hosts[b] => Level::Node,
-            () => Level::Network,
+            () if !self.successive => Joined::Network,
+            () if several && self.sockets[a] == self.sockets[b] => Joined::Socket,
+            () if self.hosts[a] == self.hosts[b] => Joined::Node,
+            () => Joined::Network,
         }
     }
 
     /// Ranks of the largest unit of a level.
-    fn most(&self, level: Level) -> usize {
+    fn most(&self, level: Joined) -> usize {
         let largest = |of: &[usize]| {
             let mut counts: HashMap<usize, usize> = HashMap::new();
             of.iter().for_each(|unit| *counts.entry(*unit).or_default() += 1);
             counts.into_values().max().unwrap_or(1)
         };
         match level {
-            Level::Socket => largest(&self.sockets),
-            Level::Node => largest(&self.hosts),
-            Level::Network => self.hosts.len(),
+            Joined::Socket => largest(&self.sockets),
+            Joined::Node => largest(&self.hosts),
+            Joined::Network => self.hosts.len(),
         }
     }
 }

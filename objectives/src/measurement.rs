@@ -38,12 +38,12 @@ pub enum Observation {
     /// A whole run.
     Whole(Measurement),
     /// Windows of a run.
-    Windows(Sample),
+    Windows(WindowsMeasurement),
 }
 
 /// Windows of a run: some steps measured, the time of the whole estimated from them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct WindowsMeasurement {
     /// The result that the engine wrote.
     pub result: WindowsResult,
     /// Wall-clock seconds from the start of the command to its end.
@@ -52,7 +52,7 @@ pub struct Sample {
     pub command: Vec<String>,
 }
 
-impl Sample {
+impl WindowsMeasurement {
     /// Largest scaled residual of the windows.
     pub fn residual(&self) -> Option<f64> {
         self.result.windows.iter().filter_map(|window| window.residual).reduce(f64::max)

@@ -4,7 +4,7 @@
 //! columns or ranks. `log` is base 2. Nothing here is measured: see [`crate::predict`] for the model that
 //! takes its rates from this machine.
 
-use crate::timeline::{Step, Timeline};
+use crate::timeline::{StepTimes, Timeline};
 
 /// Order, blocking and grid of a run, as inputs of the models.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,9 +96,9 @@ pub fn timeline(c: &Costs, g: &Problem) -> Timeline {
         let rs_s = c.alpha_s * (g.log_p() + g.p - 1.0) + c.update_coefficient * c.beta_s * (rows - jb) * jb / g.q;
         let (pfact_s, update_s) = (pfact_s(c, g, rows, jb), update_s(c, g, rows - jb, jb));
         end_s += pfact_s + update_s;
-        Step { fact_s: pfact_s - lbcast_s, lbcast_s, rs_s, update_s: update_s - rs_s, end_s }
+        StepTimes { fact_s: pfact_s - lbcast_s, lbcast_s, rs_s, update_s: update_s - rs_s, end_s }
     });
-    let steps: Vec<Step> = steps.collect();
+    let steps: Vec<StepTimes> = steps.collect();
     let trsv_s = backs_s(c, g);
     Timeline { total_s: end_s + trsv_s, steps, trsv_s }
 }

@@ -1,6 +1,6 @@
 //! Outliers among equal ranks or nodes, beyond the noise of their repeats.
 
-use space::stats::{Summary, summary};
+use space::stats::{MedianSpread, summary};
 
 /// Minimum relative difference of an outlier to the typical rate.
 pub const LEAST: f64 = space::unequal::ALIKE;
@@ -19,10 +19,10 @@ pub struct Outlier {
 /// The outliers: their rate differs from the typical rate by more than [`LEAST`] and by more than the sum of the spread of
 /// its repeats and the typical spread. Typical is the median; for an even number the better of the two in the middle, so
 /// that of two the slower one is the outlier.
-pub fn outliers(rates: &[Summary]) -> Vec<Outlier> {
-    let middle = |of: fn(&Summary) -> f64| summary(&rates.iter().map(of).collect::<Vec<_>>()).median;
+pub fn outliers(rates: &[MedianSpread]) -> Vec<Outlier> {
+    let middle = |of: fn(&MedianSpread) -> f64| summary(&rates.iter().map(of).collect::<Vec<_>>()).median;
     let (typical, usual) = (middle(|rate| rate.median), middle(|rate| rate.spread));
-    let outlier = |(index, rate): (usize, &Summary)| {
+    let outlier = |(index, rate): (usize, &MedianSpread)| {
         let ratio = rate.median / typical;
         let stands_out = (ratio - 1.0).abs() > LEAST.max(rate.spread + usual);
         stands_out.then_some(Outlier { index, rate: rate.median, ratio })
@@ -41,13 +41,13 @@ pub fn lost_by_equal_shares(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn repeats(rate: f64, noise: f64) -> Summary {
+    fn repeats(rate: f64, noise: f64) -> MedianSpread {
         summary(&[-1.0, 0.5, 0.0, -0.5, 1.0].map(|step| rate * (1.0 + step * noise)))
     }
 
     #[test]
     fn one_hot_node_among_eight_is_named() {
-        let mut rates: Vec<Summary> = (0..8).map(|i| repeats(100.0 + f64::from(i % 3) * 0.3, 0.004)).collect();
+        let mut rates: Vec<MedianSpread> = (0..8).map(|i| repeats(100.0 + f64::from(i % 3) * 0.3, 0.004)).collect();
         rates[5] = repeats(90.0, 0.004);
         let found = outliers(&rates);
         assert_eq!(found.len(), 1);
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn noise_gives_no_outlier() {
-        let within: Vec<Summary> = (0..8).map(|i| repeats(100.0 - f64::from(i) * 0.2, 0.001)).collect();
+        let within: Vec<MedianSpread> = (0..8).map(|i| repeats(100.0 - f64::from(i) * 0.2, 0.001)).collect();
         assert_eq!(outliers(&within), []);
         // 4 % below, with repeats that spread by more.
         let noisy = [repeats(100.0, 0.05), repeats(96.0, 0.05), repeats(100.0, 0.05)];
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_slow_core_is_named_and_a_noisy_one_is_not() {
-        let core = |median, spread| Summary { median, spread };
+        let core = |median, spread| MedianSpread { median, spread };
         let cores = [core(50.0, 0.004), core(50.3, 0.004), core(44.0, 0.004), core(46.0, 0.2), core(50.2, 0.004)];
         let found: Vec<usize> = outliers(&cores).iter().map(|outlier| outlier.index).collect();
         assert_eq!(found, [2]);

@@ -9,7 +9,7 @@ use space::machine::{Machine, Measured};
 
 use crate::netlib::Problem;
 use crate::scenario::{Choices, Placement, Run, ScenarioError, layers};
-use crate::timeline::{Step, Timeline};
+use crate::timeline::{StepTimes, Timeline};
 
 /// Name of the model in messages.
 const MODEL: &str = "overlap";
@@ -108,15 +108,15 @@ impl<'a> Overlap<'a> {
             let shown = (chain.total_s() - update_s).max(0.0) / chain.total_s();
             end_s += update_s.max(chain.total_s());
             let Chain { fact_s, lbcast_s, rs_s } = chain;
-            Step { fact_s: shown * fact_s, lbcast_s: shown * lbcast_s, rs_s: shown * rs_s, update_s, end_s }
+            StepTimes { fact_s: shown * fact_s, lbcast_s: shown * lbcast_s, rs_s: shown * rs_s, update_s, end_s }
         });
-        let steps: Vec<Step> = steps.collect();
+        let steps: Vec<StepTimes> = steps.collect();
         Ok(Timeline { total_s: end_s, steps, trsv_s: 0.0 })
     }
 
     /// Share of the time of a predicted run in which the update hides the chain.
     pub fn hidden(timeline: &Timeline) -> f64 {
-        let hidden = |step: &&Step| step.fact_s + step.lbcast_s + step.rs_s == 0.0;
+        let hidden = |step: &&StepTimes| step.fact_s + step.lbcast_s + step.rs_s == 0.0;
         timeline.steps.iter().filter(hidden).map(|step| step.update_s).sum::<f64>() / timeline.total_s
     }
 

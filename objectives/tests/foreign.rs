@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use objectives::foreign::{Foreign, MatrixMemory, Profile, ProfileError, SHIPPED, ratio};
-use objectives::real::{Job, RealRuns, TRIAL_VARIABLE};
+use objectives::real::{RealRuns, RunSpec, TRIAL_VARIABLE};
 use objectives::{Failure, Measurement};
 use space::{Candidate, EngineParams, HplParams};
 use tempfile::TempDir;
@@ -235,7 +235,7 @@ fn floods_and_forks_and_hangs_leave_nothing() {
 #[test]
 fn progress_can_be_watched() {
     let (_home, runs, trial) = fake("echo 'at 10 5.0'; echo 'at 20 4.0'; sleep 1000");
-    let mut running = runs.start(&Job::whole(&candidate(100)), &trial, 60.0).unwrap();
+    let mut running = runs.start(&RunSpec::whole(&candidate(100)), &trial, 60.0).unwrap();
     let begun = std::time::Instant::now();
     while running.progress().len() < 2 {
         assert!(begun.elapsed() < Duration::from_secs(60));

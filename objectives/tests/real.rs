@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use objectives::real::{EndedBy, GuardRecord, Job, RealRuns, TRIAL_VARIABLE};
+use objectives::real::{EndedBy, GuardRecord, RealRuns, RunSpec, TRIAL_VARIABLE};
 use objectives::{Exit, Failure, Measurement, Observation};
 use space::{Candidate, EngineParams, HplParams};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ fn a_good_run_is_measured_and_can_be_repeated_from_its_record() {
     assert!(measured.passed && measured.residual == 0.01 && measured.rate_gflops > 0.0);
     assert!(measured.wall_s > measured.time_s && measured.wall_s < 30.0);
     assert_eq!(measured.result.unwrap().candidate, candidate());
-    assert_eq!(measured.command, runs.command(&Job::whole(&candidate()), &trial));
+    assert_eq!(measured.command, runs.command(&RunSpec::whole(&candidate()), &trial));
 
     let result = trial.join("result.json");
     std::fs::remove_file(&result).unwrap();
@@ -127,16 +127,16 @@ fn a_result_written_before_the_deadline_counts() {
 #[test]
 fn a_run_can_be_watched_and_cancelled() {
     let (_home, runs, trial) = engine("hanging");
-    let mut running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
+    let mut running = runs.start(&RunSpec::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     assert!(
         running.finish_within(Duration::ZERO).is_none() && running.finish_within(Duration::from_millis(20)).is_none()
     );
     running.cancel();
     assert_eq!(alive(&trial), 0);
-    assert_eq!(runs.adopt(&Job::whole(&candidate()), &trial), None);
+    assert_eq!(runs.adopt(&RunSpec::whole(&candidate()), &trial), None);
 
-    let running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
+    let running = runs.start(&RunSpec::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     drop(running);
     assert_eq!(alive(&trial), 0);
@@ -145,7 +145,7 @@ fn a_run_can_be_watched_and_cancelled() {
 #[test]
 fn nothing_outlives_a_killed_guard() {
     let (_home, runs, trial) = engine("hanging");
-    let mut running = runs.start(&Job::whole(&candidate()), &trial, 60.0).unwrap();
+    let mut running = runs.start(&RunSpec::whole(&candidate()), &trial, 60.0).unwrap();
     wait_until("the daemon", || alive(&trial) == 3);
     let guards = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -168,7 +168,7 @@ fn adopted(behaviour: &str, ready: impl Fn(&Path) -> bool) -> Option<Result<Obse
     wait_until("the run", || ready(&trial));
     tuner.kill().unwrap();
     tuner.wait().unwrap();
-    let verdict = runs.adopt(&Job::whole(&candidate()), &trial);
+    let verdict = runs.adopt(&RunSpec::whole(&candidate()), &trial);
     assert_eq!(alive(&trial), 0);
     verdict
 }
@@ -177,12 +177,12 @@ fn adopted(behaviour: &str, ready: impl Fn(&Path) -> bool) -> Option<Result<Obse
 fn a_run_whose_output_may_not_be_on_the_disk_is_not_adopted() {
     let (_home, runs, trial) = engine("good");
     runs.run(&candidate(), &trial, 60.0).unwrap();
-    let job = Job::whole(&candidate());
-    assert!(runs.adopt(&job, &trial).is_some());
+    let run = RunSpec::whole(&candidate());
+    assert!(runs.adopt(&run, &trial).is_some());
     let record =
         GuardRecord { output_error: Some("Input/output error".to_owned()), ..GuardRecord::read(&trial).unwrap() };
     std::fs::write(GuardRecord::path(&trial), serde_json::to_vec(&record).unwrap()).unwrap();
-    assert_eq!(runs.adopt(&job, &trial), None);
+    assert_eq!(runs.adopt(&run, &trial), None);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn what_a_killed_tuner_left_is_adopted_when_it_is_whole() {
     assert!(finished.unwrap().is_ok());
     assert_eq!(adopted("hanging", |trial| trial.exists() && alive(trial) == 3), None);
     let (_home, runs, _) = engine("good");
-    assert_eq!(runs.adopt(&Job::whole(&candidate()), Path::new("/not/here")), None);
+    assert_eq!(runs.adopt(&RunSpec::whole(&candidate()), Path::new("/not/here")), None);
 }
 
 #[test]

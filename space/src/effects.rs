@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sources_call_important_is_believed_to_do_more() {
+    fn what_sources_call_important_has_the_larger_effect() {
         for (more, less) in
             [("nb", "ndiv"), ("nb", "pfact"), ("grid", "swap"), ("bcast", "rfact"), ("depth", "unheard-of")]
         {

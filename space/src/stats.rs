@@ -1,8 +1,8 @@
 //! The few statistics that several places need: middle and spread of values, agreement of orders.
 
-/// Repeats in short.
+/// Median and spread of repeated measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub struct MedianSpread {
     /// Median, of an even number the upper one of the two in the middle; 0 without repeats.
     pub median: f64,
     /// (third − first quartile) / median, quartiles by the nearest rank; 0 where the median is not positive.
@@ -10,13 +10,13 @@ pub struct Summary {
 }
 
 /// Median and spread of some repeats.
-pub fn summary(repeats: &[f64]) -> Summary {
+pub fn summary(repeats: &[f64]) -> MedianSpread {
     let mut sorted = repeats.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = |share: f64| sorted.get((sorted.len().saturating_sub(1) as f64 * share).round() as usize).copied();
     let median = at(0.5).unwrap_or(0.0);
     let spread = at(0.75).zip(at(0.25)).map_or(0.0, |(high, low)| high - low);
-    Summary { median, spread: if median > 0.0 { spread / median } else { 0.0 } }
+    MedianSpread { median, spread: if median > 0.0 { spread / median } else { 0.0 } }
 }
 
 /// Median of `values`, of an even number the mean of the two in the middle; `None` when there are none. No value may be NaN.
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn the_middle_and_its_spread() {
-        assert_eq!(summary(&[]), Summary { median: 0.0, spread: 0.0 });
-        assert_eq!(summary(&[3.0, 1.0]), Summary { median: 3.0, spread: 2.0 / 3.0 });
-        assert_eq!(summary(&[5.0, 4.0, 1.0, 2.0, 3.0]), Summary { median: 3.0, spread: 2.0 / 3.0 });
+        assert_eq!(summary(&[]), MedianSpread { median: 0.0, spread: 0.0 });
+        assert_eq!(summary(&[3.0, 1.0]), MedianSpread { median: 3.0, spread: 2.0 / 3.0 });
+        assert_eq!(summary(&[5.0, 4.0, 1.0, 2.0, 3.0]), MedianSpread { median: 3.0, spread: 2.0 / 3.0 });
         assert_eq!(summary(&[-1.0, -2.0]).spread, 0.0);
     }
 

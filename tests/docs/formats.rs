@@ -13,7 +13,7 @@ use space::machine::Machine;
 use space::result::PhaseTime;
 use space::weights_file::WeightsFile;
 use tuner::earlier::Earlier;
-use tuner::record::parquet::Table;
+use tuner::record::parquet::ParquetRow;
 use tuner::record::session::Session;
 use tuner::record::{ROW_SCHEMA, Row};
 use tuner::replay::landscape::Description;

@@ -264,7 +264,7 @@ fn simulated_sessions_and_ones_without_a_final_run_are_no_scores() {
     let windows: Vec<&str> = before.iter().copied().filter(|line| line.contains("\"extent\":\"windows\"")).collect();
     if !windows.is_empty() {
         std::fs::write(killed.join("journal.jsonl"), windows.join("\n") + "\n").unwrap();
-        refused(&killed, &["only windows of runs passed", "estimate is no score"]);
+        refused(&killed, &["only windows of runs passed", "estimate is not a score"]);
     }
 }
 

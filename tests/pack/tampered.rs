@@ -89,7 +89,7 @@ fn files_that_were_changed_added_or_taken_away_are_named() {
     found(
         "sums that are none",
         |f| edit(f, SUMS, |text| text.replacen("  ", " ", 1)),
-        &["SHA256SUMS: line 1 is no hash"],
+        &["SHA256SUMS: line 1 is not a hash"],
     );
     found("no output", |f| std::fs::remove_file(f.join("HPL.out")).unwrap(), &["HPL.out: cannot be read"]);
 }
@@ -143,7 +143,7 @@ fn an_hpl_dat_that_is_not_that_of_the_run_is_named_with_the_parameter() {
     found("another NBMIN", changed(|params| params.nbmin += 1), &["NBMIN is", "T/V W"]);
     found("another ALIGN", changed(|params| params.align += 8), &["ALIGN is"]);
     found("another EQUIL", changed(|params| params.equil = !params.equil), &["EQUIL is"]);
-    found("no HPL.dat", |f| (edit(f, "HPL.dat", |_| "x".to_owned()), sum_up(f)).1, &["HPL.dat: it is no HPL.dat"]);
+    found("no HPL.dat", |f| (edit(f, "HPL.dat", |_| "x".to_owned()), sum_up(f)).1, &["HPL.dat: it is not an HPL.dat"]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ pub(crate) struct Update<'a> {
     /// The local columns of the section.
     pub(crate) cols: Range<usize>,
     /// The row swap of the section.
-    pub(crate) rows: Rows<'a>,
+    pub(crate) rows: SectionSwap<'a>,
     /// The panel that is factored during the update.
     pub(crate) next: Option<&'a PanelShape>,
     /// Records the times of each thread.
@@ -91,7 +91,7 @@ pub(crate) struct Update<'a> {
 }
 
 /// The row swap of a section.
-pub(crate) enum Rows<'a> {
+pub(crate) enum SectionSwap<'a> {
     /// With one process row: row j of the diagonal block is swapped with row `.0[j]`, counted from the block's first row.
     Local(Vec<usize>),
     /// With several: the rows that the process column has exchanged.

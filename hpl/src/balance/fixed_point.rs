@@ -5,7 +5,7 @@ use super::Times;
 /// Limits of the share: beyond them a worker has too little work to measure its rate.
 const LIMITS: [f64; 2] = [1e-3, 1.0 - 1e-3];
 /// A smaller change of the share ends the balance.
-const SETTLED: f64 = 2e-3;
+const SMALLEST_CHANGE: f64 = 2e-3;
 /// Maximum iterations; further changes of the share would be noise.
 const MOST: usize = 4;
 
@@ -18,25 +18,25 @@ pub struct FixedPoint {
     /// Time of the fastest iteration, with its share.
     best: Option<(f64, f64)>,
     iterations: usize,
-    settled: bool,
+    is_final: bool,
 }
 
 impl FixedPoint {
     /// Starts with this share of the slower worker; 1/2 if nothing is known.
     pub fn new(share: f64) -> Self {
-        Self { share: share.clamp(LIMITS[0], LIMITS[1]), best: None, iterations: 0, settled: false }
+        Self { share: share.clamp(LIMITS[0], LIMITS[1]), best: None, iterations: 0, is_final: false }
     }
 
     pub(super) fn share(&self) -> f64 {
         self.share
     }
 
-    pub(super) fn settled(&self) -> bool {
-        self.settled
+    pub(super) fn is_final(&self) -> bool {
+        self.is_final
     }
 
     pub(super) fn observe(&mut self, times: &Times) {
-        if self.settled {
+        if self.is_final {
             return;
         }
         self.iterations += 1;
@@ -46,7 +46,7 @@ impl FixedPoint {
         let (a, b) = (times.slow_s / self.share, times.fast_s / (1.0 - self.share));
         // Two times of 0 leave the share unchanged.
         let next = if a + b > 0.0 { (b / (a + b)).clamp(LIMITS[0], LIMITS[1]) } else { self.share };
-        self.settled = (next - self.share).abs() < SETTLED || self.iterations == MOST;
-        self.share = if self.settled { self.best.map_or(next, |(_, share)| share) } else { next };
+        self.is_final = (next - self.share).abs() < SMALLEST_CHANGE || self.iterations == MOST;
+        self.share = if self.is_final { self.best.map_or(next, |(_, share)| share) } else { next };
     }
 }

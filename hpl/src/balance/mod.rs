@@ -33,7 +33,7 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// Share of the slower worker in the next iteration, 0 ≤ share ≤ 1; once [`settled`](Self::settled), the final share.
+    /// Share of the slower worker in the next iteration, 0 ≤ share ≤ 1; at the end, the final share.
     pub fn share(&self) -> f64 {
         match self {
             Self::FixedPoint(balance) => balance.share(),
@@ -50,10 +50,10 @@ impl Balance {
     }
 
     /// Whether the share is final.
-    pub fn settled(&self) -> bool {
+    pub fn is_final(&self) -> bool {
         match self {
-            Self::FixedPoint(balance) => balance.settled(),
-            Self::SixState(balance) => balance.settled(),
+            Self::FixedPoint(balance) => balance.is_final(),
+            Self::SixState(balance) => balance.is_final(),
         }
     }
 }

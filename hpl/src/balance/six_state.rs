@@ -49,7 +49,7 @@ impl SixState {
         if self.ratio == 0 { 0.0 } else { 1.0 / f64::from(self.ratio) }
     }
 
-    pub(super) fn settled(&self) -> bool {
+    pub(super) fn is_final(&self) -> bool {
         matches!(self.state, State::Stop1 | State::Stop2)
     }
 

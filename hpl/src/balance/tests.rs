@@ -27,7 +27,7 @@ impl Pair {
     fn six_states(&self) -> (Vec<u32>, Vec<f64>, SixState) {
         let mut balance = SixState::new(28.4);
         let (mut ratios, mut times) = (Vec::new(), Vec::new());
-        while !balance.settled() {
+        while !balance.is_final() {
             let time = self.times(balance.share(), [1.0; 2]);
             ratios.push(balance.ratio());
             times.push(time.whole_s);
@@ -44,7 +44,7 @@ impl Pair {
             // The sum of twelve uniform numbers is nearly normal.
             let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
             let mut balance = balance();
-            while !balance.settled() {
+            while !balance.is_final() {
                 let factors = [1.0 + noise * normal(), 1.0 + noise * normal()];
                 balance.observe(&self.times(balance.share(), factors));
             }
@@ -79,7 +79,7 @@ fn dense_stops_with_8_at_iteration_7() {
 fn a_host_that_is_too_slow_gets_no_work() {
     let mut balance = SixState::new(4.0);
     balance.observe(&Times { slow_s: 2.0, fast_s: 1.0, whole_s: 2.0 });
-    assert_eq!((balance.state(), balance.share(), balance.settled()), (State::Stop1, 0.0, true));
+    assert_eq!((balance.state(), balance.share(), balance.is_final()), (State::Stop1, 0.0, true));
     balance.observe(&Times { slow_s: 0.0, fast_s: 1.0, whole_s: 1.0 });
     assert_eq!(balance.state(), State::Stop1);
 }
@@ -88,7 +88,7 @@ fn a_host_that_is_too_slow_gets_no_work() {
 fn decreasing_ratios_end_with_all_work_on_the_host() {
     let mut balance = SixState::new(2.0);
     let mut whole_s = 4.0;
-    while !balance.settled() {
+    while !balance.is_final() {
         // The host is always faster, the accelerator always slower, and the time falls in every iteration.
         balance.observe(&Times { slow_s: 0.5, fast_s: 1.0, whole_s });
         whole_s *= 0.9;
@@ -104,7 +104,7 @@ fn the_fixed_point_is_near_the_optimum_in_spite_of_noise() {
         let fixed = || Balance::FixedPoint(FixedPoint::new(1.0 / 28.0));
         let mut balance = fixed();
         let mut iterations = 0;
-        while !balance.settled() {
+        while !balance.is_final() {
             balance.observe(&pair.times(balance.share(), [1.0; 2]));
             iterations += 1;
         }
@@ -131,9 +131,9 @@ fn between_two_ranks_a_block_is_moved_before_the_end() {
     assert!((first - 2.0 / 3.0).abs() < 1e-12);
     search.observe(&[1.0, 1.1], 1.1);
     search.observe(&[1.2, 1.0], 1.2);
-    assert!(!search.settled() && (search.weights()[0] - (first + 0.02)).abs() < 1e-12, "{search:?}");
+    assert!(!search.is_final() && (search.weights()[0] - (first + 0.02)).abs() < 1e-12, "{search:?}");
     search.observe(&[1.3, 1.0], 1.3);
-    assert!(search.settled() && search.weights()[0] == first, "{search:?}");
+    assert!(search.is_final() && search.weights()[0] == first, "{search:?}");
 }
 
 proptest! {
@@ -160,7 +160,7 @@ proptest! {
         let mut search = WeightSearch::new(equal.clone(), blocks);
         let longest = |weights: &[f64]| weights.iter().zip(&speeds).map(|(w, s)| time(w, s)).fold(0.0, f64::max);
         let mut runs = 0;
-        while !search.settled() {
+        while !search.is_final() {
             let times: Vec<f64> = search.weights().iter().zip(&speeds).map(|(w, s)| time(w, s)).collect();
             let whole_s = longest(search.weights());
             search.observe(&times, whole_s);

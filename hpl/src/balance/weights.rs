@@ -30,10 +30,10 @@ impl WeightSearch {
         Self { weights, blocks: blocks as f64, runs: 0, failed_moves: 0, best: None, best_times }
     }
 
-    /// The weights to try next; once [`settled`](Self::settled), the best ones.
+    /// The weights to try next; at the end, the best ones.
     pub fn weights(&self) -> &[f64] {
         match &self.best {
-            Some((_, best)) if self.settled() => best,
+            Some((_, best)) if self.is_final() => best,
             _ => &self.weights,
         }
     }
@@ -44,7 +44,7 @@ impl WeightSearch {
     }
 
     /// Whether the search has ended.
-    pub fn settled(&self) -> bool {
+    pub fn is_final(&self) -> bool {
         self.failed_moves >= MAX_FAILED
     }
 
@@ -55,7 +55,7 @@ impl WeightSearch {
     /// When the number of times differs from the number of weights.
     pub fn observe(&mut self, compute_s: &[f64], whole_s: f64) {
         assert_eq!(compute_s.len(), self.weights.len(), "one time per rank");
-        if self.settled() {
+        if self.is_final() {
             return;
         }
         let better = self.best.as_ref().is_none_or(|(best_s, _)| whole_s < *best_s);

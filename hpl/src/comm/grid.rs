@@ -46,7 +46,7 @@ pub struct Grid<C> {
 }
 
 /// Process row and column of a rank.
-pub fn place(pmap: Pmap, rank: usize, p: usize, q: usize) -> (usize, usize) {
+pub fn coords(pmap: Pmap, rank: usize, p: usize, q: usize) -> (usize, usize) {
     match pmap {
         Pmap::Row => (rank / q, rank % q),
         Pmap::Column => (rank % p, rank / p),
@@ -59,7 +59,7 @@ impl<C: Comm> Grid<C> {
     /// # Errors
     /// [`PeerGone`] when the group is poisoned.
     pub fn new(comm: &C, pmap: Pmap, p: usize, q: usize) -> Result<Self, PeerGone> {
-        let (row, col) = place(pmap, comm.rank(), p, q);
+        let (row, col) = coords(pmap, comm.rank(), p, q);
         let row_comm = comm.split(row, col)?;
         let col_comm = comm.split(col, row)?;
         Ok(Self { row, col, p, q, row_comm, col_comm })
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn both_orders_fill_the_grid() {
         for pmap in [Pmap::Row, Pmap::Column] {
-            let mut coords: Vec<_> = (0..6).map(|rank| place(pmap, rank, 2, 3)).collect();
+            let mut coords: Vec<_> = (0..6).map(|rank| coords(pmap, rank, 2, 3)).collect();
             coords.sort();
             assert_eq!(coords, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
         }
-        assert_eq!(place(Pmap::Row, 1, 2, 3), (0, 1));
-        assert_eq!(place(Pmap::Column, 1, 2, 3), (1, 0));
+        assert_eq!(coords(Pmap::Row, 1, 2, 3), (0, 1));
+        assert_eq!(coords(Pmap::Column, 1, 2, 3), (1, 0));
     }
 
     #[test]

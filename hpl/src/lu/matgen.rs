@@ -10,7 +10,7 @@ use crate::backend::host::kernels::isa::Isa;
 use crate::backend::host::kernels::random::{self, Jump};
 use crate::backend::host::kernels::vector;
 use crate::mat::MatMut;
-use crate::plan::layout::{Axis, BlockRun, Layout};
+use crate::plan::layout::{BlockRun, Distribution, Layout};
 
 /// Fills the local columns `cols` of process (`row`, `col`): `out` has the process's local rows and one
 /// column for each of `cols`. Threads of a process may share the work by column ranges.
@@ -89,7 +89,7 @@ impl LocalRows {
 
     /// The rows with a global index of at least `first`.
     fn from(layout: &Layout, row: usize, first: usize) -> Self {
-        let axis: &Axis = &layout.rows;
+        let axis: &Distribution = &layout.rows;
         let local = axis.local_from(row, first)..axis.local_len(row);
         let row_run = |run: BlockRun| {
             let start = run.local - local.start;

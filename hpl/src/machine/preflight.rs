@@ -6,7 +6,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use space::stats::{Summary, summary};
+use space::stats::{MedianSpread, summary};
 
 use crate::backend::host::kernels::Kernels;
 use crate::machine::affinity::pin_current_thread;
@@ -24,7 +24,7 @@ const COPIES: usize = 3;
 
 /// Measurements of one core.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pulse {
+pub struct CoreRate {
     /// The core, by the system's number.
     pub core: usize,
     /// Whether a thread could be bound to exactly this core.
@@ -38,16 +38,16 @@ pub struct Pulse {
 }
 
 /// Measures products on all cores for `time`, then copies.
-pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<Pulse> {
+pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<CoreRate> {
     let barrier = &Barrier::new(cores.len());
     std::thread::scope(|scope| {
-        let start = |&core: &usize| scope.spawn(move || pulse(kernels, core, time, barrier));
+        let start = |&core: &usize| scope.spawn(move || measure(kernels, core, time, barrier));
         let running: Vec<_> = cores.iter().map(start).collect();
         running.into_iter().filter_map(|core| core.join().ok()).collect()
     })
 }
 
-fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) -> Pulse {
+fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) -> CoreRate {
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
     let b = vec![0.25; ORDER * ORDER];
@@ -65,7 +65,7 @@ fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) 
     while begun.elapsed() < time {
         times.push(product());
     }
-    let Summary { median, spread } = summary(&times);
+    let MedianSpread { median, spread } = summary(&times);
     let source = vec![1.0; COPY_WORDS];
     let mut target = vec![0.0; COPY_WORDS];
     barrier.wait();
@@ -76,7 +76,7 @@ fn pulse(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) 
         begun.elapsed().as_secs_f64()
     });
     let copy_s = copies.fold(f64::INFINITY, f64::min);
-    Pulse {
+    CoreRate {
         core,
         bound,
         rate_gflops: 2e-9 * (ORDER as f64).powi(3) / median,
@@ -95,8 +95,8 @@ mod tests {
     fn every_core_is_measured() {
         let cores = host::facts().cores_allowed;
         let kernels = load(&KernelChoice::Builtin).unwrap();
-        let pulses = preflight(&*kernels, &cores, Duration::from_millis(5));
-        assert_eq!(pulses.iter().map(|pulse| pulse.core).collect::<Vec<_>>(), cores);
-        assert!(pulses.iter().all(|pulse| pulse.bound && pulse.rate_gflops > 0.0 && pulse.copy_bytes_per_s > 0.0));
+        let rates = preflight(&*kernels, &cores, Duration::from_millis(5));
+        assert_eq!(rates.iter().map(|rate| rate.core).collect::<Vec<_>>(), cores);
+        assert!(rates.iter().all(|rate| rate.bound && rate.rate_gflops > 0.0 && rate.copy_bytes_per_s > 0.0));
     }
 }

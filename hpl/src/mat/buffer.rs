@@ -38,11 +38,11 @@ pub struct NoMemory {
 pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
-    memory: Memory,
+    memory: Backing,
 }
 
 /// Where the memory of a buffer is from.
-enum Memory {
+enum Backing {
     /// The general allocator, by this layout.
     Heap(Layout),
     /// The system.
@@ -119,7 +119,7 @@ impl Buffer {
     /// As of [`zeroed`](Self::zeroed).
     pub(crate) fn mapped(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
-        Ok(Self { data: mapping.data, len, memory: Memory::Mapped(mapping) })
+        Ok(Self { data: mapping.data, len, memory: Backing::Mapped(mapping) })
     }
 
     /// `len` zeros, where a rank cannot go on without them.
@@ -147,7 +147,7 @@ impl Buffer {
         // SAFETY: the layout has at least one element.
         let data = unsafe { alloc_zeroed(layout) };
         let Some(data) = NonNull::new(data.cast()) else { handle_alloc_error(layout) };
-        Self { data, len, memory: Memory::Heap(layout) }
+        Self { data, len, memory: Backing::Heap(layout) }
     }
 
     /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
@@ -155,7 +155,7 @@ impl Buffer {
     pub(crate) fn divide(self, lens: &[usize]) -> Option<Vec<Self>> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, as `this` is never dropped.
-        let Memory::Mapped(mut mapping) = (unsafe { std::ptr::read(&this.memory) }) else { return None };
+        let Backing::Mapped(mut mapping) = (unsafe { std::ptr::read(&this.memory) }) else { return None };
         Arc::get_mut(&mut mapping)?;
         let mut from = 0_usize;
         let mut range = |&len: &usize| {
@@ -168,7 +168,7 @@ impl Buffer {
         let buffer = |(at, len): (usize, usize)| {
             // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no other buffer has the mapping.
             let data = unsafe { mapping.data.add(at) };
-            Self { data, len, memory: Memory::Mapped(Arc::clone(&mapping)) }
+            Self { data, len, memory: Backing::Mapped(Arc::clone(&mapping)) }
         };
         Some(ranges.into_iter().map(buffer).collect())
     }
@@ -181,14 +181,14 @@ impl Buffer {
     /// Elements of the mapping of this buffer.
     pub(crate) fn mapped_len(&self) -> usize {
         match &self.memory {
-            Memory::Heap(_) => self.len,
-            Memory::Mapped(mapping) => mapping.len,
+            Backing::Heap(_) => self.len,
+            Backing::Mapped(mapping) => mapping.len,
         }
     }
 
     /// Whether huge pages were requested.
     pub(crate) fn huge_pages(&self) -> bool {
-        matches!(&self.memory, Memory::Mapped(mapping) if mapping.huge_pages)
+        matches!(&self.memory, Backing::Mapped(mapping) if mapping.huge_pages)
     }
 }
 
@@ -199,7 +199,7 @@ fn padded(len: usize) -> usize {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Memory::Heap(layout) = self.memory {
+        if let Backing::Heap(layout) = self.memory {
             // SAFETY: allocated by this layout in `small`, and freed here only.
             unsafe { dealloc(self.data.as_ptr().cast(), layout) };
         }

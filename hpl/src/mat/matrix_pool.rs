@@ -10,10 +10,10 @@ use super::{Buffer, NoMemory};
 
 /// The matrices that the ranks of one process have returned.
 #[derive(Default)]
-pub(crate) struct MatrixPool(Mutex<Block>);
+pub(crate) struct MatrixPool(Mutex<PooledBlock>);
 
 #[derive(Default)]
-struct Block {
+struct PooledBlock {
     /// The parts of one block; empty without a block.
     parts: Vec<Buffer>,
     /// Number of ranks among which it was last divided.

@@ -42,7 +42,7 @@ pub(super) enum Job {
 }
 
 /// Outcome of a job, the same on all ranks.
-pub(super) enum Outcome {
+pub(super) enum JobOutcome {
     Run(Report),
     Windows(WindowsReport),
     /// The measurements are in the report of each rank.
@@ -58,7 +58,7 @@ impl Job {
         cores: &[usize],
         kernels: &dyn Kernels,
         watch: &dyn Watch,
-    ) -> Result<(Outcome, RankReport), Error> {
+    ) -> Result<(JobOutcome, RankReport), Error> {
         let mut rank = RankReport { phases: Vec::new(), spans: Vec::new(), survey: None, started: Instant::now() };
         let outcome = match self {
             Self::Run { .. } => {
@@ -66,23 +66,23 @@ impl Job {
                 rank.phases = std::mem::take(&mut report.phases);
                 rank.spans = std::mem::take(&mut report.spans);
                 rank.started = report.started;
-                Outcome::Run(report)
+                JobOutcome::Run(report)
             }
             Self::Windows(windows) => {
                 let mut report = measure_windows(candidate, windows, comm, cores, kernels)?;
                 rank.phases = std::mem::take(&mut report.phases);
-                Outcome::Windows(report)
+                JobOutcome::Windows(report)
             }
             Self::Survey(repeats) => {
                 rank.survey = Some(survey(candidate, *repeats, comm, cores, kernels)?);
-                Outcome::Survey
+                JobOutcome::Survey
             }
         };
         Ok((outcome, rank))
     }
 }
 
-impl Outcome {
+impl JobOutcome {
     /// The report of a [`Job::Run`].
     pub(super) fn run(self) -> Report {
         match self {

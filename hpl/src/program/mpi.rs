@@ -21,7 +21,7 @@ pub struct UnderMpi {
 
 /// The MPI of this program, for the error message.
 fn built() -> &'static str {
-    if Calls::are_here() { "is for another MPI, which finds only this process" } else { "has no MPI" }
+    if Calls::exist() { "is for another MPI, which finds only this process" } else { "has no MPI" }
 }
 
 /// Refuses when the environment, read by `variable`, has more than one process.

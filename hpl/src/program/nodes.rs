@@ -11,7 +11,7 @@ use crate::machine::affinity;
 
 /// Node and cores of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Placement {
+pub(super) struct RankPlacement {
     /// Number of the node, the same for all its ranks.
     pub(super) node: usize,
     /// Its host name.
@@ -22,13 +22,14 @@ pub(super) struct Placement {
 
 /// The placements of all ranks of the job, in order. A run uses the first P·Q ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nodes(pub(super) Vec<Placement>);
+pub(super) struct Nodes(pub(super) Vec<RankPlacement>);
 
 impl Nodes {
     /// Threads of each rank when `ranks` of them share their cores evenly; at least 1.
     pub(super) fn threads_each(&self, ranks: usize) -> usize {
-        let share =
-            |(rank, placement): (usize, &Placement)| placement.cores.len() / self.colocated(rank, ranks).len().max(1);
+        let share = |(rank, placement): (usize, &RankPlacement)| {
+            placement.cores.len() / self.colocated(rank, ranks).len().max(1)
+        };
         self.0.iter().enumerate().take(ranks).map(share).min().unwrap_or(1).max(1)
     }
 
@@ -46,7 +47,7 @@ impl Nodes {
     pub(super) fn cores_of(&self, rank: usize, ranks: usize, threads: usize) -> Vec<usize> {
         let colocated = self.colocated(rank, ranks);
         let placement = &self.0[rank];
-        let differs = |other: &Placement| other.node == placement.node && other.cores != placement.cores;
+        let differs = |other: &RankPlacement| other.node == placement.node && other.cores != placement.cores;
         let taken = |core: &usize| self.0[..ranks].iter().any(|other| differs(other) && other.cores.contains(core));
         let index = colocated.iter().position(|&other| other == rank);
         if placement.cores.iter().any(taken) {
@@ -77,7 +78,7 @@ mod tests {
         Nodes(
             placements
                 .iter()
-                .map(|&(node, cores)| Placement { node, host: format!("n{node}"), cores: cores.to_vec() })
+                .map(|&(node, cores)| RankPlacement { node, host: format!("n{node}"), cores: cores.to_vec() })
                 .collect(),
         )
     }

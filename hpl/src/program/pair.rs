@@ -8,7 +8,7 @@ use space::{Candidate, HplParams};
 
 use super::job::{Job, RankReport};
 use super::memory::matrix_lens;
-use super::windows::Measurement;
+use super::windows::MeasurementStart;
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
 use crate::plan::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
@@ -55,7 +55,7 @@ impl Runner {
         pair: [&Candidate; 2],
         options: &RunOptions<'_>,
     ) -> Result<PairResult, RunError> {
-        let measurement = Measurement::now();
+        let measurement = MeasurementStart::now();
         let [n, reference_n] = pair.map(|candidate| candidate.hpl.n);
         if n != reference_n || n == 0 {
             return Err(RunError::Orders { n, reference_n });

@@ -11,8 +11,8 @@ use space::{Candidate, HplParams, KernelChoice};
 use std::sync::Arc;
 
 use super::RunError;
-use super::job::{Job, Outcome, RankReport};
-use super::nodes::{Nodes, Placement};
+use super::job::{Job, JobOutcome, RankReport};
+use super::nodes::{Nodes, RankPlacement};
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
 use crate::comm::{Comm, Request, Tag};
@@ -45,7 +45,7 @@ pub(super) struct Processes {
 
 /// A command of rank 0 to another rank.
 #[derive(Serialize, Deserialize)]
-enum Command {
+enum RankCommand {
     /// Send the free memory.
     FreeBytes,
     /// Take part in a run.
@@ -86,7 +86,7 @@ pub(super) fn start(calls: &'static Calls) -> Role {
         return Role::Alone;
     }
     let facts = host::facts();
-    let placement = Placement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
+    let placement = RankPlacement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
     if world.rank() > 0 {
         send_json(&world, 0, &placement);
         return Role::Other(run_commands(&world));
@@ -101,7 +101,7 @@ impl Processes {
         self.nodes.threads_each(ranks.min(self.world.size()))
     }
 
-    pub(super) fn crowded(&self, ranks: usize, threads: usize) -> bool {
+    pub(super) fn oversubscribed(&self, ranks: usize, threads: usize) -> bool {
         (0..ranks.min(self.world.size())).any(|rank| self.nodes.cores_of(rank, ranks, threads).is_empty())
     }
 
@@ -118,9 +118,9 @@ impl Processes {
     /// Host and cores of each rank with `threads` threads, in order.
     pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
         let ranks = self.world.size();
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Command::FreeBytes));
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let binding = |(rank, placement): (usize, &Placement)| RankBinding {
+        let binding = |(rank, placement): (usize, &RankPlacement)| RankBinding {
             host: placement.host.clone(),
             cores_allowed: placement.cores.clone(),
             cores: self.nodes.cores_of(rank, ranks, threads),
@@ -136,7 +136,7 @@ impl Processes {
 
     pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
         let ranks = ranks.min(self.world.size());
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &Command::FreeBytes));
+        (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
         let scaled = |rank| {
             let ProcessMemory { free_bytes, kept_bytes } = memory(rank);
@@ -153,7 +153,7 @@ impl Processes {
         job: &Job,
         kernels: &dyn Kernels,
         watch: &dyn Watch,
-    ) -> Result<(Outcome, Vec<RankReport>), RunError> {
+    ) -> Result<(JobOutcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
         let rank_job = |rank| RankJob {
             candidate: candidate.with_kernels_of(rank),
@@ -161,7 +161,7 @@ impl Processes {
             job: job.clone(),
         };
         let others = 1..world.size();
-        others.clone().for_each(|rank| send_json(world, rank, &Command::Run(Box::new(rank_job(rank)))));
+        others.clone().for_each(|rank| send_json(world, rank, &RankCommand::Run(Box::new(rank_job(rank)))));
         let answers: Vec<Result<(), String>> = others.clone().map(|rank| recv_json(world, rank)).collect();
         let refused = answers.into_iter().enumerate().find_map(|(at, answer)| Some((at + 1, answer.err()?)));
         others.for_each(|rank| send_json(world, rank, &refused.is_none()));
@@ -178,7 +178,7 @@ impl Processes {
 
     /// Ends the other ranks with exit code `code`.
     pub(super) fn end(self, code: u8) {
-        (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &Command::End(code)));
+        (1..self.world.size()).for_each(|rank| send_json(&self.world, rank, &RankCommand::End(code)));
     }
 }
 
@@ -187,8 +187,8 @@ fn run_commands(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
         match recv_json(world, 0) {
-            Command::FreeBytes => send_json(world, 0, &ProcessMemory::here(world)),
-            Command::Run(rank_job) => {
+            RankCommand::FreeBytes => send_json(world, 0, &ProcessMemory::here(world)),
+            RankCommand::Run(rank_job) => {
                 let choice = &rank_job.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
                     loaded = None;
@@ -206,7 +206,7 @@ fn run_commands(world: &MpiComm) -> u8 {
                     send_json(world, 0, &report);
                 }
             }
-            Command::End(code) => return code,
+            RankCommand::End(code) => return code,
         }
     }
 }

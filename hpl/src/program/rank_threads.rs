@@ -55,7 +55,7 @@ pub(super) fn shared_in_panels(
     if hpl.depth > 0 {
         return sets;
     }
-    affinity::time_shared(&sets, &ranks.map(|rank| grid::place(hpl.pmap, rank, hpl.p, hpl.q)).collect::<Vec<_>>())
+    affinity::time_shared(&sets, &ranks.map(|rank| grid::coords(hpl.pmap, rank, hpl.p, hpl.q)).collect::<Vec<_>>())
 }
 
 /// All reports, or the error that caused the others.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use space::{Candidate, HplParams};
 
-use super::job::{Job, Outcome, RankReport};
+use super::job::{Job, JobOutcome, RankReport};
 use super::processes::{self, Processes};
 use super::rank_threads::run_threads;
 use super::{RunError, UnderMpi, refuse_mpi};
@@ -57,7 +57,7 @@ impl Ranks {
     ///
     /// # Errors
     /// [`UnderMpi`], from the environment read by `variable`.
-    pub fn refuse_strange_launcher(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
+    pub fn refuse_separate_processes(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(), UnderMpi> {
         match &self.0 {
             Available::Threads(_) => refuse_mpi(variable),
             Available::Processes(_) => Ok(()),
@@ -93,10 +93,10 @@ impl Ranks {
     }
 
     /// Whether some threads have to share a core with `threads` threads on each of `ranks` ranks.
-    pub fn crowded(&self, ranks: usize, threads: usize) -> bool {
+    pub fn oversubscribed(&self, ranks: usize, threads: usize) -> bool {
         match &self.0 {
             Available::Threads(_) => ranks.saturating_mul(threads) > host::facts().cores_allowed.len(),
-            Available::Processes(processes) => processes.crowded(ranks, threads),
+            Available::Processes(processes) => processes.oversubscribed(ranks, threads),
         }
     }
 
@@ -137,7 +137,7 @@ impl Ranks {
         job: &Job,
         kernels: &RankKernels<'_>,
         watch: &dyn Watch,
-    ) -> Result<(Outcome, Vec<RankReport>), RunError> {
+    ) -> Result<(JobOutcome, Vec<RankReport>), RunError> {
         match &self.0 {
             Available::Threads(buffers) => {
                 let work = |comm: &ThreadComm, cores: &[usize]| {

@@ -28,7 +28,7 @@ pub struct RunOptions<'a> {
 
 /// A completed run.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct CompletedRun {
     /// The content of `result.json`.
     pub result: RunResult,
     /// The check with its norms; `None` where [`RunResult::residual`] is `None`.
@@ -79,7 +79,7 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError`]; a failed residual is no error.
-    pub fn run(&self, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+    pub fn run(&self, candidate: &Candidate, options: &RunOptions<'_>) -> Result<CompletedRun, RunError> {
         self.run_on(&Ranks::threads(), candidate, options)
     }
 
@@ -87,7 +87,12 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError`]; a failed residual is no error.
-    pub fn run_on(&self, ranks: &Ranks, candidate: &Candidate, options: &RunOptions<'_>) -> Result<Run, RunError> {
+    pub fn run_on(
+        &self,
+        ranks: &Ranks,
+        candidate: &Candidate,
+        options: &RunOptions<'_>,
+    ) -> Result<CompletedRun, RunError> {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
@@ -114,7 +119,7 @@ impl Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };
-        Ok(Run { result, residual, spans: job::spans(&of_ranks) })
+        Ok(CompletedRun { result, residual, spans: job::spans(&of_ranks) })
     }
 
     /// Checks a candidate; returns it with its kernels resolved.

@@ -46,7 +46,7 @@ impl Runner {
         windows: &Windows,
         options: &RunOptions<'_>,
     ) -> Result<WindowsResult, RunError> {
-        let measurement = Measurement::now();
+        let measurement = MeasurementStart::now();
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
@@ -57,12 +57,12 @@ impl Runner {
 }
 
 /// A measurement that has started.
-pub(super) struct Measurement {
+pub(super) struct MeasurementStart {
     clock: Instant,
     started_utc: String,
 }
 
-impl Measurement {
+impl MeasurementStart {
     pub(super) fn now() -> Self {
         Self { clock: Instant::now(), started_utc: jiff::Timestamp::now().to_string() }
     }

@@ -13,6 +13,6 @@ mod template;
 
 pub use dimension::ExtraDim;
 pub use error::ProfileError;
-pub use output::Reading;
+pub use output::PrintedResult;
 pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
 pub use progress::{ProgressPoint, ratio};

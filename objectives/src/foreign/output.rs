@@ -36,7 +36,7 @@ pub(super) struct Patterns {
 
 /// One result with its check.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct PrintedResult {
     /// Order N, if the line contains it.
     pub n: Option<usize>,
     /// Seconds, if the line contains them.
@@ -65,14 +65,14 @@ impl Patterns {
     }
 
     /// All results in the text, each with the checks that follow it.
-    pub(super) fn read(&self, text: &str) -> Vec<Reading> {
-        let mut readings: Vec<Reading> = Vec::new();
+    pub(super) fn read(&self, text: &str) -> Vec<PrintedResult> {
+        let mut readings: Vec<PrintedResult> = Vec::new();
         let mut checked = false;
         for line in text.lines() {
             if let Some(found) = self.result.captures(line) {
                 let rate_gflops = number(&found, "gflops").unwrap_or(f64::NAN);
                 let n = found.name("n").and_then(|n| n.as_str().parse().ok());
-                readings.push(Reading {
+                readings.push(PrintedResult {
                     n,
                     time_s: number(&found, "time"),
                     rate_gflops,

@@ -12,7 +12,7 @@ use space::params::Coded;
 
 use super::dimension::ExtraDim;
 use super::error::ProfileError;
-use super::output::{PatternTexts, Patterns, Reading};
+use super::output::{PatternTexts, Patterns, PrintedResult};
 use super::template::Template;
 use crate::launcher;
 
@@ -237,7 +237,7 @@ impl Foreign {
     }
 
     /// All results in its output, in order.
-    pub fn read(&self, text: &str) -> Vec<Reading> {
+    pub fn read(&self, text: &str) -> Vec<PrintedResult> {
         self.patterns.read(text)
     }
 

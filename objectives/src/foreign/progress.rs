@@ -37,7 +37,7 @@ impl Foreign {
     }
 
     /// Whether the profile has a pattern for progress.
-    pub(crate) fn tells_progress(&self) -> bool {
+    pub(crate) fn reports_progress(&self) -> bool {
         self.patterns.progress.is_some()
     }
 }

@@ -5,11 +5,11 @@ use super::error::ProfileError;
 /// A text with named placeholders.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Placeholder(String),
 }
@@ -35,26 +35,26 @@ impl Template {
                 let (place, name) = (place.to_owned(), name.to_owned());
                 return Err(ProfileError::Placeholder { place, name, known: known.join(" ") });
             }
-            parts.extend([Part::Text(std::mem::take(&mut plain)), Part::Placeholder(name.to_owned())]);
+            parts.extend([TemplatePart::Text(std::mem::take(&mut plain)), TemplatePart::Placeholder(name.to_owned())]);
             rest = after;
         }
         plain.push_str(rest);
-        parts.push(Part::Text(plain));
+        parts.push(TemplatePart::Text(plain));
         Ok(Self { parts })
     }
 
     /// The text with its placeholders filled.
     pub(super) fn fill(&self, value: impl Fn(&str) -> String) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Placeholder(name) => value(name),
+        let part = |part: &TemplatePart| match part {
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Placeholder(name) => value(name),
         };
         self.parts.iter().map(part).collect()
     }
 
     /// Whether it has a placeholder of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Placeholder(found) if found == name))
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Placeholder(found) if found == name))
     }
 }
 

@@ -10,11 +10,11 @@ use num_integer::lcm;
 use space::machine::{Accelerator, Layer};
 
 use crate::netlib::Problem;
-use crate::timeline::{Step, Timeline};
+use crate::timeline::{StepTimes, Timeline};
 
 /// The extent for which a layer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reading {
+pub enum LayerExtent {
     /// The difference to the layer inside it, m_j − m_{j−1} and n_j − n_{j−1}, as (27)–(29) are
     /// printed. A layer whose m or n does not grow then costs nothing, unlike on any real machine.
     Printed,
@@ -35,7 +35,7 @@ pub enum InnerGrid {
 
 /// Bandwidth of the accelerator's memory, which determines β₁.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Memory {
+pub enum MemoryBandwidth {
     /// BW_eq = BW_core·M·W, equation (7).
     #[default]
     Equivalent,
@@ -77,7 +77,7 @@ pub struct Mcl {
     /// Layers, innermost first; the last one joins the whole grid, independent of its `ranks`.
     pub layers: Vec<McLayer>,
     /// The extent for which a layer is charged.
-    pub reading: Reading,
+    pub reading: LayerExtent,
     /// Factor of βn·NB/Q in the update: 3 as printed; 2 for full-duplex links, which fits the paper's numbers.
     pub update_coefficient: f64,
     /// Paper reproduction only: round N up to a multiple of NB·lcm(P, Q), equation (17). It would inflate
@@ -125,12 +125,12 @@ impl Breakdown {
 
 /// γ of an accelerator in seconds per flop, R_peak = C·F·S (10), and its memory as the first layer:
 /// BW_core = 8·M·W·H/C bytes/s (6), BW_eq = BW_core·M·W, α₁ the latency and β₁ = 8/BW_eq (7)–(9).
-pub fn accelerator(a: &Accelerator, memory: Memory) -> (f64, McLayer) {
+pub fn accelerator(a: &Accelerator, memory: MemoryBandwidth) -> (f64, McLayer) {
     let words = a.memory_controllers * a.words_per_controller;
     let core_bytes_per_s = 8.0 * words * a.memory_rate_hz / a.cores;
     let bytes_per_s = match memory {
-        Memory::Equivalent => core_bytes_per_s * words,
-        Memory::SimpleSum => core_bytes_per_s * a.cores,
+        MemoryBandwidth::Equivalent => core_bytes_per_s * words,
+        MemoryBandwidth::SimpleSum => core_bytes_per_s * a.cores,
     };
     let memory = McLayer { name: "device memory".into(), ranks: 1, alpha_s: a.latency_s, beta_s: 8.0 / bytes_per_s };
     (1.0 / (a.cores * a.flops_per_cycle * a.clock_hz), memory)
@@ -139,7 +139,7 @@ pub fn accelerator(a: &Accelerator, memory: Memory) -> (f64, McLayer) {
 impl Mcl {
     /// The model with our defaults: cumulative layers, update coefficient 2, N as it is.
     pub fn new(gamma_s: f64, layers: Vec<McLayer>) -> Self {
-        let (reading, inner) = (Reading::default(), InnerGrid::default());
+        let (reading, inner) = (LayerExtent::default(), InnerGrid::default());
         Self { gamma_s, layers, reading, update_coefficient: 2.0, round_n: false, inner }
     }
 
@@ -194,9 +194,9 @@ impl Mcl {
             let (fact_s, lbcast_s) = (fact + pivot_s / panels, broadcast_s * left);
             let (rs_s, update_s) = (exchange_s * left, update);
             end_s += fact_s + lbcast_s + rs_s + update_s;
-            Step { fact_s, lbcast_s, rs_s, update_s, end_s }
+            StepTimes { fact_s, lbcast_s, rs_s, update_s, end_s }
         });
-        let steps: Vec<Step> = steps.collect();
+        let steps: Vec<StepTimes> = steps.collect();
         Timeline { total_s: end_s, steps, trsv_s: 0.0 }
     }
 
@@ -217,7 +217,7 @@ impl Mcl {
             };
             let (m, n) = (p * problem.n / problem.p, q * problem.n / problem.q);
             charge(layer, m - inner_m, n - inner_n);
-            if self.reading == Reading::Printed {
+            if self.reading == LayerExtent::Printed {
                 (inner_m, inner_n) = (m, n);
             }
         }

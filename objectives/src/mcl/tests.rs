@@ -73,7 +73,7 @@ proptest! {
     ) {
         let g = Problem::new(n, nb, p, q);
         let cumulative = Mcl::new(1e-11, vec![layer(p * q, alpha, 1e-9)]);
-        let printed = Mcl { reading: Reading::Printed, ..cumulative.clone() };
+        let printed = Mcl { reading: LayerExtent::Printed, ..cumulative.clone() };
         prop_assert_eq!(cumulative.time_s(&g), printed.time_s(&g));
     }
 

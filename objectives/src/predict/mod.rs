@@ -27,7 +27,7 @@ pub use error::ModelError;
 use rates::RateTable;
 pub(crate) use rates::k_index;
 pub use steps::Terms;
-use steps::{Key, Messages, Run};
+use steps::{CandidateSteps, Messages, StepsKey};
 
 /// Maximum number of cached times: some 5 MB.
 const KEPT: usize = 1 << 16;
@@ -41,7 +41,7 @@ pub struct Predictor {
     /// Seconds per word that a rank streams from its memory; 0 when the description has no such layer.
     memory_s_per_word: f64,
     cores: usize,
-    cache: Mutex<HashMap<Key, f64>>,
+    cache: Mutex<HashMap<StepsKey, f64>>,
     /// The timeline model; `None` if the description has no phases.
     own: Option<OwnModel>,
 }
@@ -88,7 +88,7 @@ impl Predictor {
         if let Some(own) = &self.own {
             return own.time_s(&c.canonical(EngineProfile::Ours));
         }
-        let key = Key::new(c);
+        let key = StepsKey::new(c);
         // After a panic of another thread the map is still valid: it holds finished predictions only.
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
         known.unwrap_or_else(|| {
@@ -127,7 +127,7 @@ impl Predictor {
     /// The predicted time, term by term. The engine's phases include their messages, and the update includes the triangular
     /// solve: these times are in `fact_s`, `rs_s` and `gemm_s`.
     pub fn breakdown(&self, c: &Candidate) -> Terms {
-        let Some(own) = &self.own else { return self.terms(&Key::new(c)) };
+        let Some(own) = &self.own else { return self.terms(&StepsKey::new(c)) };
         let timeline = own.timeline(&c.canonical(EngineProfile::Ours));
         let sums = timeline.sums();
         let terms = Terms {
@@ -148,8 +148,8 @@ impl Predictor {
         if let Some(own) = &self.own {
             return own.warnings(c);
         }
-        let key = Key::new(c);
-        let mut warnings = self.rates.warnings(key.threads, &Run::new(&key).largest());
+        let key = StepsKey::new(c);
+        let mut warnings = self.rates.warnings(key.threads, &CandidateSteps::new(&key).largest());
         let ranks = key.p * key.q;
         if ranks > 1 && self.layers.iter().all(|layer| layer.ranks < ranks) {
             warnings.push(format!("no [[layer]] joins {ranks} ranks; the outermost one is used for all of them"));
@@ -166,11 +166,11 @@ impl Predictor {
         warnings
     }
 
-    fn terms(&self, key: &Key) -> Terms {
+    fn terms(&self, key: &StepsKey) -> Terms {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
         let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
         let messages = Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
-        Run::new(key).terms(&kernels, &messages, self.memory_s_per_word)
+        CandidateSteps::new(key).terms(&kernels, &messages, self.memory_s_per_word)
     }
 }
 

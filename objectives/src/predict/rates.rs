@@ -16,7 +16,7 @@ pub(super) struct RateTable {
 
 /// The kernels of a rank with a given number of threads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RankKernels {
+pub(super) struct RankRates {
     dgemm: [f64; 5],
     dtrsm: [f64; 3],
     panel: [f64; 3],
@@ -25,7 +25,7 @@ pub(super) struct RankKernels {
     panel_alone: [f64; 3],
 }
 
-impl RankKernels {
+impl RankRates {
     /// C(m×n) −= A(m×k)·B(k×n), in seconds.
     pub(super) fn dgemm_s(&self, m: f64, n: f64, k: f64) -> f64 {
         let c = &self.dgemm;
@@ -76,8 +76,8 @@ impl RateTable {
     }
 
     /// Kernels at NB = `k` of a rank of `threads` threads, each `shared` ≥ 1 times slower because threads share cores.
-    pub(super) fn at(&self, threads: usize, k: f64, shared: f64) -> RankKernels {
-        RankKernels {
+    pub(super) fn at(&self, threads: usize, k: f64, shared: f64) -> RankRates {
+        RankRates {
             dgemm: self.coefficients(RateKernel::Dgemm, threads, k, shared),
             dtrsm: self.coefficients(RateKernel::Dtrsm, threads, k, shared),
             panel: self.coefficients(RateKernel::Panel, threads, k, shared),

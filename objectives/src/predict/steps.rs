@@ -3,7 +3,7 @@
 use space::Candidate;
 use space::machine::RateKernel;
 
-use super::rates::RankKernels;
+use super::rates::RankRates;
 use crate::mcl::{McLayer, inner_grid};
 use crate::netlib::Problem;
 
@@ -37,7 +37,7 @@ impl Terms {
 
 /// The parameters on which the prediction depends; equal keys have equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct StepsKey {
     pub(super) n: usize,
     pub(super) nb: usize,
     pub(super) p: usize,
@@ -46,7 +46,7 @@ pub(super) struct Key {
     pub(super) look_ahead: bool,
 }
 
-impl Key {
+impl StepsKey {
     pub(super) fn new(c: &Candidate) -> Self {
         let h = &c.hpl;
         Self { n: h.n, nb: h.nb, p: h.p, q: h.q, threads: c.engine.threads, look_ahead: h.depth > 0 }
@@ -71,7 +71,7 @@ pub(super) struct Messages {
 
 impl Messages {
     /// `coefficient` multiplies the words of the row exchange.
-    pub(super) fn new(layers: &[McLayer], key: &Key, coefficient: f64) -> Self {
+    pub(super) fn new(layers: &[McLayer], key: &StepsKey, coefficient: f64) -> Self {
         let grid = Problem::new(key.n, key.nb, key.p, key.q);
         let ranks = key.p * key.q;
         let spanning = layers.iter().position(|layer| layer.ranks >= ranks).unwrap_or(layers.len().saturating_sub(1));
@@ -128,8 +128,8 @@ struct StepSizes {
 
 /// The steps of one candidate.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run<'a> {
-    key: &'a Key,
+pub(super) struct CandidateSteps<'a> {
+    key: &'a StepsKey,
 }
 
 /// Largest local length over `procs` processes of `len` indices dealt in blocks of `nb`.
@@ -141,13 +141,13 @@ fn fullest(len: usize, nb: usize, procs: usize) -> f64 {
     (full - short) as f64
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(key: &'a Key) -> Self {
+impl<'a> CandidateSteps<'a> {
+    pub(super) fn new(key: &'a StepsKey) -> Self {
         Self { key }
     }
 
     fn step(&self, step: usize) -> StepSizes {
-        let Key { n, nb, p, q, .. } = *self.key;
+        let StepsKey { n, nb, p, q, .. } = *self.key;
         let rows = n - step * nb;
         let jb = nb.min(rows);
         let mt = fullest(rows - jb, nb, p);
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
     }
 
     /// Time of the run by terms. `memory_s_per_word`: seconds per matrix entry of the backward substitution.
-    pub(super) fn terms(&self, kernels: &RankKernels, messages: &Messages, memory_s_per_word: f64) -> Terms {
+    pub(super) fn terms(&self, kernels: &RankRates, messages: &Messages, memory_s_per_word: f64) -> Terms {
         let key = self.key;
         let steps = key.n.div_ceil(key.nb);
         let mut terms = Terms::default();
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
 }
 
 /// Row exchange, triangular solve and product over `columns` local columns of a step, in seconds.
-fn update(s: &StepSizes, columns: f64, kernels: &RankKernels, messages: &Messages) -> [f64; 3] {
+fn update(s: &StepSizes, columns: f64, kernels: &RankRates, messages: &Messages) -> [f64; 3] {
     if columns == 0.0 {
         return [0.0; 3];
     }
@@ -240,7 +240,7 @@ impl Ahead {
     /// The owner updates the panel's columns first, in a separate piece, then one of its threads factors while the
     /// others continue the update. Every process column is the owner in turn, and none waits while it has work: a
     /// step takes the mean work time of a rank, but at least the time of the chain to the next panel.
-    fn time_s(&self, key: &Key, kernels: &RankKernels, messages: &Messages) -> f64 {
+    fn time_s(&self, key: &StepsKey, kernels: &RankRates, messages: &Messages) -> f64 {
         let rest = (self.previous.nq - self.panel.jb).max(0.0);
         let [first_s, rest_s] =
             [self.panel.jb, rest].map(|columns| update(&self.previous, columns, kernels, messages).iter().sum::<f64>());
@@ -259,7 +259,7 @@ mod tests {
     proptest! {
         #[test]
         fn fullest_counts_like_the_owner_table(len in 0usize..400, nb in 1usize..40, procs in 1usize..7) {
-            let axis = hpl::plan::layout::Axis::block_cyclic(len, nb, procs);
+            let axis = hpl::plan::layout::Distribution::block_cyclic(len, nb, procs);
             let most = (0..procs).map(|proc| axis.local_len(proc)).max().unwrap();
             prop_assert_eq!(fullest(len, nb, procs), most as f64);
         }

@@ -12,7 +12,7 @@ use crate::foreign::{Foreign, ProgressPoint};
 /// no progress.
 pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
     let names = engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]);
-    let names = names.filter(|_| engine.tells_progress());
+    let names = names.filter(|_| engine.reports_progress());
     names.map(|name| Followed { path: folder.join(name), ..Followed::default() }).collect()
 }
 

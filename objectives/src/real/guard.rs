@@ -134,7 +134,7 @@ impl Order {
         }
         let oom_kills_before = oom_kills();
         let started_utc = jiff::Timestamp::now().to_string();
-        let mut run = Run::start(&self.command, &self.folder, signals).map_err(not_started)?;
+        let mut run = GuardedCommand::start(&self.command, &self.folder, signals).map_err(not_started)?;
         let ended_by = run.watch(self.parent, self.limit);
         let stragglers = if ended_by == EndedBy::Itself { descendants().len() } else { 0 };
         let survivors = run.end(self.grace);
@@ -194,7 +194,7 @@ fn not_recorded(message: String) -> Trouble {
 const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// The command while it runs.
-struct Run {
+struct GuardedCommand {
     child: Child,
     ended: bool,
     /// How the child ended, after its end.
@@ -206,7 +206,7 @@ struct Run {
     signals: SignalFd,
 }
 
-impl Run {
+impl GuardedCommand {
     fn start(command: &[OsString], folder: &Path, signals: SignalFd) -> Result<Self, String> {
         let capture = |name: &str| {
             let path = folder.join(name);

@@ -11,9 +11,9 @@ use space::Candidate;
 
 use super::followed::followed;
 use super::guard;
-use super::job::{Engine, Extent, Job};
 use super::processes::{TRIAL_VARIABLE, marked};
 use super::record::GuardRecord;
+use super::run_spec::{Extent, RunProgram, RunSpec};
 use super::running::{GUARD_END, Running};
 use super::runs::RealRuns;
 use super::verdict::RESULT;
@@ -35,7 +35,7 @@ impl RealRuns {
     /// # Errors
     /// See [`Failure`].
     pub fn run(&self, candidate: &Candidate, folder: &Path, limit_s: f64) -> Result<Measurement, Failure> {
-        let mut running = self.start(&Job::whole(candidate), folder, limit_s)?;
+        let mut running = self.start(&RunSpec::whole(candidate), folder, limit_s)?;
         loop {
             match running.finish_within(Duration::MAX) {
                 Some(Ok(Observation::Whole(measured))) => return Ok(measured),
@@ -46,18 +46,18 @@ impl RealRuns {
         }
     }
 
-    /// Starts `job` in `folder`, which is made if needed; files of an earlier run in it are replaced. The run is ended
+    /// Starts `run` in `folder`, which is made if needed; files of an earlier run in it are replaced. The run is ended
     /// `limit_s` seconds after its start.
     ///
     /// # Errors
     /// [`Failure::Launch`] when the folder cannot be written or the program cannot be started,
     /// [`Failure::Infeasible`] when HPL.dat cannot hold the candidate, [`Failure::Skipped`] when the limit
     /// leaves no time.
-    pub fn start(&self, job: &Job, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
+    pub fn start(&self, run: &RunSpec, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
         if !Duration::try_from_secs_f64(limit_s).is_ok_and(|limit| !limit.is_zero()) {
             return Err(Failure::Skipped { why: format!("a time limit of {limit_s} s leaves no time to run") });
         }
-        let folder = self.prepare(job, folder)?;
+        let folder = self.prepare(run, folder)?;
         let mut guard = Command::new(&self.program);
         guard
             .args([guard::VERB, "--parent", &std::process::id().to_string(), "--deadline-s", &limit_s.to_string()])
@@ -65,11 +65,11 @@ impl RealRuns {
             .arg("--folder")
             .arg(&folder)
             .arg("--")
-            .args(self.arguments(job, &folder))
+            .args(self.arguments(run, &folder))
             .env(TRIAL_VARIABLE, &folder);
         if self.has_command() {
             // xhpl reads HPL.dat in its working folder.
-            guard.current_dir(&folder).envs(self.environment(job, &folder));
+            guard.current_dir(&folder).envs(self.environment(run, &folder));
         }
         if self.is_simulated() {
             guard.env(LIMIT_VARIABLE, limit_s.to_string());
@@ -83,38 +83,38 @@ impl RealRuns {
             .spawn()
             .map_err(|error| cannot_start(&self.program, &error))?;
         let followed = match &self.engine {
-            Engine::Ours | Engine::Launched(_) => Vec::new(),
-            Engine::Foreign(engine) => followed(engine, &folder),
+            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
+            RunProgram::Foreign(engine) => followed(engine, &folder),
         };
-        Ok(Running::new(guard, followed, folder, self.clone(), job.clone()))
+        Ok(Running::new(guard, followed, folder, self.clone(), run.clone()))
     }
 
-    /// The outcome of `job` in `folder`, which a dead tuner had started, if it ended by itself.
+    /// The outcome of `run` in `folder`, which a dead tuner had started, if it ended by itself.
     /// `None` if it was ended with its tuner, its guard was killed, or its output could not be kept: then the candidate did
     /// not fail, and can be run again. In every case all processes of the run are ended.
-    pub fn adopt(&self, job: &Job, folder: &Path) -> Option<Result<Observation, Failure>> {
+    pub fn adopt(&self, run: &RunSpec, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
         self.end_left(&folder);
         let record = self.by_its_clock(&folder, GuardRecord::read(&folder).ok()?);
         if record.output_error.is_some() {
             return None;
         }
-        match self.judge(job, &folder, &record) {
+        match self.judge(run, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
             verdict => Some(verdict),
         }
     }
 
     /// Makes the folder of a trial with its input; returns its absolute path.
-    fn prepare(&self, job: &Job, folder: &Path) -> Result<PathBuf, Failure> {
+    fn prepare(&self, run: &RunSpec, folder: &Path) -> Result<PathBuf, Failure> {
         let output = match &self.engine {
-            Engine::Ours | Engine::Launched(_) => None,
-            Engine::Foreign(_) if job.extent == Extent::Windows => {
+            RunProgram::Ours | RunProgram::Launched(_) => None,
+            RunProgram::Foreign(_) if run.extent == Extent::Windows => {
                 return Err(Failure::Infeasible { why: "only our engine runs windows".to_owned() });
             }
-            Engine::Foreign(engine) => engine.profile().output.clone(),
+            RunProgram::Foreign(engine) => engine.profile().output.clone(),
         };
-        let inputs = self.inputs(&job.candidate).map_err(|why| Failure::Infeasible { why })?;
+        let inputs = self.inputs(&run.candidate).map_err(|why| Failure::Infeasible { why })?;
         fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
         let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
         let output = output.map(|name| folder.join(name));

@@ -22,18 +22,18 @@
 mod capture;
 mod followed;
 pub mod guard;
-mod job;
 mod launch;
 mod printed;
 mod processes;
 mod record;
+mod run_spec;
 mod running;
 mod runs;
 pub mod slurm;
 mod verdict;
 mod words;
 
-pub use job::{Extent, Job};
+pub use run_spec::{Extent, RunSpec};
 
 pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, GuardRecordError};

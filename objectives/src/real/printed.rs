@@ -11,7 +11,7 @@ use space::stats::median;
 use super::guard::{STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
 use super::verdict::{no_result, printed};
-use crate::foreign::{Foreign, ProgressPoint, Reading};
+use crate::foreign::{Foreign, PrintedResult, ProgressPoint};
 use crate::{Exit, Failure, Measurement};
 
 /// Maximum number of bytes read from an output; our own captures are far smaller.
@@ -71,7 +71,7 @@ fn ended_well(record: &GuardRecord) -> bool {
 }
 
 /// A contradiction in a result.
-fn contradiction(reading: &Reading, candidate: &Candidate, record: &GuardRecord) -> Option<String> {
+fn contradiction(reading: &PrintedResult, candidate: &Candidate, record: &GuardRecord) -> Option<String> {
     let (n, rate) = (candidate.hpl.n, reading.rate_gflops);
     if !(rate.is_finite() && rate > 0.0) {
         return Some(format!("a rate of {rate} GFLOP/s"));
@@ -99,7 +99,7 @@ fn measurement(
     engine: &Foreign,
     candidate: &Candidate,
     command: Vec<String>,
-    readings: &[Reading],
+    readings: &[PrintedResult],
     record: &GuardRecord,
 ) -> Measurement {
     let rates: Vec<f64> = readings.iter().map(|reading| reading.rate_gflops).collect();

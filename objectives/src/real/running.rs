@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 
 use super::followed::Followed;
 use super::guard;
-use super::job::{Engine, Job};
 use super::processes::KILL_WAIT;
 use super::record::{EndedBy, GuardRecord};
+use super::run_spec::{RunProgram, RunSpec};
 use super::runs::RealRuns;
 use super::words::last_lines;
 use crate::foreign::ProgressPoint;
@@ -34,14 +34,20 @@ pub struct Running {
     followed: Vec<Followed>,
     ended: bool,
     runs: RealRuns,
-    job: Job,
+    run: RunSpec,
 }
 
 impl Running {
-    /// The run of `job` in `folder` under `guard`, whose stderr is piped.
-    pub(super) fn new(mut guard: Child, followed: Vec<Followed>, folder: PathBuf, runs: RealRuns, job: Job) -> Self {
+    /// The run of `run` in `folder` under `guard`, whose stderr is piped.
+    pub(super) fn new(
+        mut guard: Child,
+        followed: Vec<Followed>,
+        folder: PathBuf,
+        runs: RealRuns,
+        run: RunSpec,
+    ) -> Self {
         let stderr = guard.stderr.take().expect("stderr is piped");
-        Self { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, job }
+        Self { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, run }
     }
 
     /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
@@ -65,7 +71,7 @@ impl Running {
     /// The progress that the run has printed so far; empty if its engine prints none. Reads the output since the last
     /// call.
     pub fn progress(&mut self) -> &[ProgressPoint] {
-        let Engine::Foreign(engine) = &self.runs.engine else { return &[] };
+        let RunProgram::Foreign(engine) = &self.runs.engine else { return &[] };
         let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
         traces.find(|trace| !trace.is_empty()).unwrap_or_default()
     }
@@ -85,7 +91,7 @@ impl Running {
                     self.runs.end_step();
                 }
                 let record = self.runs.by_its_clock(&self.folder, record);
-                return self.runs.judge(&self.job, &self.folder, &record);
+                return self.runs.judge(&self.run, &self.folder, &record);
             }
             Err(problem) => problem.to_string(),
         };

@@ -9,10 +9,10 @@ use space::Candidate;
 use space::dat::HplDat;
 
 use super::guard;
-use super::job::{Engine, Extent, Job};
 use super::printed::{judge_printed, progress};
 use super::processes::{GRACE, LAUNCHERS_GRACE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
+use super::run_spec::{Extent, RunProgram, RunSpec};
 use super::slurm;
 use super::verdict::{RESULT, judge, judge_windows};
 use super::words::quoted;
@@ -28,28 +28,28 @@ const ENGINE_PARAMS: &str = "engine-params.toml";
 #[derive(Debug, Clone)]
 pub struct RealRuns {
     pub(super) program: PathBuf,
-    pub(super) engine: Engine,
+    pub(super) engine: RunProgram,
 }
 
 impl RealRuns {
     /// Runs of our engine by `program`, the absolute path of `hpl-tune`, with the verbs `run` and `__guard`.
     pub fn new(program: PathBuf) -> Self {
-        Self { program, engine: Engine::Ours }
+        Self { program, engine: RunProgram::Ours }
     }
 
     /// Runs of our engine on the processes of MPI jobs; `program` guards them.
     pub fn launched(program: PathBuf, job: MpiJob) -> Self {
-        Self { program, engine: Engine::Launched(Arc::new(job)) }
+        Self { program, engine: RunProgram::Launched(Arc::new(job)) }
     }
 
     /// Whether a run has its own command, which is stored in its folder, rather than `hpl-tune run`.
     pub fn has_command(&self) -> bool {
-        !matches!(self.engine, Engine::Ours)
+        !matches!(self.engine, RunProgram::Ours)
     }
 
     /// Whether its runs are simulated.
     pub(super) fn is_simulated(&self) -> bool {
-        matches!(&self.engine, Engine::Launched(job) if job.simulated.is_some())
+        matches!(&self.engine, RunProgram::Launched(job) if job.simulated.is_some())
     }
 
     /// The simulated time of a run that ended in `folder`; `None` for a real run.
@@ -79,25 +79,25 @@ impl RealRuns {
     /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any node of the job.
     pub(super) fn end_step(&self) {
         match &self.engine {
-            Engine::Ours => {}
-            Engine::Launched(job) => slurm::cancel_steps(&job.program),
-            Engine::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program)),
+            RunProgram::Ours => {}
+            RunProgram::Launched(job) => slurm::cancel_steps(&job.program),
+            RunProgram::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program)),
         }
     }
 
     /// Runs of another engine; `program` guards them.
     pub fn foreign(program: PathBuf, engine: Foreign) -> Self {
-        Self { program, engine: Engine::Foreign(Arc::new(engine)) }
+        Self { program, engine: RunProgram::Foreign(Arc::new(engine)) }
     }
 
-    /// The words of the command that runs `job` in `folder`, quoted for bash where needed.
-    pub fn command(&self, job: &Job, folder: &Path) -> Vec<String> {
+    /// The words of the command that runs `run` in `folder`, quoted for bash where needed.
+    pub fn command(&self, run: &RunSpec, folder: &Path) -> Vec<String> {
         let folder = &folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let words = quoted(self.arguments(job, folder));
+        let words = quoted(self.arguments(run, folder));
         if !self.has_command() {
             return words;
         }
-        let settings = self.environment(job, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
+        let settings = self.environment(run, folder).into_iter().map(|(name, value)| format!("{name}={value}"));
         let settings = quoted(settings);
         let there = ["cd".to_owned(), quoted([folder]).concat(), "&&".to_owned()].into_iter();
         if settings.is_empty() {
@@ -109,43 +109,43 @@ impl RealRuns {
     /// The progress that a run in `folder` has printed, finished or not; empty if its engine prints none.
     pub fn progress_in(&self, folder: &Path) -> Vec<ProgressPoint> {
         match &self.engine {
-            Engine::Ours | Engine::Launched(_) => Vec::new(),
-            Engine::Foreign(engine) => progress(engine, folder),
+            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
+            RunProgram::Foreign(engine) => progress(engine, folder),
         }
     }
 
     /// Whether its engine reports its progress.
-    pub fn tell_progress(&self) -> bool {
-        matches!(&self.engine, Engine::Foreign(engine) if engine.tells_progress())
+    pub fn reports_progress(&self) -> bool {
+        matches!(&self.engine, RunProgram::Foreign(engine) if engine.reports_progress())
     }
 
-    pub(super) fn judge(&self, job: &Job, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
-        match (&self.engine, job.extent) {
-            (Engine::Foreign(engine), _) => {
-                let command = self.command(job, folder);
-                judge_printed(engine, &job.candidate, command, folder, record).map(Observation::Whole)
+    pub(super) fn judge(&self, run: &RunSpec, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
+        match (&self.engine, run.extent) {
+            (RunProgram::Foreign(engine), _) => {
+                let command = self.command(run, folder);
+                judge_printed(engine, &run.candidate, command, folder, record).map(Observation::Whole)
             }
             (_, Extent::Whole) => judge(folder, record).map(Observation::Whole),
             (_, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
         }
     }
 
-    pub(super) fn environment(&self, job: &Job, folder: &Path) -> Vec<(String, String)> {
+    pub(super) fn environment(&self, run: &RunSpec, folder: &Path) -> Vec<(String, String)> {
         match &self.engine {
-            Engine::Ours | Engine::Launched(_) => Vec::new(),
-            Engine::Foreign(engine) => engine.environment(&job.candidate, folder),
+            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
+            RunProgram::Foreign(engine) => engine.environment(&run.candidate, folder),
         }
     }
 
-    pub(super) fn arguments(&self, job: &Job, folder: &Path) -> Vec<OsString> {
+    pub(super) fn arguments(&self, run: &RunSpec, folder: &Path) -> Vec<OsString> {
         let file = |name: &str| folder.join(name).into_os_string();
         let mut words: Vec<OsString> = match &self.engine {
-            Engine::Foreign(engine) => return engine.command(&job.candidate, folder),
-            Engine::Launched(launched) => launched.command(&job.candidate),
-            Engine::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
+            RunProgram::Foreign(engine) => return engine.command(&run.candidate, folder),
+            RunProgram::Launched(launched) => launched.command(&run.candidate),
+            RunProgram::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
         };
         words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);
-        if job.extent == Extent::Windows {
+        if run.extent == Extent::Windows {
             words.extend(["--windows".into(), "auto".into()]);
         }
         words
@@ -157,12 +157,12 @@ impl RealRuns {
     /// A sentence, when a file cannot hold the candidate.
     pub fn inputs(&self, candidate: &Candidate) -> Result<Vec<(String, String)>, String> {
         match &self.engine {
-            Engine::Ours | Engine::Launched(_) => {
+            RunProgram::Ours | RunProgram::Launched(_) => {
                 let dat = HplDat::single(&candidate.hpl).write().map_err(|error| error.to_string())?;
                 let params = toml::to_string(&candidate.engine).map_err(|error| error.to_string())?;
                 Ok(vec![(HPL_DAT.to_owned(), dat), (ENGINE_PARAMS.to_owned(), params)])
             }
-            Engine::Foreign(engine) => {
+            RunProgram::Foreign(engine) => {
                 let input = engine.input(candidate).map_err(|error| error.to_string())?;
                 Ok(input.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
             }
@@ -173,8 +173,8 @@ impl RealRuns {
     /// profile names another.
     pub fn results_file(&self) -> &str {
         match &self.engine {
-            Engine::Ours | Engine::Launched(_) => guard::STDOUT,
-            Engine::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
+            RunProgram::Ours | RunProgram::Launched(_) => guard::STDOUT,
+            RunProgram::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
         }
     }
 }

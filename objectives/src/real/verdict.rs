@@ -14,7 +14,7 @@ use space::{RunResult, WindowsResult};
 use super::guard::{NOT_FOUND, NOT_STARTED, STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
 use super::words::last_lines;
-use crate::{Exit, Failure, Measurement, Sample};
+use crate::{Exit, Failure, Measurement, WindowsMeasurement};
 
 /// The file that the engine writes.
 pub(super) const RESULT: &str = "result.json";
@@ -49,7 +49,7 @@ pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, 
 }
 
 /// The outcome of windows of a run, as [`judge`] for a whole run: every check must have passed.
-pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<Sample, Failure> {
+pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<WindowsMeasurement, Failure> {
     let bad = |problem| Failure::Output {
         file: folder.join(RESULT).display().to_string(),
         problem,
@@ -78,7 +78,7 @@ pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<Sampl
         Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
             Err(Failure::Crashed { exit, last_lines: printed(folder) })
         }
-        _ => Ok(Sample { result, wall_s: record.wall_s, command: record.command.clone() }),
+        _ => Ok(WindowsMeasurement { result, wall_s: record.wall_s, command: record.command.clone() }),
     }
 }
 

@@ -9,10 +9,10 @@ mod rate;
 pub use space::machine::Layering;
 use space::machine::Machine;
 
-pub use place::{Group, Placement};
+pub use place::{Placement, UsedNodes};
 pub use rate::Gamma;
 
-use crate::mcl::{self, InnerGrid, McLayer, Mcl, Memory, Reading};
+use crate::mcl::{self, InnerGrid, LayerExtent, McLayer, Mcl, MemoryBandwidth};
 use crate::netlib::{Costs, Problem};
 
 /// A run to predict.
@@ -48,11 +48,11 @@ impl Run {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choices {
     /// The extent for which a layer of MCL is charged.
-    pub reading: Reading,
+    pub reading: LayerExtent,
     /// Words of the row exchange per word of U: 3 in print, 2 on full-duplex links.
     pub update_coefficient: f64,
     /// Bandwidth of an accelerator's memory.
-    pub memory: Memory,
+    pub memory: MemoryBandwidth,
     /// Layers that a run is charged for.
     pub layering: Layering,
     /// Placement of the ranks of an inner layer in the grid.
@@ -70,9 +70,9 @@ pub struct Choices {
 impl Default for Choices {
     fn default() -> Self {
         Self {
-            reading: Reading::default(),
+            reading: LayerExtent::default(),
             update_coefficient: 2.0,
-            memory: Memory::default(),
+            memory: MemoryBandwidth::default(),
             layering: Layering::default(),
             inner: InnerGrid::default(),
             round_n: false,

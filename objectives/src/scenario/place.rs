@@ -6,7 +6,7 @@ use super::{Run, ScenarioError};
 
 /// The nodes of one group that a run uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Group<'a> {
+pub struct UsedNodes<'a> {
     /// The group.
     pub node: &'a Node,
     /// Number of its nodes.
@@ -19,7 +19,7 @@ pub struct Group<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement<'a> {
     /// Groups in the order of the description; none where it has no nodes.
-    pub groups: Vec<Group<'a>>,
+    pub groups: Vec<UsedNodes<'a>>,
     /// Nodes of the run; one per rank where the description has none.
     pub nodes: usize,
     /// Ranks on the fullest node.
@@ -76,7 +76,7 @@ impl<'a> Placement<'a> {
             if ranks == 0 || nodes == 0 {
                 break;
             }
-            groups.push(Group { node, nodes, ranks });
+            groups.push(UsedNodes { node, nodes, ranks });
             left -= ranks.saturating_mul(nodes).min(left);
             nodes_left -= nodes;
         }
@@ -126,7 +126,7 @@ impl<'a> Placement<'a> {
     }
 
     /// Groups whose memory is known.
-    fn known(&self) -> impl Iterator<Item = &Group<'a>> {
+    fn known(&self) -> impl Iterator<Item = &UsedNodes<'a>> {
         self.groups.iter().filter(|group| group.node.memory_bytes > 0)
     }
 
@@ -147,6 +147,6 @@ fn free_bytes(node: &Node) -> u64 {
 }
 
 /// Largest N for which the equal parts of the ranks fit into the memory of the group's nodes.
-fn largest_n(group: &Group<'_>, ranks: usize) -> usize {
+fn largest_n(group: &UsedNodes<'_>, ranks: usize) -> usize {
     (free_bytes(group.node) as f64 / 8.0 / group.ranks as f64 * ranks as f64).sqrt() as usize
 }

@@ -2,7 +2,7 @@
 
 use space::machine::{Machine, Node, RateKernel};
 
-use super::{Choices, Group, Placement, Run, ScenarioError};
+use super::{Choices, Placement, Run, ScenarioError, UsedNodes};
 use crate::mcl;
 
 /// Seconds per flop of a rank in matrix products, with its origin.
@@ -54,7 +54,7 @@ impl Gamma {
 /// GFLOP/s of the slowest rank from a figure of whole nodes; `None` if one of the nodes lacks it.
 ///
 /// A rank of `threads` threads has the rate of this fraction of its node's cores, even if the node is not full.
-fn slowest_rank(groups: &[Group], threads: usize, key: fn(&Node) -> f64) -> Option<f64> {
+fn slowest_rank(groups: &[UsedNodes], threads: usize, key: fn(&Node) -> f64) -> Option<f64> {
     let rates = groups.iter().map(|group| key(group.node) / group.node.ranks(threads) as f64);
     let slowest = rates.fold(f64::INFINITY, f64::min);
     (slowest > 0.0 && slowest.is_finite()).then_some(slowest)

@@ -28,17 +28,17 @@ fn gflops(machine: &Machine, run: &Run, choices: &Choices) -> f64 {
 #[test]
 fn equivalent_memory_of_the_p100() {
     let accelerator = machine("p100-cluster").accelerator.unwrap();
-    let (gamma_s, memory) = mcl::accelerator(&accelerator, Memory::Equivalent);
+    let (gamma_s, memory) = mcl::accelerator(&accelerator, MemoryBandwidth::Equivalent);
     assert!((1e-12 / gamma_s - 4.67).abs() < 0.005);
     assert!((8e-9 / memory.beta_s - 13.07).abs() < 0.01);
-    let (_, sum) = mcl::accelerator(&accelerator, Memory::SimpleSum);
+    let (_, sum) = mcl::accelerator(&accelerator, MemoryBandwidth::SimpleSum);
     assert!((8e-9 / sum.beta_s - 732.2).abs() < 0.1);
 }
 
 #[test]
 fn p100_as_published() {
     let machine = machine("p100-cluster");
-    for (memory, paper) in [(Memory::Equivalent, 3840.0), (Memory::SimpleSum, 4347.0)] {
+    for (memory, paper) in [(MemoryBandwidth::Equivalent, 3840.0), (MemoryBandwidth::SimpleSum, 4347.0)] {
         let ours = gflops(&machine, &run(44_000, NB, (1, 1), 1), &Choices { memory, ..Choices::default() });
         println!("P100 N 44000 {memory:?}: ours {ours:.0}, paper {paper} GF, {:+.2} %", 100.0 * (ours / paper - 1.0));
         assert!((ours / paper - 1.0).abs() < 0.005, "{ours} against {paper}");

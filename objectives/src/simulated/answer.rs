@@ -12,7 +12,7 @@ use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
 
 use super::{Clock, SimulatedCluster};
 use crate::timeline::noise::{normal, uniform};
-use crate::timeline::{Step, Timeline};
+use crate::timeline::{StepTimes, Timeline};
 
 /// Kernels of simulated results.
 pub const KERNEL: &str = "none: simulated";
@@ -29,7 +29,7 @@ const WHOLE_RUN: u64 = 8;
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum SimulatedRun {
     /// The result of a whole run and its wall time.
     Whole(Box<RunResult>, f64),
     /// The result of windows; its wall time is that of the windows.
@@ -123,7 +123,7 @@ impl SimulatedCluster {
     ///
     /// # Errors
     /// Invalid parameters, more ranks than there are cores, or windows that the run does not have.
-    pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<Answer, String> {
+    pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<SimulatedRun, String> {
         candidate.check().map_err(|error| error.to_string())?;
         self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
         let luck = |index: u64| self.luck(clock.runs + 1, index);
@@ -131,10 +131,10 @@ impl SimulatedCluster {
         let fate = uniform(luck(1));
         let truth = self.truth();
         if fate < self.breaks_off {
-            return Ok(Answer::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
+            return Ok(SimulatedRun::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
         }
         if fate < self.breaks_off + self.hangs {
-            return Ok(Answer::Hangs);
+            return Ok(SimulatedRun::Hangs);
         }
         let chosen =
             windows.map(|windows| windows.of(&candidate.hpl)).transpose().map_err(|error| error.to_string())?;
@@ -143,12 +143,12 @@ impl SimulatedCluster {
             None => self.whole(candidate, &timeline),
             Some(chosen) => {
                 let noise = |index: usize| (self.noise * normal(luck(WHOLE_RUN + index as u64))).exp();
-                Answer::Windows(Box::new(self.windows(candidate, &chosen, &timeline, noise)))
+                SimulatedRun::Windows(Box::new(self.windows(candidate, &chosen, &timeline, noise)))
             }
         })
     }
 
-    fn whole(&self, candidate: &Candidate, timeline: &Timeline) -> Answer {
+    fn whole(&self, candidate: &Candidate, timeline: &Timeline) -> SimulatedRun {
         let Timeline { total_s: time_s, ref steps, trsv_s } = *timeline;
         let generation_s = self.generation_s(candidate, candidate.hpl.n);
         let result = RunResult {
@@ -169,7 +169,7 @@ impl SimulatedCluster {
             kernel: KERNEL.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        Answer::Whole(Box::new(result), START_S + time_s + 2.0 * generation_s)
+        SimulatedRun::Whole(Box::new(result), START_S + time_s + 2.0 * generation_s)
     }
 
     fn windows(
@@ -208,7 +208,7 @@ impl SimulatedCluster {
 
 /// The result with all its times multiplied by `times`.
 fn scaled(timeline: Timeline, times: f64) -> Timeline {
-    let step = |step: Step| Step {
+    let step = |step: StepTimes| StepTimes {
         fact_s: times * step.fact_s,
         lbcast_s: times * step.lbcast_s,
         rs_s: times * step.rs_s,
@@ -222,13 +222,13 @@ fn scaled(timeline: Timeline, times: f64) -> Timeline {
     }
 }
 
-fn end_before(k: usize, steps: &[Step]) -> f64 {
+fn end_before(k: usize, steps: &[StepTimes]) -> f64 {
     k.checked_sub(1).map_or(0.0, |before| steps[before].end_s)
 }
 
 /// The phases of step `k`, as those of one rank that represents all.
-fn phase(k: usize, steps: &[Step]) -> PhaseTime {
-    let Step { fact_s, lbcast_s, rs_s, update_s, end_s } = steps[k];
+fn phase(k: usize, steps: &[StepTimes]) -> PhaseTime {
+    let StepTimes { fact_s, lbcast_s, rs_s, update_s, end_s } = steps[k];
     PhaseTime { step: k as u32, rank: 0, fact_s, lbcast_s, rs_s, update_s, trsv_s: 0.0, end_s }
 }
 
@@ -236,7 +236,7 @@ fn substitution(steps: usize, trsv_s: f64) -> PhaseTime {
     PhaseTime { step: steps as u32, trsv_s, ..PhaseTime::default() }
 }
 
-impl Answer {
+impl SimulatedRun {
     /// Writes the result to `path`, if there is one.
     ///
     /// # Errors

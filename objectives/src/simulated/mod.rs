@@ -17,7 +17,7 @@ use space::{Share, Unequal};
 use crate::timeline::noise::{normal, uniform};
 use crate::timeline::own::OwnModel;
 
-pub use self::answer::{Answer, KERNEL};
+pub use self::answer::{KERNEL, SimulatedRun};
 pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
 
 /// The verb of `hpl-tune` that replaces `xhpl`.
@@ -40,7 +40,7 @@ pub struct SimulatedCluster {
     /// Standard deviation of the logarithm of a run's time.
     pub noise: f64,
     /// Least and largest share by which each rate in the tuner's description differs from the true one, up or down.
-    pub told_wrong_by: [f64; 2],
+    pub rate_errors: [f64; 2],
     /// Share of the runs that crash.
     #[serde(default)]
     pub breaks_off: f64,
@@ -52,7 +52,7 @@ pub struct SimulatedCluster {
     pub slow: Vec<Slow>,
     /// Changes of speed of all nodes.
     #[serde(default)]
-    pub change: Vec<Change>,
+    pub change: Vec<SpeedChange>,
     /// The true machine: one group of equal nodes with the phases of the engine, and the layers between its ranks.
     pub machine: Machine,
 }
@@ -70,7 +70,7 @@ pub struct Slow {
 /// A change of speed of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct SpeedChange {
     /// Moment of the change, in seconds of runs.
     pub at_s: f64,
     /// Factor on the time of runs from then on.
@@ -102,7 +102,7 @@ impl SimulatedCluster {
         let bad = |problem: &str| Err(ClusterError::Value(problem.to_owned()));
         let share = |value: f64| (0.0..1.0).contains(&value);
         let times = |value: f64| value.is_finite() && value > 0.0;
-        let [least, most] = cluster.told_wrong_by;
+        let [least, most] = cluster.rate_errors;
         if cluster.schema_version != SCHEMA {
             return bad(&format!("schema_version: {}, this program reads {SCHEMA}", cluster.schema_version));
         }
@@ -110,7 +110,7 @@ impl SimulatedCluster {
             return bad("noise, breaks_off, hangs: must be at least 0 and below 1");
         }
         if !(0.0..=MOST_WRONG).contains(&least) || !(least..=MOST_WRONG).contains(&most) {
-            return bad("told_wrong_by: must be two rising shares from 0 to 2");
+            return bad("rate_errors: must be two rising shares from 0 to 2");
         }
         let [Node { cores: 1.., count, .. }] = cluster.machine.nodes[..] else {
             return bad("[machine]: a simulated cluster has one [[node]] group with cores");
@@ -141,7 +141,7 @@ impl SimulatedCluster {
     /// The description that a tuner gets: every rate with its error, no slow nodes, and only the layers within a node, as from a
     /// calibration of one node.
     pub fn description(&self) -> Machine {
-        let [least, most] = self.told_wrong_by;
+        let [least, most] = self.rate_errors;
         let factor = |index: usize| {
             let luck = self.luck(0, index as u64);
             let by = 1.0 + least + uniform(luck) * (most - least);

@@ -60,8 +60,8 @@ fn windows_of_large_grids_are_near_whole_runs() {
         for (nb, grid, threads) in grids {
             let candidate = candidate(600_000, nb, grid, threads);
             let time = |windows: Option<&Windows>| match cluster.run(&candidate, windows, Clock::default()).unwrap() {
-                Answer::Whole(result, _) => result.time_s,
-                Answer::Windows(result) => result.predicted_time_s,
+                SimulatedRun::Whole(result, _) => result.time_s,
+                SimulatedRun::Windows(result) => result.predicted_time_s,
                 other => panic!("{other:?}"),
             };
             let ratio = time(Some(&Windows::Auto)) / time(None);
@@ -77,11 +77,11 @@ fn runs_break_off_hang_and_become_slower_as_described() {
     let always = |breaks_off, hangs| SimulatedCluster { breaks_off, hangs, noise: 0.0, ..cluster() };
     let small = candidate(20_000, 128, (4, 8), 32);
     let run = |cluster: &SimulatedCluster, clock_s| cluster.run(&small, None, Clock { runs: 1, clock_s }).unwrap();
-    assert!(matches!(run(&always(0.999_999, 0.0), 0.0), Answer::BreaksOff(_)));
-    assert_eq!(run(&always(0.0, 0.999_999), 0.0), Answer::Hangs);
-    let changed = SimulatedCluster { change: vec![Change { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
+    assert!(matches!(run(&always(0.999_999, 0.0), 0.0), SimulatedRun::BreaksOff(_)));
+    assert_eq!(run(&always(0.0, 0.999_999), 0.0), SimulatedRun::Hangs);
+    let changed = SimulatedCluster { change: vec![SpeedChange { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
     let time = |clock_s| match run(&changed, clock_s) {
-        Answer::Whole(result, _) => result.time_s,
+        SimulatedRun::Whole(result, _) => result.time_s,
         other => panic!("{other:?}"),
     };
     assert!((time(100.0) / time(99.0) - 1.5).abs() < 1e-9);

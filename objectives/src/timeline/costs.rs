@@ -2,26 +2,26 @@
 
 use space::HplParams;
 
-use super::placement::Placement;
+use super::placement::GridPlacement;
 use super::shape::WORD;
 use super::{Cached, Platform};
 
 /// Costs of one run's parts, in seconds; sizes are local to a rank.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Costs<'a> {
+pub(super) struct RunCosts<'a> {
     pub(super) platform: &'a Platform,
-    pub(super) placement: Placement,
+    pub(super) placement: GridPlacement,
     pub(super) nb: f64,
     pub(super) p: usize,
     /// Seconds per multiply–add of the median CPU, to which the panel rate belongs.
     usual_s: f64,
 }
 
-impl<'a> Costs<'a> {
+impl<'a> RunCosts<'a> {
     pub(super) fn new(hpl: &HplParams, platform: &'a Platform) -> Self {
         Self {
             platform,
-            placement: Placement::new(hpl, platform),
+            placement: GridPlacement::new(hpl, platform),
             nb: hpl.nb as f64,
             p: hpl.p,
             usual_s: platform.median_s(),

@@ -50,7 +50,7 @@ pub struct Timeline {
     /// Factorization and back substitution in seconds, until the last process ends: what HPL times.
     pub total_s: f64,
     /// One entry per panel, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepTimes>,
     /// Back substitution in seconds.
     pub trsv_s: f64,
 }
@@ -59,7 +59,7 @@ pub struct Timeline {
 ///
 /// Phases are means over all processes; time hidden by look-ahead is counted in the phase that hides it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Step {
+pub struct StepTimes {
     /// Panel factorization.
     pub fact_s: f64,
     /// Panel broadcast, waiting included.
@@ -74,8 +74,8 @@ pub struct Step {
 
 impl Timeline {
     /// Phases summed over the steps; `end_s` is that of the last step.
-    pub fn sums(&self) -> Step {
-        self.steps.iter().fold(Step::default(), |sum, step| Step {
+    pub fn sums(&self) -> StepTimes {
+        self.steps.iter().fold(StepTimes::default(), |sum, step| StepTimes {
             fact_s: sum.fact_s + step.fact_s,
             lbcast_s: sum.lbcast_s + step.lbcast_s,
             rs_s: sum.rs_s + step.rs_s,

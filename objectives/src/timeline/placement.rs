@@ -10,7 +10,7 @@ use super::Platform;
 /// Nodes are filled with ranks in order. If a row or a column does not end with a node, nodes differ; the
 /// numbers are then means over nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placement {
+pub(super) struct GridPlacement {
     /// Whether one node holds all ranks.
     pub one_node: bool,
     /// Process rows of one process column on a node.
@@ -21,7 +21,7 @@ pub(super) struct Placement {
     together: usize,
 }
 
-impl Placement {
+impl GridPlacement {
     /// Placement of a run's grid.
     pub(super) fn new(hpl: &HplParams, platform: &Platform) -> Self {
         let (p, q, on_node) = (hpl.p, hpl.q, platform.ranks_per_node);
@@ -71,7 +71,7 @@ mod tests {
             for pmap in [Pmap::Row, Pmap::Column] {
                 let hpl = HplParams { pmap, ..HplParams::baseline(1000, p, q) };
                 let platform = small_cluster(8);
-                let placement = Placement::new(&hpl, &platform);
+                let placement = GridPlacement::new(&hpl, &platform);
                 let node = |row, column| platform.node(rank(&hpl, row, column));
                 for from in 0..q {
                     for to in from + 1..q {

@@ -2,11 +2,11 @@
 
 use space::Swap;
 
-use super::costs::Costs;
+use super::costs::RunCosts;
 
 /// Cost of a row exchange per byte of U, and its latency.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct RowExchangeCosts {
     /// Bytes over the busiest node's link, per byte of U of one column.
     link_share: f64,
     /// Bytes exchanged within the node, per byte of U.
@@ -15,9 +15,9 @@ pub(super) struct Rows {
     latency_s: f64,
 }
 
-impl Rows {
+impl RowExchangeCosts {
     /// The exchange by `swap` (mix already resolved, see [`long`]) over the run's process rows.
-    pub(super) fn new(costs: &Costs, long: bool) -> Self {
+    pub(super) fn new(costs: &RunCosts, long: bool) -> Self {
         let (p, placement) = (costs.p, &costs.placement);
         if p == 1 {
             return Self { link_share: 0.0, inside_share: 0.0, latency_s: 0.0 };
@@ -54,12 +54,12 @@ impl Rows {
     }
 
     /// Seconds on the node's link for `bytes` of U.
-    pub(super) fn link_s(&self, costs: &Costs, bytes: f64) -> f64 {
+    pub(super) fn link_s(&self, costs: &RunCosts, bytes: f64) -> f64 {
         self.link_share * bytes * costs.platform.between.s_per_byte.near
     }
 
     /// Seconds on the rank: rows gathered and copied to their places, and messages within the node.
-    pub(super) fn solo_s(&self, costs: &Costs, bytes: f64) -> f64 {
+    pub(super) fn solo_s(&self, costs: &RunCosts, bytes: f64) -> f64 {
         let inside = self.inside_share * costs.per_unit(costs.platform.inside.s_per_byte, bytes);
         self.latency_s + bytes * inside + costs.rows_copied_s(bytes)
     }

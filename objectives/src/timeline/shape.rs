@@ -1,6 +1,6 @@
 //! Local sizes of a dimension: block-cyclic in closed form, dealt by weights from the engine's table.
 
-use hpl::plan::layout::Axis;
+use hpl::plan::layout::Distribution;
 use space::{HplParams, Share, Weights};
 
 /// Bytes of a matrix element.
@@ -73,30 +73,30 @@ impl Deal {
 
 /// The dimensions that are dealt by weights.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unequal {
-    pub(super) rows: Option<Dealt>,
-    pub(super) cols: Option<Dealt>,
+pub(super) struct DealtDims {
+    pub(super) rows: Option<DealtDim>,
+    pub(super) cols: Option<DealtDim>,
 }
 
 /// One of them, in the engine's table.
 #[derive(Debug, Clone)]
-pub(super) struct Dealt {
-    axis: Axis,
+pub(super) struct DealtDim {
+    axis: Distribution,
     nb: usize,
 }
 
-impl Unequal {
+impl DealtDims {
     pub(super) fn new(hpl: &HplParams, weights: &Weights) -> Self {
         let dealt = |len: usize, procs: usize, shares: &[Share]| {
             let shares: Vec<f64> = shares.iter().map(|share| share.get()).collect();
             assert!(shares.is_empty() || shares.len() == procs, "one weight per process row or column");
-            (!shares.is_empty()).then(|| Dealt { axis: Axis::weighted(len, hpl.nb, &shares), nb: hpl.nb })
+            (!shares.is_empty()).then(|| DealtDim { axis: Distribution::weighted(len, hpl.nb, &shares), nb: hpl.nb })
         };
         Self { rows: dealt(hpl.n, hpl.p, &weights.rows), cols: dealt(hpl.n + 1, hpl.q, &weights.columns) }
     }
 }
 
-impl Dealt {
+impl DealtDim {
     /// Process of a block.
     pub(super) fn owner(&self, block: usize) -> usize {
         self.axis.block_owner(block)
@@ -125,7 +125,7 @@ mod tests {
         #[test]
         fn trailing_sizes_are_those_of_the_layout(n in 1..400usize, nb in 1..40usize, procs in 1..9usize, at in 0..400usize) {
             let deal = Deal { n, nb, procs };
-            let axis = Axis::block_cyclic(n, nb, procs);
+            let axis = Distribution::block_cyclic(n, nb, procs);
             let block = at % (deal.blocks() + 1);
             let trailing = deal.trailing(block);
             let exact = |proc| (axis.local_len(proc) - axis.local_from(proc, n.min(block * nb))) as f64;

@@ -12,12 +12,12 @@ pub(super) struct Speeds {
     rows: usize,
     /// Index in `classes` of each column.
     class: Vec<usize>,
-    classes: Vec<Class>,
+    classes: Vec<EqualColumns>,
 }
 
 /// Columns with the same speeds.
 #[derive(Debug, Clone)]
-struct Class {
+struct EqualColumns {
     slowest: f64,
     median: f64,
     /// `table[j][i]`: the largest of the 2ʲ values from row i on, cyclically; empty when all are equal.
@@ -32,7 +32,7 @@ impl Speeds {
             let speeds: Vec<f64> = (0..rows).map(|row| of(row, column)).collect();
             let key: Vec<u64> = speeds.iter().map(|speed| speed.to_bits()).collect();
             *known.entry(key).or_insert_with(|| {
-                classes.push(Class::new(speeds));
+                classes.push(EqualColumns::new(speeds));
                 classes.len() - 1
             })
         });
@@ -42,7 +42,7 @@ impl Speeds {
 
     /// A grid of equal ranks.
     pub(super) fn alike(rows: usize, columns: usize, speed: f64) -> Self {
-        Self { rows, class: vec![0; columns], classes: vec![Class::new(vec![speed; rows])] }
+        Self { rows, class: vec![0; columns], classes: vec![EqualColumns::new(vec![speed; rows])] }
     }
 
     /// Number of classes of columns.
@@ -85,7 +85,7 @@ impl Speeds {
     }
 }
 
-impl Class {
+impl EqualColumns {
     fn new(speeds: Vec<f64>) -> Self {
         let slowest = speeds.iter().copied().fold(0.0, f64::max);
         let median = summary(&speeds).median;

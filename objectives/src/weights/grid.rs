@@ -16,7 +16,7 @@ pub enum Combine {
 
 /// Nodes on a P×Q grid, one process each.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Grid {
+pub struct NodeGrid {
     /// Process rows.
     pub p: usize,
     /// Process columns.
@@ -29,7 +29,7 @@ pub struct Grid {
     pub columns: Vec<f64>,
 }
 
-impl Grid {
+impl NodeGrid {
     /// Places the nodes by falling share, down one process column after the other, so that equal nodes are in the same
     /// column: a node's part is its row's share times its column's, which matches unequal nodes better if the nodes of a
     /// column are equal.

@@ -6,25 +6,25 @@
 //! the result compares shares with each other, and is an upper bound of the rate if messages are few. If the phases of our
 //! engine are measured, its timeline includes all of these ([`timeline_rate_gflops`]).
 
-use hpl::plan::layout::Axis;
+use hpl::plan::layout::Distribution;
 use space::{Candidate, EngineParams, HplParams, flops};
 
-use super::{Cluster, Grid};
+use super::{Cluster, NodeGrid};
 use crate::timeline::own::OwnModel;
 
 /// Lower limit of a node's speed relative to the fastest; slower nodes have almost no work.
 const SLOWEST: f64 = 1e-9;
 
 /// Predicted time of factoring order `n` in blocks of `nb` on the nodes of `grid`, in seconds.
-pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
-    let (rows, columns) = (Axis::weighted(n, nb, &grid.rows), Axis::weighted(n, nb, &grid.columns));
+pub fn time_s(cluster: &Cluster, grid: &NodeGrid, n: usize, nb: usize) -> f64 {
+    let (rows, columns) = (Distribution::weighted(n, nb, &grid.rows), Distribution::weighted(n, nb, &grid.columns));
     // Seconds per flop and per byte of the node at each place.
     let costs: Vec<(f64, f64)> =
         grid.groups.iter().map(|&g| (1e-9 / cluster.groups()[g].speed_gflops, 1e-9 / cluster.port(g))).collect();
     let mut total_s = 0.0;
     for k in 0..rows.blocks() {
         let (start, jb) = (rows.block(k).start, rows.block(k).len());
-        let left = |axis: &Axis, at: usize| (axis.local_len(at) - axis.local_from(at, start + jb)) as f64;
+        let left = |axis: &Distribution, at: usize| (axis.local_len(at) - axis.local_from(at, start + jb)) as f64;
         let mp: Vec<f64> = (0..grid.p).map(|i| left(&rows, i)).collect();
         let mut slowest_s: f64 = 0.0;
         for j in 0..grid.q {
@@ -49,7 +49,7 @@ pub fn time_s(cluster: &Cluster, grid: &Grid, n: usize, nb: usize) -> f64 {
 pub fn timeline_rate_gflops(
     model: &OwnModel,
     cluster: &Cluster,
-    grid: &Grid,
+    grid: &NodeGrid,
     n: usize,
     nb: usize,
     threads: usize,

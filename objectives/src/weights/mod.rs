@@ -1,7 +1,7 @@
 //! Weights of unequal nodes: the part of the matrix of each.
 //!
 //! A [`Cluster`] is groups of equal nodes with their links. A [`Method`] gives each node a share, with sum 1;
-//! [`memory`] limits the shares to the memory of the nodes; a [`Grid`] converts them into row and column weights of the
+//! [`memory`] limits the shares to the memory of the nodes; a [`NodeGrid`] converts them into row and column weights of the
 //! engine; [`makespan`] predicts the time. [`advise`] does all of these for one method, including the choice of N.
 
 mod cluster;
@@ -14,7 +14,7 @@ pub mod slem;
 
 pub use cluster::{Cluster, NodeGroup};
 pub use error::WeightsError;
-pub use grid::{Combine, Grid};
+pub use grid::{Combine, NodeGrid};
 pub use memory::MemoryRule;
 pub use methods::{Method, rank_counts};
 
@@ -49,7 +49,7 @@ pub struct Advice {
     /// Share of one node of each group, in the order of the cluster's groups.
     pub shares: Vec<f64>,
     /// The shares on the grid.
-    pub grid: Grid,
+    pub grid: NodeGrid,
     /// Predicted time in seconds, see [`makespan`].
     pub predicted_time_s: f64,
     /// GFLOP/s of the predicted time.
@@ -100,7 +100,7 @@ fn advise_at(cluster: &Cluster, request: &AdviceRequest, n: usize) -> Result<Adv
         _ => request.memory.cap_to_memory(cluster, &wanted, n)?,
     };
     let (p, q) = request.grid;
-    let grid = Grid::place(cluster, &shares, p, q, request.combine)?;
+    let grid = NodeGrid::place(cluster, &shares, p, q, request.combine)?;
     grid.check_memory(cluster, n)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, n, request.nb);
     let predicted_rate_gflops = space::flops::rate_gflops(n, predicted_time_s);

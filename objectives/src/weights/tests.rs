@@ -174,15 +174,15 @@ fn n_is_chosen_with_the_shares() {
 fn equal_nodes_meet_in_a_column() {
     let cluster = eight();
     let (shares, _) = Method::Proportional.shares(&cluster, 100_000, &SlemOptions::default()).unwrap();
-    let grid = Grid::place(&cluster, &shares, 2, 4, Combine::Mean).unwrap();
+    let grid = NodeGrid::place(&cluster, &shares, 2, 4, Combine::Mean).unwrap();
     assert_eq!(grid.groups, [0, 0, 0, 0, 1, 1, 2, 3]);
     assert_eq!(grid.columns[0], grid.columns[1]);
     assert!((grid.columns.iter().sum::<f64>() - 1.0).abs() < 1e-12 && grid.rows[0] > grid.rows[1]);
-    let slowest = Grid::place(&cluster, &shares, 2, 4, Combine::Minimum).unwrap();
+    let slowest = NodeGrid::place(&cluster, &shares, 2, 4, Combine::Minimum).unwrap();
     assert!(slowest.columns[3] < grid.columns[3]);
-    let weights = Grid::place(&cluster, &shares, 1, 8, Combine::Mean).unwrap().weights();
+    let weights = NodeGrid::place(&cluster, &shares, 1, 8, Combine::Mean).unwrap().weights();
     assert_eq!((weights.rows.len(), weights.columns.len()), (0, 8));
-    let error = Grid::place(&cluster, &shares, 2, 3, Combine::Mean).unwrap_err();
+    let error = NodeGrid::place(&cluster, &shares, 2, 3, Combine::Mean).unwrap_err();
     assert_eq!(error.to_string(), "P=2 Q=3 takes 6 nodes, there are 8; give P and Q with P·Q = 8");
 }
 
@@ -247,7 +247,7 @@ fn impossible_speeds_are_named() {
     let at = |method| advise(&small, &AdviceRequest { n: Some(50_000), ..request(method, MemoryRule::Cap, 2) });
     assert!(at(Method::Proportional).is_ok(), "the cap helps");
     assert!(matches!(at(Method::Equal), Err(WeightsError::Memory { n: 50_000, .. })));
-    let grid = Grid::place(&small, &[0.5, 0.5], 1, 2, Combine::Mean).unwrap();
+    let grid = NodeGrid::place(&small, &[0.5, 0.5], 1, 2, Combine::Mean).unwrap();
     let error = grid.check_memory(&small, 50_000).unwrap_err().to_string();
     assert!(error.contains("node b holds 1.00 GB, its share at N=50000 needs 10.00 GB; lower N to 15811"), "{error}");
 }

@@ -17,7 +17,7 @@ use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
 /// One dimension with the values of its levels.
 #[derive(Debug, Clone)]
-enum Axis {
+enum ForeignDim {
     Ranks,
     Grid,
     Nb(Vec<usize>),
@@ -40,7 +40,7 @@ pub struct ForeignDomain {
     spec: DomainSpec,
     splits: Vec<(usize, usize)>,
     aspects: Vec<(usize, usize)>,
-    axes: Vec<Axis>,
+    axes: Vec<ForeignDim>,
     dims: Vec<Dim>,
     points: Vec<Point>,
     /// The usual value of every parameter, also of those without effect.
@@ -92,7 +92,7 @@ impl ForeignDomain {
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
         let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
-        let nb = domain.axes.iter().position(|axis| matches!(axis, Axis::Nb(_))).map_or(2, |axis| axis + 1);
+        let nb = domain.axes.iter().position(|axis| matches!(axis, ForeignDim::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
         if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, is_canonical) {
             return None;
@@ -127,15 +127,15 @@ impl ForeignDomain {
         let at = |axis: usize| usize::from(levels[axis]);
         for (i, axis) in self.axes.iter().enumerate() {
             match axis {
-                Axis::Ranks | Axis::Grid | Axis::Extra(_) => {}
-                Axis::Nb(values) => hpl.nb = *values.get(at(i))?,
-                Axis::Nbmin(values) => hpl.nbmin = *values.get(at(i))?,
-                Axis::Ndiv(values) => hpl.ndiv = *values.get(at(i))?,
-                Axis::Pfact(values) => hpl.pfact = *values.get(at(i))?,
-                Axis::Rfact(values) => hpl.rfact = *values.get(at(i))?,
-                Axis::Bcast(values) => hpl.bcast = *values.get(at(i))?,
-                Axis::Depth(values) => hpl.depth = *values.get(at(i))?,
-                Axis::Swap(values) => hpl.swap = *values.get(at(i))?,
+                ForeignDim::Ranks | ForeignDim::Grid | ForeignDim::Extra(_) => {}
+                ForeignDim::Nb(values) => hpl.nb = *values.get(at(i))?,
+                ForeignDim::Nbmin(values) => hpl.nbmin = *values.get(at(i))?,
+                ForeignDim::Ndiv(values) => hpl.ndiv = *values.get(at(i))?,
+                ForeignDim::Pfact(values) => hpl.pfact = *values.get(at(i))?,
+                ForeignDim::Rfact(values) => hpl.rfact = *values.get(at(i))?,
+                ForeignDim::Bcast(values) => hpl.bcast = *values.get(at(i))?,
+                ForeignDim::Depth(values) => hpl.depth = *values.get(at(i))?,
+                ForeignDim::Swap(values) => hpl.swap = *values.get(at(i))?,
             }
         }
         Some(hpl)
@@ -150,19 +150,19 @@ impl ForeignDomain {
         extra: impl Fn(usize, &Extra) -> Option<u16>,
     ) -> Option<Vec<u16>> {
         let hpl = canonical_hpl(&hpl, threads, NETLIB);
-        let of_axis = |(i, axis): (usize, &Axis)| match axis {
-            Axis::Ranks | Axis::Grid if known.is_some() => known.map(|levels| levels[i]),
-            Axis::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
-            Axis::Grid => level(&self.aspects, &aspect(hpl.p, hpl.q)),
-            Axis::Nb(values) => level(values, &hpl.nb),
-            Axis::Nbmin(values) => level(values, &hpl.nbmin),
-            Axis::Ndiv(values) => level(values, &hpl.ndiv),
-            Axis::Pfact(values) => level(values, &hpl.pfact),
-            Axis::Rfact(values) => level(values, &hpl.rfact),
-            Axis::Bcast(values) => level(values, &hpl.bcast),
-            Axis::Depth(values) => level(values, &hpl.depth),
-            Axis::Swap(values) => level(values, &hpl.swap),
-            Axis::Extra(own) => extra(i, own),
+        let of_axis = |(i, axis): (usize, &ForeignDim)| match axis {
+            ForeignDim::Ranks | ForeignDim::Grid if known.is_some() => known.map(|levels| levels[i]),
+            ForeignDim::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
+            ForeignDim::Grid => level(&self.aspects, &aspect(hpl.p, hpl.q)),
+            ForeignDim::Nb(values) => level(values, &hpl.nb),
+            ForeignDim::Nbmin(values) => level(values, &hpl.nbmin),
+            ForeignDim::Ndiv(values) => level(values, &hpl.ndiv),
+            ForeignDim::Pfact(values) => level(values, &hpl.pfact),
+            ForeignDim::Rfact(values) => level(values, &hpl.rfact),
+            ForeignDim::Bcast(values) => level(values, &hpl.bcast),
+            ForeignDim::Depth(values) => level(values, &hpl.depth),
+            ForeignDim::Swap(values) => level(values, &hpl.swap),
+            ForeignDim::Extra(own) => extra(i, own),
         };
         let levels = self.axes.iter().enumerate().map(of_axis).collect::<Option<Vec<u16>>>()?;
         let (chosen, same) = self.chosen(&levels)?;
@@ -193,7 +193,7 @@ impl ForeignDomain {
         let (hpl, threads) = self.chosen(levels)?;
         let mut engine = EngineParams { threads, ..self.usual.engine.clone() };
         for (i, axis) in self.axes.iter().enumerate() {
-            if let Axis::Extra(own) = axis {
+            if let ForeignDim::Extra(own) = axis {
                 engine.extra.insert(own.name.clone(), own.labels.get(usize::from(levels[i]))?.clone());
             }
         }
@@ -240,28 +240,28 @@ fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
 }
 
 /// The dimensions that act, in the order of [`Values::dims`], then those that only this engine has.
-fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<Axis>, Vec<Dim>) {
+fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<ForeignDim>, Vec<Dim>) {
     let axis = |name: &str| match name {
-        "ranks" => Axis::Ranks,
-        "grid" => Axis::Grid,
-        "nb" => Axis::Nb(values.nb.clone()),
-        "nbmin" => Axis::Nbmin(values.nbmin.clone()),
-        "ndiv" => Axis::Ndiv(values.ndiv.clone()),
-        "pfact" => Axis::Pfact(values.pfact.clone()),
-        "rfact" => Axis::Rfact(values.rfact.clone()),
-        "bcast" => Axis::Bcast(values.bcast.clone()),
-        "depth" => Axis::Depth(values.depth.clone()),
-        _ => Axis::Swap(values.swap.clone()),
+        "ranks" => ForeignDim::Ranks,
+        "grid" => ForeignDim::Grid,
+        "nb" => ForeignDim::Nb(values.nb.clone()),
+        "nbmin" => ForeignDim::Nbmin(values.nbmin.clone()),
+        "ndiv" => ForeignDim::Ndiv(values.ndiv.clone()),
+        "pfact" => ForeignDim::Pfact(values.pfact.clone()),
+        "rfact" => ForeignDim::Rfact(values.rfact.clone()),
+        "bcast" => ForeignDim::Bcast(values.bcast.clone()),
+        "depth" => ForeignDim::Depth(values.depth.clone()),
+        _ => ForeignDim::Swap(values.swap.clone()),
     };
     let acts = |dim: &Dim| ["ranks", "grid"].contains(&dim.name.as_str()) || foreign.obeys.contains(&dim.name);
     let mut dims: Vec<Dim> = values.dims().into_iter().filter(|dim| dim.name != "split" && acts(dim)).collect();
-    let mut axes: Vec<Axis> = dims.iter().map(|dim| axis(&dim.name)).collect();
+    let mut axes: Vec<ForeignDim> = dims.iter().map(|dim| axis(&dim.name)).collect();
     for extra in &foreign.extra {
         let levels = extra.labels.iter().zip(&extra.features);
         let levels = levels.map(|(label, &feature)| Level { label: label.clone(), feature }).collect();
         let kind = if extra.ordered { dims::DimKind::Ordered } else { dims::DimKind::Categorical };
         dims.push(Dim { name: extra.name.clone(), kind, levels });
-        axes.push(Axis::Extra(extra.clone()));
+        axes.push(ForeignDim::Extra(extra.clone()));
     }
     (axes, dims)
 }

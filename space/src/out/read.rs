@@ -19,7 +19,7 @@ pub struct OutRecord {
     pub passed: Option<bool>,
 }
 
-/// All complete results in the text, in order. Lines that are no part of a result are passed over, and so is
+/// All complete results in the text, in order. Lines that are not part of a result are passed over, and so is
 /// a line that was cut off.
 pub fn parse(text: &str) -> Vec<OutRecord> {
     let mut banner = HplParams::baseline(0, 1, 1);

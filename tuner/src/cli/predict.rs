@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use objectives::mcl::{InnerGrid, Memory, Reading};
+use objectives::mcl::{InnerGrid, LayerExtent, MemoryBandwidth};
 use objectives::scenario::{Choices, Layering};
 use space::machine::Machine;
 use space::params::Coded;
@@ -89,13 +89,13 @@ pub struct PredictArgs {
 pub struct ChoiceArgs {
     /// mcl: charge a layer for its own full extent (cumulative) or for what it adds to the one inside (printed)
     #[arg(long, value_name = "READING", default_value = "cumulative", value_parser = one_of(&READINGS))]
-    pub reading: Reading,
+    pub reading: LayerExtent,
     /// Words sent by a row exchange per word of U: 3 in the paper, 2 on full-duplex links
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = positive)]
     pub update_coefficient: f64,
     /// mcl: bandwidth of an accelerator's memory: equivalent or simple-sum
     #[arg(long, value_name = "MEMORY", default_value = "equivalent", value_parser = one_of(&MEMORIES))]
-    pub memory: Memory,
+    pub memory: MemoryBandwidth,
     /// Charge all layers that the run uses (all), or a rank's memory and the layer that joins all ranks (ends); by default what
     /// the choices of the description say, else all
     #[arg(long, value_name = "LAYERS", value_parser = one_of(&LAYERINGS))]
@@ -117,8 +117,9 @@ pub struct ChoiceArgs {
     pub link: Option<f64>,
 }
 
-const READINGS: [(&str, Reading); 2] = [("cumulative", Reading::Cumulative), ("printed", Reading::Printed)];
-const MEMORIES: [(&str, Memory); 2] = [("equivalent", Memory::Equivalent), ("simple-sum", Memory::SimpleSum)];
+const READINGS: [(&str, LayerExtent); 2] = [("cumulative", LayerExtent::Cumulative), ("printed", LayerExtent::Printed)];
+const MEMORIES: [(&str, MemoryBandwidth); 2] =
+    [("equivalent", MemoryBandwidth::Equivalent), ("simple-sum", MemoryBandwidth::SimpleSum)];
 const LAYERINGS: [(&str, Layering); 2] = [("all", Layering::All), ("ends", Layering::Ends)];
 const INNER_GRIDS: [(&str, InnerGrid); 2] = [("square", InnerGrid::Square), ("primes", InnerGrid::PrimesKeepGrid)];
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Parser;
 use hpl::plan::windows::Windows;
-use objectives::simulated::{Answer, Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster};
+use objectives::simulated::{Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster, SimulatedRun};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};
 
@@ -77,7 +77,7 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     clock.add(path, simulated_wall_s)?;
     match answer {
         _ if timed_out => Ok(ExitCode::FAILURE),
-        Answer::BreaksOff(after_s) => {
+        SimulatedRun::BreaksOff(after_s) => {
             writeln!(std::io::stderr(), "simulated: a rank has died after {after_s:.0} s")?;
             Ok(ExitCode::FAILURE)
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use hpl::balance::matvec::{Csr, Dense, Iteration, Matrix, Path, Rates, Shared, Worker, share};
+use hpl::balance::matvec::{BalancedWorkers, Csr, Dense, Iteration, Matrix, Path, Rates, Worker, share};
 use hpl::balance::{Balance, FixedPoint, SixState, Times};
 use serde_json::json;
 use space::stats::summary;
@@ -87,7 +87,7 @@ fn matrix(args: &BalanceArgs) -> Matrix {
     }
 }
 
-fn print(args: &BalanceArgs, shared: &Shared) -> anyhow::Result<u8> {
+fn print(args: &BalanceArgs, shared: &BalancedWorkers) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     let rounds = &shared.rounds;
     let median = |of: &dyn Fn(&Rates) -> f64| 1e-9 * summary(&rounds.iter().map(of).collect::<Vec<_>>()).median;
@@ -161,7 +161,7 @@ fn rows(iterations: &[Iteration]) -> Vec<serde_json::Value> {
 /// Two workers whose times are `slow_s`·share and 1 − share, with transfers of (1 − share)·`transfer_s`.
 fn simulate(args: &BalanceArgs, mut balance: Balance, slow_s: f64, transfer_s: f64) -> anyhow::Result<u8> {
     let mut iterations = Vec::new();
-    while !balance.settled() && iterations.len() < MOST_SIMULATED {
+    while !balance.is_final() && iterations.len() < MOST_SIMULATED {
         let share = balance.share();
         let (slow_s, fast_s) = (slow_s * share, 1.0 - share);
         let times = Times { slow_s, fast_s, whole_s: slow_s.max(fast_s) + fast_s * transfer_s };

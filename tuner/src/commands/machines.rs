@@ -18,11 +18,11 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Serialize)]
 struct List {
     schema_version: u32,
-    machines: Vec<Entry>,
+    machines: Vec<MachineEntry>,
 }
 
 #[derive(Debug, Serialize)]
-struct Entry {
+struct MachineEntry {
     name: &'static str,
     system: String,
     cpu: String,
@@ -64,10 +64,10 @@ pub fn machines(args: &MachinesArgs) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-fn entry(name: &'static str, machine: &Machine) -> Entry {
+fn entry(name: &'static str, machine: &Machine) -> MachineEntry {
     let tried: Vec<_> = Model::all().map(|model| (model, lacks(machine, model))).collect();
     let missing = tried.iter().filter_map(|(model, why)| Some(format!("{}: {}", model.name(), why.as_ref()?)));
-    Entry {
+    MachineEntry {
         name,
         system: machine.host.name.clone(),
         cpu: machine.host.cpu.clone(),
@@ -92,7 +92,7 @@ fn lacks(machine: &Machine, model: Model) -> Option<String> {
         .map(|error| error.to_string())
 }
 
-fn table(entries: &[Entry]) -> String {
+fn table(entries: &[MachineEntry]) -> String {
     let mut text = String::new();
     for entry in entries {
         // Writing to a String cannot fail.
@@ -115,6 +115,6 @@ fn table(entries: &[Entry]) -> String {
     text
 }
 
-fn cpu(entry: &Entry) -> String {
+fn cpu(entry: &MachineEntry) -> String {
     if entry.cpu.is_empty() { String::new() } else { format!(": {}", entry.cpu) }
 }

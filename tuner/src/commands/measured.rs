@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use hpl::balance::weights::WeightSearch;
-use hpl::comm::grid::place;
+use hpl::comm::grid::coords;
 use hpl::plan::layout::Layout;
 use hpl::plan::windows::{Window, Windows};
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
@@ -93,7 +93,7 @@ fn search(
         writeln!(out, "{:<10}{:<34}{:<34}{rate:.2}", "", line(search.weights()), line(&seen.busy_s))?;
         out.flush()?;
         search.observe(&seen.busy_s, seen.whole_s);
-        if search.settled() {
+        if search.is_final() {
             break;
         }
     }
@@ -108,7 +108,7 @@ fn line(values: &[f64]) -> String {
 }
 
 /// What a run with some weights takes.
-struct Seen {
+struct WeightedRun {
     /// How long each process row or column is busy in the windows, in seconds, as if it had exactly its share of the work.
     busy_s: Vec<f64>,
     /// The whole run in seconds, as the windows predict it.
@@ -116,7 +116,7 @@ struct Seen {
 }
 
 /// Medians of some measurements of the same windows.
-fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f64) -> anyhow::Result<Seen> {
+fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f64) -> anyhow::Result<WeightedRun> {
     let (mut whole, mut busy) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let result = sample(candidate, windows, threshold)?;
@@ -125,13 +125,17 @@ fn measure(candidate: &Candidate, along: Along, windows: &Windows, threshold: f6
     }
     let median = |of: &dyn Fn(usize) -> f64| summary(&(0..REPEATS).map(of).collect::<Vec<_>>()).median;
     let busy_s = (0..busy[0].len()).map(|at| median(&|repeat| busy[repeat][at])).collect();
-    Ok(Seen { busy_s, whole_s: median(&|repeat| whole[repeat]) })
+    Ok(WeightedRun { busy_s, whole_s: median(&|repeat| whole[repeat]) })
 }
 
 fn sample(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Result<WindowsResult> {
     let options = RunOptions { threshold, force: false, watch: &() };
     let result = measure_candidate(candidate, windows, &options).map_err(bad_input)?;
-    if result.passed { Ok(result) } else { Err(anyhow!("a window left a wrong matrix; the kernels cannot be trusted")) }
+    if result.passed {
+        Ok(result)
+    } else {
+        Err(anyhow!("a window left a wrong matrix; the kernels cannot be trusted"))
+    }
 }
 
 fn set(candidate: &mut Candidate, along: Along, weights: &[f64]) -> anyhow::Result<()> {
@@ -157,7 +161,7 @@ fn busy_times(result: &WindowsResult, along: Along) -> Vec<f64> {
     };
     let mut slowest = vec![0.0_f64; axis.procs()];
     for (rank, &time_s) in of_ranks(result, along).iter().enumerate() {
-        let (row, column) = place(hpl.pmap, rank, hpl.p, hpl.q);
+        let (row, column) = coords(hpl.pmap, rank, hpl.p, hpl.q);
         let at = if along == Along::Rows { row } else { column };
         slowest[at] = slowest[at].max(time_s);
     }
@@ -209,7 +213,7 @@ fn drawn(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Re
         let (name, result, rows, columns) = &sets[at];
         let whole_s: f64 = result.windows.iter().flat_map(|window| &window.step_s).sum();
         let bar = |(rank, busy_s): (usize, &f64)| {
-            let (row, column) = place(hpl.pmap, rank, hpl.p, hpl.q);
+            let (row, column) = coords(hpl.pmap, rank, hpl.p, hpl.q);
             Bar { place: row + column * hpl.p, busy: busy_s / whole_s, name: format!("rank {rank}") }
         };
         Owned {

@@ -55,7 +55,7 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     println!("{folder}/{LIBRARY}: made by {}", mpicc.display());
     println!("{folder}/{XHPL}: this program with it; make it anew when hpl-tune is updated");
     match checked {
-        Some(Checked { launcher, bindings, result }) => {
+        Some(TestRun { launcher, bindings, result }) => {
             let library = bindings.mpi.as_deref().unwrap_or("MPI");
             println!("checked by {launcher}: {library}; {}", sentence(&bindings));
             let (ranks, n) = CHECKED;
@@ -97,13 +97,13 @@ fn compiled(mpicc: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// What a run on two processes has shown.
-struct Checked {
+struct TestRun {
     launcher: String,
     bindings: Bindings,
     result: RunResult,
 }
 
-fn check(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<Checked> {
+fn check(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<TestRun> {
     let way_out = |error: anyhow::Error| {
         bad_input(format!(
             "{}\nnothing is installed; name the launcher of this MPI library with --launcher, or leave the check out with --no-check \
@@ -114,7 +114,7 @@ fn check(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyho
     checked(args, mpicc, xhpl, folder).map_err(way_out)
 }
 
-fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<Checked> {
+fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> anyhow::Result<TestRun> {
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let (ranks, n) = CHECKED;
     let job = match (&args.launcher, Allocation::here()) {
@@ -131,7 +131,7 @@ fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> any
     let text = String::from_utf8_lossy(&text);
     let result: Option<RunResult> = text.lines().find_map(|line| serde_json::from_str(line.trim()).ok());
     match result {
-        Some(result) if result.passed => Ok(Checked { launcher: words(&job.launcher).join(" "), bindings, result }),
+        Some(result) if result.passed => Ok(TestRun { launcher: words(&job.launcher).join(" "), bindings, result }),
         Some(result) => Err(bad_input(format!(
             "{line}: HPL of N={n} FAILED, residual {:?}: messages of this MPI library are damaged",
             result.residual

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use jiff::Timestamp;
 
-use objectives::real::{Job, RealRuns};
+use objectives::real::{RealRuns, RunSpec};
 use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
@@ -123,7 +123,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     // Ours is there, with what it reached.
     let ours = summary.session.engine == Session::OURS;
     inputs.retain(|(name, _)| !ours || name != "HPL.dat");
-    let command = runs.command(&Job::whole(&candidate), folder.root()).join(" ");
+    let command = runs.command(&RunSpec::whole(&candidate), folder.root()).join(" ");
     Ok(Some(exports.foreign(&command, (rate_gflops, how), candidate.hpl.n, inputs)))
 }
 

@@ -22,18 +22,18 @@ use crate::session::unequal::RankInput;
 const JSON_SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct SpaceReport<'a> {
     schema_version: u32,
     n: usize,
     cores: usize,
     candidates: usize,
     /// Candidates without the user's limits.
     candidates_unlimited: usize,
-    dimensions: Vec<Entry<'a>>,
+    dimensions: Vec<DimEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct DimEntry<'a> {
     #[serde(flatten)]
     dim: &'a Dim,
     limited: bool,
@@ -41,7 +41,7 @@ struct Entry<'a> {
     source: &'a str,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DimEntry<'a> {
     /// `profile`: where dimensions without a guideline come from.
     fn new(dim: &'a Dim, limits: &Limits, profile: &'a str) -> Self {
         let guide = guideline(&dim.name);
@@ -82,13 +82,13 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();
     let (domain, _) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
-    let report = Report {
+    let report = SpaceReport {
         schema_version: JSON_SCHEMA,
         n: spec.n,
         cores: spec.cores,
         candidates: domain.points().len(),
         candidates_unlimited: unlimited,
-        dimensions: domain.dims().iter().map(|dim| Entry::new(dim, &limits, engine.source())).collect(),
+        dimensions: domain.dims().iter().map(|dim| DimEntry::new(dim, &limits, engine.source())).collect(),
     };
     let mut out = std::io::stdout().lock();
     match args.json {
@@ -118,7 +118,7 @@ pub(crate) fn read_limits(path: &Path, engine: &Engine) -> anyhow::Result<(Limit
     Ok((limits, text))
 }
 
-fn text(report: &Report<'_>) -> String {
+fn text(report: &SpaceReport<'_>) -> String {
     let unlimited = match report.candidates == report.candidates_unlimited {
         true => String::new(),
         false => format!(" of {} without --space", report.candidates_unlimited),

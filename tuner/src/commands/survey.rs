@@ -9,7 +9,7 @@ use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
 use serde_json::json;
 use space::machine::{Host, Layer, Machine, Node};
-use space::stats::{Summary, summary};
+use space::stats::{MedianSpread, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
@@ -72,7 +72,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
 
 /// Ranks slower than typical.
 fn slow(found: &[RankSurvey]) -> Vec<Outlier> {
-    let rates: Vec<Summary> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
+    let rates: Vec<MedianSpread> = found.iter().map(|rank| summary(&rank.hpl_gflops)).collect();
     outliers(&rates).into_iter().filter(|outlier| outlier.ratio < 1.0).collect()
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use objectives::timeline::own::OwnModel;
 use objectives::weights::slem::SlemOptions;
 use objectives::weights::{
-    Advice, AdviceRequest, Cluster, Combine, Grid, MemoryRule, Method, WeightsError, advise, makespan, rank_counts,
+    Advice, AdviceRequest, Cluster, Combine, MemoryRule, Method, NodeGrid, WeightsError, advise, makespan, rank_counts,
 };
 use space::Share;
 use space::machine::Machine;
@@ -169,7 +169,7 @@ fn node_perf(cluster: &Cluster, advice: &Advice) -> String {
 /// The picture beside that of equal weights, whether they fit or not.
 fn drawn(cluster: &Cluster, request: &AdviceRequest, advice: &Advice) -> anyhow::Result<String> {
     let (shares, _) = Method::Equal.shares(cluster, advice.n, &request.slem)?;
-    let grid = Grid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;
+    let grid = NodeGrid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, advice.n, request.nb);
     let predicted_rate_gflops = space::flops::rate_gflops(advice.n, predicted_time_s);
     let equal = Advice {

@@ -12,7 +12,7 @@ use space::params::Coded;
 use space::{Candidate, Candidates, HplParams};
 
 use super::Earlier;
-use crate::search::strategy::informed::Group;
+use crate::search::strategy::informed::ComparableRuns;
 
 /// Distance, in ranges of ordered dimensions and categorical mismatches together, from which on a run is no neighbour.
 const FAR: f64 = 1.0;
@@ -22,7 +22,7 @@ type Alike<'a> = (&'a str, Option<&'a str>, Option<usize>, usize, bool);
 
 /// The earlier runs as points of `space`, those that were measured alike together. A group counts as of this machine
 /// where its host and its cores are.
-pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Group> {
+pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<ComparableRuns> {
     let cores = space.spec().cores;
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
@@ -31,7 +31,7 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Gr
             groups.entry(alike).or_default().push((point, run.rate_gflops.ln()));
         }
     }
-    let group = |((_, from, used, ..), runs): (Alike<'_>, _)| Group {
+    let group = |((_, from, used, ..), runs): (Alike<'_>, _)| ComparableRuns {
         of_this_machine: from == Some(host) && used == Some(cores),
         runs,
     };

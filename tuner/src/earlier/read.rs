@@ -61,7 +61,9 @@ fn one(source: &Path, decoder: &Decoder, warnings: &mut Vec<String>) -> Result<V
                 of_parquet(&trials, source, decoder)
             }
             None if trials.is_file() => of_parquet(&trials, source, decoder),
-            None => Err(format!("{}: no run folder, it has no journal.jsonl and no trials.parquet", source.display())),
+            None => {
+                Err(format!("{}: no run folder, it has no journal.jsonl and no trials.parquet", source.display()))
+            }
         };
     }
     match source.extension().and_then(|extension| extension.to_str()) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::nodes::{Node, spread};
+use super::nodes::{NodeFacts, spread};
 
 /// Share of the target that a machine has to reach later on: the value after the installation, less a tenth
 /// (\[EuroHPC\], acceptance of systems).
@@ -25,7 +25,7 @@ pub struct Accepted {
 
 impl Accepted {
     /// That of a score of `rate_gflops`.
-    pub fn new(rate_gflops: f64, target_gflops: Option<f64>, nodes: &[Node]) -> Self {
+    pub fn new(rate_gflops: f64, target_gflops: Option<f64>, nodes: &[NodeFacts]) -> Self {
         let node_spread = spread(nodes);
         let of_target = target_gflops.map(|target| rate_gflops / target);
         let alike = node_spread.is_none_or(|spread| spread <= SPREAD);
@@ -49,8 +49,8 @@ impl Accepted {
 mod tests {
     use super::*;
 
-    fn nodes(rates: &[f64]) -> Vec<Node> {
-        rates.iter().map(|&rate| Node { hpl_gflops: Some(rate), ..Node::default() }).collect()
+    fn nodes(rates: &[f64]) -> Vec<NodeFacts> {
+        rates.iter().map(|&rate| NodeFacts { hpl_gflops: Some(rate), ..NodeFacts::default() }).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Purpose;
 use super::acceptance::Accepted;
 use super::asked::{Asked, asked};
-use super::nodes::Node;
+use super::nodes::NodeFacts;
 use super::peak::Peak;
 use super::power::Judged;
 use super::repeats::Repeats;
@@ -38,7 +38,7 @@ pub struct Field {
 
 /// The score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub struct PackScore {
     /// Rmax in GFLOP/s, as HPL printed it.
     pub rmax_gflops: f64,
     /// Nmax.
@@ -71,7 +71,7 @@ pub struct Manifest {
     /// Its engine.
     pub engine: String,
     /// The score.
-    pub score: Score,
+    pub score: PackScore,
     /// When the run began and ended.
     pub stamps: Stamps,
     /// Rpeak; `None` where a factor is not known.
@@ -79,7 +79,7 @@ pub struct Manifest {
     /// The repeats by order.
     pub repeats: Vec<Repeats>,
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NodeFacts>,
     /// The verdict of an acceptance.
     pub accepted: Option<Accepted>,
     /// The level of the power measurement; only there for the Green500.

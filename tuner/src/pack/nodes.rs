@@ -8,7 +8,7 @@ use crate::record::session::Session;
 
 /// A node, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Node {
+pub struct NodeFacts {
     /// Its name.
     pub host: String,
     /// Model of its processors.
@@ -34,11 +34,11 @@ pub struct Node {
 /// `nodes.json` of a session, as far as it is used here.
 #[derive(Deserialize)]
 struct Surveyed {
-    nodes: Vec<Node>,
+    nodes: Vec<NodeFacts>,
 }
 
 /// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` tell of it.
-pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Vec<Node> {
+pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Vec<NodeFacts> {
     let surveyed = std::fs::read(folder.nodes("json")).ok();
     let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());
     // A session that was resumed on other nodes has a survey of these.
@@ -46,19 +46,19 @@ pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Ve
         return surveyed.nodes;
     }
     if !session.hosts.is_empty() {
-        return session.hosts.iter().map(|host| Node { host: host.clone(), ..Node::default() }).collect();
+        return session.hosts.iter().map(|host| NodeFacts { host: host.clone(), ..NodeFacts::default() }).collect();
     }
-    vec![Node {
+    vec![NodeFacts {
         host: session.host.clone(),
         cpu: facts.and_then(|facts| facts.processor.model.clone()),
         cores: facts.and_then(|facts| facts.processor.cores()),
         memory_bytes: facts.and_then(|facts| facts.memory_bytes),
-        ..Node::default()
+        ..NodeFacts::default()
     }]
 }
 
 /// (fastest − slowest) / fastest of the nodes' HPL rates; `None` of one node, and where they were not measured.
-pub fn spread(nodes: &[Node]) -> Option<f64> {
+pub fn spread(nodes: &[NodeFacts]) -> Option<f64> {
     let rates: Vec<f64> = nodes.iter().map(|node| node.hpl_gflops).collect::<Option<_>>()?;
     let fastest = rates.iter().copied().reduce(f64::max)?;
     let slowest = rates.iter().copied().reduce(f64::min)?;
@@ -69,7 +69,7 @@ pub fn spread(nodes: &[Node]) -> Option<f64> {
 ///
 /// # Errors
 /// None that a text in memory can have.
-pub fn table(nodes: &[Node]) -> Result<Vec<u8>, csv::Error> {
+pub fn table(nodes: &[NodeFacts]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["host", "cpu", "cores", "memory_bytes", "hpl_gflops", "dgemm_gflops", "of_typical"])?;
     for node in nodes {

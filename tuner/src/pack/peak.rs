@@ -22,12 +22,12 @@ pub struct Peak {
 }
 
 #[derive(Deserialize)]
-struct Table {
-    processor: Vec<Entry>,
+struct ProcessorTable {
+    processor: Vec<KnownProcessor>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct KnownProcessor {
     name: String,
     vendor: String,
     family: u32,
@@ -38,9 +38,9 @@ struct Entry {
 
 /// FP64 operations of one core in a cycle, with their source; `None` for a processor that the table does not have.
 fn flops_per_cycle(processor: &Processor) -> Option<(f64, String)> {
-    let table: Table = toml::from_str(PROCESSORS).expect("a test reads the table");
+    let table: ProcessorTable = toml::from_str(PROCESSORS).expect("a test reads the table");
     let (vendor, family, model) = (processor.vendor.as_ref()?, processor.family?, processor.model_number?);
-    let is_it = |entry: &&Entry| {
+    let is_it = |entry: &&KnownProcessor| {
         entry.vendor == *vendor && entry.family == family && (entry.models[0]..=entry.models[1]).contains(&model)
     };
     let entry = table.processor.iter().find(is_it)?;
@@ -99,8 +99,9 @@ fn clock(processor: Option<&Processor>, site: &Site) -> Result<(f64, String), St
     let nominal = processor.and_then(|processor| processor.nominal_mhz.zip(processor.nominal_from.clone()));
     nominal.map(|(mhz, from)| (mhz / 1e3, from)).ok_or_else(|| {
         let now = processor.and_then(|processor| processor.now_mhz);
-        let now = now
-            .map_or(String::new(), |mhz| format!("; its clock at this moment is {mhz:.0} MHz, which need not be it"));
+        let now = now.map_or(String::new(), |mhz| {
+            format!("; its clock at this moment is {mhz:.0} MHz, which need not be it")
+        });
         format!("in site.toml, [peak] clock_ghz = …: the system does not report the nominal clock{now}")
     })
 }
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_processor_of_the_table_has_a_source_and_is_there_once() {
-        let table: Table = toml::from_str(PROCESSORS).unwrap();
+        let table: ProcessorTable = toml::from_str(PROCESSORS).unwrap();
         for (index, entry) in table.processor.iter().enumerate() {
             assert!(!entry.source.is_empty() && entry.models[0] <= entry.models[1], "{}", entry.name);
             for other in &table.processor[..index] {

@@ -144,7 +144,7 @@ fn instead(summary: &Summary, rows: &[Row]) -> String {
             row.failure_detail.as_deref().unwrap_or(row.outcome.name())
         ),
         None if windows && summary.best.is_none() => {
-            "only windows of runs passed; the rate of a whole run is only estimated from them, and an estimate is no score".to_owned()
+            "only windows of runs passed; the rate of a whole run is only estimated from them, and an estimate is not a score".to_owned()
         }
         None => "none was made".to_owned(),
     }

@@ -14,14 +14,14 @@ const WHOLE_SECONDS: f64 = 1.0;
 
 /// A span of time; ends are in UTC, RFC 3339.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub struct TimeSpan {
     /// Its start.
     pub start_utc: Timestamp,
     /// Its end.
     pub end_utc: Timestamp,
 }
 
-impl Span {
+impl TimeSpan {
     /// From `start_utc` on, `seconds` long; `None` where that is no time.
     pub fn new(start_utc: Timestamp, seconds: f64) -> Option<Self> {
         let long = SignedDuration::try_from_secs_f64(seconds).ok()?;
@@ -44,9 +44,9 @@ impl Span {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stamps {
     /// From the start of its command to its end; `None` where the record of its guard is gone.
-    pub job: Option<Span>,
+    pub job: Option<TimeSpan>,
     /// The core phase; `None` where the engine did not tell it in UTC.
-    pub core: Option<Span>,
+    pub core: Option<TimeSpan>,
     /// Why that is missing, and the way out.
     pub core_missing: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct Stamps {
 impl Stamps {
     /// Those of a run whose guard wrote `guard`, and which is one of our engine with `result`, or has printed `output`.
     pub fn new(guard: Option<&GuardRecord>, result: Option<&RunResult>, output: &str) -> Self {
-        let job = guard.and_then(|guard| Span::new(guard.started_utc.parse().ok()?, guard.wall_s));
+        let job = guard.and_then(|guard| TimeSpan::new(guard.started_utc.parse().ok()?, guard.wall_s));
         let core = match result {
             Some(result) => of_result(result).ok_or("result.json has no time that can be read".to_owned()),
             None => of_output(output, job.as_ref()),
@@ -63,19 +63,21 @@ impl Stamps {
     }
 }
 
-fn of_result(result: &RunResult) -> Option<Span> {
-    let generated = Span::new(result.started_utc.parse().ok()?, result.generate_s)?;
-    Span::new(generated.end_utc, result.time_s)
+fn of_result(result: &RunResult) -> Option<TimeSpan> {
+    let generated = TimeSpan::new(result.started_utc.parse().ok()?, result.generate_s)?;
+    TimeSpan::new(generated.end_utc, result.time_s)
 }
 
 /// Start and end that HPL has printed last, `HPL_pdgesv() start time Thu Oct 12 18:37:13 2023`: in the local time of the run,
 /// which counts as UTC where that lies inside of the job.
-fn of_output(output: &str, job: Option<&Span>) -> Result<Span, String> {
+fn of_output(output: &str, job: Option<&TimeSpan>) -> Result<TimeSpan, String> {
     let [start, end] = printed(output)
         .ok_or("the program prints no HPL_pdgesv() start time and end time; our engine and Netlib's HPL 2.3 do")?;
     let utc = |time: DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
-    let (Ok(start_utc), Ok(end_utc)) = (utc(start), utc(end)) else { return Err("its stamps are no times".to_owned()) };
-    let span = Span { start_utc, end_utc };
+    let (Ok(start_utc), Ok(end_utc)) = (utc(start), utc(end)) else {
+        return Err("its stamps are no times".to_owned());
+    };
+    let span = TimeSpan { start_utc, end_utc };
     let job = job.ok_or("guard.json is gone, so the time zone of the stamps is unknown")?;
     let ([start, end], [first, last]) = (span.unix_s(), job.unix_s());
     if start < first - WHOLE_SECONDS || end > last + WHOLE_SECONDS || end < start {
@@ -117,7 +119,7 @@ mod tests {
 
     #[test]
     fn stamps_in_utc_lie_inside_of_their_job() {
-        let job = Span::new(at("2026-11-24T08:00:00.25Z"), 100.0).unwrap();
+        let job = TimeSpan::new(at("2026-11-24T08:00:00.25Z"), 100.0).unwrap();
         let printed = output("Tue Nov 24 08:00:10 2026", "Tue Nov 24 08:01:30 2026");
         let core = of_output(&printed, Some(&job)).unwrap();
         assert_eq!((core.start_utc, core.seconds()), (at("2026-11-24T08:00:10Z"), 80.0));

@@ -45,12 +45,12 @@ pub struct Sources<'a> {
 
 /// Values by key, and why one is missing where there is more to say than how it is given.
 #[derive(Debug, Default)]
-struct Values {
+struct KnownValues {
     known: BTreeMap<String, (String, String)>,
     missing: BTreeMap<&'static str, String>,
 }
 
-impl Values {
+impl KnownValues {
     fn put(&mut self, key: &str, value: Option<String>, from: &str) {
         if let Some(value) = value {
             self.known.insert(key.to_owned(), (value, from.to_owned()));
@@ -67,7 +67,7 @@ impl Values {
 
 /// The fields of the purpose, with their values.
 pub fn fields(sources: &Sources<'_>) -> Vec<Field> {
-    let mut values = Values::default();
+    let mut values = KnownValues::default();
     of_system(&mut values, sources);
     of_run(&mut values, sources);
     of_power(&mut values, sources);
@@ -82,7 +82,7 @@ pub fn fields(sources: &Sources<'_>) -> Vec<Field> {
 }
 
 /// What the host and the session tell of the system, and the site file in its place.
-fn of_system(values: &mut Values, sources: &Sources<'_>) {
+fn of_system(values: &mut KnownValues, sources: &Sources<'_>) {
     let Sources { scored, site, .. } = sources;
     let known = sources.facts.map(Facts::known).unwrap_or_default();
     for (key, value) in known {
@@ -114,7 +114,7 @@ fn of_system(values: &mut Values, sources: &Sources<'_>) {
 }
 
 /// The score, its time stamps, Rpeak and repeats.
-fn of_run(values: &mut Values, sources: &Sources<'_>) {
+fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
     let Sources { scored, .. } = sources;
     let Scored { printed, stamps, row, .. } = scored;
     let mut put = |key, value: Option<String>| values.put(key, value, "the run");
@@ -177,7 +177,7 @@ fn round(gflops: f64) -> String {
 }
 
 /// Power of all nodes, by the meter where its file is given, else as the site file states it.
-fn of_power(values: &mut Values, sources: &Sources<'_>) {
+fn of_power(values: &mut KnownValues, sources: &Sources<'_>) {
     let scale = || {
         sources
             .said
@@ -221,7 +221,7 @@ fn nodes_measured_how() -> String {
     super::site::find("power.nodes_measured").map_or(String::new(), super::site::Key::how)
 }
 
-fn of_acceptance(values: &mut Values, sources: &Sources<'_>) {
+fn of_acceptance(values: &mut KnownValues, sources: &Sources<'_>) {
     let Accepted { target_gflops, of_target, node_spread, accepted } = sources.accepted;
     values.put("acceptance.target_gflops", target_gflops.map(|target| target.to_string()), "--target");
     values.put("acceptance.of_target", of_target.map(|share| format!("{share:.4}")), "computed");

@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use objectives::real::Job;
+use objectives::real::RunSpec;
 
 use super::Purpose;
 use super::acceptance::Accepted;
@@ -12,7 +12,7 @@ use super::error::PackError;
 use super::facts::libraries::{Library, libraries};
 use super::facts::{Facts, System};
 use super::folder::{SUMS, sums};
-use super::manifest::{self, Manifest, PACK_SCHEMA, Score};
+use super::manifest::{self, Manifest, PACK_SCHEMA, PackScore};
 use super::nodes;
 use super::peak::Peak;
 use super::power::{Judged, Power, Statement};
@@ -42,7 +42,7 @@ pub struct PackRequest<'a> {
 }
 
 /// A file of the pack: its path there and its bytes.
-type Entry = (String, Vec<u8>);
+type PackFile = (String, Vec<u8>);
 
 /// Makes the pack; `program` is the path of `hpl-tune`.
 ///
@@ -68,7 +68,7 @@ pub fn make(request: &PackRequest<'_>, program: &Path) -> Result<Manifest, PackE
     Ok(manifest)
 }
 
-fn write(root: &Path, entries: &[Entry]) -> std::io::Result<()> {
+fn write(root: &Path, entries: &[PackFile]) -> std::io::Result<()> {
     for (path, bytes) in entries {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(root))?;
@@ -81,7 +81,7 @@ fn write(root: &Path, entries: &[Entry]) -> std::io::Result<()> {
 }
 
 /// What the pack says, and its files but for the list of sums.
-fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec<Entry>), PackError> {
+fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec<PackFile>), PackError> {
     let site = request.site.map_or(Ok(Site::default()), read_site)?;
     let facts = Facts::read(&System::here());
     let is_here = facts.host == scored.row.host;
@@ -147,8 +147,8 @@ fn read_site(path: &Path) -> Result<Site, PackError> {
     Site::parse(&text).map_err(wrong)
 }
 
-fn score(scored: &Scored) -> Score {
-    Score {
+fn score(scored: &Scored) -> PackScore {
+    PackScore {
         rmax_gflops: scored.printed.rate_gflops,
         nmax: scored.printed.params.n,
         time_s: scored.printed.time_s,
@@ -159,7 +159,7 @@ fn score(scored: &Scored) -> Score {
 }
 
 /// The run: what it read, printed, and how it is repeated.
-fn of_run(scored: &Scored) -> Result<Vec<Entry>, PackError> {
+fn of_run(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     let mut entries = vec![
         ("HPL.out".to_owned(), scored.output.clone()),
         ("HPL.dat".to_owned(), scored.dat.clone().into_bytes()),
@@ -184,7 +184,7 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
         let exports = Exports::new(&candidate, (rate, "measured"), &scored.program, None).map_err(unwritable)?;
         return Ok(exports.run_sh + &ran);
     }
-    let words = runs.command(&Job::whole(&candidate), Path::new(HERE));
+    let words = runs.command(&RunSpec::whole(&candidate), Path::new(HERE));
     let quoted = |word: &String| word.replace(HERE, "\"$here\"");
     let command: Vec<String> = words.iter().map(quoted).collect();
     Ok(format!(
@@ -197,7 +197,7 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
 const HERE: &str = "/hpl-tune-pack-folder";
 
 /// The record that the score is from, and what the run left beside its output.
-fn of_record(scored: &Scored) -> Result<Vec<Entry>, PackError> {
+fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     let (folder, trial) = (&scored.folder, scored.trial());
     let files = [
         (folder.journal(), true),
@@ -223,7 +223,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn tables(scored: &Scored, manifest: &Manifest, all: &[Library]) -> Result<Vec<Entry>, PackError> {
+fn tables(scored: &Scored, manifest: &Manifest, all: &[Library]) -> Result<Vec<PackFile>, PackError> {
     let wrong = |error: csv::Error| RecordError::write(Path::new("pack"))(std::io::Error::other(error.to_string()));
     let table = |name: &str, bytes: Result<Vec<u8>, csv::Error>| Ok((name.to_owned(), bytes.map_err(wrong)?));
     let libraries = || {
@@ -234,7 +234,7 @@ fn tables(scored: &Scored, manifest: &Manifest, all: &[Library]) -> Result<Vec<E
         }
         table.into_inner().map_err(|error| error.into_error().into())
     };
-    let entries: [Result<Entry, RecordError>; 4] = [
+    let entries: [Result<PackFile, RecordError>; 4] = [
         table("tunables.csv", sheet::tunables(scored)),
         table("nodes.csv", nodes::table(&manifest.nodes)),
         table("repeats.csv", repeats::table(&scored.rows, &scored.row.candidate())),
@@ -243,7 +243,7 @@ fn tables(scored: &Scored, manifest: &Manifest, all: &[Library]) -> Result<Vec<E
     Ok(entries.into_iter().collect::<Result<_, _>>()?)
 }
 
-fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<Vec<Entry>, PackError> {
+fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<Vec<PackFile>, PackError> {
     let mut entries = vec![
         (format!("{}.txt", manifest.purpose.name()), sheet::sheet(manifest).into_bytes()),
         ("timestamps.txt".to_owned(), sheet::stamps(manifest).into_bytes()),

@@ -191,10 +191,11 @@ impl Panel {
 
     /// One entry per class drawn, in rows of what fits.
     fn legend(&self, svg: &mut String) {
-        let mut entries: Vec<(&str, &str, Kind)> = Vec::new();
+        let mut entries: Vec<(&str, &str, SeriesKind)> = Vec::new();
         let series = |list: &[Series], kind| list.iter().map(move |s| (s.class, s.name, kind)).collect::<Vec<_>>();
-        let marks = self.marks.iter().map(|mark| (mark.class, mark.name, Kind::Mark));
-        let all = series(&self.areas, Kind::Area).into_iter().chain(series(&self.lines, Kind::Line)).chain(marks);
+        let marks = self.marks.iter().map(|mark| (mark.class, mark.name, SeriesKind::Mark));
+        let all =
+            series(&self.areas, SeriesKind::Area).into_iter().chain(series(&self.lines, SeriesKind::Line)).chain(marks);
         for entry in all {
             if !entries.iter().any(|known| known.0 == entry.0) {
                 entries.push(entry);
@@ -207,11 +208,13 @@ impl Panel {
                 (x, y) = (LEFT, y + 20.0);
             }
             let sign = match kind {
-                Kind::Area => {
+                SeriesKind::Area => {
                     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{:.1}\" width=\"14\" height=\"11\"/>", y - 10.0)
                 }
-                Kind::Line => format!("<path class=\"line {class}\" d=\"M{x} {:.1}h16\"/>", y - 4.0),
-                Kind::Mark => format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{:.1}\" r=\"4.5\"/>", x + 7.0, y - 4.0),
+                SeriesKind::Line => format!("<path class=\"line {class}\" d=\"M{x} {:.1}h16\"/>", y - 4.0),
+                SeriesKind::Mark => {
+                    format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{:.1}\" r=\"4.5\"/>", x + 7.0, y - 4.0)
+                }
             };
             let _ = writeln!(svg, "{sign}<text x=\"{:.1}\" y=\"{y}\">{}</text>", x + 20.0, escape(name));
             x += width;
@@ -220,7 +223,7 @@ impl Panel {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum SeriesKind {
     Area,
     Line,
     Mark,

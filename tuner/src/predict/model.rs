@@ -1,6 +1,6 @@
 //! What each model says of a run.
 
-use objectives::mcl::{InnerGrid, Memory, Reading};
+use objectives::mcl::{InnerGrid, LayerExtent, MemoryBandwidth};
 use objectives::overlap::Overlap;
 use objectives::predict::Predictor;
 use objectives::scenario::{self, Choices, Gamma, Layering};
@@ -148,8 +148,8 @@ fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Res
     }
     let mut parameters = closed_form_parameters(&gamma, choices);
     let reading = match choices.reading {
-        Reading::Printed => "printed",
-        Reading::Cumulative => "cumulative",
+        LayerExtent::Printed => "printed",
+        LayerExtent::Cumulative => "cumulative",
     };
     let layers: Vec<String> = model
         .layers
@@ -161,8 +161,8 @@ fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Res
     parameters.push(("layers", format!("{}, {reading}", layers.join(", "))));
     if machine.accelerator.is_some() {
         let memory = match choices.memory {
-            Memory::Equivalent => "equivalent",
-            Memory::SimpleSum => "simple sum",
+            MemoryBandwidth::Equivalent => "equivalent",
+            MemoryBandwidth::SimpleSum => "simple sum",
         };
         parameters.push(("memory", memory.to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use objectives::timeline::{Step, Timeline};
+use objectives::timeline::{StepTimes, Timeline};
 use serde::Serialize;
 
 use crate::report::digits;
@@ -12,7 +12,7 @@ const PARTS: usize = 10;
 
 /// Some successive steps of a run, in seconds; phases are means over all processes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Part {
+pub struct StepGroup {
     /// Its first step.
     pub first_step: usize,
     /// Number of steps.
@@ -30,15 +30,15 @@ pub struct Part {
 }
 
 /// The steps in at most ten parts of as many steps.
-pub fn parts(timeline: &Timeline) -> Vec<Part> {
+pub fn parts(timeline: &Timeline) -> Vec<StepGroup> {
     let size = timeline.steps.len().div_ceil(PARTS).max(1);
     let mut before_s = 0.0;
-    let part = |(at, steps): (usize, &[Step])| {
-        let sum = |of: fn(&Step) -> f64| steps.iter().map(of).sum();
+    let part = |(at, steps): (usize, &[StepTimes])| {
+        let sum = |of: fn(&StepTimes) -> f64| steps.iter().map(of).sum();
         let end_s = steps.last().map_or(before_s, |step| step.end_s);
         let time_s = end_s - before_s;
         before_s = end_s;
-        Part {
+        StepGroup {
             first_step: at * size,
             steps: steps.len(),
             time_s,
@@ -52,7 +52,7 @@ pub fn parts(timeline: &Timeline) -> Vec<Part> {
 }
 
 /// A table: mean milliseconds of a step, and where they go.
-pub fn table(parts: &[Part]) -> String {
+pub fn table(parts: &[StepGroup]) -> String {
     let mut text =
         format!("{:>15}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}\n", "steps", "ms a step", "FACT", "LBCAST", "RS", "UPDATE");
     for part in parts {
@@ -73,9 +73,14 @@ mod tests {
     #[test]
     fn parts_hold_all_steps_and_their_time() {
         for count in [0, 1, 9, 10, 11, 95] {
-            let step =
-                |k: usize| Step { fact_s: 1.0, rs_s: 0.5, update_s: 2.0, lbcast_s: 0.25, end_s: 4.0 * (k + 1) as f64 };
-            let steps: Vec<Step> = (0..count).map(step).collect();
+            let step = |k: usize| StepTimes {
+                fact_s: 1.0,
+                rs_s: 0.5,
+                update_s: 2.0,
+                lbcast_s: 0.25,
+                end_s: 4.0 * (k + 1) as f64,
+            };
+            let steps: Vec<StepTimes> = (0..count).map(step).collect();
             let parts = parts(&Timeline { total_s: 0.0, steps, trsv_s: 0.0 });
             assert!(parts.len() <= PARTS);
             assert_eq!(parts.iter().map(|part| part.steps).sum::<usize>(), count);

@@ -1,7 +1,7 @@
 //! The picture of a prediction: GFLOP/s over N, the phases over the run, weak scaling over nodes.
 
 use objectives::scenario::Choices;
-use objectives::timeline::Step;
+use objectives::timeline::StepTimes;
 use space::domain::squarest;
 use space::machine::{Machine, Measured};
 
@@ -125,8 +125,8 @@ fn phases(answer: &Answer) -> Panel {
 }
 
 /// UPDATE, RS, LBCAST and FACT of some steps, their sum 1.
-fn shares(steps: &[Step]) -> [f64; 4] {
-    let sum = |of: fn(&Step) -> f64| steps.iter().map(of).map(|time_s| time_s.max(0.0)).sum::<f64>();
+fn shares(steps: &[StepTimes]) -> [f64; 4] {
+    let sum = |of: fn(&StepTimes) -> f64| steps.iter().map(of).map(|time_s| time_s.max(0.0)).sum::<f64>();
     let all = [sum(|s| s.update_s), sum(|s| s.rs_s), sum(|s| s.lbcast_s), sum(|s| s.fact_s)];
     let total = all.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     all.map(|time_s| time_s / total)

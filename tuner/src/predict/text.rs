@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use space::machine::{Machine, Measured};
 
-use super::parts::{self, Part};
+use super::parts::{self, StepGroup};
 use super::{Answer, Model, Question, Term};
 use crate::report::digits;
 
@@ -31,7 +31,7 @@ pub struct PredictionText<'a> {
     measured_rate_gflops: Vec<f64>,
     terms: &'a [Term],
     /// The run in parts, of models that see steps.
-    parts: Vec<Part>,
+    parts: Vec<StepGroup>,
     parameters: Vec<Parameter<'a>>,
     notes: &'a [String],
 }

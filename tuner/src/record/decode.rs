@@ -18,7 +18,7 @@ use space::result::PhaseTime;
 
 use crate::error::RecordError;
 use crate::record::Row;
-use crate::record::parquet::{self, Fault, Table};
+use crate::record::parquet::{self, Fault, ParquetRow};
 
 /// The hidden verb, as the program must dispatch it to [`main`].
 pub const VERB: &str = "__decode";
@@ -67,7 +67,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`parquet::read`]; a file that ends the child is damaged.
-    pub fn rows<T: Table>(&self, path: &Path) -> Result<Vec<T>, RecordError> {
+    pub fn rows<T: ParquetRow>(&self, path: &Path) -> Result<Vec<T>, RecordError> {
         match self {
             Self::Here => parquet::read(path),
             Self::Child { program, memory_bytes } => lines(program, *memory_bytes, T::KIND, path),

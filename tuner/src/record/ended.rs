@@ -1,22 +1,22 @@
 //! The row of a trial that has ended.
 
-use objectives::real::{Extent, Job};
-use objectives::{Failure, Observation, Sample};
+use objectives::real::{Extent, RunSpec};
+use objectives::{Failure, Observation, WindowsMeasurement};
 
 use crate::record::session::Session;
 use crate::record::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row};
 
 impl Row {
-    /// The row of `job`.
+    /// The row of `run`.
     pub fn new(
         identity: Identity,
-        job: &Job,
+        run: &RunSpec,
         predicted: Option<Prediction>,
         result: &Result<Observation, Failure>,
         around: Circumstances,
         session: &Session,
     ) -> Self {
-        let (hpl, engine) = (&job.candidate.hpl, &job.candidate.engine);
+        let (hpl, engine) = (&run.candidate.hpl, &run.candidate.engine);
         let (measured, sample, failure) = match result {
             Ok(Observation::Whole(measured)) => (Some(measured), None, None),
             Ok(Observation::Windows(sample)) => (None, Some(sample), None),
@@ -28,7 +28,7 @@ impl Row {
             Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
                 (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
             }
-            _ => (sample.map(Sample::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
+            _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
         };
         let ours = session.engine == Session::OURS;
         // JSON knows no NaN, and a rate without a number is none.
@@ -41,7 +41,7 @@ impl Row {
             paired_with: identity.paired_with,
             strategy: identity.strategy,
             why: identity.why,
-            extent: job.extent,
+            extent: run.extent,
             engine: identity.engine,
             n: hpl.n,
             nb: hpl.nb,
@@ -84,7 +84,7 @@ impl Row {
             },
             passed: result.is_ok(),
             wall_s: around.wall_s,
-            cost_fraction: done.unwrap_or(if job.extent == Extent::Whole { 1.0 } else { 0.0 }),
+            cost_fraction: done.unwrap_or(if run.extent == Extent::Whole { 1.0 } else { 0.0 }),
             budget_left_s: around.left_s,
             steal_share: around.steal_share,
             clock_hz: around.clock_hz,

@@ -7,7 +7,7 @@ use space::{Candidate, Share};
 
 use crate::record::Identity;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::search::schedule::Plan;
+use crate::search::schedule::PlannedTrial;
 use crate::session::progress::human;
 
 const NOW_SCHEMA: u32 = 1;
@@ -41,7 +41,7 @@ pub struct Now {
 
 impl Now {
     /// A trial that starts with `left_s` seconds of the budget left.
-    pub fn running(identity: &Identity, plan: &Plan, limit_s: f64, left_s: f64) -> Self {
+    pub fn running(identity: &Identity, plan: &PlannedTrial, limit_s: f64, left_s: f64) -> Self {
         Self {
             schema_version: NOW_SCHEMA,
             trial: identity.trial,

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use objectives::real::{Extent, GuardRecord, Job, RealRuns};
+use objectives::real::{Extent, GuardRecord, RealRuns, RunSpec};
 use objectives::{Failure, Measurement, Observation};
 use serde::{Deserialize, Serialize};
 use space::Candidate;
@@ -22,7 +22,7 @@ use crate::record::session::Session;
 use crate::record::sha256;
 use crate::record::{Circumstances, Identity, Row};
 use crate::search::budget::Budget;
-use crate::search::schedule::Plan;
+use crate::search::schedule::PlannedTrial;
 use crate::session::progress::Progress;
 
 /// How often `trials.parquet` and the session's clock are brought up to date.
@@ -45,8 +45,8 @@ struct Begun {
 }
 
 impl Begun {
-    fn job(&self) -> Job {
-        Job { candidate: self.candidate.clone(), extent: self.extent }
+    fn run(&self) -> RunSpec {
+        RunSpec { candidate: self.candidate.clone(), extent: self.extent }
     }
 }
 
@@ -167,14 +167,14 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
-    pub fn begin(&self, plan: &Plan, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
+    pub fn begin(&self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
         self.folder.check_space().inspect_err(|_| {
             // What is written now are the last records.
             self.folder.drop_ballast();
         })?;
         let number = self.next_trial();
         let folder = self.folder.trial(number);
-        // What an interrupted run left there is no part of this one.
+        // What an interrupted run left there is not part of this one.
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(RecordError::write(&folder))?;
         }
@@ -192,7 +192,7 @@ impl Store {
         };
         let mut begun =
             Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
-        begun.identity.command = runs.command(&begun.job(), &folder).join(" ");
+        begun.identity.command = runs.command(&begun.run(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
         let results = folder.join(runs.results_file());
@@ -273,10 +273,10 @@ impl Store {
         results: &Path,
     ) -> Result<(), RecordError> {
         let number = begun.identity.trial;
-        let job = begun.job();
+        let run = begun.run();
         // A run that printed nothing has no file to tell of.
         let output_sha256 = sha256::of_file(results).ok();
-        let row = Row::new(begun.identity, &job, begun.predicted, outcome, around, &self.session);
+        let row = Row::new(begun.identity, &run, begun.predicted, outcome, around, &self.session);
         let row = Row { output_sha256, ..row };
         let first = self.journal.append(&row);
         match first {
@@ -301,7 +301,7 @@ impl Store {
             let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
             // What has no identity file was never started.
             let Some(begun): Option<Begun> = begun else { continue };
-            let Some(outcome) = runs.adopt(&begun.job(), &folder) else { continue };
+            let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let left_s = self.session.budget_s - self.spent_s() - wall_s;
             let around = Circumstances { wall_s, left_s, ..Circumstances::default() };

@@ -6,8 +6,8 @@ use std::time::Instant;
 use space::dims::{Point, Space};
 
 use super::landscape::Landscape;
-use super::trace::Trace;
-use super::world::World;
+use super::trace::SearchTrace;
+use super::world::SeededLandscape;
 use crate::search::hashed::hash;
 use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::left::{self, Next};
@@ -67,11 +67,11 @@ fn ctx<'a>(space: &'a dyn Space, prior: &'a dyn Prior, history: &'a History, see
 /// point it declares best in the end, and what it says is left.
 pub fn play(
     strategy: &dyn Strategy,
-    world: &World<'_>,
+    world: &SeededLandscape<'_>,
     prior: PriorChoice,
     until_gain: Option<f64>,
     seed: u64,
-) -> Trace {
+) -> SearchTrace {
     let landscape = world.landscape();
     let prior = prior_of(landscape, prior, seed, 1.0);
     let at = |point: &Point| landscape.space.position(point).expect("proposals are points of the space");
@@ -88,7 +88,7 @@ pub fn play(
     let declared = bayes::leaders(&end, 1).first().map(|(point, _)| at(point));
     let points = history.trials.iter().map(|trial| at(&trial.point)).collect();
     let (tool, landscape) = (strategy.name().to_owned(), landscape.name.clone());
-    Trace { tool, landscape, seed, points, ask_s, declared, left: left::left(&end) }
+    SearchTrace { tool, landscape, seed, points, ask_s, declared, left: left::left(&end) }
 }
 
 /// A strategy that ends when little is left to gain, where that is asked for.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::trace::Trace;
-use super::world::World;
+use super::trace::SearchTrace;
+use super::world::SeededLandscape;
 
 /// Distances from the best rate that count as reached.
 pub const GOALS: [f64; 3] = [0.01, 0.0025, 0.001];
-/// Times at which [`Score::performance`] is sampled, as in \[AutoTuning\].
+/// Times at which [`ToolScore::performance`] is sampled, as in \[AutoTuning\].
 const SAMPLES: usize = 50;
 /// Share of the way from the median to the best that random search goes until the last of them.
 const CUTOFF: f64 = 0.95;
@@ -38,7 +38,7 @@ pub struct GainBound {
 
 /// The measures of one tool on one landscape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Score {
+pub struct ToolScore {
     /// The tool.
     pub tool: String,
     /// Number of searches.
@@ -68,20 +68,21 @@ pub struct Score {
 ///
 /// # Panics
 /// Without any search.
-pub fn score(searches: &[(Trace, World<'_>)]) -> Score {
+pub fn score(searches: &[(SearchTrace, SeededLandscape<'_>)]) -> ToolScore {
     let seeds = searches.len();
-    let mean = |value: &dyn Fn(&Trace, &World<'_>) -> f64| {
+    let mean = |value: &dyn Fn(&SearchTrace, &SeededLandscape<'_>) -> f64| {
         searches.iter().map(|(trace, world)| value(trace, world)).sum::<f64>() / seeds as f64
     };
-    let regret =
-        |trace: &Trace, world: &World<'_>| 1.0 - trace.declared.map_or(0.0, |at| world.rate(at)) / world.best();
+    let regret = |trace: &SearchTrace, world: &SeededLandscape<'_>| {
+        1.0 - trace.declared.map_or(0.0, |at| world.rate(at)) / world.best()
+    };
     let mut regrets: Vec<f64> = searches.iter().map(|(trace, world)| regret(trace, world)).collect();
     let mut asks: Vec<f64> = searches.iter().flat_map(|(trace, _)| trace.ask_s.iter().copied()).collect();
-    let repeats = |trace: &Trace, _: &World<'_>| {
+    let repeats = |trace: &SearchTrace, _: &SeededLandscape<'_>| {
         let distinct: HashSet<usize> = trace.points.iter().copied().collect();
         (trace.points.len() - distinct.len()) as f64
     };
-    Score {
+    ToolScore {
         tool: searches[0].0.tool.clone(),
         seeds,
         reach: GOALS.map(|within| reach(searches, within)),
@@ -96,7 +97,7 @@ pub fn score(searches: &[(Trace, World<'_>)]) -> Score {
     }
 }
 
-fn gain_bound(searches: &[(Trace, World<'_>)]) -> Option<GainBound> {
+fn gain_bound(searches: &[(SearchTrace, SeededLandscape<'_>)]) -> Option<GainBound> {
     let named = searches.iter().filter_map(|(trace, world)| {
         let rate = world.rate(trace.declared?);
         Some((trace.left?.at_most, world.best() / rate - 1.0))
@@ -106,7 +107,7 @@ fn gain_bound(searches: &[(Trace, World<'_>)]) -> Option<GainBound> {
     (!bounds.is_empty()).then(|| GainBound { at_most: space::stats::mean(&bounds), held: space::stats::mean(&held) })
 }
 
-fn reach(searches: &[(Trace, World<'_>)], within: f64) -> Reach {
+fn reach(searches: &[(SearchTrace, SeededLandscape<'_>)], within: f64) -> Reach {
     let hits = searches.iter().map(|(trace, world)| {
         let wanted = world.best() * (1.0 - within);
         let hit = trace.points.iter().position(|&at| world.rate(at) >= wanted);
@@ -128,14 +129,14 @@ pub(crate) fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.get((values.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// [`Score::performance`]: the time axis is that of the recorded costs plus the time of the suggestions, and ends where
+/// [`ToolScore::performance`]: the time axis is that of the recorded costs plus the time of the suggestions, and ends where
 /// random search is expected to have gone 95 % of the way from the median to the best.
-fn performance(searches: &[(Trace, World<'_>)]) -> f64 {
+fn performance(searches: &[(SearchTrace, SeededLandscape<'_>)]) -> f64 {
     let total: f64 = searches.iter().map(|(trace, world)| one_performance(trace, world)).sum();
     total / searches.len() as f64
 }
 
-fn one_performance(trace: &Trace, world: &World<'_>) -> f64 {
+fn one_performance(trace: &SearchTrace, world: &SeededLandscape<'_>) -> f64 {
     let landscape = world.landscape();
     let random = RandomSearch::new(world);
     let cost_s = landscape.sites.iter().map(|site| site.cost_s).sum::<f64>() / landscape.len() as f64;
@@ -168,7 +169,7 @@ struct RandomSearch {
 }
 
 impl RandomSearch {
-    fn new(world: &World<'_>) -> Self {
+    fn new(world: &SeededLandscape<'_>) -> Self {
         let rates = (0..world.landscape().len()).map(|at| world.rate(at));
         let worst = rates.clone().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
         let mut rates: Vec<f64> = rates.map(|rate| rate.max(worst)).collect();
@@ -233,11 +234,11 @@ mod tests {
     fn a_search_is_scored_by_what_it_ran() {
         let landscape = hill(0);
         let scenario = Scenario { cv: Some(0.0), evals: 6, ..Scenario::default() };
-        let world = World::new(&landscape, scenario, 1);
+        let world = SeededLandscape::new(&landscape, scenario, 1);
         let mut order: Vec<usize> = (0..landscape.len()).collect();
         order.sort_by(|a, b| world.rate(*a).total_cmp(&world.rate(*b)));
         let (worst, best) = (order[0], order[order.len() - 1]);
-        let trace = |points: Vec<usize>, declared| Trace {
+        let trace = |points: Vec<usize>, declared| SearchTrace {
             tool: "t".into(),
             landscape: "hill".into(),
             seed: 1,
@@ -246,8 +247,9 @@ mod tests {
             declared: Some(declared),
             left: None,
         };
-        let of =
-            |traces: &[Trace]| score(&traces.iter().map(|trace| (trace.clone(), world.clone())).collect::<Vec<_>>());
+        let of = |traces: &[SearchTrace]| {
+            score(&traces.iter().map(|trace| (trace.clone(), world.clone())).collect::<Vec<_>>())
+        };
         let at_once = of(&[trace(vec![best], best)]);
         assert_eq!(at_once.reach.map(|reach| (reach.mean, reach.p90, reach.never)), [(1.0, 1, 0); 3]);
         assert!((at_once.performance - 1.0).abs() < 1e-9 && at_once.regret_p95 == 0.0);
@@ -261,12 +263,12 @@ mod tests {
     fn a_search_in_random_order_is_as_good_as_random() {
         let landscape = hill(0);
         let scenario = Scenario { cv: Some(0.0), evals: landscape.len(), ..Scenario::default() };
-        let searches: Vec<(Trace, World<'_>)> = (0..400)
+        let searches: Vec<(SearchTrace, SeededLandscape<'_>)> = (0..400)
             .map(|seed| {
                 let mut points: Vec<usize> = (0..landscape.len()).collect();
                 points.sort_by_key(|&at| crate::search::hashed::hash(seed, at as u64, 9, 9));
                 let ask_s = vec![0.0; points.len()];
-                let trace = Trace {
+                let trace = SearchTrace {
                     tool: "random".into(),
                     landscape: "hill".into(),
                     seed,
@@ -275,7 +277,7 @@ mod tests {
                     declared: None,
                     left: None,
                 };
-                (trace, World::new(&landscape, scenario, seed))
+                (trace, SeededLandscape::new(&landscape, scenario, seed))
             })
             .collect();
         let score = score(&searches);

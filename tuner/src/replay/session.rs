@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use objectives::predict::Predictor;
-use objectives::real::{Extent, Job};
+use objectives::real::{Extent, RunSpec};
 use objectives::{Exit, Failure, Measurement, Observation};
 use space::dims::{Dim, Point, Space};
 use space::domain::DomainSpec;
@@ -18,7 +18,7 @@ use space::{Candidate, Candidates, EngineParams, HplParams, KernelChoice, Unequa
 
 use super::landscape::Landscape;
 use super::play::{PriorChoice, prior_of};
-use super::world::{self, Scenario, World};
+use super::world::{self, Scenario, SeededLandscape};
 use crate::record::session::Session;
 use crate::record::{Circumstances, Identity, Row};
 use crate::report::stats::{Ratio, paired_ratio};
@@ -64,12 +64,12 @@ pub struct Played {
 }
 
 /// A landscape as the candidates of an engine.
-struct Places<'a> {
+struct LandscapeDomain<'a> {
     landscape: &'a Landscape,
     spec: DomainSpec,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LandscapeDomain<'a> {
     fn new(landscape: &'a Landscape) -> Self {
         let spec = DomainSpec {
             n: N,
@@ -94,7 +94,7 @@ impl<'a> Places<'a> {
     }
 }
 
-impl Space for Places<'_> {
+impl Space for LandscapeDomain<'_> {
     fn dims(&self) -> &[Dim] {
         self.landscape.space.dims()
     }
@@ -108,7 +108,7 @@ impl Space for Places<'_> {
     }
 }
 
-impl Candidates for Places<'_> {
+impl Candidates for LandscapeDomain<'_> {
     fn spec(&self) -> &DomainSpec {
         &self.spec
     }
@@ -124,8 +124,8 @@ impl Candidates for Places<'_> {
 
 /// A session under way.
 struct Playing<'a> {
-    world: &'a World<'a>,
-    places: Places<'a>,
+    world: &'a SeededLandscape<'a>,
+    places: LandscapeDomain<'a>,
     usual: usize,
     /// What the table's rates are multiplied by to be GFLOP/s of runs that take as long as the clock says.
     gflops: f64,
@@ -140,7 +140,7 @@ struct Playing<'a> {
 /// nothing begins with the design, as for an engine that no model was made for.
 pub fn play(
     strategy: &dyn Strategy,
-    world: &World<'_>,
+    world: &SeededLandscape<'_>,
     prior_choice: PriorChoice,
     run_times: f64,
     seed: u64,
@@ -180,7 +180,7 @@ pub fn play(
 }
 
 /// Random points, each once, for the same time; the best single run is declared: what a script without a model does.
-pub fn draw(world: &World<'_>, run_times: f64, seed: u64) -> Played {
+pub fn draw(world: &SeededLandscape<'_>, run_times: f64, seed: u64) -> Played {
     let mut playing = Playing::new(world, run_times, seed);
     let mut order: Vec<usize> = (0..world.landscape().len()).collect();
     order.sort_by_key(|&at| hash(seed, at as u64, 0, 5));
@@ -211,14 +211,14 @@ fn predictor() -> Predictor {
 }
 
 impl<'a> Playing<'a> {
-    fn new(world: &'a World<'a>, run_times: f64, seed: u64) -> Self {
+    fn new(world: &'a SeededLandscape<'a>, run_times: f64, seed: u64) -> Self {
         let landscape = world.landscape();
         let usual = usual(landscape);
         let session =
             Session { name: landscape.name.clone(), engine: landscape.name.clone(), seed, ..Session::default() };
         Self {
             world,
-            places: Places::new(landscape),
+            places: LandscapeDomain::new(landscape),
             usual,
             gflops: rate_gflops(N, cost::solve_s(RUN_S)) / world.rate(usual),
             total_s: run_times * RUN_S,
@@ -271,8 +271,8 @@ impl<'a> Playing<'a> {
             nodes: None,
         };
         let around = Circumstances { wall_s, left_s: self.left_s(), ..Circumstances::default() };
-        let job = Job { candidate: plan.candidate, extent: plan.extent };
-        self.rows.push(Row::new(identity, &job, plan.predicted, &result, around, &self.session));
+        let run = RunSpec { candidate: plan.candidate, extent: plan.extent };
+        self.rows.push(Row::new(identity, &run, plan.predicted, &result, around, &self.session));
     }
 
     fn end(self, baseline: &Candidate, chosen: Option<Candidate>) -> Played {
@@ -337,7 +337,7 @@ mod tests {
     fn a_session_finds_the_top_within_its_budget_and_proves_its_gain() {
         let landscape = hill(0);
         for seed in 0..3 {
-            let world = World::new(&landscape, steady(), seed);
+            let world = SeededLandscape::new(&landscape, steady(), seed);
             let played = play(&Bayes, &world, PriorChoice::None, 80.0, seed);
             assert_eq!(played, play(&Bayes, &world, PriorChoice::None, 80.0, seed), "the seed decides");
             assert!(played.is_verified && played.failed == 0 && (0.5..=1.0).contains(&played.used), "{played:?}");
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn random_draws_for_the_same_time_declare_their_luckiest_run() {
         let landscape = hill(0);
-        let world = World::new(&landscape, steady(), 1);
+        let world = SeededLandscape::new(&landscape, steady(), 1);
         let drawn = draw(&world, 4.0, 1);
         assert!(drawn.trials > 2 && drawn.trials < landscape.len(), "{drawn:?}");
         assert!(world.rate(drawn.declared.unwrap()) > 0.0 && drawn.ratio.is_none());
@@ -363,7 +363,7 @@ mod tests {
     fn a_machine_that_slows_down_or_wanders_changes_the_runs() {
         let landscape = hill(0);
         let late = |scenario: Scenario| {
-            let world = World::new(&landscape, scenario, 1);
+            let world = SeededLandscape::new(&landscape, scenario, 1);
             let mut playing = Playing::new(&world, 10.0, 1);
             playing.spent_s = 0.9 * playing.total_s;
             let (rate, wall_s) = playing.evaluate(playing.usual);

@@ -11,7 +11,7 @@ use crate::record::left::GainLeft;
 /// One search of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trace {
+pub struct SearchTrace {
     /// The strategy, or another tool with its version.
     pub tool: String,
     /// Name of the landscape.
@@ -56,7 +56,7 @@ pub enum TraceError {
 ///
 /// # Errors
 /// [`TraceError::File`] when it cannot be written.
-pub fn write<'a>(path: &Path, traces: impl Iterator<Item = &'a Trace>) -> Result<(), TraceError> {
+pub fn write<'a>(path: &Path, traces: impl Iterator<Item = &'a SearchTrace>) -> Result<(), TraceError> {
     let error = |cause| TraceError::File { path: path.to_path_buf(), cause };
     let mut file = std::io::BufWriter::new(std::fs::File::create(path).map_err(error)?);
     for trace in traces {
@@ -70,12 +70,12 @@ pub fn write<'a>(path: &Path, traces: impl Iterator<Item = &'a Trace>) -> Result
 ///
 /// # Errors
 /// [`TraceError`] for a line that is no trace, or that names points which the landscape does not have.
-pub fn read(path: &Path, landscape: &Landscape) -> Result<Vec<Trace>, TraceError> {
+pub fn read(path: &Path, landscape: &Landscape) -> Result<Vec<SearchTrace>, TraceError> {
     let text = std::fs::read_to_string(path).map_err(|cause| TraceError::File { path: path.to_path_buf(), cause })?;
     let mut traces = Vec::new();
     for (line, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
         let wrong = |reason: String| TraceError::Line { path: path.to_path_buf(), line: line + 1, reason };
-        let trace: Trace = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let trace: SearchTrace = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if trace.landscape != landscape.name {
             continue;
         }

@@ -25,14 +25,14 @@ pub struct Scenario {
 
 /// One seed's version of a landscape.
 #[derive(Debug, Clone)]
-pub struct World<'a> {
+pub struct SeededLandscape<'a> {
     landscape: &'a Landscape,
     scenario: Scenario,
     seed: u64,
     dead: Vec<bool>,
 }
 
-impl<'a> World<'a> {
+impl<'a> SeededLandscape<'a> {
     /// The world of `seed`.
     pub fn new(landscape: &'a Landscape, scenario: Scenario, seed: u64) -> Self {
         let mut world = Self { landscape, scenario, seed, dead: vec![false; landscape.len()] };
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn recorded_runs_come_each_once_before_any_comes_again() {
         let landscape = hill(0);
-        let world = World::new(&landscape, Scenario { evals: 10, ..Scenario::default() }, 5);
+        let world = SeededLandscape::new(&landscape, Scenario { evals: 10, ..Scenario::default() }, 5);
         let mut values: Vec<f64> = (0..3).map(|repeat| world.run(4, repeat, 0).unwrap()).collect();
         values.sort_by(f64::total_cmp);
         let mut runs = landscape.sites[4].runs.clone();
@@ -155,7 +155,7 @@ mod tests {
         let landscape = hill(0);
         let scenario = Scenario { cv: Some(0.0), crash: 0.2, drift: 0.1, evals: 10, ..Scenario::default() };
         for seed in 0..20 {
-            let world = World::new(&landscape, scenario, seed);
+            let world = SeededLandscape::new(&landscape, scenario, seed);
             let dead = (0..landscape.len()).filter(|&at| world.truth(at).is_none()).count();
             assert!((landscape.len() / 10..=landscape.len() * 2 / 5).contains(&dead), "{dead} of {}", landscape.len());
             let alive = (0..landscape.len()).find(|&at| world.truth(at).is_some()).unwrap();

@@ -59,8 +59,9 @@ pub fn importance(rows: &[&Row]) -> Vec<Importance> {
     if candidates.iter().any(|dims| dims.len() != first.len()) {
         return Vec::new();
     }
-    let groups_of = |index: usize| Groups::new(candidates.iter().map(|dims| dims[index].1.as_str()));
-    let varied: Vec<(usize, Groups)> = (0..first.len()).filter_map(|index| Some((index, groups_of(index)?))).collect();
+    let groups_of = |index: usize| Labelled::new(candidates.iter().map(|dims| dims[index].1.as_str()));
+    let varied: Vec<(usize, Labelled)> =
+        (0..first.len()).filter_map(|index| Some((index, groups_of(index)?))).collect();
     let explained: Vec<f64> = varied.iter().map(|(_, groups)| groups.explained(&logs)).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut by_chance = vec![Vec::with_capacity(PERMUTATIONS); varied.len()];
@@ -69,7 +70,7 @@ pub fn importance(rows: &[&Row]) -> Vec<Importance> {
         varied.iter().zip(&mut by_chance).for_each(|((_, groups), found)| found.push(groups.explained(&logs)));
     }
     let dimensions = varied.len();
-    let importance = |((index, groups), explained): (&(usize, Groups), f64), mut found: Vec<f64>| {
+    let importance = |((index, groups), explained): (&(usize, Labelled), f64), mut found: Vec<f64>| {
         found.sort_by(f64::total_cmp);
         let as_much = found.iter().filter(|&&chance| chance >= explained).count();
         let below = (1.0 - RISK / dimensions as f64) * PERMUTATIONS as f64;
@@ -95,14 +96,14 @@ fn dimensions(row: &Row) -> Vec<(String, String)> {
 }
 
 /// Which candidates have which value of a dimension.
-struct Groups {
+struct Labelled {
     /// The group of each candidate.
     of: Vec<usize>,
     /// Candidates in each group.
     sizes: Vec<usize>,
 }
 
-impl Groups {
+impl Labelled {
     /// `None` where there is one label, or one value for each.
     fn new<'a>(labels: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut known: Vec<&str> = Vec::new();

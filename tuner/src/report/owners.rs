@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hpl::observe::picture::{escape, open};
-use hpl::plan::layout::Axis;
+use hpl::plan::layout::Distribution;
 
 /// One set of weights in the picture.
 pub struct Owned<'a> {
@@ -73,10 +73,11 @@ fn panel(set: &Owned<'_>, left: f64) -> String {
         escape(&set.outcome)
     );
     let drawn_nb = n.div_ceil(MOST_BLOCKS).max(nb);
-    let (rows, columns) = (Axis::weighted(n, drawn_nb, set.rows), Axis::weighted(n, drawn_nb, set.columns));
+    let (rows, columns) =
+        (Distribution::weighted(n, drawn_nb, set.rows), Distribution::weighted(n, drawn_nb, set.columns));
     let scale = SIDE / n as f64;
     // One process row owns whole block columns, one process column whole block rows.
-    let pieces = |axis: &Axis| -> Vec<(std::ops::Range<usize>, usize)> {
+    let pieces = |axis: &Distribution| -> Vec<(std::ops::Range<usize>, usize)> {
         if axis.procs() == 1 {
             return vec![(0..n, 0)];
         }

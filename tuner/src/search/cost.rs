@@ -88,13 +88,13 @@ fn windows_part(candidate: &Candidate) -> WindowsPart {
 /// The model corrected by the finished runs of a session.
 pub struct CostEstimate<'a> {
     predictor: &'a Predictor,
-    measured: Vec<Measured>,
+    measured: Vec<FinishedTrial>,
     /// Standard deviation of the log cost between runs of one candidate.
     run_spread: f64,
 }
 
 /// A finished trial.
-struct Measured {
+struct FinishedTrial {
     candidate: Candidate,
     extent: Extent,
     /// Measured over modelled cost.
@@ -108,11 +108,11 @@ impl<'a> CostEstimate<'a> {
         let passed = |extent| rows.iter().filter(move |row| row.passed && row.extent == extent);
         let of = |row: &Row, extent, wall_s: f64| {
             let candidate = row.candidate();
-            Measured { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
+            FinishedTrial { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
         };
         let whole = passed(Extent::Whole).map(|row| of(row, Extent::Whole, row.wall_s));
         let windows = passed(Extent::Windows).map(|row| of(row, Extent::Windows, row.wall_s));
-        let mut measured: Vec<Measured> = whole.chain(windows).collect();
+        let mut measured: Vec<FinishedTrial> = whole.chain(windows).collect();
         if passed(Extent::Whole).next().is_none() {
             let estimated = passed(Extent::Windows).filter_map(|row| {
                 let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
@@ -154,7 +154,7 @@ impl<'a> CostEstimate<'a> {
 
     /// Distance in ln N to the nearest job of this extent.
     fn nearest(&self, candidate: &Candidate, extent: Extent) -> Option<f64> {
-        let distance = |run: &Measured| (run.candidate.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
+        let distance = |run: &FinishedTrial| (run.candidate.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
         self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
     }
 }
@@ -166,7 +166,7 @@ fn same(a: &Candidate, b: &Candidate) -> bool {
 
 /// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
 /// repeated and over [`BELIEF`].
-fn run_spread(measured: &[Measured]) -> f64 {
+fn run_spread(measured: &[FinishedTrial]) -> f64 {
     let mut places = HashMap::new();
     let mut groups: Vec<Vec<f64>> = Vec::new();
     for run in measured {

@@ -19,7 +19,7 @@ use crate::record::Row;
 use crate::search::history::{History, TrialResult};
 use crate::search::model_prior;
 use crate::search::strategy::Prior;
-use crate::search::strategy::informed::{Group, Informed};
+use crate::search::strategy::informed::{ComparableRuns, Informed};
 use crate::search::strategy::prior::PriorTable;
 
 /// Part of the time left that making the prior anew may take.
@@ -43,7 +43,7 @@ pub struct SessionModel<'a> {
     domain: &'a dyn Candidates,
     calibrated: &'a Machine,
     /// Runs of earlier sessions.
-    earlier: Vec<Group>,
+    earlier: Vec<ComparableRuns>,
     /// Runs of this one that it has learned from.
     learned: usize,
     /// Seconds that making the prior took.
@@ -66,7 +66,7 @@ impl<'a> SessionModel<'a> {
         domain: &'a dyn Candidates,
         calibrated: &'a Machine,
         predictor: Predictor,
-        earlier: Vec<Group>,
+        earlier: Vec<ComparableRuns>,
         ours: bool,
     ) -> Self {
         let clock = Instant::now();
@@ -146,7 +146,7 @@ fn weighted_mean<'a>(tables: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'
 fn build_prior<'a>(
     domain: &'a dyn Candidates,
     model: PriorTable<'a>,
-    earlier: &[Group],
+    earlier: &[ComparableRuns],
 ) -> (Box<dyn Prior + 'a>, bool) {
     if earlier.is_empty() {
         return (Box::new(model), false);
@@ -159,7 +159,7 @@ fn build_prior<'a>(
 
 #[cfg(test)]
 mod tests {
-    use objectives::timeline::Step;
+    use objectives::timeline::StepTimes;
     use objectives::timeline::own::OwnModel;
     use space::dims::Space;
     use space::domain::{DomainSpec, HplDomain, default_candidate};
@@ -224,7 +224,7 @@ mod tests {
         let candidate = default_candidate(&spec);
         let timeline = OwnModel::new(&machine).unwrap().timeline(&candidate);
         let slow = |_| {
-            let time = |(k, step): (usize, &Step)| PhaseTime {
+            let time = |(k, step): (usize, &StepTimes)| PhaseTime {
                 step: k as u32,
                 fact_s: 1.3 * step.fact_s,
                 rs_s: 1.3 * step.rs_s,

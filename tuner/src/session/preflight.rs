@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use hpl::backend::host::kernels;
 use hpl::machine::affinity::core_sets;
-use hpl::machine::preflight::{Pulse, preflight};
+use hpl::machine::preflight::{CoreRate, preflight};
 use objectives::outliers::outliers;
-use space::stats::Summary;
+use space::stats::MedianSpread;
 use space::{Candidate, KernelChoice};
 
 use crate::search::budget::Budget;
@@ -21,44 +21,44 @@ pub fn look(cores: &[usize], budget: &Budget, progress: &Progress) {
     // The built-in kernels never fail to load, and no library can crash here.
     let Ok(kernels) = kernels::load(&KernelChoice::Builtin) else { return };
     let time = Duration::from_secs_f64((budget.total_s() * SHARE).min(LONGEST_S));
-    let pulses = preflight(&*kernels, cores, time);
-    progress.line(&sentence(&pulses));
-    warnings(&pulses).iter().for_each(|warning| progress.warn(warning));
+    let measured = preflight(&*kernels, cores, time);
+    progress.line(&sentence(&measured));
+    warnings(&measured).iter().for_each(|warning| progress.warn(warning));
 }
 
 /// The cores in one sentence.
-fn sentence(pulses: &[Pulse]) -> String {
-    let range = |of: fn(&Pulse) -> f64| {
-        let values = || pulses.iter().map(of);
+fn sentence(measured: &[CoreRate]) -> String {
+    let range = |of: fn(&CoreRate) -> f64| {
+        let values = || measured.iter().map(of);
         (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
     };
-    let (slow, fast) = range(|pulse| pulse.rate_gflops);
-    let (low, high) = range(|pulse| pulse.copy_bytes_per_s / 1e9);
-    if let [_] = pulses {
+    let (slow, fast) = range(|core| core.rate_gflops);
+    let (low, high) = range(|core| core.copy_bytes_per_s / 1e9);
+    if let [_] = measured {
         return format!("pre-flight: a single core, DGEMM {slow:.1} GFLOP/s, copy {low:.1} GB/s");
     }
     format!(
         "pre-flight: {} cores at once, DGEMM {slow:.1} … {fast:.1} GFLOP/s each, copy {low:.1} … {high:.1} GB/s each",
-        pulses.len()
+        measured.len()
     )
 }
 
 /// What is wrong with a core.
-fn warnings(pulses: &[Pulse]) -> Vec<String> {
-    let rate = |pulse: &Pulse| Summary { median: pulse.rate_gflops, spread: pulse.spread };
-    let rates: Vec<Summary> = pulses.iter().map(rate).collect();
+fn warnings(measured: &[CoreRate]) -> Vec<String> {
+    let rate = |core: &CoreRate| MedianSpread { median: core.rate_gflops, spread: core.spread };
+    let rates: Vec<MedianSpread> = measured.iter().map(rate).collect();
     let standing_out = outliers(&rates).into_iter().map(|outlier| {
-        let (pulse, ratio) = (&pulses[outlier.index], outlier.ratio);
+        let (core, ratio) = (&measured[outlier.index], outlier.ratio);
         let percent = 100.0 * (ratio - 1.0).abs();
         let what = if ratio < 1.0 {
             "slower than the median: with equal shares all ranks wait for it"
         } else {
             "faster than the median"
         };
-        format!("core {}: {:.1} GFLOP/s, {percent:.0} % {what}", pulse.core, pulse.rate_gflops)
+        format!("core {}: {:.1} GFLOP/s, {percent:.0} % {what}", core.core, core.rate_gflops)
     });
-    let loose = pulses.iter().filter(|pulse| !pulse.bound);
-    let loose = loose.map(|pulse| format!("core {}: threads cannot be bound to it; run times will vary", pulse.core));
+    let loose = measured.iter().filter(|core| !core.bound);
+    let loose = loose.map(|core| format!("core {}: threads cannot be bound to it; run times will vary", core.core));
     standing_out.chain(loose).collect()
 }
 
@@ -95,15 +95,15 @@ mod tests {
 
     use super::*;
 
-    fn pulse(core: usize, rate_gflops: f64, bound: bool) -> Pulse {
-        Pulse { core, bound, rate_gflops, spread: 0.005, copy_bytes_per_s: 8e9 }
+    fn core_rate(core: usize, rate_gflops: f64, bound: bool) -> CoreRate {
+        CoreRate { core, bound, rate_gflops, spread: 0.005, copy_bytes_per_s: 8e9 }
     }
 
     #[test]
     fn cores_that_stand_out_or_cannot_be_bound_are_named() {
-        let pulses = [pulse(0, 50.0, true), pulse(2, 40.0, true), pulse(4, 50.0, false)];
-        assert!(sentence(&pulses).contains("3 cores at once, DGEMM 40.0 … 50.0"), "{}", sentence(&pulses));
-        let warnings = warnings(&pulses);
+        let measured = [core_rate(0, 50.0, true), core_rate(2, 40.0, true), core_rate(4, 50.0, false)];
+        assert!(sentence(&measured).contains("3 cores at once, DGEMM 40.0 … 50.0"), "{}", sentence(&measured));
+        let warnings = warnings(&measured);
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].starts_with("core 2: 40.0 GFLOP/s, 20 % slower"), "{warnings:?}");
         assert!(warnings[1].starts_with("core 4: threads cannot be bound"), "{warnings:?}");

@@ -70,12 +70,12 @@ pub(crate) fn largest_order(memory_bytes: u64, ranks: usize, nb: usize) -> usize
 
 /// What a search costs at any order, by the usual candidate: it runs first, and the best is seldom far from it, while the
 /// fastest of a hundred thousand predictions is the one that errs most.
-pub struct Costs<'a> {
+pub struct SearchCosts<'a> {
     predictor: &'a Predictor,
     usual: Candidate,
 }
 
-impl<'a> Costs<'a> {
+impl<'a> SearchCosts<'a> {
     /// The costs of `engine` on the machine of `spec`; `spec.n` is not read.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ pub fn target(
         // Refuses what leaves no candidate.
         engine.domain(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
     }
-    let costs = Costs::new(spec, engine, predictor).map_err(bad_input)?;
+    let costs = SearchCosts::new(spec, engine, predictor).map_err(bad_input)?;
     choose_target(engine, spec, &costs, budget, n).map_err(bad_input)
 }
 
@@ -135,7 +135,7 @@ pub fn target(
 pub fn choose_target(
     engine: &Engine,
     spec: &DomainSpec,
-    costs: &Costs<'_>,
+    costs: &SearchCosts<'_>,
     budget: &Budget,
     n: Option<usize>,
 ) -> Result<Target, String> {
@@ -165,7 +165,7 @@ pub fn choose_target(
     ))
 }
 
-fn largest_rounded(costs: &Costs<'_>, most: usize, limit_s: f64, extent: Extent) -> usize {
+fn largest_rounded(costs: &SearchCosts<'_>, most: usize, limit_s: f64, extent: Extent) -> usize {
     round(costs.largest(most, limit_s, extent))
 }
 
@@ -183,7 +183,7 @@ mod tests {
     fn chosen(budget_s: f64, ours: bool, n: Option<usize>) -> Result<Target, String> {
         let (predictor, spec) = (predictor(), spec());
         let engine = Engine::chosen((!ours).then_some("netlib"), None, None).unwrap();
-        let costs = Costs::new(&spec, &Engine::Ours, &predictor).unwrap();
+        let costs = SearchCosts::new(&spec, &Engine::Ours, &predictor).unwrap();
         choose_target(&engine, &spec, &costs, &Budget::new(Instant::now(), budget_s, 0.0), n)
     }
 

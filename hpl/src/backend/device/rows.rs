@@ -7,7 +7,7 @@ use space::Form;
 
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
-use crate::backend::{Rows, Update};
+use crate::backend::{SectionSwap, Update};
 use crate::lu::laswp::{LaswpResult, RowBuffer, RowBufferMut, copy_stored};
 use crate::mat::{Mat, MatMut, in_memory};
 
@@ -44,13 +44,13 @@ impl<D: Device> OnDevice<'_, '_, D> {
     /// [U; C] ← P·[U; C]. Returns whether U is in the matrix.
     pub(super) fn swap_rows(&mut self, update: &Update<'_>) -> bool {
         match &update.rows {
-            Rows::Local(pivots) => {
+            SectionSwap::Local(pivots) => {
                 let pairs = moves(pivots);
                 let all = self.block(update.panel.ii, update.cols.start, update.panel.mp, update.cols.len());
                 self.move_rows(&pairs, all, all);
                 true
             }
-            Rows::Exchanged { result, first } => {
+            SectionSwap::Exchanged { result, first } => {
                 self.place_exchanged(update, result, *first);
                 false
             }

@@ -7,7 +7,7 @@ use super::scratch::ScratchPool;
 use super::team::{Barrier, HelperPanicked, Team};
 use crate::Error;
 use crate::comm::{Comm, PeerGone};
-use crate::lu::fact::{Ended, Fact, MainThread, PanelThread, Shared};
+use crate::lu::fact::{Fact, FactShared, FactStopped, MainThread, PanelThread};
 use crate::lu::panel::PanelMut;
 use crate::mat::{Mat, MatMut, StoredMut};
 use crate::plan::PanelShape;
@@ -67,13 +67,13 @@ pub(crate) fn factor_alone<C: Comm>(
     kernels: &dyn Kernels,
     from: Mat<'_>,
 ) -> Result<(), PeerGone> {
-    let shared = Shared::new(fact.recipe, kernels, fact.rows, fact.shape, fact.column, Barrier::new(1, false));
+    let shared = FactShared::new(fact.recipe, kernels, fact.rows, fact.shape, fact.column, Barrier::new(1, false));
     let PanelMut { a, l1, pivots, info } = &mut fact.panel;
     **info = 0.0;
     let main = Some(MainThread { column: fact.column, pivots, info });
     match PanelThread::new(&shared, 0, main, 0, a.reborrow(), l1.reborrow()).run(from) {
-        Err(Ended::Peer(error)) => Err(error),
-        Ok(()) | Err(Ended::BarrierBroken) => Ok(()),
+        Err(FactStopped::Peer(error)) => Err(error),
+        Ok(()) | Err(FactStopped::BarrierBroken) => Ok(()),
     }
 }
 
@@ -87,7 +87,7 @@ fn factor_in_team<C: Comm>(
     scratch: &ScratchPool,
 ) -> Result<(), Error> {
     let (column, jb, barrier) = (fact.column, fact.shape.jb, team.barrier(lengths.len()));
-    let shared = &Shared::new(fact.recipe, kernels, fact.rows, fact.shape, column, barrier);
+    let shared = &FactShared::new(fact.recipe, kernels, fact.rows, fact.shape, column, barrier);
     let PanelMut { a, l1, pivots, info } = &mut fact.panel;
     **info = 0.0;
     let form = l1.as_ref().form();
@@ -113,8 +113,8 @@ fn factor_in_team<C: Comm>(
     };
     match team.fork(&helper, first_thread)? {
         Ok(()) => Ok(()),
-        Err(Ended::Peer(error)) => Err(error.into()),
-        Err(Ended::BarrierBroken) => Err(HelperPanicked.into()),
+        Err(FactStopped::Peer(error)) => Err(error.into()),
+        Err(FactStopped::BarrierBroken) => Err(HelperPanicked.into()),
     }
 }
 

@@ -4,7 +4,7 @@
 //! divides the rows of a panel among the threads, `update` the columns of the trailing matrix; `rows` copies rows from the
 //! matrix to messages; `storage` generates the matrix, and has the operations of back substitution and check.
 
-mod beside;
+mod earlier_columns;
 pub(crate) mod fact;
 pub mod kernels;
 mod rank;
@@ -14,5 +14,5 @@ pub(super) mod storage;
 pub mod team;
 pub(crate) mod update;
 
-pub(crate) use self::rank::{Host, Workspace};
+pub(crate) use self::rank::{HostBackend, Workspace};
 pub use self::update::slab_count;

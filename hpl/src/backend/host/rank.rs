@@ -16,7 +16,7 @@ use crate::lu::panel::Panel;
 use crate::mat::{Mat, MatMut};
 
 /// The local matrix with the threads of the rank.
-pub(crate) struct Host<'r, 't> {
+pub(crate) struct HostBackend<'r, 't> {
     pub(super) kernels: &'r dyn Kernels,
     pub(super) team: &'r mut Team<'t>,
     pub(super) a: MatMut<'r>,
@@ -30,7 +30,7 @@ pub(crate) struct Workspace {
     update: UpdateMemory,
 }
 
-impl<'r, 't> Host<'r, 't> {
+impl<'r, 't> HostBackend<'r, 't> {
     /// The local matrix `a` with the threads of `team`.
     pub(crate) fn new(
         kernels: &'r dyn Kernels,
@@ -57,7 +57,7 @@ impl Workspace {
     }
 }
 
-impl Columns for Host<'_, '_> {
+impl Columns for HostBackend<'_, '_> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
         // The ranks that wait for this panel are idle: their cores are borrowed.
         let team = self.team.borrowed_team();
@@ -69,7 +69,7 @@ impl Columns for Host<'_, '_> {
     }
 }
 
-impl Backend for Host<'_, '_> {
+impl Backend for HostBackend<'_, '_> {
     type L = HostL;
 
     fn load(&mut self, panel: &mut Panel) -> Result<HostL, Error> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Host;
+use super::HostBackend;
 use super::kernels::vector;
 use super::team::Team;
 use crate::Error;
@@ -13,7 +13,7 @@ use crate::mat::{Mat, MatMut};
 use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
 
-impl Storage for Host<'_, '_> {
+impl Storage for HostBackend<'_, '_> {
     fn threads(&self) -> usize {
         self.team.threads()
     }

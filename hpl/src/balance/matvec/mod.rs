@@ -68,7 +68,7 @@ pub struct Rates {
 
 /// Two workers that were balanced and measured.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct BalancedWorkers {
     /// The iterations of the balance.
     pub iterations: Vec<Iteration>,
     /// The final share.
@@ -174,18 +174,18 @@ pub fn share(
     mut balance: Balance,
     rounds: usize,
     cores: &[usize],
-) -> Result<Shared, MatvecError> {
+) -> Result<BalancedWorkers, MatvecError> {
     assert!(slow.threads > 0 && fast.threads > 0, "a worker has threads");
     let threads = slow.threads + fast.threads;
     let cores = if cores.len() >= threads { &cores[..threads] } else { &[] };
     let params = TeamParams { threads, cores, spin: !cores.is_empty() };
-    let work = |team: &mut Team<'_>| -> Result<Shared, HelperPanicked> {
-        let mut pair = Pair::new(matrix, slow, fast, team);
+    let work = |team: &mut Team<'_>| -> Result<BalancedWorkers, HelperPanicked> {
+        let mut pair = WorkerPair::new(matrix, slow, fast, team);
         let flops = 2.0 * matrix.entries() as f64;
         // Warms up caches, pages and clocks.
         pair.products(0.5, 1)?;
         let mut iterations = Vec::new();
-        while !balance.settled() {
+        while !balance.is_final() {
             let share = balance.share();
             // The first product after a change of the share has cold caches and is not measured; several are measured, as one of
             // a millisecond is too short.
@@ -204,7 +204,7 @@ pub fn share(
             Ok(Rates { alone, at_once, shared: flops / whole_s })
         };
         let rounds = (0..rounds).map(rates).collect::<Result<_, _>>()?;
-        Ok(Shared { iterations, share, rounds, error: pair.error() })
+        Ok(BalancedWorkers { iterations, share, rounds, error: pair.error() })
     };
     with_team(params, work).map_err(MatvecError::NotStarted)?.map_err(MatvecError::Panicked)
 }
@@ -215,7 +215,7 @@ const SPAN: u32 = 4;
 const PIECES: usize = 16;
 
 /// Two workers on one team: the threads of the slower one first.
-struct Pair<'a, 'team, 'scope> {
+struct WorkerPair<'a, 'team, 'scope> {
     matrix: &'a Matrix,
     slow: &'a Worker,
     fast: &'a Worker,
@@ -228,7 +228,7 @@ struct Pair<'a, 'team, 'scope> {
     products: f64,
 }
 
-impl<'a, 'team, 'scope> Pair<'a, 'team, 'scope> {
+impl<'a, 'team, 'scope> WorkerPair<'a, 'team, 'scope> {
     fn new(matrix: &'a Matrix, slow: &'a Worker, fast: &'a Worker, team: &'team mut Team<'scope>) -> Self {
         let x = (0..matrix.cols()).map(|j| 1.0 + (j % 7) as f64 / 8.0).collect();
         let (y, scratch) = (vec![0.0; matrix.rows()], vec![0.0; matrix.rows()]);

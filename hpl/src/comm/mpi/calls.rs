@@ -63,8 +63,8 @@ pub struct LibraryError {
 
 impl Calls {
     /// Whether this program has MPI; it may be another MPI than that of the launcher.
-    pub fn are_here() -> bool {
-        cfg!(feature = "mpi") || beside().is_some()
+    pub fn exist() -> bool {
+        cfg!(feature = "mpi") || installed().is_some()
     }
 
     /// The calls of the shared library at `path`, which stays loaded.
@@ -112,7 +112,7 @@ impl Calls {
 }
 
 /// The library beside this program, if it exists.
-pub(super) fn beside() -> Option<PathBuf> {
+pub(super) fn installed() -> Option<PathBuf> {
     env::current_exe().ok().map(|program| program.with_file_name(LIBRARY)).filter(|path| path.is_file())
 }
 

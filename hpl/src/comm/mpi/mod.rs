@@ -46,7 +46,7 @@ impl Calls {
         #[cfg(feature = "mpi")]
         return Ok(Some(&rsmpi::CALLS));
         #[cfg(not(feature = "mpi"))]
-        match calls::beside() {
+        match calls::installed() {
             Some(path) => Self::load(&path).map(Some),
             None => Ok(None),
         }

@@ -12,11 +12,11 @@ mod pivot;
 mod pivot_candidate;
 mod slots;
 
-pub(crate) use self::panel_thread::{Ended, MainThread, PanelThread, Shared};
+pub(crate) use self::panel_thread::{FactShared, FactStopped, MainThread, PanelThread};
 
 use crate::lu::panel::PanelMut;
 use crate::plan::PanelShape;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 use crate::plan::recursion::Recipe;
 
 /// A panel factorization on one rank.
@@ -26,7 +26,7 @@ pub(crate) struct Fact<'a, C> {
     /// The process column.
     pub(crate) column: &'a C,
     /// Owner table of the rows.
-    pub(crate) rows: &'a Axis,
+    pub(crate) rows: &'a Distribution,
     /// Size and owners of the panel.
     pub(crate) shape: PanelShape,
     /// First local column of the panel.

@@ -9,34 +9,34 @@ use crate::backend::host::team::{Barrier, BarrierBroken};
 use crate::comm::{Comm, PeerGone};
 use crate::mat::{Mat, MatMut, StoredMut};
 use crate::plan::PanelShape;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 use crate::plan::recursion::{Op, Recipe};
 
 /// Why a thread stopped before the end of the factorization.
-pub(crate) enum Ended {
+pub(crate) enum FactStopped {
     /// Another rank of the process column failed.
     Peer(PeerGone),
     /// Another thread of this rank stopped.
     BarrierBroken,
 }
 
-impl From<PeerGone> for Ended {
+impl From<PeerGone> for FactStopped {
     fn from(error: PeerGone) -> Self {
         Self::Peer(error)
     }
 }
 
-impl From<BarrierBroken> for Ended {
+impl From<BarrierBroken> for FactStopped {
     fn from(_: BarrierBroken) -> Self {
         Self::BarrierBroken
     }
 }
 
 /// Data that all threads of the factorization share.
-pub(crate) struct Shared<'a> {
+pub(crate) struct FactShared<'a> {
     pub(super) recipe: Recipe,
     pub(super) kernels: &'a dyn Kernels,
-    pub(super) rows: &'a Axis,
+    pub(super) rows: &'a Distribution,
     pub(super) shape: PanelShape,
     /// Process row.
     pub(super) row: usize,
@@ -47,12 +47,12 @@ pub(crate) struct Shared<'a> {
     pub(crate) barrier: Barrier,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> FactShared<'a> {
     /// For the threads of `barrier`, on a rank of the process column `column`; `rows` is the owner table of the rows.
     pub(crate) fn new<C: Comm>(
         recipe: Recipe,
         kernels: &'a dyn Kernels,
-        rows: &'a Axis,
+        rows: &'a Distribution,
         shape: PanelShape,
         column: &C,
         barrier: Barrier,
@@ -74,7 +74,7 @@ pub(crate) struct MainThread<'p, C> {
 
 /// One thread with its rows of A.
 pub(crate) struct PanelThread<'p, C> {
-    pub(super) shared: &'p Shared<'p>,
+    pub(super) shared: &'p FactShared<'p>,
     pub(super) thread: usize,
     /// `Some` on the first thread.
     pub(super) main: Option<MainThread<'p, C>>,
@@ -90,7 +90,7 @@ pub(crate) struct PanelThread<'p, C> {
 impl<'p, C: Comm> PanelThread<'p, C> {
     /// Thread `thread` with the rows `tile`, of which the first is row `above` of the panel.
     pub(crate) fn new(
-        shared: &'p Shared<'p>,
+        shared: &'p FactShared<'p>,
         thread: usize,
         main: Option<MainThread<'p, C>>,
         above: usize,
@@ -101,7 +101,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
     }
 
     /// Executes all operations in order, on a copy of this thread's rows of `from`.
-    pub(crate) fn run(mut self, from: Mat<'_>) -> Result<(), Ended> {
+    pub(crate) fn run(mut self, from: Mat<'_>) -> Result<(), FactStopped> {
         for j in 0..self.tile.cols() {
             let rows = self.above..self.above + self.tile.rows();
             self.tile.col_mut(j).copy_from_slice(&from.col(j)[rows]);
@@ -110,7 +110,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         recipe.walk(cols, &mut |op| self.apply(op))
     }
 
-    fn apply(&mut self, op: Op) -> Result<(), Ended> {
+    fn apply(&mut self, op: Op) -> Result<(), FactStopped> {
         match op {
             Op::Pivot(j) => self.pivot(j)?,
             Op::Solve { k, cols } => self.solve(&k, &cols),

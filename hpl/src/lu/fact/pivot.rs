@@ -2,7 +2,7 @@
 //!
 //! Each thread posts the best candidate of its rows; the first thread reduces the best of them over the process column.
 
-use super::panel_thread::{Ended, MainThread, PanelThread, Shared};
+use super::panel_thread::{FactShared, FactStopped, MainThread, PanelThread};
 use super::pivot_candidate::{HEAD, agree};
 use crate::backend::host::kernels::vector;
 use crate::comm::Comm;
@@ -17,7 +17,7 @@ fn copy_row(a: Mat<'_>, i: usize, out: &mut [f64]) {
 
 impl<C: Comm> PanelThread<'_, C> {
     /// Column `j`: l_ij ← a_ij / u_jj for all rows i below the pivot row, which becomes row j of L1.
-    pub(super) fn pivot(&mut self, j: usize) -> Result<(), Ended> {
+    pub(super) fn pivot(&mut self, j: usize) -> Result<(), FactStopped> {
         let start = self.active(j);
         let row = start + vector::argmax_abs(self.shared.kernels.isa(), &self.tile.col(j)[start..]);
         if self.shared.procs == 1 && self.shared.barrier.threads() == 1 {
@@ -87,8 +87,8 @@ impl<C: Comm> PanelThread<'_, C> {
 
     /// Chooses the best candidate of all threads and process rows. With one process row, every thread makes the same choice;
     /// with more, the first thread posts the result for the others.
-    fn choose_pivot(&mut self, j: usize) -> Result<(), Ended> {
-        let Shared { slots, barrier, procs, shape, .. } = self.shared;
+    fn choose_pivot(&mut self, j: usize) -> Result<(), FactStopped> {
+        let FactShared { slots, barrier, procs, shape, .. } = self.shared;
         let (threads, with_current) = (barrier.threads(), self.best.len(true));
         let mine = self.best.len(self.thread == 0);
         slots.post((self.thread, j), 0, &self.best.words[..mine]);

@@ -138,7 +138,7 @@ impl<'a, C: Comm> Lu<'a, C> {
                     self.update_lookahead(*panel, section, *rows, backend)?;
                 }
                 // The same for a section, while the next panel is factored
-                Task::Update { panel, section, rows, beside, .. } => {
+                Task::Update { panel, section, rows, overlapped, .. } => {
                     let l = match loaded.take() {
                         Some((k, l)) if k == *panel => l,
                         other => {
@@ -148,7 +148,7 @@ impl<'a, C: Comm> Lu<'a, C> {
                             self.load(*panel, backend)?
                         }
                     };
-                    self.update(&l, *panel, section, *rows, beside, backend)?;
+                    self.update(&l, *panel, section, *rows, overlapped, backend)?;
                     loaded = Some((*panel, l));
                 }
             }
@@ -236,7 +236,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(l)
     }
 
-    /// Updates a section. During the update this rank executes the tasks `beside`, each as soon as it can start; a
+    /// Updates a section. During the update this rank executes the tasks `overlapped`, each as soon as it can start; a
     /// factorization is the first of them.
     fn update<B: Backend>(
         &mut self,
@@ -244,19 +244,19 @@ impl<'a, C: Comm> Lu<'a, C> {
         k: usize,
         section: &Section,
         rows_of: Part,
-        beside: &[Task],
+        overlapped: &[Task],
         backend: &mut B,
     ) -> Result<(), Error> {
         let shape = *self.panels.get(k).shape();
-        let (next, others) = match beside.split_first() {
+        let (next, others) = match overlapped.split_first() {
             Some((Task::Fact(next), others)) => (Some(next), others),
-            _ => (None, beside),
+            _ => (None, overlapped),
         };
         let swap = self.swaps.take(k, rows_of);
         let rows = self.swaps.rows(self.panels.get(k), swap.as_ref(), section);
         let (part, cols, trace) = (section.part, section.cols.clone(), self.trace);
         let update = Update { panel: &shape, part, cols, rows, next, trace };
-        let mut meanwhile = TasksBeside::new(self, k, part, next, others);
+        let mut meanwhile = OverlappedTasks::new(self, k, part, next, others);
         let ended = backend.update(l, &update, &mut meanwhile)?;
         // Counted as update time but not traced as work: this thread waited for the others.
         self.phases.add(self.step, Phase::Update, ended);
@@ -306,7 +306,7 @@ impl<'a, C: Comm> Lu<'a, C> {
 }
 
 /// The tasks executed during the update of a section by panel `k`.
-struct TasksBeside<'l, 'a, C: Comm> {
+struct OverlappedTasks<'l, 'a, C: Comm> {
     lu: &'l mut Lu<'a, C>,
     k: usize,
     part: Part,
@@ -317,14 +317,14 @@ struct TasksBeside<'l, 'a, C: Comm> {
     tasks: Peekable<slice::Iter<'l, Task>>,
 }
 
-impl<'l, 'a, C: Comm> TasksBeside<'l, 'a, C> {
+impl<'l, 'a, C: Comm> OverlappedTasks<'l, 'a, C> {
     /// First the factorization of `next`, then `tasks`.
     fn new(lu: &'l mut Lu<'a, C>, k: usize, part: Part, next: Option<&'l PanelShape>, tasks: &'l [Task]) -> Self {
         Self { lu, k, part, next, factored: None, tasks: tasks.iter().peekable() }
     }
 }
 
-impl<C: Comm> Meanwhile for TasksBeside<'_, '_, C> {
+impl<C: Comm> Meanwhile for OverlappedTasks<'_, '_, C> {
     fn fact(&mut self, columns: &mut impl Columns) -> Result<(), Error> {
         self.factored = self.next.map(|next| self.lu.fact(next, columns)).transpose()?;
         Ok(())

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use space::HplParams;
 
 use crate::Error;
-use crate::backend::{Columns, Rows};
+use crate::backend::{Columns, SectionSwap};
 use crate::comm::{Comm, Request};
 use crate::lu::laswp::{Laswp, LaswpOp, LaswpResult, RowPermutation, RowTags};
 use crate::lu::panel::Panel;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 use crate::plan::{Part, Section};
 
 /// The row exchange of one section for one panel.
@@ -33,7 +33,7 @@ pub(super) struct RowSwaps<'a, C: Comm> {
 
 impl<'a, C: Comm> RowSwaps<'a, C> {
     /// No exchange yet; `rows` is the owner table of the rows.
-    pub(super) fn new(column: &'a C, rows: &'a Axis, params: &HplParams) -> Self {
+    pub(super) fn new(column: &'a C, rows: &'a Distribution, params: &HplParams) -> Self {
         let laswp = Laswp { column, rows, swap: params.swap, equil: params.equil, u: params.u };
         Self { laswp, permutation: None, in_flight: Vec::new(), done: Vec::new(), sends: Vec::new() }
     }
@@ -77,11 +77,13 @@ impl<'a, C: Comm> RowSwaps<'a, C> {
         panel: &Panel,
         swap: Option<&'r RowSwap<LaswpResult>>,
         section: &Section,
-    ) -> Rows<'r> {
+    ) -> SectionSwap<'r> {
         let local = |&pivot: &usize| self.laswp.rows.local(pivot) - panel.shape().ii;
         match swap {
-            Some(swap) => Rows::Exchanged { result: &swap.rows, first: section.cols.start - swap.section.cols.start },
-            None => Rows::Local(panel.pivots().iter().map(local).collect()),
+            Some(swap) => {
+                SectionSwap::Exchanged { result: &swap.rows, first: section.cols.start - swap.section.cols.start }
+            }
+            None => SectionSwap::Local(panel.pivots().iter().map(local).collect()),
         }
     }
 

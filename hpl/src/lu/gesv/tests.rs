@@ -6,7 +6,7 @@ use super::*;
 use crate::backend::host::kernels::Builtin;
 use crate::backend::host::kernels::isa::{Isa, used};
 use crate::backend::host::team::{Team, TeamParams, with_team};
-use crate::backend::host::{Host, Workspace};
+use crate::backend::host::{HostBackend, Workspace};
 use crate::comm::threads::{self, ThreadComm};
 use crate::lu::matgen;
 use crate::lu::trsv;
@@ -42,7 +42,7 @@ fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outc
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
         let mut workspace = Workspace::default();
         let factor = |team: &mut Team<'_>| {
-            lu.factor(0..plan.steps(), &mut Host::new(&Builtin::best(), team, a, &mut workspace), None)
+            lu.factor(0..plan.steps(), &mut HostBackend::new(&Builtin::best(), team, a, &mut workspace), None)
         };
         let info = with_team(team, factor).unwrap().unwrap();
         (data, info)
@@ -95,7 +95,7 @@ fn upper_triangle_and_y_are_the_textbooks() {
             let layout = Layout::block_cyclic(n, nb, p, q);
             for (rank, (local, info)) in factor(&whole, &params, split, 1 + nb % 3).into_iter().enumerate() {
                 assert_eq!(info, 0);
-                let (row, col) = crate::comm::grid::place(Pmap::Row, rank, p, q);
+                let (row, col) = crate::comm::grid::coords(Pmap::Row, rank, p, q);
                 let mp = layout.rows.local_len(row);
                 for (at, value) in local.into_iter().enumerate() {
                     let (i, j) = (layout.rows.global(row, at % mp), layout.cols.global(col, at / mp));
@@ -150,7 +150,7 @@ fn kernels_use_only_the_given_instruction_set() {
             let (mut data, team) = (whole.clone(), TeamParams { threads: 1, cores: &[], spin: false });
             let solve = |team: &mut Team<'_>| {
                 let mut workspace = Workspace::default();
-                let mut host = Host::new(&kernels, team, MatMut::new(&mut data, n, n + 1, n), &mut workspace);
+                let mut host = HostBackend::new(&kernels, team, MatMut::new(&mut data, n, n + 1, n), &mut workspace);
                 let mut lu = Lu::new(&plan, &grid, &params, 0, &trace);
                 lu.factor(0..plan.steps(), &mut host, None).unwrap();
                 trsv::solve(&plan, 0, &grid, &mut host).unwrap();
@@ -173,7 +173,7 @@ fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, 
     let work = |team: &mut Team<'_>| {
         let mut workspace = Workspace::default();
         let kernels = Builtin::best();
-        let mut host = Host::new(&kernels, team, a, &mut workspace);
+        let mut host = HostBackend::new(&kernels, team, a, &mut workspace);
         Lu::new(&plan, &grid, &params, 0, &trace).factor(0..plan.steps(), &mut host, None)
     };
     assert_eq!(with_team(team, work).unwrap().unwrap(), 0);

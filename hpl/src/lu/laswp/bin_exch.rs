@@ -8,7 +8,7 @@
 use std::vec;
 
 use super::permutation::RowPermutation;
-use super::result::{LaswpResult, Placed};
+use super::result::{LaswpResult, PlacedRows};
 use super::row_buffer::{RowBuffer, RowSource};
 use super::state::{Completion, LaswpState};
 use crate::Error;
@@ -214,7 +214,7 @@ impl<C: Comm> BinExch<C> {
     pub(super) fn into_result(self, state: &LaswpState<'_, C>) -> LaswpResult {
         let jb = state.permutation.sources.len();
         let mine = &state.permutation.scattered[state.me()];
-        let (mut upper, mut displaced): (Vec<Placed>, Vec<Placed>) = (Vec::new(), Vec::new());
+        let (mut upper, mut displaced): (Vec<PlacedRows>, Vec<PlacedRows>) = (Vec::new(), Vec::new());
         for HeldRows { buffer, rows } in self.held {
             let (in_u, below): (Vec<_>, Vec<_>) = rows.into_iter().partition(|&(_, row)| row < jb);
             let local = below.into_iter().map(|(from, row)| (from, row - jb)).filter(|(_, i)| mine.contains(i));
@@ -239,13 +239,13 @@ impl<C: Comm> BinExch<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::layout::Axis;
+    use crate::plan::layout::Distribution;
 
     /// Every rank sends the rows that its partner expects, and has all of U in the end.
     #[test]
     fn rounds_match() {
         for p in 2..=9 {
-            let rows = Axis::block_cyclic(200, 8, p);
+            let rows = Distribution::block_cyclic(200, 8, p);
             let pivots: Vec<usize> = (0..8).map(|j| 16 + j + j * 22).collect();
             let permutation = RowPermutation::new(&rows, 16, &pivots);
             let rounds = Rounds { permutation: &permutation, size: p };

@@ -1,6 +1,6 @@
 //! EQUIL: the pieces of U of all process rows get the same number of rows, within one row, before the roll.
 //!
-//! This balances lengths of messages between process rows; it is no numerical scaling. Rows are sent between
+//! This balances lengths of messages between process rows; it is not a numerical scaling. Rows are sent between
 //! neighbours in the process order of the row exchange, so that at most one message crosses each boundary between
 //! two pieces; [HPL, `src/pgesv/HPL_equil.c`] spreads them along trees. As there, two process rows and balanced
 //! pieces are left unchanged.

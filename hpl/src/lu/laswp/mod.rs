@@ -35,14 +35,14 @@ use self::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
 use crate::comm::Comm;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 
 /// Parameters of all row exchanges of a run.
 pub(crate) struct Laswp<'a, C> {
     /// The process column, of at least two ranks.
     pub(crate) column: &'a C,
     /// Owner table of the rows.
-    pub(crate) rows: &'a Axis,
+    pub(crate) rows: &'a Distribution,
     /// SWAP.
     pub(crate) swap: Swap,
     /// EQUIL: lengths of U pieces are balanced between process rows before the roll; no numerical scaling.

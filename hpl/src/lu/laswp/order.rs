@@ -51,12 +51,12 @@ impl ProcessOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::layout::Axis;
+    use crate::plan::layout::Distribution;
 
     #[test]
     fn most_rows_take_fewest_hops() {
         for p in 1..=9 {
-            let rows = Axis::block_cyclic(300, 10, p);
+            let rows = Distribution::block_cyclic(300, 10, p);
             let pivots: Vec<usize> = (0..10).map(|j| 40 + j + j * j * 2).collect();
             let permutation = RowPermutation::new(&rows, 40, &pivots);
             let order = ProcessOrder::new(&permutation, p / 2);

@@ -1,6 +1,6 @@
 //! The row permutation of a panel, computed from its pivots.
 
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 
 /// The combined effect of a panel's row swaps on the rows of the trailing matrix.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct RowPermutation {
 impl RowPermutation {
     /// The permutation of the panel whose first global row is `ia`: row ia + j is swapped with `pivots[j]` ≥ ia + j,
     /// for j = 0, 1, ….
-    pub(crate) fn new(rows: &Axis, ia: usize, pivots: &[usize]) -> Self {
+    pub(crate) fn new(rows: &Distribution, ia: usize, pivots: &[usize]) -> Self {
         let jb = pivots.len();
         // Content of the diagonal block and of the changed rows below it, by global source row.
         let mut sources: Vec<usize> = (ia..ia + jb).collect();
@@ -73,7 +73,7 @@ mod tests {
             for (j, &pivot) in pivots.iter().enumerate() {
                 content.swap(ia + j, pivot);
             }
-            let rows = Axis::block_cyclic(m, nb, 3);
+            let rows = Distribution::block_cyclic(m, nb, 3);
             let permutation = RowPermutation::new(&rows, ia, &pivots);
             prop_assert_eq!(&content[ia..ia + jb], &permutation.sources[..]);
             for &(destination, source) in &permutation.displaced {

@@ -5,14 +5,14 @@ use crate::backend::host::kernels::rows;
 use crate::mat::{Mat, MatMut};
 
 /// A buffer with the pairs (row of the buffer, destination row).
-pub(crate) type Placed = (RowBuffer, Vec<(usize, usize)>);
+pub(crate) type PlacedRows = (RowBuffer, Vec<(usize, usize)>);
 
 /// The exchanged rows of this rank. In-process ranks share the buffers with their senders and receivers.
 pub(crate) struct LaswpResult {
     /// Rows of U.
-    pub(crate) upper: Vec<Placed>,
+    pub(crate) upper: Vec<PlacedRows>,
     /// Displaced rows, with destinations below the diagonal block.
-    pub(crate) displaced: Vec<Placed>,
+    pub(crate) displaced: Vec<PlacedRows>,
     /// On the owner of the diagonal block, displaced rows of its own: (row of the block, row below it).
     pub(crate) local: Vec<(usize, usize)>,
 }

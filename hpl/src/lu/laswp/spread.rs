@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::order::ProcessOrder;
-use super::result::Placed;
+use super::result::PlacedRows;
 use super::row_buffer::RowBuffer;
 use super::state::{Completion, LaswpState};
 use crate::Error;
@@ -72,7 +72,7 @@ impl<C: Comm> Spread<C> {
     }
 
     /// The displaced rows whose destinations this rank owns; they come first in its message.
-    pub(super) fn into_placed(self, state: &LaswpState<'_, C>) -> Vec<Placed> {
+    pub(super) fn into_placed(self, state: &LaswpState<'_, C>) -> Vec<PlacedRows> {
         let mine = state.permutation.scattered[state.me()].iter();
         let pairs: Vec<(usize, usize)> = (0..).zip(mine.map(|&i| state.destination(i))).collect();
         self.received.map(|received| (received, pairs)).into_iter().collect()

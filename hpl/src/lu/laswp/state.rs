@@ -13,7 +13,7 @@ use crate::comm::buffers::MessagePool;
 use crate::comm::grid::tag;
 use crate::comm::{Comm, Request, Tag};
 use crate::plan::Part;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 
 /// Tags of the messages of one section: exchanges of several sections may be in flight at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) enum Completion {
 /// State of one row exchange that both patterns use.
 pub(super) struct LaswpState<'a, C: Comm> {
     pub(super) column: &'a C,
-    pub(super) rows: &'a Axis,
+    pub(super) rows: &'a Distribution,
     pub(super) permutation: Arc<RowPermutation>,
     /// Local columns of the section.
     pub(super) section: Range<usize>,

@@ -8,10 +8,10 @@ use space::{Candidate, DeviceChoice};
 use crate::Error;
 use crate::backend::Backend;
 use crate::backend::device::OnDevice;
-use crate::backend::device::reference::{Reference, Schedule};
+use crate::backend::device::reference::{ExecutionOrder, Reference};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{Team, TeamParams, with_team};
-use crate::backend::host::{Host, Workspace};
+use crate::backend::host::{HostBackend, Workspace};
 use crate::comm::Comm;
 use crate::comm::grid::{self, Grid};
 use crate::comm::reduce;
@@ -131,7 +131,7 @@ impl<C: Comm> RankRun<'_, C> {
     fn whole(&self, team: &mut Team<'_>) -> Result<Report, Error> {
         match self.candidate.engine.device {
             DeviceChoice::None => self.on_host(team, |host| self.run(host)),
-            DeviceChoice::Reference => self.on_reference(team, self.schedule(), |device| self.run(device)),
+            DeviceChoice::Reference => self.on_reference(team, self.order(), |device| self.run(device)),
         }
     }
 
@@ -139,25 +139,25 @@ impl<C: Comm> RankRun<'_, C> {
     fn some_windows(&self, team: &mut Team<'_>, windows: &[Window]) -> Result<WindowsReport, Error> {
         match self.candidate.engine.device {
             DeviceChoice::None => self.on_host(team, |host| self.windows(host, windows)),
-            DeviceChoice::Reference => self.on_reference(team, self.schedule(), |device| self.windows(device, windows)),
+            DeviceChoice::Reference => self.on_reference(team, self.order(), |device| self.windows(device, windows)),
         }
     }
 
     /// The order of execution on the reference device: another one on each rank, the same in each run.
-    fn schedule(&self) -> Schedule {
-        Schedule { seed: self.comm.rank() as u64, without: None }
+    fn order(&self) -> ExecutionOrder {
+        ExecutionOrder { seed: self.comm.rank() as u64, without: None }
     }
 
     /// Calls `work` with the local matrix on a reference device.
     fn on_reference<R>(
         &self,
         team: &mut Team<'_>,
-        schedule: Schedule,
+        order: ExecutionOrder,
         work: impl FnOnce(&mut OnDevice<'_, '_, Reference<'_>>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
         let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
-        let device = Reference::new(self.kernels, schedule);
+        let device = Reference::new(self.kernels, order);
         work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld)?)
     }
 
@@ -165,14 +165,14 @@ impl<C: Comm> RankRun<'_, C> {
     fn on_host<R>(
         &self,
         team: &mut Team<'_>,
-        work: impl FnOnce(&mut Host<'_, '_>) -> Result<R, Error>,
+        work: impl FnOnce(&mut HostBackend<'_, '_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
         let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
         let mut data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
         let mut workspace = Workspace::default();
         let a = MatMut::new(&mut data, rows, cols, ld);
-        let report = work(&mut Host::new(self.kernels, team, a, &mut workspace))?;
+        let report = work(&mut HostBackend::new(self.kernels, team, a, &mut workspace))?;
         self.comm.buffers().matrices.give(data);
         Ok(report)
     }
@@ -256,7 +256,7 @@ pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
         return 0;
     }
     let (_, cols, ld) =
-        local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::place(hpl.pmap, rank, hpl.p, hpl.q));
+        local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::coords(hpl.pmap, rank, hpl.p, hpl.q));
     ld * cols
 }
 

@@ -9,7 +9,7 @@ use super::parse;
 
 /// Limits of the group; `None` without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Limits {
+pub(super) struct CgroupLimits {
     /// Tightest memory limit in bytes.
     pub(super) memory_limit_bytes: Option<u64>,
     /// Memory that the tightest level still allows, in bytes; cached files count as free.
@@ -19,10 +19,10 @@ pub(super) struct Limits {
 }
 
 /// Reads the limits of this process.
-pub(super) fn limits() -> Limits {
+pub(super) fn limits() -> CgroupLimits {
     let groups = super::read("/proc/self/cgroup").unwrap_or_default();
     let mounts = super::read("/proc/self/mountinfo").unwrap_or_default();
-    let mut limits = Limits::default();
+    let mut limits = CgroupLimits::default();
     for hierarchy in [Hierarchy::V2, Hierarchy::V1("memory"), Hierarchy::V1("cpu")] {
         let Some((top, folder)) = folders(&groups, &mounts, hierarchy) else { continue };
         for level in folder.ancestors().take_while(|level| level.starts_with(&top)) {
@@ -32,7 +32,7 @@ pub(super) fn limits() -> Limits {
     limits
 }
 
-impl Limits {
+impl CgroupLimits {
     fn tighten(&mut self, other: Self) {
         fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
@@ -85,7 +85,7 @@ fn folders(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Option<(PathBuf,
 }
 
 /// The limits written in one folder of a hierarchy; `read` yields the text of a file there.
-fn read_level(hierarchy: Hierarchy, read: impl Fn(&str) -> Option<String>) -> Limits {
+fn read_level(hierarchy: Hierarchy, read: impl Fn(&str) -> Option<String>) -> CgroupLimits {
     let bytes = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
     let (limit, usage, cached) = match hierarchy {
         Hierarchy::V2 => ("memory.max", "memory.current", "inactive_file"),
@@ -99,7 +99,7 @@ fn read_level(hierarchy: Hierarchy, read: impl Fn(&str) -> Option<String>) -> Li
         let used = bytes(usage).unwrap_or(0).saturating_sub(reclaimable.unwrap_or(0));
         limit.saturating_sub(used)
     });
-    Limits { memory_limit_bytes, memory_headroom_bytes, cpu_quota: quota(&read) }
+    CgroupLimits { memory_limit_bytes, memory_headroom_bytes, cpu_quota: quota(&read) }
 }
 
 /// CPU quota of one folder: `cpu.max` holds `max 100000` or `150000 100000`; version 1 has two files, and −1
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(folders(groups, "garbage - \n - cgroup2\n1 2 - cgroup2 x y", Hierarchy::V2), None);
     }
 
-    fn level(hierarchy: Hierarchy, files: &[(&str, &str)]) -> Limits {
+    fn level(hierarchy: Hierarchy, files: &[(&str, &str)]) -> CgroupLimits {
         read_level(hierarchy, |name| files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned()))
     }
 
@@ -154,13 +154,16 @@ mod tests {
             ("memory.stat", "anon 1\nfile 2\ninactive_file 1000000000\n"),
             ("cpu.max", "150000 100000\n"),
         ];
-        let wanted = Limits {
+        let wanted = CgroupLimits {
             memory_limit_bytes: Some(4_294_967_296),
             memory_headroom_bytes: Some(2_294_967_296),
             cpu_quota: Some(1.5),
         };
         assert_eq!(level(Hierarchy::V2, &files), wanted);
-        assert_eq!(level(Hierarchy::V2, &[("memory.max", "max\n"), ("cpu.max", "max 100000\n")]), Limits::default());
+        assert_eq!(
+            level(Hierarchy::V2, &[("memory.max", "max\n"), ("cpu.max", "max 100000\n")]),
+            CgroupLimits::default()
+        );
     }
 
     #[test]
@@ -168,7 +171,7 @@ mod tests {
         let hierarchy = Hierarchy::V1("memory");
         let files = [("memory.limit_in_bytes", "1000"), ("memory.usage_in_bytes", "1500")];
         assert_eq!(level(hierarchy, &files).memory_headroom_bytes, Some(0));
-        assert_eq!(level(hierarchy, &[("memory.limit_in_bytes", "9223372036854771712")]), Limits::default());
+        assert_eq!(level(hierarchy, &[("memory.limit_in_bytes", "9223372036854771712")]), CgroupLimits::default());
         let quota = [("cpu.cfs_quota_us", "50000\n"), ("cpu.cfs_period_us", "100000\n")];
         assert_eq!(level(Hierarchy::V1("cpu"), &quota).cpu_quota, Some(0.5));
     }
@@ -177,7 +180,7 @@ mod tests {
     fn malformed_files_are_ignored() {
         for bad in ["", "x", "-1", "1e", "0 0", "99999999999999999999999"] {
             let files = [("memory.max", bad), ("cpu.max", bad), ("memory.limit_in_bytes", bad)];
-            assert_eq!(level(Hierarchy::V2, &files), Limits::default(), "{bad}");
+            assert_eq!(level(Hierarchy::V2, &files), CgroupLimits::default(), "{bad}");
             assert_eq!(
                 level(Hierarchy::V1("cpu"), &[("cpu.cfs_quota_us", "-1"), ("cpu.cfs_period_us", bad)]).cpu_quota,
                 None
@@ -187,9 +190,13 @@ mod tests {
 
     #[test]
     fn the_tightest_level_is_used() {
-        let mut limits = Limits::default();
-        limits.tighten(Limits { memory_headroom_bytes: Some(7), ..Limits::default() });
-        limits.tighten(Limits { memory_headroom_bytes: Some(9), cpu_quota: Some(2.0), ..Limits::default() });
+        let mut limits = CgroupLimits::default();
+        limits.tighten(CgroupLimits { memory_headroom_bytes: Some(7), ..CgroupLimits::default() });
+        limits.tighten(CgroupLimits {
+            memory_headroom_bytes: Some(9),
+            cpu_quota: Some(2.0),
+            ..CgroupLimits::default()
+        });
         assert_eq!((limits.memory_headroom_bytes, limits.cpu_quota), (Some(7), Some(2.0)));
     }
 }

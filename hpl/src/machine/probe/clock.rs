@@ -23,7 +23,7 @@ pub(super) struct Time {
     pub(super) cpu_s: f64,
 }
 
-/// One round of a job.
+/// One round of a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     /// The measured time in seconds.
@@ -41,7 +41,7 @@ impl Time {
 }
 
 /// Starts all cores at the same time and measures their times.
-pub(super) struct Clock {
+pub(super) struct CommonStart {
     cores: usize,
     ready: AtomicUsize,
 }
@@ -52,7 +52,7 @@ fn cpu_s() -> Option<f64> {
     Some(time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
 }
 
-impl Clock {
+impl CommonStart {
     /// Time of `work` on this core, started when every core is ready.
     pub(super) fn time(&self, work: impl FnOnce()) -> Time {
         self.ready.fetch_add(1, Ordering::AcqRel);
@@ -72,9 +72,12 @@ impl Clock {
     }
 }
 
-/// Runs `part(core, clock)` on every core, each calling [`Clock::time`] once; returns the longest of their times.
-pub(super) fn timed(team: &mut Team<'_>, part: impl Fn(usize, &Clock) -> Time + Sync) -> Result<Time, HelperPanicked> {
-    let clock = Clock { cores: team.threads(), ready: AtomicUsize::new(0) };
+/// Runs `part(core, clock)` on every core, each calling [`CommonStart::time`] once; returns the longest of their times.
+pub(super) fn timed(
+    team: &mut Team<'_>,
+    part: impl Fn(usize, &CommonStart) -> Time + Sync,
+) -> Result<Time, HelperPanicked> {
+    let clock = CommonStart { cores: team.threads(), ready: AtomicUsize::new(0) };
     let longest = Mutex::new(Time::default());
     let run = |core: usize| {
         let time = part(core, &clock);

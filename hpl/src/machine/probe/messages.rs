@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clock::{Round, timed};
-use super::stage::Stage;
+use super::stage::OperandsByCore;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::{Comm, PeerGone, Request};
 use crate::mat::Buffer;
@@ -20,7 +20,7 @@ const MOST_TRIPS: usize = 200;
 /// Time of one message of `words` in seconds: core i of the first half and its partner in the second half exchange
 /// messages in turn, all pairs at the same time. A message is packed into a new buffer by its sender and copied out by
 /// its receiver, as panels and rows are.
-pub(super) fn ping_pong(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+pub(super) fn ping_pong(stage: &OperandsByCore, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let half = team.threads() / 2;
     let trips = (WORDS_PER_RUN / words).clamp(1, MOST_TRIPS);
     let run = timed(team, |core, clock| {

@@ -1,14 +1,14 @@
 //! Timed samples of the real kernels and messages on this machine.
 //!
 //! Every measurement uses all cores at the same time, as a run does: the cores are divided into ranks of `threads`
-//! threads, and each rank works on a local shape of such a rank. Measurements alternate: each round does every job
+//! threads, and each rank works on a local shape of such a rank. Measurements alternate: each round does every point
 //! once, so that a disturbance affects all of them, and a sample is the median of its rounds with its spread. Rounds
 //! are repeated until the budget is used. Kernels are timed by the CPU time of their threads: the time that other
-//! processes had the cores is reported as a disturbance and is no part of the kernel's time.
+//! processes had the cores is reported as a disturbance and is not part of the kernel's time.
 
 mod clock;
-mod jobs;
 mod messages;
+mod points;
 mod sample;
 mod stage;
 mod work;
@@ -19,8 +19,8 @@ pub use self::sample::{ProbeOptions, Quantity, Sample};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team, TeamParams, with_team};
 use crate::mat::NoMemory;
-use jobs::Job;
-use stage::Stage;
+use points::ProbePoint;
+use stage::OperandsByCore;
 
 /// Errors of a probe.
 #[derive(Debug, thiserror::Error)]
@@ -92,27 +92,27 @@ fn attempt(
     progress: &mut (dyn FnMut(f64) + Send),
 ) -> Result<Vec<Sample>, ProbeError> {
     let cores = options.cores.as_slice();
-    let stage = Stage::new(cores.len(), n)?;
-    let mut jobs = jobs::plan(cores.len(), &stage);
+    let stage = OperandsByCore::new(cores.len(), n)?;
+    let mut points = points::plan(cores.len(), &stage);
     std::thread::scope(|scope| {
         let work = || {
             let params = TeamParams { threads: cores.len(), cores, spin: true };
-            with_team(params, |team| rounds(kernels, &stage, team, &mut jobs, start, options, progress))
+            with_team(params, |team| rounds(kernels, &stage, team, &mut points, start, options, progress))
                 .map_err(|refused| ProbeError::NotStarted { index: refused.index, error: refused.error })?
         };
         let thread = std::thread::Builder::new().name("hpl-probe".to_owned()).spawn_scoped(scope, work);
         let thread = thread.map_err(|error| ProbeError::NotStarted { index: 0, error })?;
         thread.join().unwrap_or(Err(ProbeError::Panicked))
     })?;
-    Ok(jobs.iter().filter_map(Job::sample).collect())
+    Ok(points.iter().filter_map(ProbePoint::sample).collect())
 }
 
-/// Runs rounds of all jobs until the budget is used.
+/// Runs rounds of all points until the budget is used.
 fn rounds(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
-    jobs: &mut [Job],
+    points: &mut [ProbePoint],
     start: Instant,
     options: &ProbeOptions,
     progress: &mut (dyn FnMut(f64) + Send),
@@ -121,13 +121,13 @@ fn rounds(
     team.fork(&fill, || fill(0))?;
     let elapsed_s = || start.elapsed().as_secs_f64();
     let mut report = |now_s: f64| progress((now_s / options.budget_s).min(1.0));
-    // The first round warms up clocks, caches and pages, and gives the cost of each job.
+    // The first round warms up clocks, caches and pages, and gives the cost of each point.
     let before_s = elapsed_s();
     let affordable_s = (options.budget_s - before_s) / (MIN_ROUNDS as f64 + 1.5);
-    let mut costs_s = Vec::with_capacity(jobs.len());
-    for job in jobs.iter() {
+    let mut costs_s = Vec::with_capacity(points.len());
+    for point in points.iter() {
         let job_start = Instant::now();
-        job.round(kernels, stage, team)?;
+        point.round(kernels, stage, team)?;
         costs_s.push(job_start.elapsed().as_secs_f64());
         report(elapsed_s());
         if elapsed_s() - before_s > affordable_s {
@@ -136,12 +136,12 @@ fn rounds(
         }
     }
     // The last round may be incomplete, which does not affect the medians.
-    for at in (0..jobs.len()).cycle() {
+    for at in (0..points.len()).cycle() {
         if elapsed_s() + costs_s[at] > options.budget_s {
             break;
         }
-        let round = jobs[at].round(kernels, stage, team)?;
-        jobs[at].rounds.push(round);
+        let round = points[at].round(kernels, stage, team)?;
+        points[at].rounds.push(round);
         report(elapsed_s());
     }
     Ok(())

@@ -17,7 +17,7 @@ const MAX_TRAILING: usize = 1 << 24;
 const WORDS_PER_S: f64 = 1.4e6;
 
 /// Operands of all cores.
-pub(super) struct Stage {
+pub(super) struct OperandsByCore {
     /// Order of the matrix that is distributed over all ranks.
     pub(super) n: usize,
     /// Elements of the trailing matrix on each core.
@@ -87,7 +87,7 @@ pub(super) fn order(options: &ProbeOptions) -> usize {
     n
 }
 
-impl Stage {
+impl OperandsByCore {
     /// Operands for `cores` cores, at least 1, of order `n`, at least 1.
     pub(super) fn new(cores: usize, n: usize) -> Result<Self, NoMemory> {
         let trailing = part(n, cores);

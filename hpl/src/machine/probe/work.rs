@@ -3,8 +3,8 @@
 use parking_lot::{Mutex, RwLockReadGuard};
 use space::HplParams;
 
-use super::clock::{Clock, Round, Time, timed};
-use super::stage::{Stage, grid, ld};
+use super::clock::{CommonStart, Round, Time, timed};
+use super::stage::{OperandsByCore, grid, ld};
 use crate::backend::host::fact::factor_alone;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL};
@@ -16,7 +16,7 @@ use crate::lu::fact::Fact;
 use crate::lu::panel;
 use crate::mat::{Buffer, Mat, MatMut};
 use crate::plan::PanelShape;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 use crate::plan::recursion::Recipe;
 
 /// Rows or columns of thread `index` of `threads` that share `n`.
@@ -25,7 +25,7 @@ fn share(n: usize, threads: usize, index: usize) -> usize {
 }
 
 /// The panel of the rank of `core`.
-fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, Buffer> {
+fn panel_of(stage: &OperandsByCore, threads: usize, core: usize) -> RwLockReadGuard<'_, Buffer> {
     stage.operands(core - core % threads).panel.read()
 }
 
@@ -33,7 +33,7 @@ fn panel_of(stage: &Stage, threads: usize, core: usize) -> RwLockReadGuard<'_, B
 /// their slabs. The triangular solves of the update are timed separately and subtracted.
 pub(super) fn gemm(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
     threads: usize,
     (m, n, k): (usize, usize, usize),
@@ -112,7 +112,7 @@ fn packed<'a>(kernels: &dyn Kernels, l2: Mat<'a>, memory: &'a [f64]) -> PackedL<
 /// L1⁻¹·U slab by slab, U k×n per rank.
 pub(super) fn trsm(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
@@ -148,12 +148,12 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
 /// The rates of more threads are measured by the phases of the calibration runs (`phase` of `machine.toml`).
 pub(super) fn panel(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
     threads: usize,
     (m, k): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
-    let (shape, rows) = (panel_shape(m, k), Axis::block_cyclic(m, k, 1));
+    let (shape, rows) = (panel_shape(m, k), Distribution::block_cyclic(m, k, 1));
     let time = timed(team, |core, clock| {
         if !core.is_multiple_of(threads) {
             return clock.time(|| ());
@@ -167,11 +167,11 @@ pub(super) fn panel(
 /// Factors a panel of core `core` as a rank of `column`.
 fn factor<C: Comm>(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     column: &C,
-    rows: &Axis,
+    rows: &Distribution,
     shape: PanelShape,
-    (core, clock): (usize, &Clock),
+    (core, clock): (usize, &CommonStart),
 ) -> Time {
     let source = stage.operands(core).panel.read();
     let mut target = stage.operands(core).trailing.lock();
@@ -189,12 +189,12 @@ fn factor<C: Comm>(
 /// by a process column of two ranks, core i of the first half with its partner in the second half.
 pub(super) fn pivots(
     kernels: &dyn Kernels,
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
     (m, k): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     let half = team.threads() / 2;
-    let rows = Axis::block_cyclic(2 * m, m, 2);
+    let rows = Distribution::block_cyclic(2 * m, m, 2);
     let shape = |row: usize| PanelShape { diag_rows: if row == 0 { k } else { 0 }, ..panel_shape(m, k) };
     let columns: Vec<Mutex<ThreadComm>> = (0..half).flat_map(|_| world(2, true)).map(Mutex::new).collect();
     let together = timed(team, |core, clock| {
@@ -212,7 +212,7 @@ pub(super) fn pivots(
 
 /// Swap of k rows with rows at any distance below, over n columns per rank.
 pub(super) fn swap(
-    stage: &Stage,
+    stage: &OperandsByCore,
     team: &mut Team<'_>,
     threads: usize,
     (k, n): (usize, usize),
@@ -235,7 +235,7 @@ pub(super) fn swap(
 }
 
 /// Copy of `words` by each core in its own memory.
-pub(super) fn copy(stage: &Stage, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
+pub(super) fn copy(stage: &OperandsByCore, team: &mut Team<'_>, words: usize) -> Result<Round, HelperPanicked> {
     let time = timed(team, |core, clock| {
         let mut trailing = stage.operands(core).trailing.lock();
         clock.time(|| {

@@ -16,7 +16,7 @@ use crate::observe::phases::Phase;
 use crate::plan::Part;
 
 pub use self::steps::{NoSteps, NotInRun, StepRange};
-pub use self::timeline::Timeline;
+pub use self::timeline::TracePicture;
 
 /// Work of one thread from one time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Trace {
     pub(crate) fn recorder(&self, thread: usize, step: usize, part: Part) -> Recorder<'_> {
         let on = self.threads.get(thread).map(|slot| {
             let stamps = std::mem::take(&mut *slot.lock());
-            Recording { step: step as u32, part, slot, stamps, clock: Instant::now() }
+            RecorderState { step: step as u32, part, slot, stamps, clock: Instant::now() }
         });
         Recorder(on)
     }
@@ -102,10 +102,10 @@ impl Trace {
 }
 
 /// Records the work of one thread between a fork and its join.
-pub(crate) struct Recorder<'a>(Option<Recording<'a>>);
+pub(crate) struct Recorder<'a>(Option<RecorderState<'a>>);
 
 /// State of a recorder that is on.
-struct Recording<'a> {
+struct RecorderState<'a> {
     step: u32,
     part: Part,
     slot: &'a Mutex<Vec<Stamp>>,

@@ -1,6 +1,6 @@
 //! Owner tables: which process of a row or column owns which block, at what local index.
 //!
-//! An [`Axis`] distributes the rows or the columns of the matrix. Its table is the only source of block owners:
+//! A [`Distribution`] distributes the rows or the columns of the matrix. Its table is the only source of block owners:
 //! the engine looks owners up here and never computes `% P` itself. Blocks are NB long, the last one is the
 //! remainder, and each process stores its blocks in ascending order without gaps.
 
@@ -10,7 +10,7 @@ use space::{HplParams, Share, Weights, deal};
 
 /// One distributed dimension: blocks of indices `0..len` and their owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Axis {
+pub struct Distribution {
     len: usize,
     nb: usize,
     /// Owner of each block.
@@ -30,7 +30,7 @@ pub struct BlockRun {
     pub local: usize,
 }
 
-impl Axis {
+impl Distribution {
     /// `len` indices in blocks of `nb`, block `k` owned by process `owners[k]` of `procs`.
     ///
     /// # Panics
@@ -174,15 +174,15 @@ impl Axis {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Block rows over process rows.
-    pub rows: Axis,
+    pub rows: Distribution,
     /// Block columns over process columns; the last column is b.
-    pub cols: Axis,
+    pub cols: Distribution,
 }
 
 impl Layout {
     /// HPL's block-cyclic distribution in blocks of `nb`.
     pub fn block_cyclic(n: usize, nb: usize, p: usize, q: usize) -> Self {
-        Self { rows: Axis::block_cyclic(n, nb, p), cols: Axis::block_cyclic(n + 1, nb, q) }
+        Self { rows: Distribution::block_cyclic(n, nb, p), cols: Distribution::block_cyclic(n + 1, nb, q) }
     }
 
     /// The distribution of a run: block-cyclic along an axis without weights, by its weights along the other.
@@ -192,10 +192,10 @@ impl Layout {
     pub fn of(hpl: &HplParams, weights: &Weights) -> Self {
         let axis = |len, procs, weights: &[Share]| {
             if weights.is_empty() {
-                return Axis::block_cyclic(len, hpl.nb, procs);
+                return Distribution::block_cyclic(len, hpl.nb, procs);
             }
             assert_eq!(weights.len(), procs, "one weight per process");
-            Axis::weighted(len, hpl.nb, &weights.iter().map(|weight| weight.get()).collect::<Vec<_>>())
+            Distribution::weighted(len, hpl.nb, &weights.iter().map(|weight| weight.get()).collect::<Vec<_>>())
         };
         Self { rows: axis(hpl.n, hpl.p, &weights.rows), cols: axis(hpl.n + 1, hpl.q, &weights.columns) }
     }

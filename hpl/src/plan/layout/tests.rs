@@ -4,7 +4,7 @@ use space::{HplParams, Share, Weights};
 use super::*;
 
 /// Checks every method of an axis against its owner table by counting.
-fn check(axis: &Axis, owners: &[usize]) {
+fn check(axis: &Distribution, owners: &[usize]) {
     let total: usize = (0..axis.procs()).map(|p| axis.local_len(p)).sum();
     assert_eq!(total, axis.len(), "local sizes sum to N");
     assert_eq!((0..axis.blocks()).map(|b| axis.block(b).len()).sum::<usize>(), axis.len());
@@ -33,7 +33,7 @@ fn edge_sizes() {
         for n in [0, 1, nb - 1, nb, nb + 1, 5 * nb + 1] {
             for procs in [1, 2, 3, 7] {
                 let owners: Vec<usize> = (0..n.div_ceil(nb)).map(|b| b % procs).collect();
-                check(&Axis::block_cyclic(n, nb, procs), &owners);
+                check(&Distribution::block_cyclic(n, nb, procs), &owners);
             }
         }
     }
@@ -63,12 +63,12 @@ fn dealt(blocks: usize, shares: &[f64]) -> Vec<usize> {
     owners
 }
 
-fn table(axis: &Axis) -> Vec<usize> {
+fn table(axis: &Distribution) -> Vec<usize> {
     (0..axis.blocks()).map(|block| axis.block_owner(block)).collect()
 }
 
 /// For each process, the largest deficit and surplus against its share of the blocks, over all suffixes.
-fn imbalance(axis: &Axis, shares: &[f64]) -> Vec<(f64, f64)> {
+fn imbalance(axis: &Distribution, shares: &[f64]) -> Vec<(f64, f64)> {
     let total: f64 = shares.iter().sum();
     let mut counts = vec![0.0; shares.len()];
     let mut worst = vec![(0.0_f64, 0.0_f64); shares.len()];
@@ -82,7 +82,7 @@ fn imbalance(axis: &Axis, shares: &[f64]) -> Vec<(f64, f64)> {
     worst
 }
 
-fn check_balance(axis: &Axis, shares: &[f64]) {
+fn check_balance(axis: &Distribution, shares: &[f64]) {
     let total: f64 = shares.iter().sum();
     let positive = shares.iter().filter(|&&share| share > 0.0).count() as f64;
     for (j, (deficit, surplus)) in imbalance(axis, shares).into_iter().enumerate() {
@@ -94,7 +94,7 @@ fn check_balance(axis: &Axis, shares: &[f64]) {
 
 #[test]
 fn known_shares() {
-    let of = |blocks: usize, shares: &[f64]| table(&Axis::weighted(8 * blocks, 8, shares));
+    let of = |blocks: usize, shares: &[f64]| table(&Distribution::weighted(8 * blocks, 8, shares));
     // By hand, from the right: 0 first, then 0 again by the tie-break (6 mod 3), 2 and 1, …
     assert_eq!(of(8, &[0.5, 0.25, 0.25]), [0, 1, 2, 0, 1, 2, 0, 0]);
     assert_eq!(of(6, &[1.0, 0.0]), [0; 6]);
@@ -107,7 +107,7 @@ fn known_shares() {
     for scale in [1e-320, 1e-300, 0.25, 1e300, 5e307] {
         let scaled = ratios.map(|ratio| ratio * scale);
         assert_eq!(of(60, &scaled).len(), 60);
-        check_balance(&Axis::weighted(60, 1, &scaled), &scaled.map(|share| share / scale));
+        check_balance(&Distribution::weighted(60, 1, &scaled), &scaled.map(|share| share / scale));
     }
 }
 
@@ -120,7 +120,7 @@ fn layouts_follow_their_weights() {
     assert_eq!(Layout::of(&hpl, &equal), Layout::block_cyclic(317, 16, 2, 3));
     let weights = Weights { rows: Vec::new(), columns: speeds(&[3.0, 0.0, 1.0]) };
     let layout = Layout::of(&hpl, &weights);
-    assert_eq!(layout.rows, Axis::block_cyclic(317, 16, 2));
+    assert_eq!(layout.rows, Distribution::block_cyclic(317, 16, 2));
     assert_eq!([0, 1, 2].map(|col| layout.cols.local_len(col)), [318 - 5 * 16, 0, 5 * 16]);
 }
 
@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn equal_weights_are_block_cyclic(blocks in 0_usize..200, tail in 0_usize..8, procs in 1_usize..12, weight in 1e-9_f64..1e9) {
         let len = (8 * blocks).saturating_sub(tail);
-        prop_assert_eq!(Axis::weighted(len, 8, &vec![weight; procs]), Axis::block_cyclic(len, 8, procs));
+        prop_assert_eq!(Distribution::weighted(len, 8, &vec![weight; procs]), Distribution::block_cyclic(len, 8, procs));
     }
 
     #[test]
@@ -138,7 +138,7 @@ proptest! {
         one in 0.1_f64..2.0,
     ) {
         let shares: Vec<f64> = shares.into_iter().chain([one]).collect();
-        check_balance(&Axis::weighted(blocks, 1, &shares), &shares);
+        check_balance(&Distribution::weighted(blocks, 1, &shares), &shares);
     }
 
     /// The weights are small integers: their products are exact, and so are ties.
@@ -146,7 +146,7 @@ proptest! {
     fn ties_go_to_the_nearest_below(blocks in 0_usize..60, shares in prop::collection::vec(0_u8..5, 1..6)) {
         let shares: Vec<f64> = shares.into_iter().map(f64::from).collect();
         if shares.iter().any(|&share| share > 0.0) {
-            prop_assert_eq!(table(&Axis::weighted(blocks, 1, &shares)), dealt(blocks, &shares));
+            prop_assert_eq!(table(&Distribution::weighted(blocks, 1, &shares)), dealt(blocks, &shares));
         }
     }
 
@@ -154,6 +154,6 @@ proptest! {
     fn any_table(nb in 1_usize..9, procs in 1_usize..6, tail in 0_usize..8, table in prop::collection::vec(0_usize..100, 0..30)) {
         let owners: Vec<usize> = table.into_iter().map(|o| o % procs).collect();
         let len = if owners.is_empty() { 0 } else { owners.len() * nb - tail % nb };
-        check(&Axis::new(len, nb, procs, owners.clone()), &owners);
+        check(&Distribution::new(len, nb, procs, owners.clone()), &owners);
     }
 }

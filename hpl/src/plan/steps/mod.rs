@@ -117,12 +117,12 @@ pub enum Task {
         /// The section of the row exchange that these columns were part of; it may have more columns.
         rows: Part,
         /// Whether L2 is packed first, once for all sections of the panel: where these have more columns than the panel
-        /// that is factored next. If false, `beside` is empty.
+        /// that is factored next. If false, `overlapped` is empty.
         packs: bool,
         /// Tasks executed during the update, each as soon as it can start: a factorization, always the first of them, by
         /// [some of the threads](fact_threads), the others by the first thread. These threads join the update when their
         /// tasks are done, or while they wait for messages.
-        beside: Vec<Task>,
+        overlapped: Vec<Task>,
     },
 }
 
@@ -220,16 +220,16 @@ impl Plan {
             tasks.push(Task::RsWait { panel: k, part: Part::Rest });
             // The row exchange starts after the factorization, whose small messages would queue behind the rows.
             let early = if self.depth > 0 { self.start_left_laswp(k + 1, col) } else { None };
-            let beside = fact_and_bcast.chain(early).collect();
-            tasks.push(update(k, Part::Rest, right_section, Part::Rest, true, beside));
+            let overlapped = fact_and_bcast.chain(early).collect();
+            tasks.push(update(k, Part::Rest, right_section, Part::Rest, true, overlapped));
         } else if right_section.is_empty() {
             tasks.extend(fact_and_bcast);
         } else {
             let (u_cols, strips) = (right_section.len(), self.strips(right_section));
-            let beside = std::iter::once(fact_and_bcast.collect()).chain(std::iter::repeat_with(Vec::new));
-            for (strip, beside) in strips.zip(beside) {
+            let overlapped = std::iter::once(fact_and_bcast.collect()).chain(std::iter::repeat_with(Vec::new));
+            for (strip, overlapped) in strips.zip(overlapped) {
                 tasks.extend(self.laswp(k, Part::Rest, strip.clone(), u_cols));
-                tasks.push(update(k, Part::Rest, strip, Part::Rest, true, beside));
+                tasks.push(update(k, Part::Rest, strip, Part::Rest, true, overlapped));
             }
         }
         Step { panel: self.panel(k, row), tasks }
@@ -343,8 +343,8 @@ fn rs_start(panel: usize, part: Part, cols: Range<usize>, u_cols: usize) -> Task
     Task::RsStart { panel, section: Section { part, cols }, u_cols }
 }
 
-fn update(panel: usize, part: Part, cols: Range<usize>, rows: Part, packs: bool, beside: Vec<Task>) -> Task {
-    Task::Update { panel, section: Section { part, cols }, rows, packs, beside }
+fn update(panel: usize, part: Part, cols: Range<usize>, rows: Part, packs: bool, overlapped: Vec<Task>) -> Task {
+    Task::Update { panel, section: Section { part, cols }, rows, packs, overlapped }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ fn flatten(tasks: &[Task]) -> Vec<&Task> {
     let mut all = Vec::new();
     for task in tasks {
         all.push(task);
-        if let Task::Update { beside, .. } = task {
-            all.extend(flatten(beside));
+        if let Task::Update { overlapped, .. } = task {
+            all.extend(flatten(overlapped));
         }
     }
     all
@@ -134,7 +134,7 @@ proptest! {
         owners in prop::collection::vec((0_usize..3, 0_usize..3), 121), first in 0_usize..120, len in 1_usize..6,
     ) {
         let table = |len: usize, pick: fn(&(usize, usize)) -> usize| {
-            crate::plan::layout::Axis::new(len, nb, 3, owners.iter().take(len.div_ceil(nb)).map(pick).collect())
+            crate::plan::layout::Distribution::new(len, nb, 3, owners.iter().take(len.div_ceil(nb)).map(pick).collect())
         };
         let layout = Layout { rows: table(n, |o| o.0), cols: table(n + 1, |o| o.1) };
         let plan = Plan { layout, depth, split, strip };

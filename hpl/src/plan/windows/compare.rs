@@ -11,7 +11,7 @@ use super::{Window, WindowTimes};
 
 /// The ratio of the rates of two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Comparison {
+pub(crate) struct RateRatio {
     /// Natural logarithm of (rate of the first run ÷ rate of the second).
     pub(crate) log_ratio: f64,
     /// Standard error of `log_ratio`, from the differences between the visits of the same window.
@@ -23,7 +23,7 @@ pub(crate) type Visits = Vec<[WindowTimes; 2]>;
 
 /// The ratio of the rate of the first run to that of the second. `visits`: the visits of each window, largest window first.
 /// `None` without a window.
-pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Comparison> {
+pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<RateRatio> {
     let log = |times: &[WindowTimes; 2]| {
         let [a, b] = [0, 1].map(|side| rate(hpl[side], &times[side]));
         (a / b).ln()
@@ -41,7 +41,7 @@ pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<Compari
     let unit = (0..logs.len()).map(squares).sum::<f64>() / free as f64;
     let variance = |at: usize| weights[at].powi(2) * unit / scale(at) / logs[at].len() as f64;
     let sd = (0..logs.len()).map(variance).sum::<f64>().sqrt();
-    (!logs.is_empty()).then_some(Comparison { log_ratio, sd })
+    (!logs.is_empty()).then_some(RateRatio { log_ratio, sd })
 }
 
 /// Weights of windows on trailing matrices of these orders, falling: the part of a run's flops nearest to each window, by the

@@ -17,7 +17,7 @@ use space::result::PhaseTime;
 pub use self::choose::Windows;
 pub(crate) use self::choose::{VISITS, paired};
 pub(crate) use self::compare::{Visits, compare};
-pub use self::predict::{Prediction, predict};
+pub use self::predict::{WholeRunPrediction, predict};
 
 /// Some consecutive steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ pub(super) enum EngineError {
 }
 
 /// The engine's parameters for any run of an HPL.dat.
-pub(super) struct Engine {
+pub(super) struct EngineSettings {
     params: EngineParams,
     /// Whether the cores are divided among the ranks: neither flag nor file gives the threads.
     divide_cores: bool,
@@ -59,7 +59,7 @@ impl EngineArgs {
     }
 
     /// The parameters: defaults, overridden by the file, overridden by flags.
-    pub(super) fn read(&self) -> Result<Engine, EngineError> {
+    pub(super) fn read(&self) -> Result<EngineSettings, EngineError> {
         let file = self.engine_params.as_deref().map(read_file).transpose()?;
         let (mut params, divide_cores) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
@@ -71,11 +71,11 @@ impl EngineArgs {
         if let Some(path) = &self.weights {
             params.weights = read_weights(path)?.weights();
         }
-        Ok(Engine { params, divide_cores: divide_cores && self.threads.is_none() })
+        Ok(EngineSettings { params, divide_cores: divide_cores && self.threads.is_none() })
     }
 }
 
-impl Engine {
+impl EngineSettings {
     /// The kernels of all runs.
     pub(super) fn kernels(&self) -> &KernelChoice {
         &self.params.kernels

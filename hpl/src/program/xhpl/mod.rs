@@ -14,7 +14,7 @@ use crate::machine::affinity;
 use crate::machine::host;
 use crate::machine::survey::Survey;
 use crate::plan::windows::{WindowError, Windows};
-use crate::program::{self, ProgressLines, Ranks, Run, RunError, RunOptions, Runner, UnderMpi};
+use crate::program::{self, CompletedRun, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use crate::{Residual, Watch};
 use clap::Parser;
 use space::dat::{DatError, HplDat};
@@ -23,7 +23,7 @@ use space::rules::RuleError;
 use space::{Candidate, HplParams, KernelChoice};
 
 use self::engine::{EngineArgs, EngineError};
-use self::records::{RecordArgs, RecordError, Records, Watching};
+use self::records::{RecordArgs, Records, Watching, WriteError};
 
 /// Maximum size of an HPL.dat in bytes.
 const MAX_DAT: u64 = 1 << 20;
@@ -75,7 +75,7 @@ struct Args {
 
 /// Errors of the program.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum XhplError {
     #[error(transparent)]
     UnderMpi(#[from] UnderMpi),
     #[error("HPL.dat has more than {MAX_DAT} bytes, its 31 lines need less than 10000; is it another file?")]
@@ -97,16 +97,16 @@ enum Failure {
     #[error("cannot write to {name}: {source}")]
     Unwritten { name: String, source: io::Error },
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] WriteError),
     #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
     Window(WindowError, HplParams),
 }
 
-impl Failure {
+impl XhplError {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
-            Self::Unwritten { .. } | Self::Record(RecordError::Unwritten { .. }) => 5,
+            Self::Unwritten { .. } | Self::Record(WriteError::Unwritten { .. }) => 5,
             Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
             _ => 2,
         }
@@ -147,11 +147,11 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "xhpl: {text}");
 }
 
-fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), Failure> {
+fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     if args.report_bindings {
         return Out::stdout().write(&json(&ranks.bindings(args.engine.threads())));
     }
-    ranks.refuse_strange_launcher(|name| std::env::var(name).ok())?;
+    ranks.refuse_separate_processes(|name| std::env::var(name).ok())?;
     let dat = HplDat::parse(&read_dat()?)?;
     let engine = args.engine.read()?;
     let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, ranks)).collect();
@@ -179,28 +179,28 @@ fn survey(
     ranks: &Ranks,
     runner: &Runner,
     force: bool,
-) -> Result<(), Failure> {
+) -> Result<(), XhplError> {
     let Some(first) = candidates.first() else { return Ok(()) };
     let found = Survey { kernels: runner.kernels().0, ranks: runner.survey_on(ranks, first, repeats, force)? };
     Out::stdout().write(&json(&found))
 }
 
 /// The text of HPL.dat in the current folder; its comments may be in any encoding.
-fn read_dat() -> Result<String, Failure> {
+fn read_dat() -> Result<String, XhplError> {
     let mut bytes = Vec::new();
     let read = File::open("HPL.dat").and_then(|file| file.take(MAX_DAT + 1).read_to_end(&mut bytes));
     match read {
-        Ok(_) if bytes.len() as u64 > MAX_DAT => Err(Failure::TooLong),
+        Ok(_) if bytes.len() as u64 > MAX_DAT => Err(XhplError::TooLong),
         Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(source) => {
             let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
-            Err(Failure::Unreadable { folder, source })
+            Err(XhplError::Unreadable { folder, source })
         }
     }
 }
 
 /// Checks all runs before the first one.
-fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Failure> {
+fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), XhplError> {
     for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
         let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
         for candidate in same_size {
@@ -209,8 +209,8 @@ fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Fai
             let rules = candidate.check().map_err(RunError::from);
             rules.and_then(|()| ranks.check_grid(hpl)).and_then(|()| memory()).map_err(|source| {
                 match line_of(&source) {
-                    Some(line) => Failure::Refused { line, source },
-                    None => Failure::Run(source),
+                    Some(line) => XhplError::Refused { line, source },
+                    None => XhplError::Run(source),
                 }
             })?;
         }
@@ -237,7 +237,7 @@ fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, choice
     }
     for candidate in candidates {
         let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
-        if available.crowded(ranks, threads) {
+        if available.oversubscribed(ranks, threads) {
             note(&format!("{ranks} ranks × {threads} threads have to share cores: expect a low rate"));
             break;
         }
@@ -257,7 +257,7 @@ fn run_all(
     args: &Args,
     out: &mut Out,
     records: &mut Records,
-) -> Result<(), Failure> {
+) -> Result<(), XhplError> {
     let lines = ProgressLines::new(if args.json { Out::stderr().sink } else { Out::stdout().sink });
     let mut tally = Tally::default();
     let text = !args.json;
@@ -290,10 +290,10 @@ fn run_all(
 }
 
 /// Writes the file of `--result`, if the flag is given and this was the last run.
-fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), XhplError> {
     match &args.result {
         Some(path) if is_last => {
-            write(path).map_err(|source| Failure::Unwritten { name: format!("--result {}", path.display()), source })
+            write(path).map_err(|source| XhplError::Unwritten { name: format!("--result {}", path.display()), source })
         }
         _ => Ok(()),
     }
@@ -316,7 +316,7 @@ fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
 }
 
 /// The text of one completed run, which is counted in `tally`.
-fn report(run: &Run, threshold: f64, tally: &mut Tally) -> String {
+fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
     let result = &run.result;
     let stamp = |after_s| out::ctime_utc(&result.started_utc, after_s).unwrap_or_else(|| result.started_utc.clone());
     let (started, ended) = (stamp(result.generate_s), stamp(result.generate_s + result.time_s));
@@ -358,22 +358,22 @@ impl Out {
     }
 
     /// The destination given by lines 3 and 4 of HPL.dat.
-    fn open(dat: &HplDat) -> Result<Self, Failure> {
+    fn open(dat: &HplDat) -> Result<Self, XhplError> {
         Ok(match dat.device {
             6 => Self::stdout(),
             7 => Self::stderr(),
             _ => {
                 let name = dat.output_file.clone();
-                let file = File::create(&name).map_err(|source| Failure::Unopened { name: name.clone(), source })?;
+                let file = File::create(&name).map_err(|source| XhplError::Unopened { name: name.clone(), source })?;
                 Self { name, sink: Box::new(file) }
             }
         })
     }
 
     /// Writes and flushes, so that each run can be read as soon as it is complete.
-    fn write(&mut self, text: &str) -> Result<(), Failure> {
+    fn write(&mut self, text: &str) -> Result<(), XhplError> {
         let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
-        written.map_err(|source| Failure::Unwritten { name: self.name.clone(), source })
+        written.map_err(|source| XhplError::Unwritten { name: self.name.clone(), source })
     }
 }
 

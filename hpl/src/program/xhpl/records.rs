@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Watch;
-use crate::observe::trace::{NotInRun, StepRange, Timeline};
-use crate::program::Run;
+use crate::observe::trace::{NotInRun, StepRange, TracePicture};
+use crate::program::CompletedRun;
 use clap::Args;
 use space::params::Coded;
 use space::{HplParams, RunResult};
@@ -31,7 +31,7 @@ pub(super) struct RecordArgs {
 
 /// Errors of writing the files.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RecordError {
+pub(super) enum WriteError {
     #[error("--{flag} {}: cannot open it for output: {source}; name another file", path.display())]
     Unopened { flag: &'static str, path: PathBuf, source: io::Error },
     #[error("--timeline-steps: {0} in the last run of HPL.dat")]
@@ -51,7 +51,7 @@ pub(super) struct Records {
 
 impl Records {
     /// Opens the files; `last` is the last run.
-    pub(super) fn open(args: &RecordArgs, last: Option<&HplParams>) -> Result<Self, RecordError> {
+    pub(super) fn open(args: &RecordArgs, last: Option<&HplParams>) -> Result<Self, WriteError> {
         let steps = args.timeline_steps.unwrap_or_default();
         if let Some(last) = last {
             steps.check(panels(last))?;
@@ -71,7 +71,7 @@ impl Records {
     }
 
     /// Adds one completed run; `is_last`: whether it is the last one, which is drawn.
-    pub(super) fn add(&mut self, run: &Run, is_last: bool) -> Result<(), RecordError> {
+    pub(super) fn add(&mut self, run: &CompletedRun, is_last: bool) -> Result<(), WriteError> {
         self.runs += 1;
         if let Some(phases) = &mut self.phases {
             phases.write(&csv(self.runs, &run.result))?;
@@ -90,17 +90,17 @@ struct Sink {
 }
 
 impl Sink {
-    fn open(flag: &'static str, path: &Path) -> Result<Self, RecordError> {
+    fn open(flag: &'static str, path: &Path) -> Result<Self, WriteError> {
         let path = path.to_owned();
         match File::create(&path) {
             Ok(file) => Ok(Self { path, file }),
-            Err(source) => Err(RecordError::Unopened { flag, path, source }),
+            Err(source) => Err(WriteError::Unopened { flag, path, source }),
         }
     }
 
-    fn write(&mut self, text: &str) -> Result<(), RecordError> {
+    fn write(&mut self, text: &str) -> Result<(), WriteError> {
         let written = self.file.write_all(text.as_bytes());
-        written.map_err(|source| RecordError::Unwritten { path: self.path.clone(), source })
+        written.map_err(|source| WriteError::Unwritten { path: self.path.clone(), source })
     }
 }
 
@@ -124,7 +124,7 @@ fn csv(run: usize, result: &RunResult) -> String {
 }
 
 /// The timeline of one run.
-fn picture(run: &Run, shown: StepRange) -> String {
+fn picture(run: &CompletedRun, shown: StepRange) -> String {
     let RunResult { candidate, time_s, rate_gflops, kernel, host, version, .. } = &run.result;
     let (hpl, steps) = (&candidate.hpl, panels(&candidate.hpl));
     let (first, last) = shown.of(steps);
@@ -145,7 +145,7 @@ fn picture(run: &Run, shown: StepRange) -> String {
          host {host}; xhpl {version}",
         steps.saturating_sub(1)
     );
-    let timeline = Timeline { spans: &run.spans, steps, shown, title: &title, subtitle: &subtitle };
+    let timeline = TracePicture { spans: &run.spans, steps, shown, title: &title, subtitle: &subtitle };
     timeline.draw().unwrap_or_else(|| EMPTY.to_owned())
 }
 

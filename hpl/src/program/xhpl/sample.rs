@@ -5,12 +5,12 @@ use crate::program::{self, Ranks, RunOptions, Runner};
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use super::{Args, Failure, Out, json, skipped, write_last};
+use super::{Args, Out, XhplError, json, skipped, write_last};
 
 /// Checks that all runs have the windows.
-pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), Failure> {
+pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), XhplError> {
     let refused = candidates.iter().find_map(|Candidate { hpl, .. }| Some((windows.of(hpl).err()?, *hpl)));
-    refused.map_or(Ok(()), |(error, hpl)| Err(Failure::Window(error, hpl)))
+    refused.map_or(Ok(()), |(error, hpl)| Err(XhplError::Window(error, hpl)))
 }
 
 /// Measures the windows of all runs.
@@ -22,7 +22,7 @@ pub(super) fn run_all(
     runner: &Runner,
     args: &Args,
     out: &mut Out,
-) -> Result<(), Failure> {
+) -> Result<(), XhplError> {
     for (index, candidate) in candidates.iter().enumerate() {
         let is_last = index + 1 == candidates.len();
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };

@@ -3,7 +3,7 @@ use space::EngineParams;
 use super::*;
 
 /// A completed run with this info and scaled residual.
-fn run(info: usize, scaled: Option<f64>) -> Run {
+fn run(info: usize, scaled: Option<f64>) -> CompletedRun {
     let candidate = Candidate { hpl: HplParams::baseline(100, 1, 1), engine: EngineParams::default() };
     let watch = &();
     let options = RunOptions { threshold: 16.0, force: false, watch };

@@ -16,7 +16,7 @@ use space::{HplParams, Weights};
 
 use super::recursion::trsv_s;
 use super::{Platform, Schedule};
-use window::Window;
+use window::WindowSimulation;
 
 /// Steps of a window: 18 until the time lags between the columns are steady, then those that are counted.
 pub const WINDOW: usize = 50;
@@ -44,7 +44,7 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
 /// As [`time_s`], and when weights are there but not one per process row or column.
 pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Schedule) -> f64 {
     let panels = hpl.n.div_ceil(hpl.nb);
-    let mut window = Window::new(hpl, weights, platform, profile);
+    let mut window = WindowSimulation::new(hpl, weights, platform, profile);
     if panels < LEAST_STEPS {
         return whole(&mut window, hpl, platform);
     }
@@ -63,9 +63,9 @@ pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, 
 /// # Panics
 /// As [`time_s`].
 pub fn whole_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
-    whole(&mut Window::new(hpl, &Weights::default(), platform, profile), hpl, platform)
+    whole(&mut WindowSimulation::new(hpl, &Weights::default(), platform, profile), hpl, platform)
 }
 
-fn whole(window: &mut Window<'_>, hpl: &HplParams, platform: &Platform) -> f64 {
+fn whole(window: &mut WindowSimulation<'_>, hpl: &HplParams, platform: &Platform) -> f64 {
     window.run(0..hpl.n.div_ceil(hpl.nb)).last().copied().unwrap_or_default() + trsv_s(hpl, platform)
 }

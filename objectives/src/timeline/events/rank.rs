@@ -2,7 +2,7 @@
 
 /// The next operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum NextOp {
     /// The step begins.
     Start,
     /// Look-ahead: row exchange for the columns of the next panel, message by message.
@@ -32,7 +32,7 @@ pub(super) struct Rank {
     /// Seconds per multiply–add.
     pub speed: f64,
     pub step: u32,
-    pub stage: Stage,
+    pub stage: NextOp,
     /// Whether the rank has the panel of this step.
     pub has_panel: bool,
     /// Number of sends of the panel that have started.
@@ -56,7 +56,7 @@ impl Rank {
             node: node as u32,
             speed,
             step: 0,
-            stage: Stage::Start,
+            stage: NextOp::Start,
             has_panel: false,
             forwarded: 0,
             offered: 0,

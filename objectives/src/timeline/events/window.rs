@@ -8,22 +8,22 @@ use hpl::lu::bcast::Ring;
 use space::{Bcast, HplParams, Weights};
 
 use super::exchange::{Pair, binary, long, long_relieved};
-use super::rank::{Rank, Stage};
-use crate::timeline::costs::Costs;
+use super::rank::{NextOp, Rank};
+use crate::timeline::costs::RunCosts;
 use crate::timeline::placement::rank as rank_number;
 use crate::timeline::recursion::ring;
 use crate::timeline::shape::WORD;
-use crate::timeline::shape::{Deal, Unequal};
+use crate::timeline::shape::{Deal, DealtDims};
 use crate::timeline::{Platform, Schedule};
 use crate::timeline::{noise, rows};
 
 /// A simulation of any window of a run.
-pub(super) struct Window<'a> {
+pub(super) struct WindowSimulation<'a> {
     hpl: HplParams,
-    costs: Costs<'a>,
+    costs: RunCosts<'a>,
     rows: Deal,
     cols: Deal,
-    unequal: Unequal,
+    unequal: DealtDims,
     ahead: bool,
     blocking: bool,
     /// By position from the owner: the parent that sends the panel, and the children to which it is forwarded.
@@ -43,7 +43,7 @@ pub(super) struct Window<'a> {
     ends: Vec<f64>,
 }
 
-impl<'a> Window<'a> {
+impl<'a> WindowSimulation<'a> {
     pub(super) fn new(hpl: &HplParams, weights: &Weights, platform: &'a Platform, profile: Schedule) -> Self {
         assert!(hpl.n > 0 && hpl.nb > 0 && hpl.p > 0 && hpl.q > 0, "N, NB, P and Q are at least 1");
         platform.check().expect("a platform that can be computed with");
@@ -61,10 +61,10 @@ impl<'a> Window<'a> {
         let ring = ring(hpl.bcast, q);
         Self {
             hpl: *hpl,
-            costs: Costs::new(hpl, platform),
+            costs: RunCosts::new(hpl, platform),
             rows: Deal { n: hpl.n, nb: hpl.nb, procs: p },
             cols: Deal { n: hpl.n + 1, nb: hpl.nb, procs: q },
-            unequal: Unequal::new(hpl, weights),
+            unequal: DealtDims::new(hpl, weights),
             ahead: profile.depth(hpl.depth, q) > 0,
             blocking: profile.forwards_block(),
             lbcast: if ring.is_some() { Vec::new() } else { (0..q).map(|me| long_bcast(me, q)).collect() },
@@ -135,24 +135,24 @@ impl<'a> Window<'a> {
             return false;
         }
         match stage {
-            Stage::Start => self.start(r),
-            Stage::EarlyRows(at) => self.exchange(r, at, now),
-            Stage::EarlyUpdate => self.early_update(r, now),
-            Stage::Fact => self.fact(r, now),
-            Stage::Lbcast(at) => self.lbcast(r, at, now),
-            Stage::Rows(at) => self.exchange(r, at, now),
-            Stage::Place => self.compute(r, now, self.copy_s(r) / 2.0, Stage::Update(0)),
-            Stage::Update(slab) => self.update(r, slab, now),
-            Stage::End => self.end(r, now),
+            NextOp::Start => self.start(r),
+            NextOp::EarlyRows(at) => self.exchange(r, at, now),
+            NextOp::EarlyUpdate => self.early_update(r, now),
+            NextOp::Fact => self.fact(r, now),
+            NextOp::Lbcast(at) => self.lbcast(r, at, now),
+            NextOp::Rows(at) => self.exchange(r, at, now),
+            NextOp::Place => self.compute(r, now, self.copy_s(r) / 2.0, NextOp::Update(0)),
+            NextOp::Update(slab) => self.update(r, slab, now),
+            NextOp::End => self.end(r, now),
         }
     }
 
-    fn go(&mut self, r: usize, stage: Stage) -> bool {
+    fn go(&mut self, r: usize, stage: NextOp) -> bool {
         self.ranks[r].stage = stage;
         true
     }
 
-    fn compute(&mut self, r: usize, now: f64, time_s: f64, then: Stage) -> bool {
+    fn compute(&mut self, r: usize, now: f64, time_s: f64, then: NextOp) -> bool {
         self.ranks[r].stage = then;
         self.at(r, now + time_s);
         false
@@ -164,9 +164,9 @@ impl<'a> Window<'a> {
         self.go(
             r,
             match (owns, self.ahead && !first) {
-                (true, true) => Stage::EarlyRows(0),
-                (true, false) => Stage::Fact,
-                (false, _) => Stage::Lbcast(0),
+                (true, true) => NextOp::EarlyRows(0),
+                (true, false) => NextOp::Fact,
+                (false, _) => NextOp::Lbcast(0),
             },
         )
     }
@@ -180,7 +180,7 @@ impl<'a> Window<'a> {
     fn columns(&self, r: usize) -> f64 {
         let rank = &self.ranks[r];
         match rank.stage {
-            Stage::EarlyRows(_) | Stage::EarlyUpdate => self.cols.len(rank.step as usize) as f64,
+            NextOp::EarlyRows(_) | NextOp::EarlyUpdate => self.cols.len(rank.step as usize) as f64,
             _ => {
                 let (column, block) = (rank.column as usize, rank.step as usize + 1);
                 let equal = || self.cols.trailing(block).of(column, self.hpl.q);
@@ -204,11 +204,11 @@ impl<'a> Window<'a> {
 
     /// Message `at` of the row exchange; rows are gathered before the first.
     fn exchange(&mut self, r: usize, at: u32, now: f64) -> bool {
-        let early = matches!(self.ranks[r].stage, Stage::EarlyRows(_));
-        let stage = |at| if early { Stage::EarlyRows(at) } else { Stage::Rows(at) };
+        let early = matches!(self.ranks[r].stage, NextOp::EarlyRows(_));
+        let stage = |at| if early { NextOp::EarlyRows(at) } else { NextOp::Rows(at) };
         let n = self.columns(r);
         if n == 0.0 {
-            return self.go(r, Stage::End);
+            return self.go(r, NextOp::End);
         }
         if at == 0 {
             return self.compute(r, now, self.copy_s(r) / 2.0, stage(1));
@@ -219,9 +219,9 @@ impl<'a> Window<'a> {
         let distance = (self.ranks[r].row as usize + p - root) % p;
         let Some(&pair) = self.exchange[kind][distance].get(at as usize - 1) else {
             return if early {
-                self.compute(r, now, self.copy_s(r) / 2.0, Stage::EarlyUpdate)
+                self.compute(r, now, self.copy_s(r) / 2.0, NextOp::EarlyUpdate)
             } else {
-                self.go(r, Stage::Place)
+                self.go(r, NextOp::Place)
             };
         };
         let (u, peer) = (self.u_bytes(r), self.place((root + pair.peer) % p, self.ranks[r].column as usize));
@@ -264,7 +264,7 @@ impl<'a> Window<'a> {
 
     fn early_update(&mut self, r: usize, now: f64) -> bool {
         let n = self.columns(r);
-        self.compute(r, now, self.update_s(r, n), Stage::Fact)
+        self.compute(r, now, self.update_s(r, n), NextOp::Fact)
     }
 
     /// Update of `n` columns by one call.
@@ -280,7 +280,7 @@ impl<'a> Window<'a> {
             return 1.0;
         }
         let slab = match self.ranks[r].stage {
-            Stage::Update(slab) => u64::from(slab),
+            NextOp::Update(slab) => u64::from(slab),
             _ => 0xffff,
         };
         let call = (u64::from(self.ranks[r].step) << 16 | slab) * self.ranks.len() as u64 + r as u64;
@@ -290,7 +290,7 @@ impl<'a> Window<'a> {
     /// Panel factorization: all rows of the column start when the last one is ready.
     fn fact(&mut self, r: usize, now: f64) -> bool {
         let (column, p) = (self.ranks[r].column as usize, self.hpl.p);
-        self.ranks[r].stage = Stage::Lbcast(0);
+        self.ranks[r].stage = NextOp::Lbcast(0);
         self.ranks[r].has_panel = true;
         self.gathered[column] += 1;
         if self.gathered[column] == p {
@@ -352,7 +352,7 @@ impl<'a> Window<'a> {
         let Rank { row, step, has_panel, .. } = self.ranks[r];
         // There is no update during the first panel of a run.
         let beside = self.ahead && step > 0;
-        let then = if self.ahead && !beside { Stage::End } else { Stage::Rows(0) };
+        let then = if self.ahead && !beside { NextOp::End } else { NextOp::Rows(0) };
         if self.ring.is_some() {
             self.ranks[r].idle = !beside && !has_panel;
             return !self.ranks[r].idle && self.go(r, then);
@@ -360,7 +360,7 @@ impl<'a> Window<'a> {
         let Some(&pair) = self.lbcast[self.position(r)].get(at as usize) else {
             return self.go(r, then);
         };
-        self.ranks[r].stage = Stage::Lbcast(at + 1);
+        self.ranks[r].stage = NextOp::Lbcast(at + 1);
         let peer = self.place(row as usize, (self.owner(r) + pair.peer) % self.hpl.q);
         let bytes = self.panel_bytes(r);
         self.exchange_with(r, peer, [pair.sent * bytes, pair.received * bytes], now)
@@ -370,12 +370,12 @@ impl<'a> Window<'a> {
         let (n, nb) = (self.columns(r), self.hpl.nb as f64);
         let left = n - f64::from(slab) * nb;
         if left <= 0.0 {
-            return self.go(r, Stage::End);
+            return self.go(r, NextOp::End);
         }
         if self.ring.is_none() || self.ranks[r].has_panel || left <= nb {
-            return self.compute(r, now, self.update_s(r, left), Stage::End);
+            return self.compute(r, now, self.update_s(r, left), NextOp::End);
         }
-        self.compute(r, now, self.update_s(r, nb), Stage::Update(slab + 1))
+        self.compute(r, now, self.update_s(r, nb), NextOp::Update(slab + 1))
     }
 
     fn end(&mut self, r: usize, now: f64) -> bool {
@@ -387,12 +387,12 @@ impl<'a> Window<'a> {
         let end = &mut self.ends[rank.step as usize - self.steps.start];
         *end = end.max(now);
         rank.step += 1;
-        (rank.stage, rank.has_panel, rank.forwarded) = (Stage::Start, false, 0);
+        (rank.stage, rank.has_panel, rank.forwarded) = (NextOp::Start, false, 0);
         true
     }
 }
 
 /// Whether a rank polls for the panel in this stage.
-fn polls_panel(stage: Stage) -> bool {
-    matches!(stage, Stage::Lbcast(_) | Stage::Rows(_) | Stage::Place | Stage::Update(_) | Stage::End)
+fn polls_panel(stage: NextOp) -> bool {
+    matches!(stage, NextOp::Lbcast(_) | NextOp::Rows(_) | NextOp::Place | NextOp::Update(_) | NextOp::End)
 }

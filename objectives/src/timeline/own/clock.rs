@@ -6,11 +6,11 @@
 use hpl::plan::Part;
 
 use super::forms::PanelWork;
-use super::network::Links;
+use super::network::MessageCosts;
 use super::routes::Routes;
 use super::sampling::Sampling;
-use super::tasks::{FactRows, Lists, Maker, Op, RowSend};
-use crate::timeline::Step;
+use super::tasks::{FactRows, Lists, Maker, RowSend, TimedTask};
+use crate::timeline::StepTimes;
 
 /// Number of parts of a step's columns.
 const PARTS: usize = 3;
@@ -32,16 +32,16 @@ pub(super) struct Variant<'a> {
 }
 
 /// Costs that are common to all variants.
-pub(super) struct Costs<'a> {
+pub(super) struct CommonCosts<'a> {
     /// Seconds of a factorization on one process row's part of a panel.
     pub(super) fact_s: &'a dyn Fn(&PanelWork, &FactRows) -> f64,
-    pub(super) links: &'a Links,
+    pub(super) links: &'a MessageCosts,
     pub(super) threads: usize,
 }
 
 /// One rank.
 #[derive(Debug, Clone, Copy, Default)]
-struct Rank {
+struct RankClock {
     now_s: f64,
     /// Moment at which the helper threads began the section.
     forked_s: f64,
@@ -52,7 +52,7 @@ struct Rank {
 
 /// A panel that its owner has sent: its number, and for each process row the moment and the number of words.
 #[derive(Debug, Clone, Default)]
-struct Sent {
+struct SentPanel {
     panel: Option<usize>,
     owner: usize,
     weight: f64,
@@ -62,11 +62,11 @@ struct Sent {
 /// The clocks of one variant.
 struct Clocks {
     /// By process column, then row.
-    ranks: Vec<Rank>,
+    ranks: Vec<RankClock>,
     /// Index of the next task of each column's list.
     next: Vec<usize>,
     /// Panels in flight, by their number modulo the length.
-    sent: Vec<Sent>,
+    sent: Vec<SentPanel>,
     /// Moment at which a row exchange ends on all ranks of a column, by column, panel modulo the length, and part.
     rows: Vec<(usize, f64)>,
     /// A power of two.
@@ -74,11 +74,16 @@ struct Clocks {
 }
 
 /// Receives the phases of each step.
-type Record<'a> = Option<&'a mut Vec<Step>>;
+type Record<'a> = Option<&'a mut Vec<StepTimes>>;
 
 /// Seconds until the last rank of each variant is done; the phases of the first variant's steps are added to `record`, as
 /// means over the walked ranks.
-pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>], mut record: Record<'_>) -> Vec<f64> {
+pub(super) fn walk(
+    maker: &Maker<'_>,
+    costs: &CommonCosts<'_>,
+    variants: &[Variant<'_>],
+    mut record: Record<'_>,
+) -> Vec<f64> {
     let sampling = maker.sampling;
     let mut lists = Lists::default();
     let mut all: Vec<Clocks> = variants.iter().map(|_| Clocks::new(sampling)).collect();
@@ -88,11 +93,11 @@ pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>
     maker.prologue(&mut lists);
     let ranks = (sampling.columns * sampling.rows) as f64;
     // The time of the prologue is part of the first step.
-    let mut before = Step::default();
+    let mut before = StepTimes::default();
     for index in 0..=sampling.steps.len() {
         for (i, (clocks, variant)) in all.iter_mut().zip(variants).enumerate() {
-            let mut step = Step::default();
-            Walk { sampling, lists: &lists, costs, variant, step: &mut step }.run(clocks, index.saturating_sub(1));
+            let mut step = StepTimes::default();
+            StepWalk { sampling, lists: &lists, costs, variant, step: &mut step }.run(clocks, index.saturating_sub(1));
             if let (0, Some(record)) = (i, &mut record) {
                 let sum = |a: f64, b: f64| a + b / ranks;
                 before.fact_s = sum(before.fact_s, step.fact_s);
@@ -100,7 +105,7 @@ pub(super) fn walk(maker: &Maker<'_>, costs: &Costs<'_>, variants: &[Variant<'_>
                 before.rs_s = sum(before.rs_s, step.rs_s);
                 before.update_s = sum(before.update_s, step.update_s);
                 if index > 0 {
-                    record.push(Step { end_s: clocks.end_s(), ..std::mem::take(&mut before) });
+                    record.push(StepTimes { end_s: clocks.end_s(), ..std::mem::take(&mut before) });
                 }
             }
         }
@@ -115,9 +120,9 @@ impl Clocks {
     fn new(sampling: &Sampling) -> Self {
         let in_flight = (sampling.plan.depth + 3).next_power_of_two();
         let Sampling { columns, rows, .. } = *sampling;
-        let sent = Sent { rows: vec![(0.0, 0.0); rows], ..Sent::default() };
+        let sent = SentPanel { rows: vec![(0.0, 0.0); rows], ..SentPanel::default() };
         Self {
-            ranks: vec![Rank::default(); columns * rows],
+            ranks: vec![RankClock::default(); columns * rows],
             next: vec![0; columns],
             sent: vec![sent; in_flight],
             rows: vec![(usize::MAX, 0.0); columns * in_flight * PARTS],
@@ -131,16 +136,16 @@ impl Clocks {
 }
 
 /// One step of one variant.
-struct Walk<'a> {
+struct StepWalk<'a> {
     sampling: &'a Sampling,
     lists: &'a Lists,
-    costs: &'a Costs<'a>,
+    costs: &'a CommonCosts<'a>,
     variant: &'a Variant<'a>,
     /// Sums over the ranks.
-    step: &'a mut Step,
+    step: &'a mut StepTimes,
 }
 
-impl Walk<'_> {
+impl StepWalk<'_> {
     /// All columns execute their lists; a column that needs a panel which is not yet sent is tried again after the others.
     fn run(&mut self, clocks: &mut Clocks, index: usize) {
         let columns = self.sampling.columns;
@@ -168,11 +173,11 @@ impl Walk<'_> {
     }
 
     /// Executes a task of a column if its panel is already sent; returns whether it did.
-    fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &Op) -> bool {
+    fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &TimedTask) -> bool {
         let rows = self.sampling.rows;
         let all = column * rows..(column + 1) * rows;
         match *op {
-            Op::Fact { rows: ref parts, last, weight } => {
+            TimedTask::Fact { rows: ref parts, last, weight } => {
                 let work = self.variant.panels[usize::from(last)];
                 let parts = self.lists.facts[parts.clone()].iter();
                 let cost_s = parts.map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
@@ -184,7 +189,7 @@ impl Walk<'_> {
                     rank.now_s = end_s;
                 }
             }
-            Op::Lbcast { panel, owner, words, weight } => {
+            TimedTask::Lbcast { panel, owner, words, weight } => {
                 if owner == column {
                     let sent = &mut clocks.sent[panel & (clocks.in_flight - 1)];
                     (sent.panel, sent.owner, sent.weight) = (Some(panel), owner, weight);
@@ -194,7 +199,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            Op::WaitPanel { panel } => {
+            TimedTask::WaitPanel { panel } => {
                 if !clocks.is_sent(panel) {
                     return false;
                 }
@@ -205,13 +210,13 @@ impl Walk<'_> {
                     rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
-            Op::Pack { s, .. } => {
+            TimedTask::Pack { s, .. } => {
                 for (rank, s) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]) {
                     rank.now_s += s;
                     self.step.update_s += s;
                 }
             }
-            Op::RsStart { panel, part, rows: row_send } => {
+            TimedTask::RsStart { panel, part, rows: row_send } => {
                 let at = clocks.rows_at(column, panel, part);
                 for row in 0..rows {
                     self.start_rows(
@@ -223,7 +228,7 @@ impl Walk<'_> {
                     );
                 }
             }
-            Op::RsStartBeside { panel, part, rows: row_send } => {
+            TimedTask::RsStartOverlapped { panel, part, rows: row_send } => {
                 if !clocks.is_sent(panel) {
                     return false;
                 }
@@ -240,7 +245,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            Op::RsWait { panel, part } => {
+            TimedTask::RsWait { panel, part } => {
                 let at = clocks.slot(column, panel, part);
                 // With sampled steps, the step before may not have started this row exchange.
                 let (of, arrival_s) = clocks.rows[at];
@@ -249,8 +254,8 @@ impl Walk<'_> {
                     rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
-            Op::Fork => clocks.ranks[all].iter_mut().for_each(|rank| rank.forked_s = rank.now_s),
-            Op::Update { s } => {
+            TimedTask::Fork => clocks.ranks[all].iter_mut().for_each(|rank| rank.forked_s = rank.now_s),
+            TimedTask::Update { s } => {
                 for (i, rank) in all.enumerate() {
                     let [rows_s, update_s] = [0, 1].map(|j| self.lists.times[s + 2 * i + j]);
                     self.update(clocks, rank, rows_s, update_s);
@@ -287,7 +292,7 @@ impl Walk<'_> {
     /// All threads of a rank update a section; the first thread joins after its panel tasks.
     fn update(&mut self, clocks: &mut Clocks, rank: usize, rows_s: f64, update_s: f64) {
         let threads = self.costs.threads as f64;
-        let Rank { now_s, forked_s, early } = clocks.ranks[rank];
+        let RankClock { now_s, forked_s, early } = clocks.ranks[rank];
         let work_s = rows_s + update_s;
         let end_with = |extra_s: f64| {
             // Work left after what the helpers did while the first thread was busy.
@@ -308,7 +313,7 @@ impl Walk<'_> {
         let rows_share = if work_s > 0.0 { rows_s / work_s } else { 0.0 };
         self.step.rs_s += own_s * rows_share;
         self.step.update_s += own_s * (1.0 - rows_share);
-        clocks.ranks[rank] = Rank { now_s: end_s, forked_s, early: None };
+        clocks.ranks[rank] = RankClock { now_s: end_s, forked_s, early: None };
     }
 }
 

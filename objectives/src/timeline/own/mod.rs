@@ -35,14 +35,14 @@ use space::{Bcast, Candidate, HplParams, Unequal};
 pub use self::learn::{LearnError, Learned, learn};
 pub use self::refine::{Observed, refined};
 
-use self::clock::{Costs, Variant, walk};
+use self::clock::{CommonCosts, Variant, walk};
 use self::forms::{PanelWork, dot};
-use self::network::{Links, Network};
+use self::network::{MessageCosts, Network};
 use self::rates::RateBook;
 use self::routes::Routes;
-use self::sampling::{Detail, Sampling};
+use self::sampling::{SampleSize, Sampling};
 use self::tasks::{FactRows, Maker};
-use super::{Step, Timeline};
+use super::{StepTimes, Timeline};
 
 /// Maximum number of cached times, and of cached panels: some 8 MB.
 const KEPT: usize = 16_384;
@@ -88,7 +88,7 @@ impl OwnModel {
     pub fn time_s(&self, candidate: &Candidate) -> f64 {
         let known = self.times.lock().unwrap_or_else(PoisonError::into_inner).get(candidate).copied();
         known.unwrap_or_else(|| {
-            let time_s = self.one_time_s(candidate, Detail::FINE);
+            let time_s = self.one_time_s(candidate, SampleSize::FINE);
             let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
             if times.len() >= KEPT {
                 times.clear();
@@ -100,7 +100,7 @@ impl OwnModel {
 
     /// The same from all steps on all ranks, without the cache: the reference for [`OwnModel::time_s`].
     pub fn exact_time_s(&self, candidate: &Candidate) -> f64 {
-        self.one_time_s(candidate, Detail::EXACT)
+        self.one_time_s(candidate, SampleSize::EXACT)
     }
 
     /// The same for ranks whose computation takes `slowness` times as long, by process row, then column.
@@ -109,8 +109,8 @@ impl OwnModel {
     /// When there is not one factor per rank.
     pub fn unequal_time_s(&self, candidate: &Candidate, slowness: &[f64]) -> f64 {
         assert_eq!(slowness.len(), candidate.hpl.ranks(), "a factor per rank");
-        let run = Run { slowness: slowness.to_vec(), ..Run::new(self, candidate) };
-        run.times_s(run.layout(), &[candidate.hpl], Detail::FINE, None).0[0]
+        let run = PredictedRun { slowness: slowness.to_vec(), ..PredictedRun::new(self, candidate) };
+        run.times_s(run.layout(), &[candidate.hpl], SampleSize::FINE, None).0[0]
     }
 
     /// The predicted run with the phases of every step. If steps times ranks are very many, equal process rows and columns
@@ -118,8 +118,8 @@ impl OwnModel {
     pub fn timeline(&self, candidate: &Candidate) -> Timeline {
         let hpl = &candidate.hpl;
         let many = hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks()) > EVERY_RANK;
-        let (run, mut steps) = (Run::new(self, candidate), Vec::new());
-        let detail = if many { Detail::ALL_STEPS } else { Detail::EXACT };
+        let (run, mut steps) = (PredictedRun::new(self, candidate), Vec::new());
+        let detail = if many { SampleSize::ALL_STEPS } else { SampleSize::EXACT };
         let total_s = run.times_s(run.layout(), &[*hpl], detail, Some(&mut steps)).0[0];
         Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
@@ -169,8 +169,8 @@ impl OwnModel {
         Arc::clone(known.entry((recipe, jb)).or_insert_with(|| Arc::new(PanelWork::new(&recipe, jb))))
     }
 
-    fn one_time_s(&self, candidate: &Candidate, detail: Detail) -> f64 {
-        let run = Run::new(self, candidate);
+    fn one_time_s(&self, candidate: &Candidate, detail: SampleSize) -> f64 {
+        let run = PredictedRun::new(self, candidate);
         run.times_s(run.layout(), &[candidate.hpl], detail, None).0[0]
     }
 }
@@ -182,15 +182,15 @@ fn without_variant(hpl: &HplParams) -> HplParams {
 }
 
 /// A run to predict.
-struct Run<'a> {
+struct PredictedRun<'a> {
     model: &'a OwnModel,
     candidate: &'a Candidate,
-    links: Links,
+    links: MessageCosts,
     /// Factor on the computing time of each rank; empty if all ranks are equal.
     slowness: Vec<f64>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> PredictedRun<'a> {
     fn new(model: &'a OwnModel, candidate: &'a Candidate) -> Self {
         let links = model.network.links(&candidate.hpl, candidate.engine.threads);
         let slowness = model.unequal.slowness(&candidate.hpl, candidate.engine.threads);
@@ -213,8 +213,8 @@ impl<'a> Run<'a> {
         &self,
         layout: Layout,
         variants: &[HplParams],
-        detail: Detail,
-        record: Option<&mut Vec<Step>>,
+        detail: SampleSize,
+        record: Option<&mut Vec<StepTimes>>,
     ) -> (Vec<f64>, Layout) {
         let Candidate { hpl, engine } = self.candidate;
         if hpl.n == 0 {
@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
             let messages_s = work.columns() * (pivot.alpha_s + words * pivot.beta_s);
             dot(&work.terms(part.mp, part.owns_diagonal, hpl.p), &rates.fact) + messages_s
         };
-        let costs = Costs { fact_s: &fact_s, links: &self.links, threads };
+        let costs = CommonCosts { fact_s: &fact_s, links: &self.links, threads };
         let last = (hpl.n - 1) % hpl.nb + 1;
         let mut routes: Vec<(Bcast, Routes)> = Vec::new();
         let mut panels = Vec::with_capacity(variants.len());

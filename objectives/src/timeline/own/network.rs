@@ -10,7 +10,7 @@ use super::forms::rounds;
 
 /// Latency and time per word between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Link {
+pub(super) struct MessageCost {
     /// Seconds of a message.
     pub(super) alpha_s: f64,
     /// Seconds per word; 0 if the message is passed in shared memory.
@@ -22,7 +22,7 @@ pub(super) struct Link {
 struct Unit {
     /// Ranks of one thread that it joins.
     ranks: usize,
-    link: Link,
+    link: MessageCost,
     /// Ranks that share its bandwidth.
     shared_by: usize,
 }
@@ -49,12 +49,12 @@ impl Network {
         let node = machine.nodes.iter().map(|node| node.cores).chain(in_process).max().unwrap_or(1).max(1);
         let charged = |layer: &&Layer| layer.ranks > 1 && layer.name != Layer::THREADS;
         let unit = |layer: &Layer| {
-            let link = Link { alpha_s: layer.alpha_s.unwrap_or(0.0), beta_s: layer.beta_s_per_word };
+            let link = MessageCost { alpha_s: layer.alpha_s.unwrap_or(0.0), beta_s: layer.beta_s_per_word };
             Unit { ranks: layer.ranks, link, shared_by: layer.shared_by }
         };
         let (mut units, outer): (Vec<Unit>, Vec<Unit>) =
             machine.layers.iter().filter(charged).map(unit).partition(|unit| unit.ranks <= node);
-        let inner = units.last().copied().unwrap_or(Unit { ranks: 1, link: Link::default(), shared_by: 1 });
+        let inner = units.last().copied().unwrap_or(Unit { ranks: 1, link: MessageCost::default(), shared_by: 1 });
         if inner.ranks < node {
             units.push(Unit { ranks: node, ..inner });
         }
@@ -69,13 +69,13 @@ impl Network {
 
     /// Whether all messages are part of the measured phases.
     pub(super) fn is_free(&self) -> bool {
-        self.units.iter().all(|unit| unit.link == Link::default())
+        self.units.iter().all(|unit| unit.link == MessageCost::default())
     }
 
     /// The mean link between ranks `distance` numbers apart. `senders`: the ranks of a unit that send at the same time, of
     /// which a part sends to other units.
-    fn link(&self, distance: usize, threads: usize, senders: impl Fn(f64, f64) -> f64) -> Link {
-        let (mut mean, mut inside, mut beyond) = (Link::default(), 1.0, 1.0);
+    fn link(&self, distance: usize, threads: usize, senders: impl Fn(f64, f64) -> f64) -> MessageCost {
+        let (mut mean, mut inside, mut beyond) = (MessageCost::default(), 1.0, 1.0);
         for (i, unit) in self.units.iter().enumerate() {
             let ranks = (unit.ranks / threads.max(1)).max(1) as f64;
             let further = if i + 1 == self.units.len() { 0.0 } else { (distance as f64 / ranks).min(beyond) };
@@ -89,7 +89,7 @@ impl Network {
     }
 
     /// Links along the process rows and columns of a run.
-    pub(super) fn links(&self, hpl: &HplParams, threads: usize) -> Links {
+    pub(super) fn links(&self, hpl: &HplParams, threads: usize) -> MessageCosts {
         let (next_column, next_row) = match hpl.pmap {
             Pmap::Row => (1, hpl.q),
             Pmap::Column => (hpl.p, 1),
@@ -101,14 +101,17 @@ impl Network {
         let bcast = |columns: usize| self.link(columns * next_column, threads, |ranks, _| ranks / of_row(ranks));
         let pivot = |rows: usize| self.link(rows * next_row, threads, |ranks, beyond| of_column(ranks) * beyond);
         let swap = |rows: usize| self.link(rows * next_row, threads, |ranks, beyond| ranks * beyond);
-        let sum = |a: Link, b: Link| Link { alpha_s: a.alpha_s + b.alpha_s, beta_s: a.beta_s + b.beta_s };
+        let sum = |a: MessageCost, b: MessageCost| MessageCost {
+            alpha_s: a.alpha_s + b.alpha_s,
+            beta_s: a.beta_s + b.beta_s,
+        };
         let partners = || (0..rounds(hpl.p) as u32).map(|round| 1 << round);
         let others = (1..hpl.p).step_by((hpl.p / DISTANCES).max(1));
         let count = others.clone().count().max(1) as f64;
-        Links {
+        MessageCosts {
             bcast: (0..hpl.q.min(POSITIONS)).map(bcast).collect(),
-            pivot: partners().map(pivot).fold(Link::default(), sum),
-            swap: Link {
+            pivot: partners().map(pivot).fold(MessageCost::default(), sum),
+            swap: MessageCost {
                 alpha_s: partners().map(|rows| swap(rows).alpha_s).sum(),
                 beta_s: others.map(|rows| swap(rows).beta_s).sum::<f64>() / count,
             },
@@ -118,13 +121,13 @@ impl Network {
 
 /// Costs of the messages of one run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Links {
+pub(super) struct MessageCosts {
     /// Between ranks of a process row, by the process columns between them, from 0.
-    pub(super) bcast: Vec<Link>,
+    pub(super) bcast: Vec<MessageCost>,
     /// All messages of one pivot search over a process column.
-    pub(super) pivot: Link,
+    pub(super) pivot: MessageCost,
     /// All messages of one row exchange over a process column; the time per word is per received word.
-    pub(super) swap: Link,
+    pub(super) swap: MessageCost,
 }
 
 #[cfg(test)]
@@ -142,7 +145,7 @@ mod tests {
         Network::new(&Machine { nodes: vec![node], layers: layers.to_vec(), ..Machine::default() })
     }
 
-    fn links(network: &Network, p: usize, q: usize) -> Links {
+    fn links(network: &Network, p: usize, q: usize) -> MessageCosts {
         network.links(&HplParams::baseline(1000, p, q), 1)
     }
 

@@ -3,7 +3,7 @@
 use hpl::lu::bcast::{Steps, steps};
 use space::Bcast;
 
-use super::network::Link;
+use super::network::MessageCost;
 
 /// Arrival time of a panel at each position of a process row, in seconds after its root has started to send.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,10 +15,12 @@ pub(super) struct Routes {
 impl Routes {
     /// The routes of `variant` over `q` process columns, for `columns` positions: all, or that many spread over the row.
     /// `links`: by the number of columns between two ranks.
-    pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[Link]) -> Self {
+    pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[MessageCost]) -> Self {
         let link = |hop: usize| links[hop.min(links.len() - 1)];
-        let by = |words: f64, only: fn(Link) -> Link| arrivals(variant, columns, words, |hop| only(link(hop)));
-        let mut parts = [by(0.0, |link| Link { beta_s: 0.0, ..link }), by(1.0, |link| Link { alpha_s: 0.0, ..link })];
+        let by =
+            |words: f64, only: fn(MessageCost) -> MessageCost| arrivals(variant, columns, words, |hop| only(link(hop)));
+        let mut parts =
+            [by(0.0, |link| MessageCost { beta_s: 0.0, ..link }), by(1.0, |link| MessageCost { alpha_s: 0.0, ..link })];
         if q > columns && columns > 2 {
             // A ring has as many hops as positions. The long variants send as many pieces; the panel size is the same.
             let stretch = (q - 1) as f64 / (columns - 1) as f64;
@@ -41,7 +43,7 @@ impl Routes {
 
 /// Seconds after the root's start until a panel of `words` words arrives at each of `q` positions. A rank sends one message
 /// at a time, each as soon as its pieces have arrived. `link`: by the number of columns between two ranks.
-fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) -> Vec<f64> {
+fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> MessageCost) -> Vec<f64> {
     let all: Vec<Steps> = (0..q).map(|at| steps(variant, at, q)).collect();
     let pieces = all[0].pieces;
     let mut has = vec![vec![f64::INFINITY; pieces]; q];
@@ -57,7 +59,7 @@ fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) 
                 break;
             }
             let share = transfer.pieces.len() as f64 / pieces as f64;
-            let Link { alpha_s, beta_s } = link(at.abs_diff(transfer.peer));
+            let MessageCost { alpha_s, beta_s } = link(at.abs_diff(transfer.peer));
             let left = free[at].max(ready) + beta_s * words * share;
             free[at] = left;
             for piece in transfer.pieces.clone() {
@@ -76,7 +78,7 @@ fn arrivals(variant: Bcast, q: usize, words: f64, link: impl Fn(usize) -> Link) 
 mod tests {
     use super::*;
 
-    const LINK: Link = Link { alpha_s: 1.0, beta_s: 0.01 };
+    const LINK: MessageCost = MessageCost { alpha_s: 1.0, beta_s: 0.01 };
 
     #[test]
     fn a_ring_takes_a_hop_per_position() {

@@ -11,7 +11,7 @@ use space::Candidate;
 
 /// Size of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Detail {
+pub(super) struct SampleSize {
     /// Minimum number of steps, or all if there are fewer.
     steps: usize,
     /// Maximum number of process columns if ranks are equal.
@@ -22,7 +22,7 @@ pub(super) struct Detail {
     rows: usize,
 }
 
-impl Detail {
+impl SampleSize {
     /// All steps on all ranks.
     pub(super) const EXACT: Self = Self { steps: usize::MAX, columns: usize::MAX, whole: 0, rows: usize::MAX };
     /// All steps, with sampled process columns and rows.
@@ -51,7 +51,7 @@ pub(super) struct Sampling {
 
 impl Sampling {
     /// The sample of size `detail` of the run of `candidate` with its `layout`; `unequal`: whether its ranks differ in speed.
-    pub(super) fn new(candidate: &Candidate, layout: Layout, unequal: bool, detail: Detail) -> Self {
+    pub(super) fn new(candidate: &Candidate, layout: Layout, unequal: bool, detail: SampleSize) -> Self {
         let (hpl, engine) = (&candidate.hpl, &candidate.engine);
         let depth = hpl.depth.min(layout.rows.blocks());
         let plan = Plan { layout, depth, split: engine.split.get(), strip: None };

@@ -14,8 +14,8 @@ use hpl::plan::layout::Layout;
 use hpl::plan::recursion::Recipe;
 use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 
-use super::sampling::Detail;
-use super::{OwnModel, Run, without_variant};
+use super::sampling::SampleSize;
+use super::{OwnModel, PredictedRun, without_variant};
 
 /// Classes of candidates that get a fine walk, besides one of each kin.
 const WALKED: usize = 256;
@@ -25,7 +25,7 @@ const NEAR: f64 = 0.15;
 const ROUNDS: usize = 2;
 
 /// Candidates that share the tasks of their steps.
-struct Group {
+struct SharedTasks {
     /// One of them, with fixed values of the parameters in which they differ.
     tasks: Candidate,
     /// The parameters in which the classes of candidates differ.
@@ -36,10 +36,10 @@ struct Group {
 }
 
 /// Candidates with the same kin share corrections: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
-type Kin = (usize, usize, Pmap, usize, usize, bool, bool);
+type Family = (usize, usize, Pmap, usize, usize, bool, bool);
 
-impl Group {
-    fn kin(&self) -> Kin {
+impl SharedTasks {
+    fn family(&self) -> Family {
         let (hpl, engine) = (&self.tasks.hpl, &self.tasks.engine);
         (hpl.p, hpl.q, hpl.pmap, engine.threads, hpl.nb, hpl.depth > 0, engine.split.get() > 0.0)
     }
@@ -67,7 +67,7 @@ impl OwnModel {
             self.walk_well(&mut groups, all, threads);
         } else {
             if self.unequal.is_empty() {
-                for (group, coarse_s) in self.walk_all(&groups, all, Detail::COARSE, threads) {
+                for (group, coarse_s) in self.walk_all(&groups, all, SampleSize::COARSE, threads) {
                     groups[group].coarse_s = coarse_s;
                 }
             } else {
@@ -86,7 +86,7 @@ impl OwnModel {
     /// load, see [`OwnModel::load`].
     fn walk_roughly(
         &self,
-        groups: &mut [Group],
+        groups: &mut [SharedTasks],
         of: &[(u32, u32)],
         candidate: impl Fn(usize) -> Candidate,
         threads: usize,
@@ -99,7 +99,7 @@ impl OwnModel {
         let (mut alike, of_alike) = self.grouped(of.len(), without_weights);
         let all: Vec<(usize, Vec<usize>)> =
             alike.iter().map(|group| (0..group.variants.len()).collect()).enumerate().collect();
-        for (group, coarse_s) in self.walk_all(&alike, all, Detail::COARSE, threads) {
+        for (group, coarse_s) in self.walk_all(&alike, all, SampleSize::COARSE, threads) {
             alike[group].coarse_s = coarse_s;
         }
         let loads: Vec<f64> = groups.iter().map(|group| self.load(&group.tasks)).collect();
@@ -124,17 +124,17 @@ impl OwnModel {
     }
 
     /// The candidates grouped by the tasks of their steps, and the group and variant of each.
-    fn grouped(&self, count: usize, candidate: impl Fn(usize) -> Candidate) -> (Vec<Group>, Vec<(u32, u32)>) {
+    fn grouped(&self, count: usize, candidate: impl Fn(usize) -> Candidate) -> (Vec<SharedTasks>, Vec<(u32, u32)>) {
         let mut known: HashMap<Candidate, u32> = HashMap::new();
         let mut variants: HashMap<(u32, Recipe, space::Bcast), u32> = HashMap::new();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<SharedTasks> = Vec::new();
         let place = |i: usize| {
             let mut candidate = candidate(i);
             let seen = self.seen(&candidate.hpl);
             candidate.hpl = without_variant(&candidate.hpl);
             let group = *known.entry(candidate).or_insert_with_key(|tasks| {
                 let (variants, coarse_s, fine_s) = (Vec::new(), Vec::new(), Vec::new());
-                groups.push(Group { tasks: tasks.clone(), variants, coarse_s, fine_s });
+                groups.push(SharedTasks { tasks: tasks.clone(), variants, coarse_s, fine_s });
                 groups.len() as u32 - 1
             });
             let variant = *variants.entry((group, Recipe::new(&seen), seen.bcast)).or_insert_with(|| {
@@ -158,8 +158,8 @@ impl OwnModel {
         HplParams { pfact: counted(hpl.pfact), rfact: counted(hpl.rfact), bcast, ..*hpl }
     }
 
-    fn walk_well(&self, groups: &mut [Group], wanted: Vec<(usize, Vec<usize>)>, threads: usize) {
-        let times = self.walk_all(groups, wanted.clone(), Detail::FINE, threads);
+    fn walk_well(&self, groups: &mut [SharedTasks], wanted: Vec<(usize, Vec<usize>)>, threads: usize) {
+        let times = self.walk_all(groups, wanted.clone(), SampleSize::FINE, threads);
         for ((group, variants), (_, fine_s)) in wanted.into_iter().zip(times) {
             for (variant, fine_s) in variants.into_iter().zip(fine_s) {
                 groups[group].fine_s[variant] = Some(fine_s);
@@ -170,9 +170,9 @@ impl OwnModel {
     /// Times of some variants of some groups, in their order.
     fn walk_all(
         &self,
-        groups: &[Group],
+        groups: &[SharedTasks],
         wanted: Vec<(usize, Vec<usize>)>,
-        detail: Detail,
+        detail: SampleSize,
         threads: usize,
     ) -> Vec<(usize, Vec<f64>)> {
         // Neighbours that share a layout are one work item.
@@ -190,10 +190,10 @@ impl OwnModel {
                 let mut layout = Layout::of(&first.hpl, &first.engine.weights);
                 for i in piece.clone() {
                     let (group, variants) = &wanted[i];
-                    let Group { tasks, variants: all, .. } = &groups[*group];
+                    let SharedTasks { tasks, variants: all, .. } = &groups[*group];
                     let chosen: Vec<HplParams> = variants.iter().map(|&variant| all[variant]).collect();
-                    let mut run = Run::new(self, tasks);
-                    if detail == Detail::COARSE {
+                    let mut run = PredictedRun::new(self, tasks);
+                    if detail == SampleSize::COARSE {
                         run.slowness.clear();
                     }
                     let (times, back) = run.times_s(layout, &chosen, detail, None);
@@ -213,7 +213,7 @@ impl OwnModel {
 }
 
 /// The variants to walk in detail: those among the best without a fine time yet, and in the first round the best of each kin.
-fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
+fn wanted(groups: &[SharedTasks], one_of_each_family: bool) -> Vec<(usize, Vec<usize>)> {
     let times = corrected(groups);
     let mut order: Vec<(f64, usize, usize)> = times
         .iter()
@@ -222,13 +222,13 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
         .collect();
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
     let mut chosen = order[..WALKED.min(order.len())].to_vec();
-    if one_of_each_kin {
+    if one_of_each_family {
         let near_s = order[0].0 * (1.0 + NEAR);
-        let (mut kin, mut grids) = (HashSet::new(), HashSet::new());
+        let (mut family, mut grids) = (HashSet::new(), HashSet::new());
         chosen.extend(order.iter().filter(|(s, group, _)| {
-            let of = groups[*group].kin();
+            let of = groups[*group].family();
             let new_grid = grids.insert(grid(of));
-            new_grid || (*s <= near_s && kin.insert(of))
+            new_grid || (*s <= near_s && family.insert(of))
         }));
     }
     let mut wanted: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -245,27 +245,27 @@ fn wanted(groups: &[Group], one_of_each_kin: bool) -> Vec<(usize, Vec<usize>)> {
 }
 
 /// The kin of all candidates with one grid.
-fn grid((p, q, pmap, threads, ..): Kin) -> Kin {
+fn grid((p, q, pmap, threads, ..): Family) -> Family {
     (p, q, pmap, threads, 0, false, false)
 }
 
 /// The fine times, and the coarse times multiplied by the mean ratio of fine to coarse times of the group, else of its kin,
 /// else of its grid.
-fn corrected(groups: &[Group]) -> Vec<Vec<f64>> {
-    let mut means: HashMap<(bool, Kin), (f64, f64)> = HashMap::new();
+fn corrected(groups: &[SharedTasks]) -> Vec<Vec<f64>> {
+    let mut means: HashMap<(bool, Family), (f64, f64)> = HashMap::new();
     for group in groups {
-        for (whole_grid, kin) in [(false, group.kin()), (true, grid(group.kin()))] {
-            let (sum, count) = means.entry((whole_grid, kin)).or_default();
+        for (whole_grid, family) in [(false, group.family()), (true, grid(group.family()))] {
+            let (sum, count) = means.entry((whole_grid, family)).or_default();
             for log in group.corrections() {
                 (*sum, *count) = (*sum + log, *count + 1.0);
             }
         }
     }
     let mean = |(sum, count): (f64, f64)| (count > 0.0).then(|| sum / count);
-    let of = |group: &Group| {
+    let of = |group: &SharedTasks| {
         let own = group.corrections().fold((0.0, 0.0), |(sum, count), log| (sum + log, count + 1.0));
-        let kin = || mean(means[&(false, group.kin())]).or_else(|| mean(means[&(true, grid(group.kin()))]));
-        let factor = mean(own).or_else(kin).unwrap_or(0.0).exp();
+        let family = || mean(means[&(false, group.family())]).or_else(|| mean(means[&(true, grid(group.family()))]));
+        let factor = mean(own).or_else(family).unwrap_or(0.0).exp();
         group.fine_s.iter().zip(&group.coarse_s).map(|(fine_s, coarse_s)| fine_s.unwrap_or(coarse_s * factor)).collect()
     };
     groups.iter().map(of).collect()

@@ -15,7 +15,7 @@ use super::sampling::Sampling;
 /// A task of a process column. Times are wall-clock seconds with all threads, or of one thread if stated; an index points to
 /// the first walked row's time in [`Lists::times`].
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Op {
+pub(super) enum TimedTask {
     /// All process rows factor a panel together; `rows` are their [`Lists::facts`], `last` is the last, narrower panel.
     Fact { rows: Range<usize>, last: bool, weight: f64 },
     /// The owner starts the broadcast of the panel; `words`: index of the words of each row's message.
@@ -27,7 +27,7 @@ pub(super) enum Op {
     /// Start a row exchange; all threads copy the rows into messages.
     RsStart { panel: usize, part: Part, rows: RowSend },
     /// The same by the first thread during an update, as soon as the panel arrives.
-    RsStartBeside { panel: usize, part: Part, rows: RowSend },
+    RsStartOverlapped { panel: usize, part: Part, rows: RowSend },
     /// Wait for the end of a row exchange.
     RsWait { panel: usize, part: Part },
     /// The helper threads begin to update a section.
@@ -62,7 +62,7 @@ pub(super) struct FactRows {
 /// The tasks of one step.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    ops: Vec<Op>,
+    ops: Vec<TimedTask>,
     /// Range in `ops` of each walked column; equal columns share it.
     columns: Vec<Range<usize>>,
     pub(super) times: Vec<f64>,
@@ -73,7 +73,7 @@ pub(super) struct Lists {
 
 impl Lists {
     /// The tasks of a walked column.
-    pub(super) fn of(&self, column: usize) -> &[Op] {
+    pub(super) fn of(&self, column: usize) -> &[TimedTask] {
         &self.ops[self.columns[column].clone()]
     }
 }
@@ -198,7 +198,7 @@ struct Column<'a> {
     col: usize,
     /// Index of its first task.
     start: usize,
-    ops: &'a mut Vec<Op>,
+    ops: &'a mut Vec<TimedTask>,
     times: &'a mut Vec<f64>,
     facts: &'a mut Vec<FactRows>,
     shapes: &'a [[PanelShape; 2]],
@@ -215,20 +215,20 @@ impl Column<'_> {
                     let rows = self.row_send(*panel, section, threads);
                     let panel = self.walked(*panel);
                     self.wait_for(panel);
-                    self.ops.push(Op::RsStart { panel, part: section.part, rows });
+                    self.ops.push(TimedTask::RsStart { panel, part: section.part, rows });
                 }
                 Task::RsWait { panel, part } => {
-                    self.ops.push(Op::RsWait { panel: self.walked(*panel), part: *part });
+                    self.ops.push(TimedTask::RsWait { panel: self.walked(*panel), part: *part });
                 }
-                Task::Update { panel, section, beside, .. } => self.update(*panel, section, beside),
+                Task::Update { panel, section, overlapped, .. } => self.update(*panel, section, overlapped),
             }
         }
     }
 
     /// Waits for a panel once; later tasks of the step need no further wait.
     fn wait_for(&mut self, panel: usize) {
-        if !self.ops[self.start..].contains(&Op::WaitPanel { panel }) {
-            self.ops.push(Op::WaitPanel { panel });
+        if !self.ops[self.start..].contains(&TimedTask::WaitPanel { panel }) {
+            self.ops.push(TimedTask::WaitPanel { panel });
         }
     }
 
@@ -273,7 +273,7 @@ impl Column<'_> {
             }
         }
         let (last, weight) = (shape.jb != self.maker.candidate.hpl.nb, self.place.weight * self.maker.shared);
-        self.ops.push(Op::Fact { rows: start..self.facts.len(), last, weight });
+        self.ops.push(TimedTask::Fact { rows: start..self.facts.len(), last, weight });
     }
 
     fn lbcast(&mut self, shape: &PanelShape) {
@@ -284,7 +284,7 @@ impl Column<'_> {
         }
         let panel = self.walked(shape.k);
         let owner = self.maker.sampling.owner(panel);
-        self.ops.push(Op::Lbcast { panel, owner, words, weight: self.place.weight });
+        self.ops.push(TimedTask::Lbcast { panel, owner, words, weight: self.place.weight });
     }
 
     /// The rows of a section that panel `k` exchanges, copied by `copiers` threads.
@@ -295,16 +295,16 @@ impl Column<'_> {
         RowSend { copy_s, words, weight: self.place.weight }
     }
 
-    fn update(&mut self, k: usize, section: &Section, beside: &[Task]) {
+    fn update(&mut self, k: usize, section: &Section, overlapped: &[Task]) {
         let (maker, panel, n) = (self.maker, self.walked(k), section.cols.len());
-        let packed = |op: &Op| matches!(op, Op::Pack { panel: other, .. } if *other == panel);
+        let packed = |op: &TimedTask| matches!(op, TimedTask::Pack { panel: other, .. } if *other == panel);
         if !self.ops[self.start..].iter().any(packed) {
             let s = self.store(k, |panel| dot(&maker.shape(panel, n).pack(), &maker.rates.update));
             self.wait_for(panel);
-            self.ops.push(Op::Pack { panel, s });
+            self.ops.push(TimedTask::Pack { panel, s });
         }
-        self.ops.push(Op::Fork);
-        for task in beside {
+        self.ops.push(TimedTask::Fork);
+        for task in overlapped {
             match task {
                 Task::Fact(next) => {
                     let plan = &maker.sampling.plan;
@@ -313,7 +313,7 @@ impl Column<'_> {
                 Task::Lbcast(shape) => self.lbcast(shape),
                 Task::RsStart { panel: k, section, .. } => {
                     let rows = self.row_send(*k, section, 1);
-                    self.ops.push(Op::RsStartBeside { panel: self.walked(*k), part: section.part, rows });
+                    self.ops.push(TimedTask::RsStartOverlapped { panel: self.walked(*k), part: section.part, rows });
                 }
                 Task::RsWait { .. } | Task::Update { .. } => {
                     unreachable!("the plan puts nothing else beside an update")
@@ -333,6 +333,6 @@ impl Column<'_> {
             let pair = slowest.map(|s| threads * self.seconds(s, row));
             self.times.extend(pair);
         }
-        self.ops.push(Op::Update { s });
+        self.ops.push(TimedTask::Update { s });
     }
 }

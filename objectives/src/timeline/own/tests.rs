@@ -198,7 +198,7 @@ fn learned_with_every_fifth_slower_by(factor: f64) -> Learned {
             c.hpl.nbmin = 1 << (i % 4);
             let timeline = model.timeline(&c);
             let slower = if i % 5 == 3 { factor } else { 1.0 };
-            let time = |step: usize, rank: usize, s: &crate::timeline::Step| PhaseTime {
+            let time = |step: usize, rank: usize, s: &crate::timeline::StepTimes| PhaseTime {
                 step: step as u32,
                 rank: rank as u32,
                 // Only the owner's process column factors; the mean is over all ranks of a row.
@@ -238,7 +238,7 @@ fn refinement_follows_the_runs() {
     let observe = |nb: usize, first: usize| {
         let c = candidate(2000, nb, (1, 1), 4, 0, 0.0);
         let timeline = real.timeline(&c);
-        let time = |(k, s): (usize, &crate::timeline::Step)| PhaseTime {
+        let time = |(k, s): (usize, &crate::timeline::StepTimes)| PhaseTime {
             step: k as u32,
             fact_s: s.fact_s,
             rs_s: s.rs_s,
@@ -282,9 +282,9 @@ fn a_sample_represents_the_run() {
             let model = &models[usize::from(p * q > 4)];
             let exact = model.exact_time_s(&c);
             let off = |detail| (model.one_time_s(&c, detail) / exact - 1.0).abs();
-            assert!(off(Detail::ALL_STEPS) < 0.005, "{} {c:?}", off(Detail::ALL_STEPS));
-            assert!(off(Detail::FINE) < 0.01, "{} {c:?}", off(Detail::FINE));
-            assert!(off(Detail::COARSE) < 0.04, "{} {c:?}", off(Detail::COARSE));
+            assert!(off(SampleSize::ALL_STEPS) < 0.005, "{} {c:?}", off(SampleSize::ALL_STEPS));
+            assert!(off(SampleSize::FINE) < 0.01, "{} {c:?}", off(SampleSize::FINE));
+            assert!(off(SampleSize::COARSE) < 0.04, "{} {c:?}", off(SampleSize::COARSE));
         }
     }
 }

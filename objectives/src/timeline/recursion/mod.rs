@@ -11,11 +11,11 @@
 mod run;
 mod step;
 
-use run::Run;
+use run::RunState;
 pub(super) use run::ring;
 use space::{HplParams, Weights};
 
-use super::shape::{Unequal, WORD};
+use super::shape::{DealtDims, WORD};
 use super::{Platform, Schedule, Timeline};
 
 /// The predicted run.
@@ -23,7 +23,7 @@ use super::{Platform, Schedule, Timeline};
 /// # Panics
 /// When N, NB, P or Q is 0, or the platform fails its [check](Platform::check).
 pub fn timeline(hpl: &HplParams, platform: &Platform, profile: Schedule) -> Timeline {
-    let mut run = Run::new(hpl, platform, profile);
+    let mut run = RunState::new(hpl, platform, profile);
     let mut steps = Vec::with_capacity(run.cols.blocks());
     run.walk(|step| steps.push(step));
     let trsv_s = trsv_s(hpl, platform);
@@ -35,7 +35,7 @@ pub fn timeline(hpl: &HplParams, platform: &Platform, profile: Schedule) -> Time
 /// # Panics
 /// As [`timeline`].
 pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
-    let mut run = Run::new(hpl, platform, profile);
+    let mut run = RunState::new(hpl, platform, profile);
     run.walk(|_| ());
     run.now_s() + trsv_s(hpl, platform)
 }
@@ -45,8 +45,8 @@ pub fn time_s(hpl: &HplParams, platform: &Platform, profile: Schedule) -> f64 {
 /// # Panics
 /// As [`timeline`], and when weights are there but not one per process row or column.
 pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, profile: Schedule) -> f64 {
-    let mut run = Run::new(hpl, platform, profile);
-    run.unequal = Unequal::new(hpl, weights);
+    let mut run = RunState::new(hpl, platform, profile);
+    run.unequal = DealtDims::new(hpl, weights);
     run.walk(|_| ());
     run.now_s() + trsv_s(hpl, platform)
 }

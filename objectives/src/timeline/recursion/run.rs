@@ -3,23 +3,23 @@
 use hpl::lu::bcast::Ring;
 use space::{Bcast, HplParams};
 
-use crate::timeline::costs::Costs;
+use crate::timeline::costs::RunCosts;
 use crate::timeline::placement::rank;
-use crate::timeline::rows::{Rows, long};
-use crate::timeline::shape::{Deal, Trailing, Unequal};
+use crate::timeline::rows::{RowExchangeCosts, long};
+use crate::timeline::shape::{Deal, DealtDims, Trailing};
 use crate::timeline::speeds::Speeds;
 use crate::timeline::{Platform, Schedule, noise};
 
 /// State of a simulated run.
-pub(super) struct Run<'a> {
-    pub(super) costs: Costs<'a>,
+pub(super) struct RunState<'a> {
+    pub(super) costs: RunCosts<'a>,
     pub(super) speeds: Speeds,
     /// Row exchange by bin-exch, by long.
-    pub(super) exchanges: [Rows; 2],
+    pub(super) exchanges: [RowExchangeCosts; 2],
     pub(super) hpl: HplParams,
     pub(super) rows: Deal,
     pub(super) cols: Deal,
-    pub(super) unequal: Unequal,
+    pub(super) unequal: DealtDims,
     pub(super) panels: usize,
     pub(super) depth: usize,
     pub(super) blocking: bool,
@@ -42,11 +42,11 @@ pub(super) struct Run<'a> {
     pub(super) behind_s: Vec<f64>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> RunState<'a> {
     pub(super) fn new(hpl: &HplParams, platform: &'a Platform, profile: Schedule) -> Self {
         assert!(hpl.n > 0 && hpl.nb > 0 && hpl.p > 0 && hpl.q > 0, "N, NB, P and Q are at least 1");
         platform.check().expect("a platform that can be computed with");
-        let costs = Costs::new(hpl, platform);
+        let costs = RunCosts::new(hpl, platform);
         let speeds = match platform.multiply_add_s[..] {
             [speed] => Speeds::alike(hpl.p, hpl.q, speed),
             _ => Speeds::new(hpl.p, hpl.q, |row, column| platform.rank_s(rank(hpl, row, column))),
@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
         let rows = Deal { n: hpl.n, nb: hpl.nb, procs: hpl.p };
         let cols = Deal { n: hpl.n + 1, nb: hpl.nb, procs: hpl.q };
         Self {
-            exchanges: [false, true].map(|long| Rows::new(&costs, long)),
+            exchanges: [false, true].map(|long| RowExchangeCosts::new(&costs, long)),
             costs,
             slowness: 1.0 + platform.spread * noise::slowest_of(hpl.p),
             product_s: vec![0.0; speeds.classes()],
@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
             hpl: *hpl,
             rows,
             cols,
-            unequal: Unequal::default(),
+            unequal: DealtDims::default(),
             panels: rows.blocks(),
             depth: profile.depth(hpl.depth, hpl.q).min(1),
             blocking: profile.forwards_block(),
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
     }
 
     /// The row exchange for `n` columns.
-    pub(super) fn exchange(&self, n: f64) -> Rows {
+    pub(super) fn exchange(&self, n: f64) -> RowExchangeCosts {
         self.exchanges[usize::from(long(self.hpl.swap, n))]
     }
 

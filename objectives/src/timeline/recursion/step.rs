@@ -1,13 +1,13 @@
 //! The steps of the recursion, one after the other.
 
-use super::run::{Run, Sizes, ring};
-use crate::timeline::Step;
+use super::run::{RunState, Sizes, ring};
+use crate::timeline::StepTimes;
 use crate::timeline::rows::long;
 use crate::timeline::shape::WORD;
 
-impl Run<'_> {
+impl RunState<'_> {
     /// All steps, each given to `record`.
-    pub(super) fn walk(&mut self, mut record: impl FnMut(Step)) {
+    pub(super) fn walk(&mut self, mut record: impl FnMut(StepTimes)) {
         if self.depth == 0 {
             (0..self.panels).for_each(|k| record(self.step(k)));
             return;
@@ -19,7 +19,7 @@ impl Run<'_> {
     }
 
     /// Step without look-ahead: panel, broadcast, row exchange, update.
-    fn step(&mut self, k: usize) -> Step {
+    fn step(&mut self, k: usize) -> StepTimes {
         let before = self.sum();
         let (owner, rows) = (self.owner(k), self.most_rows(k));
         let fact_s = self.fact_s(owner, k, rows);
@@ -41,7 +41,7 @@ impl Run<'_> {
     }
 
     /// Panel 0 of a run with look-ahead, with no update to overlap.
-    fn first_panel(&mut self) -> Step {
+    fn first_panel(&mut self) -> StepTimes {
         let (owner, rows) = (self.owner(0), self.most_rows(0));
         let fact_s = self.fact_s(owner, 0, rows);
         self.clock[owner] += fact_s;
@@ -54,11 +54,11 @@ impl Run<'_> {
         self.clock.copy_from_slice(&self.ready);
         let q = self.hpl.q as f64;
         let lbcast_s = (self.sum() - fact_s) / q;
-        Step { fact_s: fact_s / q, lbcast_s, end_s: self.now_s(), ..Step::default() }
+        StepTimes { fact_s: fact_s / q, lbcast_s, end_s: self.now_s(), ..StepTimes::default() }
     }
 
     /// Step with look-ahead: panel k is factored and sent while panel k − 1 updates.
-    fn step_ahead(&mut self, k: usize) -> Step {
+    fn step_ahead(&mut self, k: usize) -> StepTimes {
         let before = self.sum();
         let (owner, q) = (self.owner(k), self.hpl.q);
         let rows = self.most_rows(k);
@@ -164,7 +164,7 @@ impl Run<'_> {
     /// Broadcast of a panel along rings while the columns exchange rows and update.
     ///
     /// `ready` becomes the moment at which a column can send: it has the panel, and its earlier sends have ended.
-    fn ring_beside(&mut self, owner: usize, bytes: f64, sizes: &Sizes, [before, fact_s, alone]: [f64; 3]) -> Step {
+    fn ring_beside(&mut self, owner: usize, bytes: f64, sizes: &Sizes, [before, fact_s, alone]: [f64; 3]) -> StepTimes {
         let q = self.hpl.q;
         let ring = ring(self.hpl.bcast, q).expect("a ring");
         self.ready.copy_from_slice(&self.clock);
@@ -197,7 +197,7 @@ impl Run<'_> {
         }
         let q = q as f64;
         let lbcast_s = (self.sum() - before - fact_s - rs_s - update_s) / q;
-        Step { fact_s: fact_s / q, lbcast_s, rs_s: rs_s / q, update_s: update_s / q, end_s: self.now_s() }
+        StepTimes { fact_s: fact_s / q, lbcast_s, rs_s: rs_s / q, update_s: update_s / q, end_s: self.now_s() }
     }
 
     /// Time lost by a column when a blocking forward of the panel coincides with the roll of its row exchange: rows of unequal
@@ -227,9 +227,9 @@ impl Run<'_> {
     }
 
     /// The phases of the ended step, from sums of moments over the columns.
-    fn phases(&self, before: f64, fact_s: f64, arrived: f64, swapped: f64) -> Step {
+    fn phases(&self, before: f64, fact_s: f64, arrived: f64, swapped: f64) -> StepTimes {
         let q = self.hpl.q as f64;
-        Step {
+        StepTimes {
             fact_s: fact_s / q,
             lbcast_s: (arrived - before - fact_s) / q,
             rs_s: (swapped - arrived) / q,
@@ -252,7 +252,7 @@ struct Work {
 }
 
 impl Work {
-    fn of(run: &Run, column: usize, sizes: &Sizes) -> Self {
+    fn of(run: &RunState, column: usize, sizes: &Sizes) -> Self {
         let (n, width) = (run.columns(column, sizes), run.costs.nb);
         let columns_s = run.columns_s(column, sizes, n);
         let slabs = (n / width).ceil();

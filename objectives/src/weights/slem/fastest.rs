@@ -13,7 +13,7 @@
 //!
 //! If several matrices have the smallest modulus, the barrier method converges to their analytic centre.
 
-use super::newton::{Minimum, Program, Row};
+use super::newton::{Constraint, Minimum, Program};
 use super::{Grouped, SlemError};
 
 /// Target gap of the modulus.
@@ -101,13 +101,14 @@ fn program(counts: &[usize], edges: &[(usize, usize)]) -> Program {
         terms.filter(|(_, coefficient)| *coefficient > 0.0).collect()
     };
     let scaled = |terms: &[(usize, f64)], by: f64| terms.iter().map(|&(l, c)| (l, by * c)).collect::<Vec<_>>();
-    let mut rows: Vec<Row> = (0..edges.len()).map(|l| Row { constant: 0.0, s: 0.0, terms: vec![(l, 1.0)] }).collect();
+    let mut rows: Vec<Constraint> =
+        (0..edges.len()).map(|l| Constraint { constant: 0.0, s: 0.0, terms: vec![(l, 1.0)] }).collect();
     for (g, &count) in counts.iter().enumerate() {
-        rows.push(Row { constant: 1.0, s: 0.0, terms: scaled(&at_node(g, count - 1), -1.0) });
+        rows.push(Constraint { constant: 1.0, s: 0.0, terms: scaled(&at_node(g, count - 1), -1.0) });
         if count > 1 {
             let inside = at_node(g, count);
-            rows.push(Row { constant: -1.0, s: 1.0, terms: scaled(&inside, 1.0) });
-            rows.push(Row { constant: 1.0, s: 1.0, terms: scaled(&inside, -1.0) });
+            rows.push(Constraint { constant: -1.0, s: 1.0, terms: scaled(&inside, 1.0) });
+            rows.push(Constraint { constant: 1.0, s: 1.0, terms: scaled(&inside, -1.0) });
         }
     }
     Program {

@@ -8,7 +8,7 @@ use faer::linalg::solvers::{DenseSolveCore, Llt, Solve};
 use faer::{Mat, Side};
 
 /// constant + s·S + Σ c·x_l > 0.
-pub(super) struct Row {
+pub(super) struct Constraint {
     pub(super) constant: f64,
     /// Coefficient of s.
     pub(super) s: f64,
@@ -21,7 +21,7 @@ pub(super) struct Program {
     pub(super) v: Vec<f64>,
     /// b_l of each variable; `None` for one that is in the rows only.
     pub(super) edges: Vec<Option<[(usize, f64); 2]>>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<Constraint>,
 }
 
 /// A point close to the optimum.
@@ -101,7 +101,7 @@ impl Program {
 
     /// Factors of F₁ and F₂ and the values of the rows, if all are positive.
     fn inside(&self, s: f64, x: &[f64]) -> Option<Inside> {
-        let value = |row: &Row| row.constant + row.s * s + row.terms.iter().map(|&(l, c)| c * x[l]).sum::<f64>();
+        let value = |row: &Constraint| row.constant + row.s * s + row.terms.iter().map(|&(l, c)| c * x[l]).sum::<f64>();
         let rows: Vec<f64> = self.rows.iter().map(value).collect();
         if !rows.iter().all(|row| *row > 0.0) {
             return None;

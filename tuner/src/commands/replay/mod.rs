@@ -13,20 +13,20 @@ use crate::record::decode::Decoder;
 use crate::record::folder::replace_file;
 use crate::replay::landscape::{Goal, LANDSCAPE_SCHEMA, Landscape};
 use crate::replay::play::{PriorChoice, play};
-use crate::replay::score::{GOALS, Score, score};
-use crate::replay::trace::{self, Trace};
-use crate::replay::world::{Scenario, World};
+use crate::replay::score::{GOALS, ToolScore, score};
+use crate::replay::trace::{self, SearchTrace};
+use crate::replay::world::{Scenario, SeededLandscape};
 use crate::search::strategy;
 use crate::session::progress::Progress;
 
 /// All that is known of one landscape's searches.
 #[derive(Debug, Serialize)]
-struct Report {
+struct LandscapeReport {
     schema_version: u32,
     landscape: String,
     points: usize,
     evaluations: usize,
-    scores: Vec<Score>,
+    scores: Vec<ToolScore>,
 }
 
 /// Lets each strategy search the landscape with each seed, adds the stored traces of other tools, and prints the measures.
@@ -56,13 +56,13 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
         trace::write(path, traces.iter().flatten()).map_err(bad_input)?;
     }
     let others = args.traces.iter().map(|path| trace::read(path, &landscape).map_err(bad_input));
-    let others: Vec<Trace> = others.collect::<anyhow::Result<Vec<_>>>()?.concat();
+    let others: Vec<SearchTrace> = others.collect::<anyhow::Result<Vec<_>>>()?.concat();
     let groups = traces.into_iter().chain(by_tool(others));
     let scores = groups.filter(|group| !group.is_empty()).map(|group| {
-        let world = |trace: &Trace| World::new(&landscape, scenario, trace.seed);
+        let world = |trace: &SearchTrace| SeededLandscape::new(&landscape, scenario, trace.seed);
         score(&group.into_iter().map(|trace| (trace.clone(), world(&trace))).collect::<Vec<_>>())
     });
-    let report = Report {
+    let report = LandscapeReport {
         schema_version: JSON_SCHEMA,
         landscape: landscape.name.clone(),
         points: landscape.len(),
@@ -76,7 +76,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
 const DEFAULT_EVALS: usize = 200;
 
 /// Our searches, a list for each strategy.
-fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyhow::Result<Vec<Vec<Trace>>> {
+fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyhow::Result<Vec<Vec<SearchTrace>>> {
     let total = (args.strategy.len() * args.seeds as usize).max(1) as f64;
     let mut progress = Progress::new(total, args.quiet);
     progress.phase("replaying");
@@ -89,7 +89,7 @@ fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyho
             progress.tick(total - done);
             traces.push(play(
                 strategy.as_ref(),
-                &World::new(landscape, scenario, seed),
+                &SeededLandscape::new(landscape, scenario, seed),
                 args.prior,
                 args.until_gain,
                 seed,
@@ -103,8 +103,8 @@ fn traces(args: &ReplayArgs, landscape: &Landscape, scenario: Scenario) -> anyho
 }
 
 /// Traces of one tool each, in the order of their first appearance.
-fn by_tool(traces: Vec<Trace>) -> Vec<Vec<Trace>> {
-    let mut groups: Vec<Vec<Trace>> = Vec::new();
+fn by_tool(traces: Vec<SearchTrace>) -> Vec<Vec<SearchTrace>> {
+    let mut groups: Vec<Vec<SearchTrace>> = Vec::new();
     for trace in traces {
         match groups.iter_mut().find(|group| group[0].tool == trace.tool) {
             Some(group) => group.push(trace),
@@ -114,7 +114,7 @@ fn by_tool(traces: Vec<Trace>) -> Vec<Vec<Trace>> {
     groups
 }
 
-fn table(report: &Report) -> String {
+fn table(report: &LandscapeReport) -> String {
     let goals = GOALS.map(|goal| format!("{:>17}", format!("to {} %", 100.0 * goal))).concat();
     let mut text = format!(
         "{}: {} points, {} evaluations at most; evaluations as mean / p90, (k) searches never got there\n\

@@ -8,7 +8,7 @@ use crate::exit::bad_input;
 use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;
 use crate::replay::session::{Played, draw, play, usual};
-use crate::replay::world::{Scenario, World};
+use crate::replay::world::{Scenario, SeededLandscape};
 use crate::search::strategy;
 use crate::session::progress::Progress;
 
@@ -42,7 +42,7 @@ struct SessionScore {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct SessionsReport {
     schema_version: u32,
     landscape: String,
     points: usize,
@@ -60,15 +60,15 @@ pub(super) fn replay(args: &ReplayArgs, landscape: &Landscape) -> anyhow::Result
     let mut sessions = Vec::new();
     for &budget in &args.session {
         let runs = f64::from(budget);
-        let mut one = |tool: &str, session: &dyn Fn(&World<'_>, u64) -> Played| {
+        let mut one = |tool: &str, session: &dyn Fn(&SeededLandscape<'_>, u64) -> Played| {
             let play = |seed: u64| {
-                let world = World::new(landscape, scenario, seed);
+                let world = SeededLandscape::new(landscape, scenario, seed);
                 let played = session(&world, seed);
                 progress.tick(left);
                 left -= 1.0;
                 (world, played)
             };
-            let played: Vec<(World<'_>, Played)> = (0..args.seeds).map(play).collect();
+            let played: Vec<(SeededLandscape<'_>, Played)> = (0..args.seeds).map(play).collect();
             sessions.extend((!played.is_empty()).then(|| score(tool, budget, &played)));
         };
         for name in &args.strategy {
@@ -79,16 +79,17 @@ pub(super) fn replay(args: &ReplayArgs, landscape: &Landscape) -> anyhow::Result
     }
     progress.end();
     let (name, points) = (landscape.name.clone(), landscape.len());
-    let report = Report { schema_version: JSON_SCHEMA, landscape: name, points, sessions };
+    let report = SessionsReport { schema_version: JSON_SCHEMA, landscape: name, points, sessions };
     print(args, &report, &table(&report))
 }
 
-fn score(tool: &str, budget_runs: u32, played: &[(World<'_>, Played)]) -> SessionScore {
-    let mean = |value: &dyn Fn(&World<'_>, &Played) -> f64| {
+fn score(tool: &str, budget_runs: u32, played: &[(SeededLandscape<'_>, Played)]) -> SessionScore {
+    let mean = |value: &dyn Fn(&SeededLandscape<'_>, &Played) -> f64| {
         played.iter().map(|(world, played)| value(world, played)).sum::<f64>() / played.len() as f64
     };
-    let rate = |world: &World<'_>, played: &Played| played.declared.map_or(0.0, |at| world.rate(at));
-    let by_usual = |world: &World<'_>, played: &Played| rate(world, played) / world.rate(usual(world.landscape()));
+    let rate = |world: &SeededLandscape<'_>, played: &Played| played.declared.map_or(0.0, |at| world.rate(at));
+    let by_usual =
+        |world: &SeededLandscape<'_>, played: &Played| rate(world, played) / world.rate(usual(world.landscape()));
     let mut regrets: Vec<f64> = played.iter().map(|(world, played)| 1.0 - rate(world, played) / world.best()).collect();
     let intervals = played.iter().filter_map(|(world, played)| {
         let [low, high] = played.ratio.as_ref()?.interval?;
@@ -113,7 +114,7 @@ fn score(tool: &str, budget_runs: u32, played: &[(World<'_>, Played)]) -> Sessio
     }
 }
 
-fn table(report: &Report) -> String {
+fn table(report: &SessionsReport) -> String {
     let mut text = format!(
         "{}: {} points, sessions in simulated time; budgets in runs of the usual point\n\
          {:14}{:>7}{:>7}{:>8}{:>8}{:>8}{:>9}{:>17}{:>12}{:>8}{:>15}{:>8}\n",

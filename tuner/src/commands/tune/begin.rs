@@ -57,7 +57,7 @@ pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolde
         Some(machine) if given && !placed.nodes.is_empty() => Some(machine.to_toml()?),
         _ => text,
     };
-    let Placed { engine, nodes, hosts } = placed;
+    let PlacedEngine { engine, nodes, hosts } = placed;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
@@ -143,10 +143,10 @@ fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
 }
 
 /// All nodes of a cluster that `program` simulates; where its file will be is not known yet.
-fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> Placed {
+fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> PlacedEngine {
     let node = cluster.node().clone();
     let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
-    Placed { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
+    PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
 }
 
 /// Keeps the cluster, and the description of its nodes as if one had been calibrated, in `folder`.
@@ -159,7 +159,7 @@ fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> R
 }
 
 /// An engine where its ranks can run.
-pub(super) struct Placed {
+pub(super) struct PlacedEngine {
     pub(super) engine: Engine,
     /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
     nodes: Vec<Node>,
@@ -167,7 +167,7 @@ pub(super) struct Placed {
     hosts: Vec<String>,
 }
 
-impl Placed {
+impl PlacedEngine {
     /// `machine`, or nothing known but the nodes, with the nodes that were found.
     pub(super) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
         if self.nodes.is_empty() {
@@ -188,7 +188,7 @@ pub(super) fn placed(
     job: Option<&Allocation>,
     machine: Option<&Machine>,
     cores: usize,
-) -> anyhow::Result<Placed> {
+) -> anyhow::Result<PlacedEngine> {
     let described = machine.is_some_and(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() > 1);
     if let Some(job) = job.filter(|job| described && job.manager.is_empty()) {
         return Err(bad_input(format!("{job}: --machine describes the nodes; leave one of them out")));
@@ -203,7 +203,7 @@ pub(super) fn placed(
                 (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores)?,
                 (Engine::Launched(mpi), None) => {
                     bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
-                    return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() });
+                    return Ok(PlacedEngine { engine, nodes: Vec::new(), hosts: Vec::new() });
                 }
                 (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
                     let nodes = nodes::granted(job, &hpl::machine::host::facts());
@@ -213,14 +213,14 @@ pub(super) fn placed(
                         said.join(", ")
                     ));
                     let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
-                    return Ok(Placed { engine: engine.on(Some(&machine)), nodes, hosts: Vec::new() });
+                    return Ok(PlacedEngine { engine: engine.on(Some(&machine)), nodes, hosts: Vec::new() });
                 }
-                _ => return Ok(Placed { engine, nodes: Vec::new(), hosts: Vec::new() }),
+                _ => return Ok(PlacedEngine { engine, nodes: Vec::new(), hosts: Vec::new() }),
             }
         }
     };
     say(&format!("{} nodes, reached by {}: {}", hosts.len(), job.launcher, hosts.join(" ")));
-    Ok(Placed { engine: Engine::Launched(job), nodes, hosts })
+    Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts })
 }
 
 /// Whether the launcher of another engine starts as many processes as it is path.

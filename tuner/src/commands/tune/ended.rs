@@ -3,38 +3,38 @@
 use crate::exit;
 use crate::record::store::Store;
 use crate::record::{Identity, Outcome, Row};
-use crate::search::drive::Ended;
+use crate::search::drive::SessionEnd;
 use crate::session::progress::Progress;
 
 /// Says how a session ended, where that is not what the user expects.
-pub(super) fn say_how_it_ended(ended: &anyhow::Result<Ended>, store: &Store, progress: &Progress) {
+pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store, progress: &Progress) {
     let failed = store.rows().iter().rev().find_map(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
     let folder = objectives::real::quoted([store.folder().root()]).join("");
     match ended {
-        Ok(Ended::Interrupted) => progress.line(&format!("stopped; continue with: hpl-tune --resume {folder}")),
-        Ok(Ended::NothingWorks) => progress.warn(&format!(
+        Ok(SessionEnd::Interrupted) => progress.line(&format!("stopped; continue with: hpl-tune --resume {folder}")),
+        Ok(SessionEnd::NothingWorks) => progress.warn(&format!(
             "trial after trial failed, the last one: {failed}; when this is fixed, continue with: hpl-tune --resume {folder}"
         )),
-        Ok(Ended::Done) if !store.rows().iter().any(|row| row.passed) => {
+        Ok(SessionEnd::Done) if !store.rows().iter().any(|row| row.passed) => {
             progress.warn(&format!("no trial succeeded, the last one: {failed}"));
         }
-        Ok(Ended::Done) if !store.has_final() => {
+        Ok(SessionEnd::Done) if !store.has_final() => {
             progress.warn("the budget was used up before the final run; the best of the trials is shown");
         }
-        Ok(Ended::Done) if !store.final_passed() => {
+        Ok(SessionEnd::Done) if !store.final_passed() => {
             progress.warn(&format!("no final run succeeded, the last trial: {failed}; the best of the trials is shown"));
         }
-        Ok(Ended::Done) | Err(_) => {}
+        Ok(SessionEnd::Done) | Err(_) => {}
     }
 }
 
 /// The exit code of a session.
-pub(super) fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
+pub(super) fn exit_code(ended: SessionEnd, rows: &[Row]) -> u8 {
     let wrong = |row: &Row| row.outcome == Outcome::Residual;
     let passed = rows.iter().any(|row| row.passed);
     match ended {
-        Ended::Interrupted => exit::INTERRUPTED,
-        Ended::Done if passed => {
+        SessionEnd::Interrupted => exit::INTERRUPTED,
+        SessionEnd::Done if passed => {
             let mut finals = rows.iter().filter(|row| row.strategy == Identity::FINAL);
             match finals.clone().next_back() {
                 Some(last) if wrong(last) => exit::RESIDUAL,
@@ -42,8 +42,8 @@ pub(super) fn exit_code(ended: Ended, rows: &[Row]) -> u8 {
                 _ => exit::NO_FINAL,
             }
         }
-        Ended::NothingWorks | Ended::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
-        Ended::NothingWorks | Ended::Done => exit::NO_TRIAL,
+        SessionEnd::NothingWorks | SessionEnd::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
+        SessionEnd::NothingWorks | SessionEnd::Done => exit::NO_TRIAL,
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         };
         let finals = finals.iter().map(|&outcome| trial(Identity::FINAL, outcome));
         let rows: Vec<Row> = [trial(Identity::BASELINE, Outcome::Passed)].into_iter().chain(finals).collect();
-        exit_code(Ended::Done, &rows)
+        exit_code(SessionEnd::Done, &rows)
     }
 
     #[test]

@@ -21,13 +21,13 @@ use crate::record::store::Store;
 use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
-use crate::search::drive::{Drive, Ended};
+use crate::search::drive::{Drive, SessionEnd};
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
 use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::Prior;
-use crate::search::strategy::informed::Group;
+use crate::search::strategy::informed::ComparableRuns;
 use crate::session::calibrate;
 use crate::session::engine::Engine;
 use crate::session::environment;
@@ -91,7 +91,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         _ => {}
     }
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
-        Ok(Ended::Done)
+        Ok(SessionEnd::Done)
     } else {
         search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args.output.verbose)
     };
@@ -127,7 +127,7 @@ fn search(
     progress: &mut Progress,
     interrupt: &Interrupt,
     verbose: bool,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<SessionEnd> {
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
@@ -137,7 +137,7 @@ fn search(
             preflight::look(&store.session().cores, budget, progress);
         }
         if !calibrated(program, engine, store, budget, progress, interrupt)? {
-            return Ok(Ended::Interrupted);
+            return Ok(SessionEnd::Interrupted);
         }
     }
     let described = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine);
@@ -240,7 +240,7 @@ fn calibrated(
 }
 
 /// The runs of earlier sessions at their points, where there are such.
-fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<Group>> {
+fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<ComparableRuns>> {
     let mut earlier = earlier::load(store.folder())?;
     let elsewhere = store.elsewhere();
     earlier.extend(elsewhere.iter().filter_map(|row| earlier::read::of_row(row, store.folder().root())));

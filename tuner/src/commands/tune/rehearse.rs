@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use objectives::predict::Predictor;
-use objectives::real::Job;
+use objectives::real::RunSpec;
 use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
@@ -95,7 +95,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     for note in room.notes.iter().chain(&note) {
         writeln!(out, "# {note}")?;
     }
-    writeln!(out, "{}", runs.command(&Job::whole(&usual), &folder).join(" "))?;
+    writeln!(out, "{}", runs.command(&RunSpec::whole(&usual), &folder).join(" "))?;
     for (name, text) in runs.inputs(&usual).map_err(bad_input)? {
         writeln!(out, "\n# {}\n{}", folder.join(name).display(), text.trim_end())?;
     }

@@ -47,7 +47,8 @@ impl Power {
     pub fn new(text: &str, offset_s: f64, stamps: &Stamps) -> Result<Self, LogError> {
         let readings = log::parse(text, offset_s)?;
         let interval_s = log::interval_s(&readings);
-        let mean = |span: &Option<super::stamps::Span>| window::mean(&readings, interval_s, span.as_ref()?.unix_s());
+        let mean =
+            |span: &Option<super::stamps::TimeSpan>| window::mean(&readings, interval_s, span.as_ref()?.unix_s());
         let run = mean(&stamps.job);
         Ok(Self {
             schema_version: POWER_SCHEMA,

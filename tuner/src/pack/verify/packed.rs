@@ -117,7 +117,8 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
         );
     }
     if row.extent != Extent::Whole || row.score_gflops().is_none() {
-        let problem = format!("its trial {} is no passed whole run: an estimate from windows is no score", row.trial);
+        let problem =
+            format!("its trial {} is no passed whole run: an estimate from windows is not a score", row.trial);
         checked.find(manifest::NAME, problem, AGAIN);
     }
     match &row.output_sha256 {

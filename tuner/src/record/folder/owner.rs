@@ -12,7 +12,7 @@ use nix::unistd::geteuid;
 use crate::error::RecordError;
 
 /// What a resume believes, beside the folder itself.
-const BELIEVED: [&str; 9] = [
+const TRUSTED: [&str; 9] = [
     "session.toml",
     "engine.toml",
     "machine.toml",
@@ -86,8 +86,8 @@ fn mine(path: &Path, about: &Metadata) -> Result<(), RecordError> {
 pub(super) fn check(root: &Path) -> Result<(), RecordError> {
     is_mine(root)?;
     let entered = fs::metadata(root).map_err(RecordError::read(root))?.mode() & OTHERS_ENTER != 0;
-    let believed = BELIEVED.map(|name| root.join(name));
-    for path in [root].into_iter().chain(believed.iter().map(AsRef::as_ref)) {
+    let trusted = TRUSTED.map(|name| root.join(name));
+    for path in [root].into_iter().chain(trusted.iter().map(AsRef::as_ref)) {
         let about = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             about => about.map_err(RecordError::read(path))?,

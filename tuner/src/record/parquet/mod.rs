@@ -1,6 +1,6 @@
 //! Parquet files of the record, for pandas, duckdb and R.
 //!
-//! A row type names its columns once, in [`Table::COLUMNS`]; values pass through serde, so that a Parquet
+//! A row type names its columns once, in [`ParquetRow::COLUMNS`]; values pass through serde, so that a Parquet
 //! file holds exactly what the journal holds. Files are replaced in one step ([`replace_file`]).
 
 use std::io::Cursor;
@@ -38,14 +38,14 @@ pub enum Type {
 use Type::{Bool, Float, Text, UInt};
 
 /// A flat struct whose fields are the columns of a Parquet file.
-pub trait Table: Serialize + DeserializeOwned {
+pub trait ParquetRow: Serialize + DeserializeOwned {
     /// What a row is called where files of it are decoded elsewhere, see [`crate::record::decode`].
     const KIND: &'static str;
     /// Its fields by name, in order.
     const COLUMNS: &'static [(&'static str, Type)];
 }
 
-impl Table for Row {
+impl ParquetRow for Row {
     const KIND: &'static str = "rows";
     const COLUMNS: &'static [(&'static str, Type)] = &[
         ("schema_version", UInt),
@@ -107,7 +107,7 @@ impl Table for Row {
     ];
 }
 
-impl Table for PhaseTime {
+impl ParquetRow for PhaseTime {
     const KIND: &'static str = "phases";
     const COLUMNS: &'static [(&'static str, Type)] = &[
         ("step", UInt),
@@ -122,7 +122,7 @@ impl Table for PhaseTime {
 }
 
 /// Write `rows` to the Parquet file at `path`, replacing what is there in one step.
-pub fn write<T: Table>(path: &Path, rows: &[T]) -> Result<(), RecordError> {
+pub fn write<T: ParquetRow>(path: &Path, rows: &[T]) -> Result<(), RecordError> {
     let bytes = encode(rows).map_err(|e| RecordError::write(path)(std::io::Error::other(e.to_string())))?;
     replace_file(path, &bytes)
 }
@@ -152,7 +152,7 @@ impl Fault {
 /// # Errors
 /// [`RecordError::Damaged`] when the file is not Parquet, cut short, or lacks a column;
 /// [`RecordError::Newer`] when its `schema_version` column says so.
-pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
+pub fn read<T: ParquetRow>(path: &Path) -> Result<Vec<T>, RecordError> {
     let bytes = std::fs::read(path).map_err(RecordError::read(path))?;
     rows(bytes).map_err(|fault| fault.at(path))
 }
@@ -161,7 +161,7 @@ pub fn read<T: Table>(path: &Path) -> Result<Vec<T>, RecordError> {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn rows<T: Table>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
+pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
     if seal::broken(&bytes) {
         return Err(Fault::Damaged("its checksum does not fit its content".to_owned()));
     }
@@ -206,7 +206,7 @@ pub fn cells(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<Vec<String>>), String> 
     Ok((names, (0..frame.height()).map(row).collect::<Result<_, String>>()?))
 }
 
-fn encode<T: Table>(rows: &[T]) -> PolarsResult<Vec<u8>> {
+fn encode<T: ParquetRow>(rows: &[T]) -> PolarsResult<Vec<u8>> {
     let values: Vec<Value> = rows
         .iter()
         .map(|row| serde_json::to_value(row).map_err(|e| PolarsError::ComputeError(e.to_string().into())))
@@ -261,7 +261,7 @@ mod tests {
     /// Fails when a field is added to the row and not to its columns, or the other way round.
     #[test]
     fn columns_are_the_fields_in_order() {
-        fn keys<T: Table>(value: &T) -> Vec<String> {
+        fn keys<T: ParquetRow>(value: &T) -> Vec<String> {
             let text = serde_json::to_string(value).unwrap();
             let mut places: Vec<(usize, String)> = T::COLUMNS
                 .iter()

@@ -1,7 +1,7 @@
 //! Rows for tests: one to read, and any that could be.
 
-use objectives::real::{Extent, Job};
-use objectives::{Measurement, Observation, Sample};
+use objectives::real::{Extent, RunSpec};
+use objectives::{Measurement, Observation, WindowsMeasurement};
 use proptest::option::of;
 use proptest::prelude::*;
 use space::WindowsResult;
@@ -55,7 +55,7 @@ pub(crate) fn row_of(trial: u64, candidate: &Candidate) -> Row {
     };
     let predicted = Some(Prediction { rate_gflops: 20.5, sd: 0.05 });
     let observed = Ok(Observation::Whole(measured));
-    Row::new(identity, &Job::whole(candidate), predicted, &observed, around(0.5, 100.0 - trial as f64), &session())
+    Row::new(identity, &RunSpec::whole(candidate), predicted, &observed, around(0.5, 100.0 - trial as f64), &session())
 }
 
 /// Windows of a run of NB `nb` that pass, with an estimate of `rate` GFLOP/s.
@@ -90,10 +90,10 @@ pub(crate) fn windows(trial: u64, nb: usize, rate: f64) -> Row {
         kernel: "builtin 0.1.0".into(),
         version: "0".into(),
     };
-    let observed = Ok(Observation::Windows(Sample { result, wall_s: 0.1, command: Vec::new() }));
+    let observed = Ok(Observation::Windows(WindowsMeasurement { result, wall_s: 0.1, command: Vec::new() }));
     Row::new(
         identity(trial),
-        &Job { candidate, extent: Extent::Windows },
+        &RunSpec { candidate, extent: Extent::Windows },
         None,
         &observed,
         around(0.1, 50.0),

@@ -86,7 +86,7 @@ pub struct Row {
     /// Kernels of each rank as JSON text where they differ; null where all have the above.
     #[serde(with = "text")]
     pub rank_kernels: Vec<KernelChoice>,
-    /// Part of the local columns in the right section of the split update; 0 is no split, null another engine.
+    /// Part of the local columns in the right section of the split update; 0 for no split, null another engine.
     pub split: Option<Share>,
     /// Relative speeds of process rows and columns as JSON text; null when they are equal.
     #[serde(with = "text")]

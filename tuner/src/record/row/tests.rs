@@ -1,5 +1,5 @@
 use objectives::Failure;
-use objectives::real::Job;
+use objectives::real::RunSpec;
 use proptest::prelude::*;
 use space::params::Coded;
 
@@ -10,7 +10,7 @@ use crate::report::summary::tests::session;
 fn failed(candidate: &Candidate, failure: Failure) -> Row {
     let (repeat_of, paired_with) = (Some(1), Some(2));
     let identity = Identity { repeat_of, paired_with, ..arbitrary::identity(3) };
-    Row::new(identity, &Job::whole(candidate), None, &Err(failure), Circumstances::default(), &session())
+    Row::new(identity, &RunSpec::whole(candidate), None, &Err(failure), Circumstances::default(), &session())
 }
 
 proptest! {
@@ -46,7 +46,7 @@ fn another_engine_is_not_said_to_have_obeyed_ours() {
     let identity = Identity { engine: "netlib".to_owned(), ..arbitrary::identity(3) };
     let session = Session { engine: "netlib".to_owned(), ..session() };
     let failed = Err(Failure::Skipped { why: "x".into() });
-    let row = Row::new(identity, &Job::whole(&candidate), None, &failed, Circumstances::default(), &session);
+    let row = Row::new(identity, &RunSpec::whole(&candidate), None, &failed, Circumstances::default(), &session);
     assert_eq!((row.huge_pages, &row.kernels, row.split), (None, &None, None));
     let json = serde_json::to_string(&row).unwrap();
     assert!(json.contains(r#""kernels":null"#) && json.contains(r#""split":null"#), "{json}");

@@ -22,7 +22,7 @@ pub struct Description {
     /// The table, relative to the description.
     pub table: PathBuf,
     /// What is measured.
-    pub value: Value,
+    pub value: MeasuredColumn,
     /// Which rows are runs: the text that each of these columns must hold; empty for all rows.
     #[serde(default)]
     pub runs: BTreeMap<String, String>,
@@ -31,9 +31,9 @@ pub struct Description {
     /// Spread of one run where the table holds means.
     pub noise: Option<Noise>,
     /// Which rows are failed runs.
-    pub failure: Option<Failure>,
+    pub failure: Option<FailedRows>,
     /// What a model says of each point.
-    pub model: Option<Model>,
+    pub model: Option<ModelColumn>,
     /// For a table of single noisy runs: its values are replaced by a fit of main effects and of each dimension's
     /// interaction with this one.
     pub smooth_with: Option<String>,
@@ -70,7 +70,7 @@ impl Description {
 /// The measured value.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Value {
+pub struct MeasuredColumn {
     /// Its column.
     pub column: String,
     /// Whether more is better.
@@ -108,7 +108,7 @@ pub enum Noise {
 /// Which rows failed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub struct FailedRows {
     /// The column with the outcome.
     pub column: String,
     /// Its texts that mean a passed run.
@@ -118,7 +118,7 @@ pub struct Failure {
 /// A model's value for each point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct ModelColumn {
     /// The column with its values, of the same unit as the measured ones.
     pub column: String,
     /// Its table, relative to the description, where it is another one.
@@ -138,7 +138,7 @@ pub struct Dimension {
     pub kind: DimKind,
     /// Scale of an ordered one.
     #[serde(default)]
-    pub scale: Scale,
+    pub scale: LevelScale,
     /// Two columns whose quotient is the position of an ordered dimension, such as P and Q.
     pub ratio: Option<[String; 2]>,
 }
@@ -146,7 +146,7 @@ pub struct Dimension {
 /// How numbers become positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scale {
+pub enum LevelScale {
     /// As they are.
     #[default]
     Linear,

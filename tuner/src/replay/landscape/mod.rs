@@ -7,7 +7,7 @@ use space::dims::{Dim, DimKind, Level, Point, Space};
 use space::listed::Listed;
 
 pub use self::description::{
-    Cost, Description, Dimension, Failure, Goal, LANDSCAPE_SCHEMA, Model, Noise, Scale, Value,
+    Cost, Description, Dimension, FailedRows, Goal, LANDSCAPE_SCHEMA, LevelScale, MeasuredColumn, ModelColumn, Noise,
 };
 use super::smooth::smooth;
 use super::table::{Table, TableError};
@@ -17,7 +17,7 @@ mod description;
 
 /// A point of a landscape.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Site {
+pub struct LandscapePoint {
     /// Measured values in the table's unit, one or more; none when every run failed.
     pub runs: Vec<f64>,
     /// Relative standard deviation to add to a recorded value, 0 where the recorded runs show their own.
@@ -38,7 +38,7 @@ pub struct Landscape {
     /// The recorded points.
     pub space: Listed,
     /// What was recorded at each point, in the order of the space.
-    pub sites: Vec<Site>,
+    pub sites: Vec<LandscapePoint>,
     /// Position of the point that users start from, where the description names it.
     pub usual: Option<usize>,
 }
@@ -114,16 +114,16 @@ impl Landscape {
         if rows.is_empty() {
             return Err(wrong(format!("no row of {} is a run by [runs]; correct it", runs.path().display())));
         }
-        let axes = description.dimension.iter().map(|dimension| Axis::new(dimension, runs, &rows));
-        let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
+        let axes = description.dimension.iter().map(|dimension| DimColumns::new(dimension, runs, &rows));
+        let axes: Vec<DimColumns> = axes.collect::<Result<_, _>>()?;
         let mut index: HashMap<Point, usize> = HashMap::new();
-        let (mut points, mut sites) = (Vec::new(), Vec::<Site>::new());
-        let columns = Columns::new(description, runs)?;
+        let (mut points, mut sites) = (Vec::new(), Vec::<LandscapePoint>::new());
+        let columns = ValueColumns::new(description, runs)?;
         for &row in &rows {
-            let point = Axis::point(&axes, runs, row)?.expect("the levels come from these rows");
+            let point = DimColumns::point(&axes, runs, row)?.expect("the levels come from these rows");
             let at = *index.entry(point.clone()).or_insert_with(|| {
                 points.push(point);
-                sites.push(Site { runs: Vec::new(), cv: 0.0, cost_s: 1.0, model: None });
+                sites.push(LandscapePoint { runs: Vec::new(), cv: 0.0, cost_s: 1.0, model: None });
                 points.len() - 1
             });
             columns.record(runs, row, &mut sites[at])?;
@@ -132,7 +132,7 @@ impl Landscape {
             let column = model.column(&section.column)?;
             for row in rows_where(model, &section.rows)? {
                 // A model may know more points than were measured.
-                if let Some(at) = Axis::point(&axes, model, row)?.and_then(|point| index.get(&point)) {
+                if let Some(at) = DimColumns::point(&axes, model, row)?.and_then(|point| index.get(&point)) {
                     sites[*at].model = Some(model.positive(row, column)?);
                 }
             }
@@ -203,7 +203,7 @@ fn rows_where(table: &Table, wanted: &BTreeMap<String, String>) -> Result<Vec<us
 }
 
 /// The columns of what is recorded at a point.
-struct Columns<'a> {
+struct ValueColumns<'a> {
     value: usize,
     cost: Option<usize>,
     cv: Option<usize>,
@@ -211,7 +211,7 @@ struct Columns<'a> {
     outcome: Option<(usize, &'a [String])>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> ValueColumns<'a> {
     fn new(description: &'a Description, table: &Table) -> Result<Self, TableError> {
         let (cv, fixed_cv) = match &description.noise {
             Some(Noise::Column(name)) => (Some(table.column(name)?), 0.0),
@@ -228,7 +228,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    fn record(&self, table: &Table, row: usize, site: &mut Site) -> Result<(), TableError> {
+    fn record(&self, table: &Table, row: usize, site: &mut LandscapePoint) -> Result<(), TableError> {
         if let Some(cost) = self.cost {
             site.cost_s = table.positive(row, cost)?;
         }
@@ -243,14 +243,14 @@ impl<'a> Columns<'a> {
 }
 
 /// A dimension with the columns that it is read from.
-struct Axis {
+struct DimColumns {
     dim: Dim,
     columns: Vec<usize>,
     names: Vec<String>,
-    scale: Scale,
+    scale: LevelScale,
 }
 
-impl Axis {
+impl DimColumns {
     /// The levels that `rows` hold: ordered ones by position, categorical ones by their first appearance.
     fn new(dimension: &Dimension, table: &Table, rows: &[usize]) -> Result<Self, TableError> {
         let names = dimension.ratio.clone().map_or_else(|| vec![dimension.name.clone()], Vec::from);
@@ -286,14 +286,14 @@ impl Axis {
             return Ok(Level { label, feature: 0.0 });
         }
         let number = |column: usize| match (self.scale, columns.len()) {
-            (Scale::Linear, 1) => table.number(row, column),
+            (LevelScale::Linear, 1) => table.number(row, column),
             _ => table.positive(row, column),
         };
         let value = match *columns {
             [above, below] => number(above)? / number(below)?,
             _ => number(columns[0])?,
         };
-        Ok(Level { label, feature: if self.scale == Scale::Log { value.log2() } else { value } })
+        Ok(Level { label, feature: if self.scale == LevelScale::Log { value.log2() } else { value } })
     }
 
     /// The point of a row, `None` where it has a level that `axes` do not have.

@@ -55,7 +55,7 @@ pub(crate) fn hill(failing: usize) -> Landscape {
         let (nb, bcast) = (f64::from(point.0[0]), f64::from(point.0[1]));
         let rate = 50.0 - (nb - 4.5).powi(2) - 2.0 * bcast;
         let runs = if at + failing >= 24 { Vec::new() } else { vec![rate, rate * 1.002, rate * 0.997] };
-        Site { runs, cv: 0.0, cost_s: 2.0, model: Some(rate * 0.8) }
+        LandscapePoint { runs, cv: 0.0, cost_s: 2.0, model: Some(rate * 0.8) }
     };
     let sites = space.points().iter().enumerate().map(site).collect();
     Landscape { name: "hill".into(), goal: Goal::Maximize, space, sites, usual: None }
@@ -116,7 +116,7 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
     let lucky = 5;
     let site = |(i, point): (usize, &Point)| {
         let luck = if i == lucky { 0.2 } else { 0.0 };
-        Site { runs: vec![(log(point) + luck).exp()], cv: 0.01, cost_s: 1.0, model: None }
+        LandscapePoint { runs: vec![(log(point) + luck).exp()], cv: 0.01, cost_s: 1.0, model: None }
     };
     let sites = space.points().iter().enumerate().map(site).collect();
     let mut landscape = Landscape { name: "t".into(), goal: Goal::Maximize, space, sites, usual: None };
@@ -158,8 +158,8 @@ fn the_usual_point_is_named_by_its_labels_or_refused_with_the_key() {
     for (usual, said) in [
         ("usual = { nb = \"64\", grid = \"1:2\" }", "lacks bcast"),
         ("usual = { nb = \"65\", grid = \"1:2\", bcast = \"ring\" }", "nb = \"65\" is in no row"),
-        ("usual = { nb = \"128\", grid = \"2:1\", bcast = \"ring\" }", "is no point"),
-        ("usual = { kb = \"128\" }", "kb is no dimension"),
+        ("usual = { nb = \"128\", grid = \"2:1\", bcast = \"ring\" }", "is not a point"),
+        ("usual = { kb = \"128\" }", "kb is not a dimension"),
     ] {
         assert!(wrong(usual).contains(said), "{}", wrong(usual));
     }

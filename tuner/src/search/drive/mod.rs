@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use objectives::foreign::{ProgressPoint, ratio};
-use objectives::real::{Extent, Job, RealRuns, Running};
+use objectives::real::{Extent, RealRuns, RunSpec, Running};
 use objectives::{Failure, Observation};
 use space::Candidate;
 use space::stats::median;
@@ -19,7 +19,7 @@ use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
 use crate::search::model::SessionModel;
-use crate::search::schedule::{Due, Plan, Setup, View};
+use crate::search::schedule::{Due, PlannedTrial, Setup, View};
 use crate::session::interrupt::Interrupt;
 use crate::session::progress::Progress;
 
@@ -46,7 +46,7 @@ const ENDED_IN_A_ROW: usize = 3;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum SessionEnd {
     /// The budget is used, as far as runs fit.
     Done,
     /// A signal asked to stop; the session can be resumed.
@@ -82,7 +82,7 @@ impl Drive<'_> {
     ///
     /// # Errors
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
-    pub fn run(&mut self) -> Result<Ended, RecordError> {
+    pub fn run(&mut self) -> Result<SessionEnd, RecordError> {
         self.progress.phase("searching");
         while let Some(Due { plan, limit_s }) = self.due() {
             self.say_what_is_left(&plan)?;
@@ -90,13 +90,13 @@ impl Drive<'_> {
                 self.progress.phase("final run");
             }
             if !self.trial(&plan, limit_s)? {
-                return Ok(Ended::Interrupted);
+                return Ok(SessionEnd::Interrupted);
             }
             if !self.store.has_final() && self.nothing_works() {
-                return Ok(Ended::NothingWorks);
+                return Ok(SessionEnd::NothingWorks);
             }
         }
-        Ok(Ended::Done)
+        Ok(SessionEnd::Done)
     }
 
     fn due(&mut self) -> Option<Due> {
@@ -110,7 +110,7 @@ impl Drive<'_> {
     }
 
     /// Keeps and shows what the search leaves, before the first run that follows it.
-    fn say_what_is_left(&mut self, plan: &Plan) -> Result<(), RecordError> {
+    fn say_what_is_left(&mut self, plan: &PlannedTrial) -> Result<(), RecordError> {
         let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::FINAL);
         if !follows || self.store.has_final() || self.store.session().left.is_some() {
             return Ok(());
@@ -142,7 +142,7 @@ impl Drive<'_> {
     }
 
     /// Runs and records one trial; `false` when a signal asked to stop before it ended.
-    fn trial(&mut self, plan: &Plan, limit_s: f64) -> Result<bool, RecordError> {
+    fn trial(&mut self, plan: &PlannedTrial, limit_s: f64) -> Result<bool, RecordError> {
         // A signal may come while the next trial is chosen, and a short run would not see it.
         if self.interrupt.asked() {
             return Ok(false);
@@ -152,9 +152,9 @@ impl Drive<'_> {
         Now::running(trial.identity(), plan, limit_s, self.budget.left_s()).write(self.store.folder());
         let mut vitals = Vitals::start();
         let started = Instant::now();
-        let job = Job { candidate: plan.candidate.clone(), extent: plan.extent };
+        let run = RunSpec { candidate: plan.candidate.clone(), extent: plan.extent };
         let rival = self.rival(plan);
-        let outcome = match self.runs.start(&job, trial.folder(), limit_s) {
+        let outcome = match self.runs.start(&run, trial.folder(), limit_s) {
             Ok(running) => match self.wait(running, rival.as_ref(), &mut vitals) {
                 Some(outcome) => outcome,
                 None => return Ok(false),
@@ -171,12 +171,12 @@ impl Drive<'_> {
     }
 
     /// The last whole run of the best candidate so far with its progress, where a new candidate may be ended early for it.
-    fn rival(&self, plan: &Plan) -> Option<Rival> {
+    fn rival(&self, plan: &PlannedTrial) -> Option<Rival> {
         let rows = self.store.rows();
         let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
         let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
-        if !self.runs.tell_progress() || !new || ended >= ENDED_IN_A_ROW {
+        if !self.runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
             return None;
         }
         let mut runs: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
@@ -224,7 +224,7 @@ impl Drive<'_> {
         }
     }
 
-    fn show(&mut self, plan: &Plan) {
+    fn show(&mut self, plan: &PlannedTrial) {
         let Some(row) = self.store.rows().last() else { return };
         let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
             (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows"),

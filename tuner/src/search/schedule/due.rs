@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use objectives::real::Extent;
 
-use super::{Plan, View};
+use super::{PlannedTrial, View};
 use crate::record::Identity;
 use crate::search::budget::CLOSING_S;
 
@@ -16,7 +16,7 @@ const GRACE_S: f64 = 1.2;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Due {
     /// The trial.
-    pub plan: Plan,
+    pub plan: PlannedTrial,
     /// Seconds after which it is ended.
     pub limit_s: f64,
 }

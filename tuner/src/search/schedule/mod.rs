@@ -39,7 +39,7 @@ pub const FINAL_SHARE: f64 = 0.15;
 
 /// What to run next.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct PlannedTrial {
     /// The run.
     pub candidate: Candidate,
     /// How much of it.
@@ -100,7 +100,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// The next trial, `None` when nothing more fits before the final run.
-    pub fn next(&self) -> Option<Plan> {
+    pub fn next(&self) -> Option<PlannedTrial> {
         let baselines = || self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
         if !baselines().any(|row| row.passed) && baselines().count() < BASELINE_TRIES {
             let plan = self.plan(self.setup.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
@@ -184,10 +184,10 @@ impl View<'_> {
         }
     }
 
-    fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> Plan {
+    fn plan(&self, candidate: Candidate, strategy: &str, why: &str) -> PlannedTrial {
         let expected_s = self.cost.of(&candidate, self.setup.extent);
         let (strategy, why) = (strategy.to_owned(), why.to_owned());
-        Plan {
+        PlannedTrial {
             candidate,
             extent: self.setup.extent,
             strategy,
@@ -200,7 +200,7 @@ impl View<'_> {
     }
 
     /// What the design or the strategy proposes: a new point, or one again.
-    fn explore(&self) -> Option<Plan> {
+    fn explore(&self) -> Option<PlannedTrial> {
         let ctx = self.ctx();
         if self.setup.designed
             && let Some(point) =
@@ -218,7 +218,7 @@ impl View<'_> {
     }
 
     /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.
-    fn promote(&self) -> Option<Plan> {
+    fn promote(&self) -> Option<PlannedTrial> {
         if self.setup.extent == Extent::Whole {
             return None;
         }

@@ -66,12 +66,16 @@ pub(crate) fn spec() -> DomainSpec {
 }
 
 /// Runs a session in which a candidate reaches `rate` GFLOP/s, `None` for one that fails; its rows with their plans.
-fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(PlannedTrial, Row)> {
     session_by(Extent::Whole, N, rate)
 }
 
 /// The same, by whole runs or by windows, at this N.
-pub(crate) fn session_by(extent: Extent, n: usize, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(Plan, Row)> {
+pub(crate) fn session_by(
+    extent: Extent,
+    n: usize,
+    rate: impl Fn(&Candidate) -> Option<f64>,
+) -> Vec<(PlannedTrial, Row)> {
     session_until(None, extent, n, rate)
 }
 
@@ -81,12 +85,12 @@ fn session_until(
     extent: Extent,
     n: usize,
     rate: impl Fn(&Candidate) -> Option<f64>,
-) -> Vec<(Plan, Row)> {
+) -> Vec<(PlannedTrial, Row)> {
     let predictor = predictor();
     let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
     let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec));
-    let mut done: Vec<(Plan, Row)> = Vec::new();
+    let mut done: Vec<(PlannedTrial, Row)> = Vec::new();
     let mut left_s = TOTAL_S;
     let mut last = false;
     while !last {
@@ -143,7 +147,7 @@ fn session_until(
     done
 }
 
-fn of<'a>(session: &'a [(Plan, Row)], strategy: &str) -> Vec<&'a Candidate> {
+fn of<'a>(session: &'a [(PlannedTrial, Row)], strategy: &str) -> Vec<&'a Candidate> {
     session.iter().filter(|(plan, _)| plan.strategy == strategy).map(|(plan, _)| &plan.candidate).collect()
 }
 
@@ -152,7 +156,7 @@ fn a_search_that_may_end_early_does_and_its_leader_was_run_again() {
     let rate = |c: &Candidate| Some(30.0 - (c.hpl.nb as f64 - 256.0).abs() / 100.0);
     let searched = |until_gain| session_until(until_gain, Extent::Whole, 2500, rate);
     let (usual, done) = (searched(None), searched(Some(0.3)));
-    let seconds = |rows: &[(Plan, Row)]| rows.iter().map(|(_, row)| row.wall_s).sum::<f64>();
+    let seconds = |rows: &[(PlannedTrial, Row)]| rows.iter().map(|(_, row)| row.wall_s).sum::<f64>();
     assert!(seconds(&done) < 0.7 * seconds(&usual), "{} of {} s", seconds(&done), seconds(&usual));
     let best = &done.last().unwrap().0;
     assert_eq!(best.strategy, Identity::FINAL);
@@ -228,7 +232,7 @@ fn a_baseline_that_fails_is_tried_once_more_and_where_it_never_passes_there_are_
     };
     let done = session(not_at_first);
     assert_eq!(of(&done, Identity::BASELINE).len(), 2);
-    let confirms = |plans: Vec<Plan>| plans.iter().filter(|plan| plan.strategy == Identity::CONFIRM).count();
+    let confirms = |plans: Vec<PlannedTrial>| plans.iter().filter(|plan| plan.strategy == Identity::CONFIRM).count();
     let run_s = done.last().unwrap().1.wall_s;
     assert!(confirms(after(&done, 7.5 * run_s).0) > 1);
     let baseline = default_candidate(&spec());
@@ -278,7 +282,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
 }
 
 /// What is run in `left_s` seconds after a session's final run, with what it takes.
-fn after(done: &[(Plan, Row)], left_s: f64) -> (Vec<Plan>, f64) {
+fn after(done: &[(PlannedTrial, Row)], left_s: f64) -> (Vec<PlannedTrial>, f64) {
     let predictor = predictor();
     let mut rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
     let (mut plans, mut used_s) = (Vec::new(), 0.0);

@@ -199,7 +199,7 @@ mod tests {
     use space::listed::Listed;
 
     use super::super::prior::Flat;
-    use super::super::testing::{Table, categorical, noise, ordered, session};
+    use super::super::testing::{TablePrior, categorical, noise, ordered, session};
     use super::super::{Prior, Proposal};
     use super::*;
     use crate::search::history::{History, Trial, TrialResult};
@@ -310,7 +310,7 @@ mod tests {
             session(&Bayes, &space, prior, seed, &run, near, 100).trials.len()
         };
         let table = |logs: &dyn Fn(&Point) -> f64| {
-            Table(space.points().iter().map(|point| (point.clone(), logs(point))).collect())
+            TablePrior(space.points().iter().map(|point| (point.clone(), logs(point))).collect())
         };
         let (right, wrong) = (table(&|point| truth(point) - 0.5), table(&|point| -truth(point)));
         let mean = |prior: &dyn Prior| (0..5).map(|seed| needed(prior, seed)).sum::<usize>() as f64 / 5.0;

@@ -5,7 +5,7 @@ use space::dims::Point;
 use super::Ctx;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
-use super::gp::kernel::Axes;
+use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::surrogate::most_points;
 use crate::search::history::TrialResult;
@@ -49,7 +49,7 @@ impl Feasibility {
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
         let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history.trials.len()));
-        let axes = Axes::new(ctx.space.dims());
+        let axes = KernelDims::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }
 

@@ -14,7 +14,7 @@ use super::Prior;
 use super::context::finite;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
-use super::gp::kernel::Axes;
+use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Groups, screen};
 use super::prior::PriorTable;
@@ -27,7 +27,7 @@ const SPAN: f64 = 0.2;
 
 /// Earlier runs that were measured alike: on one machine, at one N, by whole runs or by windows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct ComparableRuns {
     /// Whether it was this machine: then differences count, not only the order.
     pub of_this_machine: bool,
     /// Points of the space with the logarithms of their rates.
@@ -44,7 +44,7 @@ pub struct Informed<'a> {
 impl<'a> Informed<'a> {
     /// Corrects `model` at all points of `space`. `None` when no group has two different points: a single run cannot say
     /// what is better than what.
-    pub fn new(space: &dyn Space, model: PriorTable<'a>, groups: &[Group]) -> Option<Self> {
+    pub fn new(space: &dyn Space, model: PriorTable<'a>, groups: &[ComparableRuns]) -> Option<Self> {
         let prior_logs: Vec<f64> = model.log_rates(space.points()).into_iter().map(finite).collect();
         let scale = Warp { best: prior_logs.iter().copied().reduce(f64::max)? };
         let level = |point: &Point| scale.level(finite(model.log_rate(point)));
@@ -53,7 +53,7 @@ impl<'a> Informed<'a> {
         if unexplained.iter().all(|(point, _)| point == first) {
             return None;
         }
-        let axes = Axes::new(space.dims());
+        let axes = KernelDims::new(space.dims());
         let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
         let posterior = Posterior::fitted(&axes, beliefs(space), data)?;
         let corrections = screen(&posterior, &Groups::new(space.points()), &vec![0.0; prior_logs.len()]);
@@ -93,7 +93,7 @@ fn beliefs(space: &dyn Space) -> Beliefs {
 }
 
 /// What the runs of a group show beyond the model, each point once, about a mean of 0.
-fn unexplained(group: &Group, prior_logs: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)> {
+fn unexplained(group: &ComparableRuns, prior_logs: &dyn Fn(&Point) -> f64) -> Vec<(Point, f64)> {
     let mut logs: BTreeMap<&Point, Vec<f64>> = BTreeMap::new();
     for (point, log) in &group.runs {
         logs.entry(point).or_default().push(*log);
@@ -147,14 +147,14 @@ mod tests {
     }
 
     /// Every ninth point, measured on a machine on which rates are as `seen` says.
-    fn group(space: &Listed, of_this_machine: bool, seed: u64, seen: impl Fn(&Point) -> f64) -> Group {
+    fn group(space: &Listed, of_this_machine: bool, seed: u64, seen: impl Fn(&Point) -> f64) -> ComparableRuns {
         let points = space.points().iter().skip(seed as usize).step_by(9);
         let run = |point: &Point| (point.clone(), seen(point) + 0.005 * noise(seed, point, 9));
-        Group { of_this_machine, runs: points.map(run).collect() }
+        ComparableRuns { of_this_machine, runs: points.map(run).collect() }
     }
 
     /// Mean evaluations until a point within 1 % was run.
-    fn needed(groups: impl Fn(&Listed, u64) -> Vec<Group>) -> f64 {
+    fn needed(groups: impl Fn(&Listed, u64) -> Vec<ComparableRuns>) -> f64 {
         let space = space();
         let top = space.points().iter().map(truth).fold(f64::NEG_INFINITY, f64::max);
         let one = |seed: u64| {
@@ -188,7 +188,7 @@ mod tests {
     fn one_run_says_nothing_and_far_from_all_the_model_speaks() {
         let space = space();
         let model = PriorTable::new(&space, &Flat { cost_s: 1.0 });
-        let single = Group { of_this_machine: true, runs: vec![(space.points()[0].clone(), 3.0); 4] };
+        let single = ComparableRuns { of_this_machine: true, runs: vec![(space.points()[0].clone(), 3.0); 4] };
         assert!(Informed::new(&space, model.clone(), &[single]).is_none());
         assert!(Informed::new(&space, model, &[]).is_none());
     }

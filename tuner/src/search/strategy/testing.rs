@@ -20,9 +20,9 @@ pub(crate) fn ordered(name: &str, features: &[f64]) -> Dim {
 }
 
 /// A prior given as a table of log rates.
-pub(super) struct Table(pub(super) HashMap<Point, f64>);
+pub(super) struct TablePrior(pub(super) HashMap<Point, f64>);
 
-impl Prior for Table {
+impl Prior for TablePrior {
     fn log_rate(&self, point: &Point) -> f64 {
         self.0[point]
     }
@@ -33,7 +33,7 @@ impl Prior for Table {
 }
 
 /// What a run of a point gives, the `k`-th time it is run.
-pub(super) type Run<'a> = &'a dyn Fn(&Point, usize) -> TrialResult;
+pub(super) type RunPoint<'a> = &'a dyn Fn(&Point, usize) -> TrialResult;
 
 /// Asks `strategy` and answers by `run`, until it has enough or `stop` says so.
 pub(super) fn session(
@@ -41,7 +41,7 @@ pub(super) fn session(
     space: &dyn Space,
     prior: &dyn Prior,
     seed: u64,
-    run: Run<'_>,
+    run: RunPoint<'_>,
     mut stop: impl FnMut(&History, &Proposal) -> bool,
     limit: usize,
 ) -> History {

@@ -74,7 +74,7 @@ pub struct Room {
 
 /// What a launcher reaches.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+struct LauncherReach {
     /// Whether a rank takes an accelerator, which holds its share of the matrix.
     device: bool,
     /// Nodes; `None` for all that there are.
@@ -83,18 +83,18 @@ struct Reach {
     threads: bool,
 }
 
-impl Reach {
+impl LauncherReach {
     const OURS: Self = Self { device: false, nodes: None, threads: true };
 }
 
-impl From<&Profile> for Reach {
+impl From<&Profile> for LauncherReach {
     fn from(profile: &Profile) -> Self {
         Self { device: profile.memory == MatrixMemory::Device, nodes: profile.nodes, threads: profile.threads }
     }
 }
 
 /// Nodes of one group that take part.
-struct Part<'a> {
+struct TakenNodes<'a> {
     node: &'a Node,
     nodes: usize,
     /// Ranks on each.
@@ -125,7 +125,7 @@ impl Room {
                 MatrixMemory::Device => Self::unknown(wanted, "no [[node]] is described"),
             },
             (Engine::Launched(_), None) => host,
-            (Engine::Launched(_), Some(machine)) => Self::described(Reach::OURS, machine, wanted),
+            (Engine::Launched(_), Some(machine)) => Self::described(LauncherReach::OURS, machine, wanted),
             (Engine::Foreign(foreign), Some(machine)) => Self::described(foreign.profile().into(), machine, wanted),
         }
     }
@@ -141,7 +141,7 @@ impl Room {
         Self { places, memory_bytes: None, place_gflops: None, notes: vec![note], used: places, of: "accelerators" }
     }
 
-    fn described(runs: Reach, machine: &Machine, wanted: Wanted) -> Self {
+    fn described(runs: LauncherReach, machine: &Machine, wanted: Wanted) -> Self {
         let device = runs.device;
         if device && machine.nodes.iter().all(|node| node.accelerators.is_none()) {
             return Self::unknown(wanted, "no [[node]] says accelerators");
@@ -149,7 +149,7 @@ impl Room {
         let threads = threads_each(runs, machine, wanted);
         let full = |node: &Node| if device { node.accelerators.unwrap_or(0) } else { node.cores / threads };
         let most = runs.nodes.unwrap_or(usize::MAX);
-        let of_all = |part: &Part<'_>| part.nodes.saturating_mul(part.full);
+        let of_all = |part: &TakenNodes<'_>| part.nodes.saturating_mul(part.full);
         let places = parts(&machine.nodes, full, usize::MAX, most).iter().map(of_all).fold(0, usize::saturating_add);
         let used = parts(&machine.nodes, full, wanted.ranks.unwrap_or(usize::MAX), most);
         let (ranks, threads) = (wanted.ranks.unwrap_or(places), if device { 1 } else { threads });
@@ -244,7 +244,7 @@ pub struct Modelled {
 }
 
 /// Threads that the ranks of any candidate have at most: as asked, else all cores that fixed ranks leave to each on its node.
-fn threads_each(runs: Reach, machine: &Machine, wanted: Wanted) -> usize {
+fn threads_each(runs: LauncherReach, machine: &Machine, wanted: Wanted) -> usize {
     let fixed = || {
         let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
         let least = machine.nodes.iter().map(|node| node.cores).min()?;
@@ -255,14 +255,14 @@ fn threads_each(runs: Reach, machine: &Machine, wanted: Wanted) -> usize {
 }
 
 /// The nodes that `ranks` ranks fill one after the other, at most `most` of them.
-fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usize) -> Vec<Part<'_>> {
+fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usize) -> Vec<TakenNodes<'_>> {
     let (mut ranks_left, mut nodes_left) = (ranks, most);
     let mut parts = Vec::new();
     for node in nodes {
         let full = full(node);
         let nodes = if full == 0 { 0 } else { node.count.min(nodes_left).min(ranks_left.div_ceil(full)) };
         if nodes > 0 {
-            parts.push(Part { node, nodes, ranks: full.min(ranks_left), full });
+            parts.push(TakenNodes { node, nodes, ranks: full.min(ranks_left), full });
             ranks_left = ranks_left.saturating_sub(nodes.saturating_mul(full));
             nodes_left -= nodes;
         }
@@ -271,15 +271,15 @@ fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usiz
 }
 
 /// Memory that every rank has, in bytes: that of the ranks with the least; `None` where no node says.
-fn memory_of(used: &[Part<'_>], device: bool, notes: &mut Vec<String>) -> Option<u64> {
-    let each = |part: &Part<'_>| {
+fn memory_of(used: &[TakenNodes<'_>], device: bool, notes: &mut Vec<String>) -> Option<u64> {
+    let each = |part: &TakenNodes<'_>| {
         let Node { memory_bytes, reserved_bytes, .. } = *part.node;
         let kept = if device && reserved_bytes == 0 { memory_bytes / DEVICE_RESERVE } else { reserved_bytes };
         // An accelerator's memory is its own, a host's is shared by the ranks that are there.
         let sharers = if device { part.full } else { part.ranks };
         memory_bytes.saturating_sub(kept) / sharers.max(1) as u64
     };
-    let known: Vec<(u64, &Part<'_>)> =
+    let known: Vec<(u64, &TakenNodes<'_>)> =
         used.iter().filter(|part| part.node.memory_bytes > 0).map(|part| (each(part), part)).collect();
     if known.is_empty() {
         notes.push("memory_bytes of the nodes is unknown: N is not checked against it".to_owned());

@@ -33,7 +33,7 @@ impl Drop for Memory {
 }
 
 /// A block of memory for a queued operation.
-pub(super) struct View {
+pub(super) struct QueuedBlock {
     data: Rc<RefCell<Buffer>>,
     at: usize,
     rows: usize,
@@ -41,7 +41,7 @@ pub(super) struct View {
     ld: usize,
 }
 
-impl View {
+impl QueuedBlock {
     /// The elements of `block`.
     pub(super) fn new(block: Block<'_, Memory>) -> Self {
         let Block { memory, at, rows, cols, ld } = block;

@@ -13,15 +13,15 @@ mod tests;
 
 use std::cell::RefCell;
 
-use self::memory::View;
-use self::queue::{Operation, Queues};
+use self::memory::QueuedBlock;
+use self::queue::{Queues, StreamOp};
 use super::{DeviceError, Stream, Wait};
 use crate::backend::host::kernels::Kernels;
 use crate::mat::{Mat, MatMut};
 
 /// In which order operations are executed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Schedule {
+pub(crate) struct ExecutionOrder {
     /// Seed of the order.
     pub(crate) seed: u64,
     /// A wait that is left out.
@@ -37,17 +37,23 @@ pub(crate) struct Reference<'k> {
 
 impl<'k> Reference<'k> {
     /// A device with the kernels of the host.
-    pub(crate) fn new(kernels: &'k dyn Kernels, schedule: Schedule) -> Self {
-        Self { kernels, queues: RefCell::new(Queues::new(schedule.seed)), without: schedule.without }
+    pub(crate) fn new(kernels: &'k dyn Kernels, order: ExecutionOrder) -> Self {
+        Self { kernels, queues: RefCell::new(Queues::new(order.seed)), without: order.without }
     }
 
     /// Queues `work`.
     fn queue(&self, stream: Stream, work: impl FnOnce() + 'k) {
-        self.queues.borrow_mut().push(stream, Operation::Work(Box::new(work)));
+        self.queues.borrow_mut().push(stream, StreamOp::Work(Box::new(work)));
     }
 
     /// Queues `work` on two blocks in different memory.
-    fn queue_on(&self, stream: Stream, from: View, to: View, work: impl FnOnce(Mat<'_>, MatMut<'_>) + 'k) {
+    fn queue_on(
+        &self,
+        stream: Stream,
+        from: QueuedBlock,
+        to: QueuedBlock,
+        work: impl FnOnce(Mat<'_>, MatMut<'_>) + 'k,
+    ) {
         self.queue(stream, move || from.read(|from| to.write(|to| work(from, to))));
     }
 

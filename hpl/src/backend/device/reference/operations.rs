@@ -7,8 +7,8 @@ use std::rc::Rc;
 use space::Form;
 
 use super::Reference;
-use super::memory::{Memory, View};
-use super::queue::{Event, Operation};
+use super::memory::{Memory, QueuedBlock};
+use super::queue::{Event, StreamOp};
 use crate::Error;
 use crate::backend::device::{Block, Device, DeviceError, HostBlock, Stream, Wait};
 use crate::backend::host::kernels::{rows, vector};
@@ -42,13 +42,13 @@ impl Device for Reference<'_> {
 
     fn record(&self, stream: Stream) -> Event {
         let event = Rc::new(Cell::new(false));
-        self.queues.borrow_mut().push(stream, Operation::Record(Rc::clone(&event)));
+        self.queues.borrow_mut().push(stream, StreamOp::Record(Rc::clone(&event)));
         event
     }
 
     fn stream_wait(&self, stream: Stream, event: &Event, wait: Wait) {
         if self.without != Some(wait) {
-            self.queues.borrow_mut().push(stream, Operation::Wait(Rc::clone(event)));
+            self.queues.borrow_mut().push(stream, StreamOp::Wait(Rc::clone(event)));
         }
     }
 
@@ -61,7 +61,7 @@ impl Device for Reference<'_> {
     }
 
     fn upload(&self, stream: Stream, from: HostBlock, to: Block<'_, Memory>) {
-        let to = View::new(to);
+        let to = QueuedBlock::new(to);
         self.queue(stream, move || {
             let elements = if to.is_empty() { &[][..] } else { &from.msg[from.at..] };
             to.write(|to| copy(Mat::new(elements, to.rows(), to.cols(), from.ld), to));
@@ -69,22 +69,22 @@ impl Device for Reference<'_> {
     }
 
     fn download(&self, stream: Stream, from: Block<'_, Memory>, to: &Memory, at: usize, ld: usize) {
-        let to = View::new(Block { memory: to, at, ld, ..from });
+        let to = QueuedBlock::new(Block { memory: to, at, ld, ..from });
         to.poison();
-        self.queue_on(stream, View::new(from), to, copy);
+        self.queue_on(stream, QueuedBlock::new(from), to, copy);
     }
 
     fn copy(&self, stream: Stream, from: Block<'_, Memory>, to: Block<'_, Memory>) {
-        self.queue_on(stream, View::new(from), View::new(to), copy);
+        self.queue_on(stream, QueuedBlock::new(from), QueuedBlock::new(to), copy);
     }
 
     fn transpose(&self, stream: Stream, from: Block<'_, Memory>, to: Block<'_, Memory>) {
-        self.queue_on(stream, View::new(from), View::new(to), transpose);
+        self.queue_on(stream, QueuedBlock::new(from), QueuedBlock::new(to), transpose);
     }
 
     fn gather(&self, stream: Stream, form: Form, from_rows: &[usize], from: Block<'_, Memory>, to: Block<'_, Memory>) {
         let pairs: Vec<(usize, usize)> = from_rows.iter().copied().zip(0..).collect();
-        self.queue_on(stream, View::new(from), View::new(to), move |from, mut to| match form {
+        self.queue_on(stream, QueuedBlock::new(from), QueuedBlock::new(to), move |from, mut to| match form {
             Form::NotTransposed => rows::copy(&mut to, from, pairs.iter().copied()),
             Form::Transposed => rows::copy_to_columns(&mut to, from, &pairs),
         });
@@ -99,7 +99,7 @@ impl Device for Reference<'_> {
         to: Block<'_, Memory>,
     ) {
         let pairs = pairs.to_vec();
-        self.queue_on(stream, View::new(from), View::new(to), move |from, mut to| match form {
+        self.queue_on(stream, QueuedBlock::new(from), QueuedBlock::new(to), move |from, mut to| match form {
             Form::NotTransposed => rows::copy(&mut to, from, pairs.iter().copied()),
             Form::Transposed => rows::copy_from_columns(&mut to, from, &pairs),
         });
@@ -107,11 +107,11 @@ impl Device for Reference<'_> {
 
     fn trsm(&self, stream: Stream, l: Block<'_, Memory>, b: Block<'_, Memory>) {
         let kernels = self.kernels;
-        self.queue_on(stream, View::new(l), View::new(b), |l, b| kernels.trsm(l, b));
+        self.queue_on(stream, QueuedBlock::new(l), QueuedBlock::new(b), |l, b| kernels.trsm(l, b));
     }
 
     fn gemm(&self, stream: Stream, a: Block<'_, Memory>, b: Block<'_, Memory>, c: Block<'_, Memory>) {
-        let (a, b, c, kernels) = (View::new(a), View::new(b), View::new(c), self.kernels);
+        let (a, b, c, kernels) = (QueuedBlock::new(a), QueuedBlock::new(b), QueuedBlock::new(c), self.kernels);
         self.queue(stream, move || {
             // A copy, as U and C may be rows of the same matrix.
             let u = b.to_vec();
@@ -120,11 +120,11 @@ impl Device for Reference<'_> {
     }
 
     fn trsv(&self, stream: Stream, u: Block<'_, Memory>, x: Block<'_, Memory>) {
-        self.queue_on(stream, View::new(u), View::new(x), |u, mut x| solve_upper(u, x.col_mut(0)));
+        self.queue_on(stream, QueuedBlock::new(u), QueuedBlock::new(x), |u, mut x| solve_upper(u, x.col_mut(0)));
     }
 
     fn gemv(&self, stream: Stream, a: Block<'_, Memory>, x: Block<'_, Memory>, y: Block<'_, Memory>) {
-        let (a, x, y, isa) = (View::new(a), View::new(x), View::new(y), self.kernels.isa());
+        let (a, x, y, isa) = (QueuedBlock::new(a), QueuedBlock::new(x), QueuedBlock::new(y), self.kernels.isa());
         self.queue(stream, move || {
             let x = x.to_vec();
             a.read(|a| y.write(|mut y| vector::gemv(isa, a, &x, y.col_mut(0))));
@@ -139,7 +139,7 @@ impl Device for Reference<'_> {
         first: Option<usize>,
         a: Block<'_, Memory>,
     ) {
-        let (layout, a) = (layout.clone(), View::new(a));
+        let (layout, a) = (layout.clone(), QueuedBlock::new(a));
         self.queue(stream, move || {
             a.write(|a| match first {
                 None => matgen::generate(&layout, place, 0..a.cols(), a),
@@ -152,7 +152,7 @@ impl Device for Reference<'_> {
     }
 
     fn row_sums(&self, stream: Stream, a: Block<'_, Memory>, to: Block<'_, Memory>) {
-        self.queue_on(stream, View::new(a), View::new(to), |a, mut to| {
+        self.queue_on(stream, QueuedBlock::new(a), QueuedBlock::new(to), |a, mut to| {
             let RowSums { r, row_sums } = RowSums::of(a);
             to.col_mut(0).copy_from_slice(&r);
             to.col_mut(1).copy_from_slice(&row_sums);
@@ -167,7 +167,7 @@ impl Device for Reference<'_> {
         x: Block<'_, Memory>,
         to: Block<'_, Memory>,
     ) {
-        let (layout, x, to) = (layout.clone(), View::new(x), View::new(to));
+        let (layout, x, to) = (layout.clone(), QueuedBlock::new(x), QueuedBlock::new(to));
         self.queue(stream, move || {
             let cols = 0..layout.cols.local_len(place.1);
             let sums = MatrixSums::of(&layout, place, cols, &x.to_vec());

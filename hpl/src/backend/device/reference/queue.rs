@@ -8,7 +8,7 @@ use crate::backend::device::Stream;
 use crate::backend::host::kernels::random::Jump;
 
 /// One operation of a stream.
-pub(super) enum Operation<'k> {
+pub(super) enum StreamOp<'k> {
     /// Work on memory.
     Work(Box<dyn FnOnce() + 'k>),
     /// The event becomes complete.
@@ -22,8 +22,8 @@ pub(crate) type Event = Rc<Cell<bool>>;
 
 /// The streams with the operations that are not executed yet.
 pub(super) struct Queues<'k> {
-    streams: [VecDeque<Operation<'k>>; Stream::ALL.len()],
-    random: Random,
+    streams: [VecDeque<StreamOp<'k>>; Stream::ALL.len()],
+    random: Generator,
     /// After how many of 4 new operations one is executed at once.
     early: usize,
     /// The stream that goes on as long as it can, for a random time.
@@ -33,7 +33,7 @@ pub(super) struct Queues<'k> {
 impl<'k> Queues<'k> {
     /// Empty streams.
     pub(super) fn new(seed: u64) -> Self {
-        let mut random = Random(Jump::by(seed).apply(seed));
+        let mut random = Generator(Jump::by(seed).apply(seed));
         // Half of the seeds execute only when the host waits.
         let early = random.below(8).saturating_sub(4);
         let favourite = random.below(Stream::ALL.len());
@@ -41,7 +41,7 @@ impl<'k> Queues<'k> {
     }
 
     /// Queues an operation, and may execute one.
-    pub(super) fn push(&mut self, stream: Stream, operation: Operation<'k>) {
+    pub(super) fn push(&mut self, stream: Stream, operation: StreamOp<'k>) {
         self.streams[stream as usize].push_back(operation);
         if self.random.below(4) < self.early {
             self.step();
@@ -55,9 +55,9 @@ impl<'k> Queues<'k> {
 
     /// Executes the next operation of a random stream; `false` when none can start.
     pub(super) fn step(&mut self) -> bool {
-        let can_start = |stream: &VecDeque<Operation<'k>>| match stream.front() {
+        let can_start = |stream: &VecDeque<StreamOp<'k>>| match stream.front() {
             None => false,
-            Some(Operation::Wait(event)) => event.get(),
+            Some(StreamOp::Wait(event)) => event.get(),
             Some(_) => true,
         };
         let ready: Vec<usize> = (0..self.streams.len()).filter(|&at| can_start(&self.streams[at])).collect();
@@ -69,18 +69,18 @@ impl<'k> Queues<'k> {
             self.favourite = ready[self.random.below(ready.len())];
         }
         match self.streams[self.favourite].pop_front() {
-            Some(Operation::Work(work)) => work(),
-            Some(Operation::Record(event)) => event.set(true),
-            Some(Operation::Wait(_)) | None => {}
+            Some(StreamOp::Work(work)) => work(),
+            Some(StreamOp::Record(event)) => event.set(true),
+            Some(StreamOp::Wait(_)) | None => {}
         }
         true
     }
 }
 
 /// A random number generator: that of HPL's matrix.
-struct Random(u64);
+struct Generator(u64);
 
-impl Random {
+impl Generator {
     /// A number below `end`.
     fn below(&mut self, end: usize) -> usize {
         const NEXT: Jump = Jump::by(1);

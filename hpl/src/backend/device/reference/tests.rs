@@ -11,7 +11,7 @@ use crate::mat::Buffer;
 const KERNELS: Builtin = Builtin(crate::backend::host::kernels::isa::Isa::Portable);
 
 fn device(seed: u64) -> Reference<'static> {
-    Reference::new(&KERNELS, Schedule { seed, without: None })
+    Reference::new(&KERNELS, ExecutionOrder { seed, without: None })
 }
 
 fn numbers(len: usize) -> HostBlock {

@@ -19,7 +19,7 @@ pub(crate) mod vector;
 use std::ops::Range;
 
 use self::isa::Isa;
-use self::product::{Groups, Strips};
+use self::product::{ColumnGroups, Strips};
 pub use blas::Blas;
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
@@ -146,7 +146,7 @@ pub enum PackedU<'a> {
     /// In the matrix or in row buffers.
     InPlace(Mat<'a>),
     /// Copied group by group.
-    Groups(Groups<'a>),
+    Groups(ColumnGroups<'a>),
 }
 
 impl<'a> PackedL<'a> {
@@ -192,7 +192,7 @@ impl<'a> PackedU<'a> {
     /// # Panics
     /// When `groups` has another length.
     pub(crate) fn groups(groups: &'a [f64], rows: usize, cols: usize) -> Self {
-        Self::Groups(Groups::new(groups, rows, cols))
+        Self::Groups(ColumnGroups::new(groups, rows, cols))
     }
 
     /// The columns, for kernels that do not pack.

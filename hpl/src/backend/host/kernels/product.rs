@@ -15,7 +15,7 @@ use super::isa::for_each_isa;
 use super::simd::{self, Vector};
 use crate::mat::{Mat, MatMut};
 
-/// Elements of A that stay in the second-level cache together: 368 KiB, so that C and B pass through a cache of 512 KiB beside
+/// Elements of A that stay in the second-level cache together: 368 KiB, so that C and B pass through a cache of 512 KiB besides
 /// them.
 const A_BLOCK: usize = 46 << 10;
 
@@ -33,7 +33,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// C ← C − A·B with A and B packed for the same instruction set; shapes agree.
-    pub(super) fn multiply(a: Strips<'_>, b: Groups<'_>, c: MatMut<'_>) = multiply_body
+    pub(super) fn multiply(a: Strips<'_>, b: ColumnGroups<'_>, c: MatMut<'_>) = multiply_body
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
@@ -45,7 +45,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// Copies B into `groups`, which has as many elements and is then initialized.
-    fn interleaved<'g>(b: Mat<'_>, groups: &'g mut [MaybeUninit<f64>]) -> Groups<'g> = interleave_body
+    fn interleaved<'g>(b: Mat<'_>, groups: &'g mut [MaybeUninit<f64>]) -> ColumnGroups<'g> = interleave_body
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
@@ -128,13 +128,13 @@ impl<'a> Strips<'a> {
 
 /// B in groups of columns from left to right, each row by row: groups of the width of a tile, then of 4, 2 and 1.
 #[derive(Clone, Copy)]
-pub struct Groups<'a> {
+pub struct ColumnGroups<'a> {
     data: &'a [f64],
     rows: usize,
     cols: usize,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> ColumnGroups<'a> {
     /// B with `rows` rows and `cols` columns, as [`groups`] has stored it.
     pub(super) fn new(data: &'a [f64], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "all groups");
@@ -173,7 +173,7 @@ fn pack_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, strips: &mut
 fn interleave_body<'g, V: Vector, const R: usize, const J: usize>(
     b: Mat<'_>,
     groups: &'g mut [MaybeUninit<f64>],
-) -> Groups<'g> {
+) -> ColumnGroups<'g> {
     let (k, n) = (b.rows(), b.cols());
     assert_eq!(groups.len(), k * n, "as many elements");
     let mut j = 0;
@@ -188,11 +188,11 @@ fn interleave_body<'g, V: Vector, const R: usize, const J: usize>(
     }
     // SAFETY: the groups cover the n columns, and of each the k values of its `step` columns have been written.
     let data = unsafe { &*(std::ptr::from_ref(groups) as *const [f64]) };
-    Groups { data, rows: k, cols: n }
+    ColumnGroups { data, rows: k, cols: n }
 }
 
 #[inline(always)]
-fn multiply_body<V: Vector, const R: usize, const J: usize>(a: Strips<'_>, b: Groups<'_>, mut c: MatMut<'_>) {
+fn multiply_body<V: Vector, const R: usize, const J: usize>(a: Strips<'_>, b: ColumnGroups<'_>, mut c: MatMut<'_>) {
     let (m, n, k, height) = (a.rows, c.cols(), a.cols, R * V::LANES);
     assert!(b.rows == k && c.rows() == m && b.cols == n, "shapes agree");
     assert!(a.height == height, "packed for these tiles");

@@ -67,12 +67,12 @@ pub(crate) fn check(kernels: &dyn Kernels) -> Result<(), Mismatch> {
 }
 
 /// A random column-major matrix with `pad` more rows than used, in its buffer.
-struct Random {
+struct RandomMatrix {
     data: Vec<f64>,
     ld: usize,
 }
 
-impl Random {
+impl RandomMatrix {
     fn new(rows: usize, cols: usize, pad: usize, seed: usize) -> Self {
         let ld = (rows + pad).max(1);
         let mut data = vec![0.0; ld * cols];
@@ -99,11 +99,11 @@ impl Random {
 
 /// Largest relative error of C − A·B with B stored in a form; infinite when anything outside C has changed.
 fn gemm_error(kernels: &dyn Kernels, form: Form, m: usize, n: usize, k: usize, seed: usize) -> f64 {
-    let a = Random::new(m, k, 3, seed);
+    let a = RandomMatrix::new(m, k, 3, seed);
     let (b_rows, b_cols) = if form == Form::Transposed { (n, k) } else { (k, n) };
-    let b = Random::new(b_rows, b_cols, 5, seed + 100);
+    let b = RandomMatrix::new(b_rows, b_cols, 5, seed + 100);
     let stored = Stored::new(b.view(b_rows, b_cols), form);
-    let before = Random::new(m, n, 2, seed + 200);
+    let before = RandomMatrix::new(m, n, 2, seed + 200);
     let mut after = before.data.clone();
     let c = MatMut::new(&mut after, m, n, before.ld);
     match form {
@@ -119,12 +119,12 @@ fn gemm_error(kernels: &dyn Kernels, form: Form, m: usize, n: usize, k: usize, s
 
 /// Largest relative error of L·X against B; infinite when anything outside X has changed.
 fn trsm_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
-    let mut l = Random::small(k, seed);
+    let mut l = RandomMatrix::small(k, seed);
     for j in 0..k {
         // Diagonal and upper part must not be read.
         l.data[j * l.ld..=j + j * l.ld].fill(f64::NAN);
     }
-    let before = Random::new(k, n, 1, seed + 400);
+    let before = RandomMatrix::new(k, n, 1, seed + 400);
     let mut after = before.data.clone();
     kernels.trsm(l.view(k, k), MatMut::new(&mut after, k, n, before.ld));
     let x = after.clone();
@@ -139,12 +139,12 @@ fn trsm_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
 
 /// Largest relative error of X·U against B; infinite when anything outside X has changed.
 fn trsm_right_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f64 {
-    let mut u = Random::small(k, seed);
+    let mut u = RandomMatrix::small(k, seed);
     for j in 0..k {
         // Diagonal and lower part must not be read.
         u.data[j + j * u.ld..(j + 1) * u.ld].fill(f64::NAN);
     }
-    let before = Random::new(n, k, 3, seed + 500);
+    let before = RandomMatrix::new(n, k, 3, seed + 500);
     let mut after = before.data.clone();
     kernels.trsm_right(u.view(k, k), MatMut::new(&mut after, n, k, before.ld));
     let x = after.clone();
@@ -158,7 +158,13 @@ fn trsm_right_error(kernels: &dyn Kernels, k: usize, n: usize, seed: usize) -> f
 }
 
 /// Largest |after − expected| / size over the m×n block, where `expected` returns the value and its size.
-fn compare(before: &Random, after: &[f64], m: usize, n: usize, expected: impl Fn(usize, usize) -> (f64, f64)) -> f64 {
+fn compare(
+    before: &RandomMatrix,
+    after: &[f64],
+    m: usize,
+    n: usize,
+    expected: impl Fn(usize, usize) -> (f64, f64),
+) -> f64 {
     let mut worst = 0.0_f64;
     for j in 0..n {
         for i in 0..before.ld {

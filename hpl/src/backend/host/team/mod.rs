@@ -24,12 +24,12 @@ const SPIN: Duration = Duration::from_micros(20);
 const FORK_FROM: usize = 1 << 16;
 
 /// Work of one fork, called by each helper with its index.
-type Job<'a> = dyn Fn(usize) + Sync + 'a;
+type ForkedWork<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// The threads of a rank. Thread 0 owns the team; it does its own part of the work and is the only one that
 /// sends and receives messages. The other threads are called helpers.
 pub struct Team<'scope> {
-    shared: &'scope Shared,
+    shared: &'scope TeamState,
     helpers: Vec<Thread>,
     /// The same first thread with further helpers on borrowed cores.
     borrowed: Option<Box<Team<'scope>>>,
@@ -62,11 +62,11 @@ pub struct NotStarted {
 }
 
 /// State shared by all threads of a team.
-struct Shared {
+struct TeamState {
     /// Number of forks so far; helpers wait for it to change.
     forks: AtomicUsize,
     /// The work of the current fork; `None` ends the helpers.
-    job: Mutex<Option<&'static Job<'static>>>,
+    job: Mutex<Option<&'static ForkedWork<'static>>>,
     /// Helpers that have not finished the current fork.
     busy: AtomicUsize,
     panicked: AtomicBool,
@@ -74,7 +74,7 @@ struct Shared {
     spin: bool,
 }
 
-impl Shared {
+impl TeamState {
     /// State of a team with the calling thread as its first thread.
     fn new(spin: bool) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Shared {
 /// # Errors
 /// [`NotStarted`] when a thread cannot be started.
 pub fn with_team<R>(params: TeamParams<'_>, body: impl FnOnce(&mut Team<'_>) -> R) -> Result<R, NotStarted> {
-    let (own, borrowed) = (&Shared::new(params.spin), &Shared::new(params.spin));
+    let (own, borrowed) = (&TeamState::new(params.spin), &TeamState::new(params.spin));
     thread::scope(|scope| {
         let mut team = Team::of(own, scope, 1..params.threads, params.cores)?;
         if params.cores.len() > params.threads {
@@ -143,7 +143,7 @@ fn pin(index: usize, cores: &[usize]) {
 impl<'scope> Team<'scope> {
     /// Starts the helpers.
     fn of<'env>(
-        shared: &'scope Shared,
+        shared: &'scope TeamState,
         scope: &'scope Scope<'scope, 'env>,
         helpers: Range<usize>,
         cores: &'env [usize],
@@ -179,13 +179,13 @@ impl<'scope> Team<'scope> {
     ///
     /// # Errors
     /// [`HelperPanicked`], after all have ended.
-    pub fn fork<R>(&mut self, helper: &Job<'_>, main: impl FnOnce() -> R) -> Result<R, HelperPanicked> {
+    pub fn fork<R>(&mut self, helper: &ForkedWork<'_>, main: impl FnOnce() -> R) -> Result<R, HelperPanicked> {
         if self.helpers.is_empty() {
             return Ok(main());
         }
         // SAFETY: only the lifetime changes. The helpers call the job between here and the end of `join`'s
         // wait, which happens before this function returns or unwinds, while `helper` is still borrowed.
-        let job = unsafe { std::mem::transmute::<&Job<'_>, &'static Job<'static>>(helper) };
+        let job = unsafe { std::mem::transmute::<&ForkedWork<'_>, &'static ForkedWork<'static>>(helper) };
         self.shared.busy.store(self.helpers.len(), Ordering::Release);
         self.start(Some(job));
         let join = Join(self.shared);
@@ -277,7 +277,7 @@ impl<'scope> Team<'scope> {
         self.map(parts, |(first, part)| work(first, part)).map(drop)
     }
 
-    fn start(&self, job: Option<&'static Job<'static>>) {
+    fn start(&self, job: Option<&'static ForkedWork<'static>>) {
         *self.shared.job.lock() = job;
         self.shared.forks.fetch_add(1, Ordering::Release);
         for helper in &self.helpers {
@@ -293,7 +293,7 @@ impl Drop for Team<'_> {
 }
 
 /// Waits for the helpers when it is dropped, also by a panic.
-struct Join<'a>(&'a Shared);
+struct Join<'a>(&'a TeamState);
 
 impl Drop for Join<'_> {
     fn drop(&mut self) {

@@ -2,11 +2,11 @@
 
 use std::thread::Thread;
 
-use super::{Shared, Team};
+use super::{Team, TeamState};
 
 /// The first threads of a team during one fork.
 pub(crate) struct SubTeam {
-    shared: Shared,
+    shared: TeamState,
     helpers: Vec<Thread>,
 }
 
@@ -15,7 +15,7 @@ impl Team<'_> {
     /// [as a team](SubTeam::as_team), its helpers call [`help`](SubTeam::help).
     pub(crate) fn sub_team(&self, threads: usize) -> SubTeam {
         let helpers = self.helpers.iter().take(threads.saturating_sub(1)).cloned().collect();
-        SubTeam { shared: Shared::new(self.shared.spin), helpers }
+        SubTeam { shared: TeamState::new(self.shared.spin), helpers }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::division::{COLS, WIDEST_TILE, tile_rows};
 use super::slab::{Slab, store_u};
-use crate::backend::Rows;
+use crate::backend::SectionSwap;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL, PackedU};
 use crate::backend::host::scratch::ScratchPool;
@@ -25,7 +25,7 @@ const TILES_PER_THREAD: usize = 3;
 pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     (l1, l2): (Mat<'_>, PackedL<'_>),
     section: Slab<'_>,
-    rows: &Rows<'_>,
+    rows: &SectionSwap<'_>,
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     scratch: &ScratchPool,
@@ -36,11 +36,11 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     // [U; C] ← P·[U; C]
     let mut gathered = None;
     let mut u = match rows {
-        Rows::Local(pivots) => {
+        SectionSwap::Local(pivots) => {
             team.columns([diag.reborrow(), c.reborrow()], |_, [mut u, mut c]| interchange(&mut u, &mut c, pivots))?;
             diag.reborrow()
         }
-        Rows::Exchanged { result, first } => {
+        SectionSwap::Exchanged { result, first } => {
             let mut u = gathered.insert(scratch.take(jb, cols)).mat();
             team.columns([u.reborrow(), c.reborrow()], |at, [mut u, mut c]| {
                 result.fill(first + at, &mut u, diag.as_ref().sub(0, at, diag.rows(), c.cols()), &mut c);

@@ -20,9 +20,9 @@ pub(crate) use self::panel_l::{HostL, UpdateMemory};
 
 use self::division::Division;
 use self::panel_l::copy_of_l1;
-use self::queue::{Queue, Task};
+use self::queue::{Queue, QueueTask};
 use self::slab::{Slab, SlabUpdate};
-use super::beside::ColumnsBeside;
+use super::earlier_columns::EarlierColumns;
 use super::kernels::{Kernels, PackedL};
 use super::scratch::ScratchPool;
 use super::team::{HelperPanicked, Team};
@@ -48,8 +48,8 @@ pub(super) fn section<M: Meanwhile>(
     let (before, slab) = split_section(update, a);
     if update.part == Part::LookAhead && team.threads() > 1 {
         let alone = team.sub_team(1);
-        let mut beside = ColumnsBeside::new(kernels, before, alone.as_team(), scratch);
-        let poll = || meanwhile.poll(&mut beside);
+        let mut earlier = EarlierColumns::new(kernels, before, alone.as_team(), scratch);
+        let poll = || meanwhile.poll(&mut earlier);
         lookahead::by_all_threads((l.l1(), l.l2()), slab, &update.rows, kernels, team, scratch, poll)?;
         return Ok(Instant::now());
     }
@@ -59,7 +59,7 @@ pub(super) fn section<M: Meanwhile>(
     let work = &SlabUpdate { kernels, scratch, l, rows: &update.rows };
     let for_fact = update.next.map_or(1, |next| plan::fact_threads(team.threads(), next, update.panel, cols));
     let sub_team = team.sub_team(for_fact);
-    let mut beside = ColumnsBeside::new(kernels, before, sub_team.as_team(), scratch);
+    let mut earlier = EarlierColumns::new(kernels, before, sub_team.as_team(), scratch);
     let helper = |thread| {
         sub_team.help(thread);
         let mut recorder = update.trace.recorder(thread, update.panel.k, update.part);
@@ -68,10 +68,10 @@ pub(super) fn section<M: Meanwhile>(
         }
     };
     let first_thread = || -> Result<Instant, Error> {
-        meanwhile.fact(&mut beside)?;
-        beside.release_threads();
+        meanwhile.fact(&mut earlier)?;
+        earlier.release_threads();
         loop {
-            meanwhile.start(&mut beside, false)?;
+            meanwhile.start(&mut earlier, false)?;
             let Some(task) = queue.next() else { break };
             let mut left = Some(task);
             while let Some(task) = left {
@@ -79,10 +79,10 @@ pub(super) fn section<M: Meanwhile>(
                 left = rest;
                 let mut clock = Instant::now();
                 work.run(some, queue, tile_rows, &mut |phase| clock = meanwhile.record(phase, clock));
-                meanwhile.poll(&mut beside)?;
+                meanwhile.poll(&mut earlier)?;
             }
         }
-        meanwhile.start(&mut beside, true)?;
+        meanwhile.start(&mut earlier, true)?;
         Ok(Instant::now())
     };
     team.fork(&helper, first_thread)?
@@ -90,20 +90,20 @@ pub(super) fn section<M: Meanwhile>(
 
 impl<'a> SlabUpdate<'a> {
     /// Executes one task of the queue and records its phases.
-    fn run(&self, task: Task<'a>, queue: &Queue<'a>, tile_rows: usize, done: &mut dyn FnMut(Phase)) {
+    fn run(&self, task: QueueTask<'a>, queue: &Queue<'a>, tile_rows: usize, done: &mut dyn FnMut(Phase)) {
         match task {
-            Task::Whole(slab) => {
+            QueueTask::Whole(slab) => {
                 let swapped = self.swap_rows(slab);
                 done(Phase::Rs);
                 let (solved, c) = self.solve(swapped);
                 self.multiply(&solved, 0, c);
             }
-            Task::Solve(index, slab) => queue.solve(index, tile_rows, || {
+            QueueTask::Solve(index, slab) => queue.solve(index, tile_rows, || {
                 let swapped = self.swap_rows(slab);
                 done(Phase::Rs);
                 self.solve(swapped)
             }),
-            Task::Tile(index) => {
+            QueueTask::Tile(index) => {
                 if let Some((first, c, solved)) = queue.tile(index) {
                     self.multiply(solved, first, c);
                 }

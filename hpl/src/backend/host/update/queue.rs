@@ -12,14 +12,14 @@ use crate::mat::MatMut;
 
 /// The tasks of a section that no thread has taken yet.
 pub(super) struct Queue<'a> {
-    tasks: Mutex<vec::IntoIter<Task<'a>>>,
+    tasks: Mutex<vec::IntoIter<QueueTask<'a>>>,
     tiled: Vec<TiledSlab<'a>>,
     /// A thread panicked while it prepared U of a tiled slab.
     broken: AtomicBool,
 }
 
 /// A task of the queue.
-pub(super) enum Task<'a> {
+pub(super) enum QueueTask<'a> {
     /// All of a slab.
     Whole(Slab<'a>),
     /// Row swap and U of the tiled slab of this index.
@@ -37,12 +37,12 @@ struct TiledSlab<'a> {
     tiles: Mutex<vec::IntoIter<(usize, MatMut<'a>)>>,
 }
 
-impl<'a> Task<'a> {
+impl<'a> QueueTask<'a> {
     /// Splits off at most `width` columns of a whole slab; the second task is `None` when no column is left.
     pub(super) fn cut(self, width: usize) -> (Self, Option<Self>) {
-        let Task::Whole(slab) = self else { return (self, None) };
+        let QueueTask::Whole(slab) = self else { return (self, None) };
         let (first, rest) = slab.cut(width);
-        (Task::Whole(first), rest.map(Task::Whole))
+        (QueueTask::Whole(first), rest.map(QueueTask::Whole))
     }
 }
 
@@ -53,22 +53,22 @@ impl<'a> Queue<'a> {
         let tiles_of_slab = left.c.rows().div_ceil(tile_rows);
         for width in division.whole_slabs() {
             let (slab, rest) = left.split(width);
-            tasks.push(Task::Whole(slab));
+            tasks.push(QueueTask::Whole(slab));
             left = rest;
         }
         let mut tiled = Vec::new();
         for width in division.tiled_slabs() {
             let (slab, rest) = left.split(width);
-            tasks.push(Task::Solve(tiled.len(), slab));
+            tasks.push(QueueTask::Solve(tiled.len(), slab));
             tiled.push(TiledSlab::default());
             left = rest;
         }
-        tasks.extend((0..tiled.len()).flat_map(|i| iter::repeat_with(move || Task::Tile(i)).take(tiles_of_slab)));
+        tasks.extend((0..tiled.len()).flat_map(|i| iter::repeat_with(move || QueueTask::Tile(i)).take(tiles_of_slab)));
         Self { tasks: Mutex::new(tasks.into_iter()), tiled, broken: AtomicBool::new(false) }
     }
 
     /// The next task; `None` when all are taken.
-    pub(super) fn next(&self) -> Option<Task<'a>> {
+    pub(super) fn next(&self) -> Option<QueueTask<'a>> {
         self.tasks.lock().next()
     }
 

@@ -1,7 +1,7 @@
 //! Some columns of a section, from the row swap to the product.
 
 use super::HostL;
-use crate::backend::Rows;
+use crate::backend::SectionSwap;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedU};
 use crate::backend::host::scratch::{ScratchBuffer, ScratchPool};
@@ -40,7 +40,7 @@ pub(super) struct SlabUpdate<'a> {
     pub(super) kernels: &'a dyn Kernels,
     pub(super) scratch: &'a ScratchPool,
     pub(super) l: &'a HostL,
-    pub(super) rows: &'a Rows<'a>,
+    pub(super) rows: &'a SectionSwap<'a>,
 }
 
 /// A slab after its row swap.
@@ -63,11 +63,11 @@ impl<'a> SlabUpdate<'a> {
     /// [U; C] ← P·[U; C]
     pub(super) fn swap_rows(&self, mut slab: Slab<'a>) -> SwappedSlab<'a> {
         let gathered = match self.rows {
-            Rows::Local(pivots) => {
+            SectionSwap::Local(pivots) => {
                 interchange(&mut slab.diag, &mut slab.c, pivots);
                 None
             }
-            Rows::Exchanged { result, first } => {
+            SectionSwap::Exchanged { result, first } => {
                 let mut u = self.scratch.take(self.l.jb(), slab.c.cols());
                 result.fill(first + slab.first, &mut u.mat(), slab.diag.as_ref(), &mut slab.c);
                 Some(u)

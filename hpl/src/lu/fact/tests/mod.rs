@@ -62,7 +62,7 @@ fn factor_by(
     recipe: Recipe,
     form: Form,
 ) -> Vec<Factored> {
-    let rows = Axis::block_cyclic(m, nb, p);
+    let rows = Distribution::block_cyclic(m, nb, p);
     let one_rank = |comm: ThreadComm| {
         let row = comm.rank();
         let mp = rows.local_len(row);
@@ -86,7 +86,7 @@ fn factor_by(
 
 /// Applies the pivots to `a` and compares with L·U, gathered from all process rows.
 fn check(a: &[f64], m: usize, jb: usize, nb: usize, factored: &mut [Factored]) -> Vec<f64> {
-    let rows = Axis::block_cyclic(m, nb, factored.len());
+    let rows = Distribution::block_cyclic(m, nb, factored.len());
     let mut permuted = a.to_vec();
     let first = factored[0].parts();
     let (pivots, l1) = (first.pivots.to_vec(), first.l1.as_ref());
@@ -262,7 +262,7 @@ fn a_thread_that_fails_ends_the_others() {
     let (mut a, recipe) = (random(90, 12), recipes().next().unwrap());
     let recipe = Recipe { nbmin: 3, ..recipe };
     let shape = PanelShape { k: 0, ia: 0, jb: 12, row: 0, col: 0, ii: 0, mp: 90, diag_rows: 12 };
-    let (rows, comm) = (Axis::block_cyclic(90, 12, 1), threads::world(1, false).pop().unwrap());
+    let (rows, comm) = (Distribution::block_cyclic(90, 12, 1), threads::world(1, false).pop().unwrap());
     let mut data = vec![0.0; shape.words()];
     let (a, panel) = (MatMut::new(&mut a, 90, 12, 90), parts_mut(&shape, FORMS[0], &mut data));
     let fact = Fact { recipe, column: &comm, rows: &rows, shape, col: 0, panel };

@@ -50,7 +50,7 @@ fn measure_panels() {
     for (m, jb) in [128, 256].into_iter().flat_map(|jb| [500, 1000, 2000, 4000, 8000, 16000].map(|m| (m, jb))) {
         let (a, recipe) = (random(m, jb), Recipe { pfact: Looking::Right, rfact: Looking::Right, nbmin: 8, ndiv: 2 });
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp: m, diag_rows: jb };
-        let (rows, comm) = (Axis::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
+        let (rows, comm) = (Distribution::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
         let (scratch, mut data) = (ScratchPool::default(), vec![0.0; shape.words()]);
         let team = TeamParams { threads: 2, cores: &cores, spin: true };
         let (ours, lapack_s) = with_team(team, |team| {
@@ -95,7 +95,7 @@ fn rate_of_panels() {
     for (m, jb) in [(8000, 128), (8000, 256), (2000, 128), (500, 128)] {
         let a = random(m, jb);
         let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp: m, diag_rows: jb };
-        let (rows, comm) = (Axis::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
+        let (rows, comm) = (Distribution::block_cyclic(m, jb, 1), threads::world(1, false).pop().unwrap());
         let mut data = vec![0.0; shape.words()];
         for (pfact, rfact, nbmin, ndiv) in [
             (Looking::Right, Looking::Crout, 4, 2),

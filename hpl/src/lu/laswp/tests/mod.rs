@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 use crate::backend::host::kernels::Builtin;
 use crate::backend::host::team::{TeamParams, with_team};
-use crate::backend::host::{Host, Workspace};
+use crate::backend::host::{HostBackend, Workspace};
 use crate::comm::Tag;
 use crate::comm::threads::{self, ThreadComm};
 use crate::mat::MatMut;
@@ -26,7 +26,7 @@ enum Drive {
 
 /// One row exchange to be tested.
 struct Case {
-    rows: Axis,
+    rows: Distribution,
     ia: usize,
     pivots: Vec<usize>,
     cols: usize,
@@ -56,9 +56,9 @@ fn pivots(m: usize, ia: usize, jb: usize, seed: usize) -> Vec<usize> {
 }
 
 /// Owners of blocks, dealt unevenly: some processes may have none.
-fn uneven(m: usize, nb: usize, p: usize, seed: usize) -> Axis {
+fn uneven(m: usize, nb: usize, p: usize, seed: usize) -> Distribution {
     let owner = |block: usize| (block * block + seed * block + block / 3) % p;
-    Axis::new(m, nb, p, (0..m.div_ceil(nb)).map(owner).collect())
+    Distribution::new(m, nb, p, (0..m.div_ceil(nb)).map(owner).collect())
 }
 
 impl Case {
@@ -78,12 +78,12 @@ impl Case {
     }
 
     /// Calls `work` with the local matrix `data` of rank `me`.
-    fn with_columns<R>(&self, data: &mut [f64], me: usize, work: impl FnOnce(&mut Host<'_, '_>) -> R) -> R {
+    fn with_columns<R>(&self, data: &mut [f64], me: usize, work: impl FnOnce(&mut HostBackend<'_, '_>) -> R) -> R {
         let mp = self.rows.local_len(me);
         let team = TeamParams { threads: self.threads, cores: &[], spin: false };
         let mut workspace = Workspace::default();
         let a = MatMut::new(data, mp, self.cols, mp.max(1));
-        with_team(team, |team| work(&mut Host::new(&Builtin::best(), team, a, &mut workspace))).unwrap()
+        with_team(team, |team| work(&mut HostBackend::new(&Builtin::best(), team, a, &mut workspace))).unwrap()
     }
 
     /// Fills slab by slab and compares with the row swaps.
@@ -171,7 +171,7 @@ fn row_exchanges_equal_the_row_swaps() {
         for (equil, u) in [false, true].into_iter().flat_map(|equil| FORMS.map(|u| (equil, u))) {
             for (m, nb, ia, jb, cols) in shapes {
                 turn += 1;
-                let rows = if turn % 2 == 0 { Axis::block_cyclic(m, nb, p) } else { uneven(m, nb, p, turn) };
+                let rows = if turn % 2 == 0 { Distribution::block_cyclic(m, nb, p) } else { uneven(m, nb, p, turn) };
                 let drive = if turn % 3 == 0 { Drive::Poll } else { Drive::Finish };
                 let (pivots, threads) = (pivots(m, ia, jb, turn), 1 + turn % 2);
                 Case { rows, ia, pivots, cols, swap, equil, u, drive, threads }.run();
@@ -189,7 +189,7 @@ fn extreme_pivots() {
             let all: Vec<usize> = (12..18).collect();
             let same = vec![17; 6];
             for pivots in [none, all, same] {
-                let rows = Axis::block_cyclic(31, 6, p);
+                let rows = Distribution::block_cyclic(31, 6, p);
                 let drive = if p % 2 == 0 { Drive::Poll } else { Drive::Finish };
                 Case { rows, ia: 6, pivots, cols: 10, swap, equil, u, drive, threads: 3 }.run();
             }
@@ -202,7 +202,7 @@ fn extreme_pivots() {
 fn several_threads_copy() {
     for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
         let (m, nb) = (700, 64);
-        let (rows, pivots) = (Axis::block_cyclic(m, nb, 3), pivots(m, 64, nb, 5));
+        let (rows, pivots) = (Distribution::block_cyclic(m, nb, 3), pivots(m, 64, nb, 5));
         Case { rows, ia: 64, pivots, cols: 2100, swap, equil: true, u, drive: Drive::Finish, threads: 3 }.run();
     }
 }
@@ -253,7 +253,7 @@ fn two_sections(column: &ThreadComm, left: &Case, right: &Case) {
 #[test]
 fn buffers_are_shared() {
     for (swap, u) in [Swap::BinExch, Swap::Long].into_iter().flat_map(|swap| FORMS.map(|u| (swap, u))) {
-        let (rows, pivots) = (Axis::block_cyclic(60, 6, 2), pivots(60, 0, 6, 1));
+        let (rows, pivots) = (Distribution::block_cyclic(60, 6, 2), pivots(60, 0, 6, 1));
         let case = Case { rows, ia: 0, pivots, cols: 8, swap, equil: false, u, drive: Drive::Finish, threads: 1 };
         let case = &case;
         let buffers: Vec<Vec<Arc<Buffer>>> = thread::scope(|scope| {

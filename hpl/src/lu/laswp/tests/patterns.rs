@@ -37,7 +37,7 @@ fn case(p: usize, swap: Swap, equil: bool) -> Case {
     let pivots: Vec<usize> = (0..nb).map(|j| block(j) * nb + j).collect();
     let u = FORMS[p % 2];
     let case = Case {
-        rows: Axis::block_cyclic(m, nb, p),
+        rows: Distribution::block_cyclic(m, nb, p),
         ia,
         pivots,
         cols: 7,

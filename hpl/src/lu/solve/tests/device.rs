@@ -9,12 +9,12 @@ use crate::backend::device::Wait;
 const GRIDS: [(usize, usize); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (3, 2)];
 
 /// Runs a candidate on in-process ranks, each with a reference device; returns the reports by rank.
-fn run_by(candidate: &Candidate, schedule: Schedule) -> Vec<Result<Report, Error>> {
+fn run_by(candidate: &Candidate, order: ExecutionOrder) -> Vec<Result<Report, Error>> {
     let rank = |comm: ThreadComm| {
-        let seed = schedule.seed.wrapping_mul(64) + comm.rank() as u64;
-        let schedule = Schedule { seed, ..schedule };
+        let seed = order.seed.wrapping_mul(64) + comm.rank() as u64;
+        let order = ExecutionOrder { seed, ..order };
         let solve = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
-            run.on_reference(team, schedule, |device| run.run(device))
+            run.on_reference(team, order, |device| run.run(device))
         };
         as_rank(candidate, &comm, &[], &Builtin::best(), &(), solve)
     };
@@ -41,7 +41,7 @@ fn known(candidate: Candidate) -> Known {
 
 /// The run on the reference device passes, and all its ranks have the x of the host.
 fn agrees(Known { candidate, expected }: &Known, seed: u64) {
-    for report in run_by(candidate, Schedule { seed, without: None }) {
+    for report in run_by(candidate, ExecutionOrder { seed, without: None }) {
         let report = report.unwrap();
         assert_eq!(report.info, 0);
         assert!(report.x == *expected, "x differs: seed {seed}, {candidate:?}");
@@ -122,8 +122,8 @@ fn x_is_the_same_in_ten_thousand_random_orders() {
 }
 
 /// How a run without a wait fails; `None` when its x and its check are right.
-fn failure(Known { candidate, expected }: &Known, schedule: Schedule) -> Option<&'static str> {
-    let reports = std::panic::catch_unwind(|| run_by(candidate, schedule));
+fn failure(Known { candidate, expected }: &Known, order: ExecutionOrder) -> Option<&'static str> {
+    let reports = std::panic::catch_unwind(|| run_by(candidate, order));
     let Ok(reports) = reports else { return Some("a rank panics") };
     let kind = |report: &Result<Report, Error>| match report {
         Err(_) => Some("a rank fails"),
@@ -144,8 +144,8 @@ fn every_wait_is_needed() {
     let runs = small_runs();
     println!("{:<16} {:>6}  of {ORDERS} orders that fail, and how the first does", "without", "");
     for wait in Wait::ALL {
-        let schedule = |seed| Schedule { seed, without: Some(wait) };
-        let fails = |seed: u64| failure(&runs[(7 * seed) as usize % runs.len()], schedule(seed));
+        let order = |seed| ExecutionOrder { seed, without: Some(wait) };
+        let fails = |seed: u64| failure(&runs[(7 * seed) as usize % runs.len()], order(seed));
         let failures: Vec<&str> = (0..ORDERS).filter_map(fails).collect();
         println!("{:<16} {:>6}  {}", format!("{wait:?}"), failures.len(), failures.first().unwrap_or(&"none"));
         assert!(!failures.is_empty(), "no order needs to wait for {wait}");

@@ -82,7 +82,7 @@ fn text_of_windows() {
     assert_eq!("12:3".parse(), Ok(Window { first: 12, steps: 3 }));
     for wrong in ["", "3", "3:", ":3", "3:0", "-1:2", "1:2:3", "a:b", "99999999999999999999:1"] {
         let error = wrong.parse::<Window>().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("'{wrong}' is no window")), "{error}");
+        assert!(error.starts_with(&format!("'{wrong}' is not a window")), "{error}");
     }
     assert!(Window { first: 8, steps: 2 }.check(10).is_ok());
     let error = Window { first: 9, steps: 2 }.check(10).unwrap_err();

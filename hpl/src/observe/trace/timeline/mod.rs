@@ -9,7 +9,7 @@ use super::steps::StepRange;
 use crate::observe::picture::{label, open, round_step};
 
 /// A picture of some steps of one run.
-pub struct Timeline<'a> {
+pub struct TracePicture<'a> {
     /// The recorded spans, see [`crate::Report::spans`].
     pub spans: &'a [Span],
     /// Number of panels; the step after the last is the back substitution.
@@ -46,7 +46,7 @@ const STYLE: &str = "\
 .ahead{fill:#1d4f9e}.left{fill:#4a90d9}.rest{fill:#a6cbee}.trsv{fill:#a3568a}\
 @media(prefers-color-scheme:dark){.lane{fill:#262b33}.step{stroke:#e8eaed}.ahead{fill:#2b66c4}.on-light{fill:#111}.on-dark{fill:#fff}}";
 
-impl Timeline<'_> {
+impl TracePicture<'_> {
     /// The picture as an SVG document; `None` when no span falls into the steps to show.
     pub fn draw(&self) -> Option<String> {
         let lanes = self.lanes();

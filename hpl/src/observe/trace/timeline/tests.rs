@@ -27,7 +27,7 @@ fn spans(steps: u32) -> Vec<Span> {
 }
 
 fn draw(shown: StepRange) -> String {
-    let timeline = Timeline { spans: &spans(20), steps: 20, shown, title: "N < 1 & \"x\"", subtitle: "sub" };
+    let timeline = TracePicture { spans: &spans(20), steps: 20, shown, title: "N < 1 & \"x\"", subtitle: "sub" };
     timeline.draw().unwrap()
 }
 
@@ -92,7 +92,7 @@ fn the_ends_of_the_run_belong_to_its_first_and_last_step() {
     assert!(!draw(StepRange::Of(0, 18)).contains("back substitution"));
     let mut all = spans(3);
     all.push(Span { end_s: 0.0, start_s: 0.0, ..all[0] });
-    let none = Timeline { spans: &[], steps: 0, shown: StepRange::Middle, title: "", subtitle: "" };
+    let none = TracePicture { spans: &[], steps: 0, shown: StepRange::Middle, title: "", subtitle: "" };
     assert_eq!(none.draw(), None);
 }
 

@@ -11,11 +11,11 @@ use space::{Candidate, Share};
 
 use super::choose::turn;
 use super::{WindowTimes, WindowsReport};
-use crate::plan::layout::{Axis, Layout};
+use crate::plan::layout::{Distribution, Layout};
 
 /// Prediction of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
+pub struct WholeRunPrediction {
     /// Time of factorization and back substitution, in seconds.
     pub time_s: f64,
     /// Standard error of `time_s`, in seconds: jackknife over the measured cycles of panel owners.
@@ -23,12 +23,12 @@ pub struct Prediction {
 }
 
 /// m·n, (m + n)/2 and 1 with the rows m and the columns n of the trailing matrix, as fractions of N; see [`terms`].
-type Terms = [f64; 3];
+type Regressors = [f64; 3];
 
 /// The mean of some consecutive steps.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    terms: Terms,
+struct MeanStep {
+    terms: Regressors,
     /// Mean time in seconds.
     step_s: f64,
     /// Weight of its error, squared.
@@ -37,7 +37,7 @@ struct Point {
 
 /// Predicts the time of the sampled run: measured steps with their measured times, the other steps by a fit of
 /// a·m·n + b·(m + n) + c.
-pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
+pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPrediction {
     let hpl = &candidate.hpl;
     let terms = terms(candidate);
     let (steps, turn) = (terms.len(), turn(hpl));
@@ -51,12 +51,12 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
             let first = window.first + spare + at * turn;
             let of_steps = &terms[first..first + times.len()];
             let terms = [0, 1, 2].map(|term| mean(&of_steps.iter().map(|terms| terms[term]).collect::<Vec<_>>()));
-            points.push(Point { terms, step_s: mean(times), weight });
+            points.push(MeanStep { terms, step_s: mean(times), weight });
             known[first..].iter_mut().zip(times).for_each(|(known, &time)| *known = Some(time));
         }
     }
-    let rest: Vec<Terms> = (0..steps).filter(|&k| known[k].is_none()).map(|k| terms[k]).collect();
-    let of_rest = |points: &[Point]| {
+    let rest: Vec<Regressors> = (0..steps).filter(|&k| known[k].is_none()).map(|k| terms[k]).collect();
+    let of_rest = |points: &[MeanStep]| {
         let found = fit(points);
         rest.iter().flat_map(|terms| terms.iter().zip(found)).map(|(term, factor)| term * factor).sum::<f64>()
     };
@@ -65,7 +65,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> Prediction {
     let prologue = |times: &WindowTimes| times.prologue_s / left(times.window.first);
     let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
     let time_s = known.iter().flatten().sum::<f64>() + of_rest(&points) + prologue_s + report.trsv_s;
-    Prediction { time_s, spread_s: jackknife(&points, of_rest) }
+    WholeRunPrediction { time_s, spread_s: jackknife(&points, of_rest) }
 }
 
 /// Weight of the error of each window's cycles: the square of the number of steps that the window represents, those nearer to
@@ -88,7 +88,7 @@ fn weights(report: &WindowsReport, steps: usize, turn: usize) -> Vec<f64> {
 }
 
 /// Terms of each step.
-fn terms(candidate: &Candidate) -> Vec<Terms> {
+fn terms(candidate: &Candidate) -> Vec<Regressors> {
     let Candidate { hpl, engine } = candidate;
     let layout = Layout::of(hpl, &engine.weights);
     let of = |k: usize| {
@@ -102,7 +102,7 @@ fn terms(candidate: &Candidate) -> Vec<Terms> {
 
 /// Indices from `first` on as fraction of the axis, if every process owned as many, relative to its share, as the process
 /// with the most. Without shares, all shares are equal.
-fn left(axis: &Axis, shares: &[Share], first: usize) -> f64 {
+fn left(axis: &Distribution, shares: &[Share], first: usize) -> f64 {
     let share = |process: usize| shares.get(process).map_or(1.0, |share| share.get());
     let whole: f64 = (0..axis.procs()).map(share).sum();
     let has = |process: usize| axis.local_len(process) - axis.local_from(process, first);
@@ -112,7 +112,7 @@ fn left(axis: &Axis, shares: &[Share], first: usize) -> f64 {
 }
 
 /// Standard error of `estimate` by leaving out one point at a time.
-fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
+fn jackknife(points: &[MeanStep], estimate: impl Fn(&[MeanStep]) -> f64) -> f64 {
     let without = |left_out: usize| {
         let rest = points.iter().enumerate().filter(|&(at, _)| at != left_out).map(|(_, &point)| point);
         estimate(&rest.collect::<Vec<_>>())
@@ -127,8 +127,9 @@ fn jackknife(points: &[Point], estimate: impl Fn(&[Point]) -> f64) -> f64 {
 ///
 /// The errors are absolute and weighted: relative errors would let the small steps, which contribute little time and follow the
 /// formula worst, distort the fit of the large ones.
-fn fit(points: &[Point]) -> [f64; 3] {
-    let row = |&Point { terms: [a, b, c], step_s, weight }: &Point| [a, b, c, step_s].map(|of| of * weight.sqrt());
+fn fit(points: &[MeanStep]) -> [f64; 3] {
+    let row =
+        |&MeanStep { terms: [a, b, c], step_s, weight }: &MeanStep| [a, b, c, step_s].map(|of| of * weight.sqrt());
     let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
     let mut best = (f64::INFINITY, [0.0; 3]);
     for subset in 1..8_usize {

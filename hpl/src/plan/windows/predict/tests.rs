@@ -89,10 +89,10 @@ fn columns_that_fall_by_a_whole_block_are_predicted() {
 #[test]
 fn the_remaining_part_is_that_of_the_process_with_most_for_its_share() {
     let shares = [2.0, 1.0, 0.0].map(|share| Share::new(share).unwrap());
-    let axis = Axis::weighted(900, 10, &[2.0, 1.0, 0.0]);
+    let axis = Distribution::weighted(900, 10, &[2.0, 1.0, 0.0]);
     assert!((left(&axis, &shares, 0) - 1.0).abs() < 0.02, "{}", left(&axis, &shares, 0));
     assert!((left(&axis, &shares, 450) - 0.5).abs() < 0.02);
-    let equal = Axis::block_cyclic(640, 10, 64);
+    let equal = Distribution::block_cyclic(640, 10, 64);
     assert_eq!([0, 10, 640].map(|first| left(&equal, &[], first)), [1.0, 1.0, 0.0]);
 }
 
@@ -142,7 +142,7 @@ fn auto_is_cheap_where_it_matters() {
 fn no_step_and_one_step_are_predicted() {
     let machine = Machine { abc: [1e-9, 1e-6, 1e-4], alternation: 0.0 };
     let nothing = predict(&run(&hpl(0, 1, 1)), &machine.report(&hpl(0, 1, 1), &[], |_| 0.0));
-    assert_eq!(nothing, Prediction { time_s: 0.0, spread_s: 0.0 });
+    assert_eq!(nothing, WholeRunPrediction { time_s: 0.0, spread_s: 0.0 });
     let hpl = hpl(1000, 2, 2);
     let one = predict(&run(&hpl), &machine.report(&hpl, &[Window { first: 2, steps: 1 }], |_| 0.0));
     assert!(one.time_s > 0.0 && one.spread_s.is_finite());

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::{Plan, View};
+use super::{PlannedTrial, View};
 use crate::record::{Identity, Row};
 use crate::search::cost::CostEstimate;
 use crate::search::model_prior;
@@ -27,7 +27,7 @@ impl View<'_> {
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
     /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
     /// seen the baseline, it gets a final run, too.
-    pub fn final_plan(&self) -> Option<Plan> {
+    pub fn final_plan(&self) -> Option<PlannedTrial> {
         let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
         if finals.clone().any(|row| row.passed) {
             let n = self.setup.domain.spec().n;
@@ -60,8 +60,8 @@ impl View<'_> {
         fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
     }
 
-    fn whole(&self, candidate: Candidate, why: &str) -> Plan {
-        Plan { extent: Extent::Whole, ..self.plan(candidate, Identity::FINAL, why) }
+    fn whole(&self, candidate: Candidate, why: &str) -> PlannedTrial {
+        PlannedTrial { extent: Extent::Whole, ..self.plan(candidate, Identity::FINAL, why) }
     }
 
     /// Seconds to keep for the rounds after the final run; 0 once the choice is made.
@@ -76,7 +76,7 @@ impl View<'_> {
     /// What the time after the final run is used for: rounds of baseline, expert and what was verified, and where no round
     /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
     /// have taken the choice back, or too many of them failed.
-    pub fn after_final(&self) -> Option<Plan> {
+    pub fn after_final(&self) -> Option<PlannedTrial> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
@@ -84,7 +84,7 @@ impl View<'_> {
         if enough || rounds::taken_back(self.rows, self.setup.baseline) {
             return None;
         }
-        let round = Round::new(self, &verified, after);
+        let round = RoundState::new(self, &verified, after);
         let next = if self.baseline_never_passes() { None } else { round.next() };
         next.or_else(|| {
             let why = "time is left: the verified one again";
@@ -105,7 +105,7 @@ impl View<'_> {
         self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
-    pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> Plan {
+    pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> PlannedTrial {
         let mut plan = self.plan(candidate.clone(), strategy, why);
         plan.repeat_of = self.first_trial_of(candidate);
         plan
@@ -129,7 +129,7 @@ pub fn rounds_s(
 }
 
 /// The rounds of a session, and how far the last one is.
-struct Round<'a> {
+struct RoundState<'a> {
     view: &'a View<'a>,
     after: &'a [Row],
     verified: &'a Candidate,
@@ -141,7 +141,7 @@ struct Round<'a> {
     verified_s: f64,
 }
 
-impl<'a> Round<'a> {
+impl<'a> RoundState<'a> {
     fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
         let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
         let expert = view.setup.expert.filter(|&expert| expert != verified && expert != view.setup.baseline && !failed);
@@ -159,7 +159,7 @@ impl<'a> Round<'a> {
     }
 
     /// The next run of the round under way, or the first of another one.
-    fn next(&self) -> Option<Plan> {
+    fn next(&self) -> Option<PlannedTrial> {
         let begun = self.begun();
         let rest_s = if self.is_other { self.verified_s } else { 0.0 };
         if let Some((first, last)) = begun {

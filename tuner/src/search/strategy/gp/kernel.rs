@@ -10,24 +10,24 @@ use space::dims::{Dim, DimKind, Point};
 
 /// Positions of the levels of each dimension, all that the kernel needs to know of a space.
 #[derive(Debug, Clone)]
-pub(crate) struct Axes(pub(crate) Vec<Axis>);
+pub(crate) struct KernelDims(pub(crate) Vec<KernelDim>);
 
 /// One dimension.
 #[derive(Debug, Clone)]
-pub(crate) enum Axis {
+pub(crate) enum KernelDim {
     /// Number of levels.
     Categorical(usize),
     /// Positions in 0..1.
     Ordered(Vec<f64>),
 }
 
-impl Axes {
+impl KernelDims {
     pub(crate) fn new(dims: &[Dim]) -> Self {
-        Self(dims.iter().map(Axis::new).collect())
+        Self(dims.iter().map(KernelDim::new).collect())
     }
 }
 
-impl Axis {
+impl KernelDim {
     fn new(dim: &Dim) -> Self {
         match dim.kind {
             DimKind::Categorical => Self::Categorical(dim.levels.len()),
@@ -53,7 +53,7 @@ pub(crate) fn unit_positions(dim: &Dim) -> Vec<f64> {
 
 /// Correlation of one dimension between all pairs of its levels.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(crate) struct Correlations {
     levels: usize,
     /// ρ_d, row by row.
     rho: Vec<f64>,
@@ -61,17 +61,17 @@ pub(crate) struct Table {
     slope: Vec<f64>,
 }
 
-impl Table {
+impl Correlations {
     /// `rate`: how fast the correlation falls; 1 / length scale for an ordered dimension.
-    pub(crate) fn new(axis: &Axis, rate: f64) -> Self {
+    pub(crate) fn new(axis: &KernelDim, rate: f64) -> Self {
         let levels = axis.levels();
         let (mut rho, mut slope) = (Vec::with_capacity(levels * levels), Vec::with_capacity(levels * levels));
         for i in 0..levels {
             for j in 0..levels {
                 let (value, derivative) = match axis {
-                    Axis::Categorical(_) if i == j => (1.0, 0.0),
-                    Axis::Categorical(_) => ((-rate).exp(), -rate),
-                    Axis::Ordered(at) => matern52(5_f64.sqrt() * rate * (at[i] - at[j]).abs()),
+                    KernelDim::Categorical(_) if i == j => (1.0, 0.0),
+                    KernelDim::Categorical(_) => ((-rate).exp(), -rate),
+                    KernelDim::Ordered(at) => matern52(5_f64.sqrt() * rate * (at[i] - at[j]).abs()),
                 };
                 rho.push(value);
                 slope.push(derivative);
@@ -115,20 +115,20 @@ pub(crate) struct Kernel {
     /// [`SMOOTH`], or 1.
     smooth: f64,
     /// ρ_d.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<Correlations>,
     /// effect_d², 0 where a dimension has one level: it cannot do anything.
     pub(crate) effects: Vec<f64>,
     /// e_d.
-    pub(crate) shapes: Vec<Table>,
+    pub(crate) shapes: Vec<Correlations>,
 }
 
 impl Kernel {
     /// `rates`, `effects`: one for each dimension.
-    pub(crate) fn new(axes: &Axes, signal: f64, rates: &[f64], effects: &[f64]) -> Self {
-        let tables = axes.0.iter().zip(rates).map(|(axis, &rate)| Table::new(axis, rate)).collect();
-        let shape = |axis: &Axis| match axis {
-            Axis::Categorical(_) => Table::new(axis, f64::INFINITY),
-            Axis::Ordered(_) => Table::new(axis, EFFECT_RATE),
+    pub(crate) fn new(axes: &KernelDims, signal: f64, rates: &[f64], effects: &[f64]) -> Self {
+        let tables = axes.0.iter().zip(rates).map(|(axis, &rate)| Correlations::new(axis, rate)).collect();
+        let shape = |axis: &KernelDim| match axis {
+            KernelDim::Categorical(_) => Correlations::new(axis, f64::INFINITY),
+            KernelDim::Ordered(_) => Correlations::new(axis, EFFECT_RATE),
         };
         let shapes = axes.0.iter().map(shape).collect();
         let effects = axes.0.iter().zip(effects).map(|(axis, &sd)| if axis.levels() < 2 { 0.0 } else { sd * sd });
@@ -176,11 +176,12 @@ mod tests {
 
     #[test]
     fn slope_is_the_derivative_of_the_logarithm() {
-        let axes = [Axis::Categorical(3), Axis::Ordered(vec![0.0, 0.3, 1.0])];
+        let axes = [KernelDim::Categorical(3), KernelDim::Ordered(vec![0.0, 0.3, 1.0])];
         for axis in &axes {
             let (rate, step) = (0.8_f64, 1e-6_f64);
-            let (low, high) = (Table::new(axis, rate * (-step).exp()), Table::new(axis, rate * step.exp()));
-            let table = Table::new(axis, rate);
+            let (low, high) =
+                (Correlations::new(axis, rate * (-step).exp()), Correlations::new(axis, rate * step.exp()));
+            let table = Correlations::new(axis, rate);
             for i in 0..3 {
                 for j in 0..3 {
                     let numeric = (high.rho(i, j).ln() - low.rho(i, j).ln()) / (2.0 * step);
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn correlation_is_one_at_no_distance_and_falls_with_it() {
-        let table = Table::new(&Axis::Ordered(vec![0.0, 0.5, 1.0]), 2.0);
+        let table = Correlations::new(&KernelDim::Ordered(vec![0.0, 0.5, 1.0]), 2.0);
         assert_eq!(table.rho(1, 1), 1.0);
         assert!(table.rho(0, 1) < 1.0 && table.rho(0, 2) < table.rho(0, 1) && table.rho(0, 2) > 0.0);
     }

@@ -5,7 +5,7 @@ use space::dims::Point;
 
 use super::data::Data;
 use super::fit::{Beliefs, Hyper, covariance, draws, fit, matrix};
-use super::kernel::{Axes, Kernel, SMOOTH};
+use super::kernel::{Kernel, KernelDims, SMOOTH};
 use super::linalg::Factor;
 
 /// Mean and standard deviation of y without noise.
@@ -53,14 +53,14 @@ const BLOCK: usize = 256;
 
 impl Posterior {
     /// With hyperparameters fitted to the data.
-    pub(crate) fn fitted(axes: &Axes, beliefs: Beliefs, data: Data) -> Option<Self> {
+    pub(crate) fn fitted(axes: &KernelDims, beliefs: Beliefs, data: Data) -> Option<Self> {
         let hyper = fit(axes, &beliefs, &data.clone().thinned(FIT_POINTS));
         Self::new(axes, beliefs, hyper, data)
     }
 
     /// The same with other hyperparameters, drawn from what the data leave of their beliefs. What belongs to each point alone is
     /// taken for noise: where nothing was run twice the two look alike, and one fast run is no fast point.
-    pub(crate) fn drawn(&self, axes: &Axes, count: usize, normal: &mut dyn FnMut() -> f64) -> Vec<Self> {
+    pub(crate) fn drawn(&self, axes: &KernelDims, count: usize, normal: &mut dyn FnMut() -> f64) -> Vec<Self> {
         let thin = self.data.clone().thinned(FIT_POINTS);
         let hypers = draws(axes, &self.beliefs, &thin, &self.hyper, count, normal).into_iter();
         let one = |hyper: Hyper| {
@@ -73,7 +73,7 @@ impl Posterior {
     }
 
     /// `None` when the covariance cannot be factored, which takes values that are not finite.
-    pub(crate) fn new(axes: &Axes, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
+    pub(crate) fn new(axes: &KernelDims, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
         let kernel = hyper.kernel(axes);
         Self::of(kernel, beliefs, hyper, data)
     }
@@ -223,7 +223,7 @@ fn most_common(changes: &[usize]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::fit::LogNormal;
-    use super::super::kernel::Axis;
+    use super::super::kernel::KernelDim;
     use super::*;
 
     /// Eight points, then three of them again and five new ones at `step` less; each run on its own.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn conditioned(step: f64, change_sd: f64, gather: impl Fn(&[(&Point, f64, usize)]) -> Data) -> Posterior {
-        let axes = Axes(vec![Axis::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
+        let axes = KernelDims(vec![KernelDim::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
         let prior = |median| LogNormal { median, spread: 1.0 };
         let beliefs = Beliefs {
             signal: prior(0.2),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use space::dims::Point;
 
 use super::data::Data;
-use super::kernel::{Kernel, SMOOTH, Table};
+use super::kernel::{Correlations, Kernel, SMOOTH};
 use super::posterior::Posterior;
 
 /// What screening says of one point.
@@ -45,7 +45,7 @@ pub(crate) fn screen(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) 
     let signal = posterior.hyper.signal * posterior.hyper.signal;
     let observed = data.len();
     let look = |(i, &basis): (usize, &f64)| {
-        let which = |group: &Group<'_>| group.which[i] as usize;
+        let which = |group: &Combinations<'_>| group.which[i] as usize;
         let (i, j) = (which(&groups.first), which(&groups.second));
         let (a, b) = (&first[i * observed..][..observed], &second[j * observed..][..observed]);
         let (known, nearest) = weighted(&weights, a, b);
@@ -127,21 +127,21 @@ fn cut(sizes: &[usize]) -> usize {
 pub(crate) struct Groups<'a> {
     /// The number of dimensions in the first group.
     cut: usize,
-    first: Group<'a>,
-    second: Group<'a>,
+    first: Combinations<'a>,
+    second: Combinations<'a>,
 }
 
 impl<'a> Groups<'a> {
     pub(crate) fn new(points: &'a [Point]) -> Self {
         let sizes = sizes(points);
         let cut = cut(&sizes);
-        let group = |from: usize, to: usize| Group::new(points, from, &sizes[from..to]);
+        let group = |from: usize, to: usize| Combinations::new(points, from, &sizes[from..to]);
         Self { cut, first: group(0, cut), second: group(cut, sizes.len()) }
     }
 }
 
 /// Combinations of levels in some dimensions that follow each other.
-struct Group<'a> {
+struct Combinations<'a> {
     /// Which of the combinations each point has.
     which: Vec<u32>,
     combinations: Vec<&'a [u16]>,
@@ -150,7 +150,7 @@ struct Group<'a> {
 /// Combinations that a table over all of them is made for.
 const TABLE: usize = 1 << 20;
 
-impl<'a> Group<'a> {
+impl<'a> Combinations<'a> {
     /// `sizes`: the numbers of levels of its dimensions, of which `from` is the first.
     fn new(points: &'a [Point], from: usize, sizes: &[usize]) -> Self {
         let mut combinations: Vec<&[u16]> = Vec::new();
@@ -194,7 +194,7 @@ impl<'a> Group<'a> {
     }
 
     /// Correlation of each combination, row by row, with each observed point in these dimensions, of which `from` is the first.
-    fn correlations(&self, tables: &[Table], observed: &[Point], from: usize) -> Vec<f32> {
+    fn correlations(&self, tables: &[Correlations], observed: &[Point], from: usize) -> Vec<f32> {
         let one = |levels: &[u16], seen: &Point| {
             let pairs = levels.iter().zip(&seen.0[from..]);
             tables.iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product::<f64>() as f32

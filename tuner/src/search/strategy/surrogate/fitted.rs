@@ -11,7 +11,7 @@ use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
 use crate::search::strategy::gp::data::Data;
 use crate::search::strategy::gp::fit::{Beliefs, LogNormal};
-use crate::search::strategy::gp::kernel::Axes;
+use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::warp::Warp;
@@ -89,7 +89,7 @@ pub(super) struct Fitted {
 
 /// A run: its point, the logarithm of its rate, its place among the trials.
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct FittedRun<'a> {
     point: &'a Point,
     log: f64,
     trial: usize,
@@ -118,8 +118,8 @@ impl<'a> Surrogate<'a> {
         let levels: Vec<f64> = expected.all.iter().map(|&log| prior_scale.level(log)).collect();
         let spread = moments(&levels).map_or(0.0, |moments| moments.1);
         let trials = ctx.history.trials.iter().enumerate();
-        let runs = trials.filter_map(|(trial, run)| Some(Seen { point: &run.point, log: log_rate(run)?, trial }));
-        let mut runs: Vec<Seen<'_>> = runs.collect();
+        let runs = trials.filter_map(|(trial, run)| Some(FittedRun { point: &run.point, log: log_rate(run)?, trial }));
+        let mut runs: Vec<FittedRun<'_>> = runs.collect();
         let mut surrogate = Self {
             ctx,
             expected,
@@ -175,12 +175,12 @@ impl<'a> Surrogate<'a> {
     }
 
     /// Levels of runs with the number of changes before each.
-    fn levels_of<'b>(&self, runs: &[Seen<'b>]) -> Vec<(&'b Point, f64, usize)> {
-        let level = |run: &Seen<'_>| self.seen.level(run.log + self.drift.correction(run.trial));
+    fn levels_of<'b>(&self, runs: &[FittedRun<'b>]) -> Vec<(&'b Point, f64, usize)> {
+        let level = |run: &FittedRun<'_>| self.seen.level(run.log + self.drift.correction(run.trial));
         runs.iter().map(|run| (run.point, level(run), self.drift.before(run.trial))).collect()
     }
 
-    fn condition(&mut self, runs: &[Seen<'_>]) {
+    fn condition(&mut self, runs: &[FittedRun<'_>]) {
         let corrected = runs.iter().map(|run| run.log + self.drift.correction(run.trial));
         let Some(best) = corrected.reduce(f64::max) else { return };
         self.seen = Warp { best };
@@ -192,7 +192,7 @@ impl<'a> Surrogate<'a> {
         let Some((centre, _)) = moments(&levels) else { return };
         let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre)
             .thinned(most_points(runs.len()));
-        let axes = Axes::new(self.ctx.space.dims());
+        let axes = KernelDims::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
         let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
             let mut data = data.clone();
@@ -209,7 +209,7 @@ impl<'a> Surrogate<'a> {
 
     /// The change of speed that would explain the runs best, where it is worth a thought: at least two runs on either side.
     /// With the runs between its earliest and its latest likely place.
-    fn likely_change(&self, runs: &[Seen<'_>]) -> Option<(Change, Range<usize>)> {
+    fn likely_change(&self, runs: &[FittedRun<'_>]) -> Option<(Change, Range<usize>)> {
         let changes = self.changes(runs)?;
         let inner = changes.iter().filter(|change| change.at >= 2 && change.at + 2 <= runs.len());
         let best = *inner.max_by(|a, b| a.gain.total_cmp(&b.gain)).filter(|change| change.gain > SUSPICION)?;
@@ -220,13 +220,13 @@ impl<'a> Surrogate<'a> {
 
     /// What a change of speed before each run would explain. Many runs are gathered by their points, and those of points that
     /// the process is not conditioned on say nothing.
-    fn changes(&self, runs: &[Seen<'_>]) -> Option<Vec<Change>> {
+    fn changes(&self, runs: &[FittedRun<'_>]) -> Option<Vec<Change>> {
         let Fitted { centre, level, posterior, .. } = self.fits.first()?;
         let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
         if runs.len() <= RUNS {
             let data = Data::single(levels, |point| self.expected(point) - centre);
             let runs: Vec<(usize, f64)> = data.y.iter().copied().enumerate().collect();
-            let axes = Axes::new(self.ctx.space.dims());
+            let axes = KernelDims::new(self.ctx.space.dims());
             let all = Posterior::new(&axes, posterior.beliefs.clone(), posterior.hyper.clone(), data)?;
             return Some(all.changes(CHANGE, &runs));
         }
@@ -255,18 +255,19 @@ impl<'a> Surrogate<'a> {
     /// The timeouts of points that never passed whose limit is below what the surrogate expects: only they say something new. They
     /// are taken as if they had just reached it, the highest rate that they can have had, or as far below what is expected as
     /// a slow candidate hardly is: farther below it, a run has hung.
-    fn binding_limits(&self) -> Vec<Seen<'a>> {
+    fn binding_limits(&self) -> Vec<FittedRun<'a>> {
         let passed: HashSet<&Point> =
             self.ctx.history.trials.iter().filter(|run| log_rate(run).is_some()).map(|run| &run.point).collect();
-        let limits: Vec<Seen<'_>> = limits(self.ctx.history).filter(|limit| !passed.contains(limit.point)).collect();
+        let limits: Vec<FittedRun<'_>> =
+            limits(self.ctx.history).filter(|limit| !passed.contains(limit.point)).collect();
         let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
         let expected = self.predict(&points).into_iter();
         let levels = self.levels_of(&limits).into_iter().map(|(_, level, _)| level);
         let binding = expected.zip(levels).zip(&limits).filter(|((at, level), _)| *level < at.mean);
-        let taken = |((at, level), limit): ((Marginal, f64), &Seen<'a>)| {
+        let taken = |((at, level), limit): ((Marginal, f64), &FittedRun<'a>)| {
             let mean = level.max(at.mean - HARDLY_BELOW * at.sd);
             let log = self.seen.log_rate(Marginal { mean, sd: 0.0 }).mean - self.drift.correction(limit.trial);
-            Seen { log, ..*limit }
+            FittedRun { log, ..*limit }
         };
         binding.map(taken).collect()
     }
@@ -281,10 +282,10 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
 }
 
 /// Upper limits of the log rates of runs that did not end in time.
-fn limits(history: &History) -> impl Iterator<Item = Seen<'_>> {
+fn limits(history: &History) -> impl Iterator<Item = FittedRun<'_>> {
     history.trials.iter().enumerate().filter_map(|(trial, run)| match run.outcome {
         TrialResult::TimedOut { at_most_gflops } => {
-            Some(Seen { point: &run.point, log: log_of(at_most_gflops)?, trial })
+            Some(FittedRun { point: &run.point, log: log_of(at_most_gflops)?, trial })
         }
         _ => None,
     })

@@ -6,7 +6,7 @@ use space::dims::Point;
 
 use super::fitted::{Fitted, OFFSET_SD, RUNS, Surrogate};
 use crate::record::Prediction;
-use crate::search::strategy::gp::kernel::Axes;
+use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::Marginal;
 use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 
@@ -61,7 +61,7 @@ impl Surrogate<'_> {
         (ways, count): (usize, usize),
         normal: &mut dyn FnMut() -> f64,
     ) -> Vec<Vec<f64>> {
-        let axes = Axes::new(self.ctx.space.dims());
+        let axes = KernelDims::new(self.ctx.space.dims());
         let mut all = Vec::with_capacity(ways * count);
         for Fitted { centre, level, posterior, weight, .. } in &self.fits {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();

@@ -14,7 +14,7 @@ use faer::Mat;
 use space::dims::{Point, Space};
 
 use super::data::Data;
-use super::kernel::{Axes, Axis, Kernel};
+use super::kernel::{Kernel, KernelDim, KernelDims};
 use super::linalg::Factor;
 use crate::search::strategy::acquisition::normal_cdf;
 
@@ -75,7 +75,7 @@ impl Hyper {
         values.zip(priors).map(place).map(|u| if u.is_finite() { u } else { 0.0 }).collect()
     }
 
-    pub(crate) fn kernel(&self, axes: &Axes) -> Kernel {
+    pub(crate) fn kernel(&self, axes: &KernelDims) -> Kernel {
         Kernel::new(axes, self.signal, &self.rates, &self.effects)
     }
 }
@@ -102,11 +102,11 @@ impl Beliefs {
     }
 
     /// Priors in the order of the search: signal, noise, rates, effects.
-    fn priors(&self, axes: &Axes) -> Vec<LogNormal> {
+    fn priors(&self, axes: &KernelDims) -> Vec<LogNormal> {
         let share = 1.0 / axes.0.len().max(1) as f64;
         let rates = axes.0.iter().map(|axis| match axis {
-            Axis::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
-            Axis::Ordered(_) => self.ordered,
+            KernelDim::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
+            KernelDim::Ordered(_) => self.ordered,
         });
         let effects = self.effects.iter().copied();
         [self.signal, self.noise].into_iter().chain(rates).chain(effects).collect()
@@ -118,7 +118,7 @@ const REACH: f64 = 8.0;
 const ITERATIONS: u64 = 25;
 
 /// The most probable hyperparameters. Deterministic.
-pub(crate) fn fit(axes: &Axes, beliefs: &Beliefs, data: &Data) -> Hyper {
+pub(crate) fn fit(axes: &KernelDims, beliefs: &Beliefs, data: &Data) -> Hyper {
     let priors = beliefs.priors(axes);
     let origin = vec![0.0; priors.len()];
     if data.len() < 2 {
@@ -147,7 +147,7 @@ struct Evaluation {
 /// A search over u = (ln θ − ln median) / spread, in which the priors are standard normal.
 #[derive(Clone, Copy)]
 struct Climb<'a> {
-    axes: &'a Axes,
+    axes: &'a KernelDims,
     beliefs: &'a Beliefs,
     data: &'a Data,
     priors: &'a [LogNormal],
@@ -158,7 +158,7 @@ impl Climb<'_> {
         let first = evaluate(self, &start);
         // L-BFGS takes its first step along the plain gradient: let that be at most 1 long.
         let steepness = first.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-        let problem = Problem {
+        let problem = FitProblem {
             climb: self,
             scale: 1.0 / steepness.max(1.0),
             last: RefCell::new(first.clone()),
@@ -173,7 +173,7 @@ impl Climb<'_> {
     }
 }
 
-struct Problem<'a> {
+struct FitProblem<'a> {
     climb: Climb<'a>,
     scale: f64,
     /// Value and gradient come from one factorization, argmin asks for them one after the other.
@@ -181,7 +181,7 @@ struct Problem<'a> {
     best: RefCell<Evaluation>,
 }
 
-impl Problem<'_> {
+impl FitProblem<'_> {
     fn at(&self, u: &[f64]) -> Ref<'_, Evaluation> {
         if self.last.borrow().at != u {
             let new = evaluate(self.climb, u);
@@ -194,7 +194,7 @@ impl Problem<'_> {
     }
 }
 
-impl CostFunction for &Problem<'_> {
+impl CostFunction for &FitProblem<'_> {
     type Param = Vec<f64>;
     type Output = f64;
 
@@ -203,7 +203,7 @@ impl CostFunction for &Problem<'_> {
     }
 }
 
-impl Gradient for &Problem<'_> {
+impl Gradient for &FitProblem<'_> {
     type Param = Vec<f64>;
     type Gradient = Vec<f64>;
 
@@ -287,7 +287,7 @@ const BEFORE: usize = 40;
 /// Hyperparameters drawn from their posterior, by elliptical slice sampling (Murray, Adams & MacKay, 2010), from the most probable
 /// ones, `start`; `normal` gives standard normal numbers.
 pub(crate) fn draws(
-    axes: &Axes,
+    axes: &KernelDims,
     beliefs: &Beliefs,
     data: &Data,
     start: &Hyper,

@@ -16,11 +16,11 @@ fn beliefs() -> Beliefs {
 }
 
 /// Two relevant dimensions, one of each kind, and one that does nothing; some points are repeated.
-fn example() -> (Axes, Data) {
-    let axes = Axes(vec![
-        Axis::Ordered((0..9).map(|i| f64::from(i) / 8.0).collect()),
-        Axis::Categorical(3),
-        Axis::Categorical(4),
+fn example() -> (KernelDims, Data) {
+    let axes = KernelDims(vec![
+        KernelDim::Ordered((0..9).map(|i| f64::from(i) / 8.0).collect()),
+        KernelDim::Categorical(3),
+        KernelDim::Categorical(4),
     ]);
     let mut observations = Vec::new();
     for i in 0..60_u16 {

@@ -10,7 +10,7 @@ use crate::launcher::MpiJob;
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Job {
+pub struct RunSpec {
     /// Its parameters.
     pub candidate: Candidate,
     /// The part of it that is run.
@@ -28,16 +28,16 @@ pub enum Extent {
     Windows,
 }
 
-impl Job {
+impl RunSpec {
     /// A whole run of `candidate`.
     pub fn whole(candidate: &Candidate) -> Self {
         Self { candidate: candidate.clone(), extent: Extent::Whole }
     }
 }
 
-/// The program of a job.
+/// The program of a run.
 #[derive(Debug, Clone)]
-pub(super) enum Engine {
+pub(super) enum RunProgram {
     /// `hpl-tune run`.
     Ours,
     /// Our `xhpl` on the processes of an MPI job.

@@ -1,12 +1,12 @@
 //! The list of measurements: each kernel for the shapes that occur on ranks of this machine.
 
 use space::machine::RateKernel;
-use space::stats::{Summary, summary};
+use space::stats::{MedianSpread, summary};
 
 use super::clock::Round;
 use super::messages;
 use super::sample::{Quantity, Sample};
-use super::stage::{MAX_K, Stage, grid, thread_counts};
+use super::stage::{MAX_K, OperandsByCore, grid, thread_counts};
 use super::work::{self, panel_words};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team};
@@ -24,45 +24,45 @@ const K_SIDE: [usize; 7] = [16, 32, 64, 128, 192, 256, 512];
 const K_PIVOTS: [usize; 2] = [32, 128];
 
 /// One point to measure, with its times so far.
-pub(super) struct Job {
+pub(super) struct ProbePoint {
     quantity: Quantity,
     threads: usize,
     sizes: Vec<usize>,
     pub(super) rounds: Vec<Round>,
 }
 
-/// All jobs of a machine of `cores` cores.
-pub(super) fn plan(cores: usize, stage: &Stage) -> Vec<Job> {
-    let mut jobs = Vec::new();
+/// All points of a machine of `cores` cores.
+pub(super) fn plan(cores: usize, stage: &OperandsByCore) -> Vec<ProbePoint> {
+    let mut points = Vec::new();
     for threads in thread_counts(cores) {
         let (p, q) = grid(cores / threads);
         let (m, n) = (stage.n / p, stage.n / q);
-        kernel_jobs(&mut jobs, stage, threads, (m, n));
+        kernel_points(&mut points, stage, threads, (m, n));
     }
-    add(&mut jobs, Quantity::Copy, 1, &[COPY_WORDS.min(stage.trailing / 2)]);
+    add(&mut points, Quantity::Copy, 1, &[COPY_WORDS.min(stage.trailing / 2)]);
     if cores > 1 {
         for words in messages::SIZES.into_iter().filter(|&words| words <= stage.trailing) {
-            add(&mut jobs, Quantity::Message, 1, &[words]);
+            add(&mut points, Quantity::Message, 1, &[words]);
         }
         let m = stage.n / grid(cores).1;
         for k in K_PIVOTS.into_iter().filter(|&k| k <= m && panel_words(m, k) <= stage.trailing) {
-            add(&mut jobs, Quantity::Pivot, 1, &[m, k]);
+            add(&mut points, Quantity::Pivot, 1, &[m, k]);
         }
     }
-    jobs
+    points
 }
 
-/// Adds a job, unless one of its sizes is 0 or the same job is already in the list, as happens for small matrices.
-fn add(jobs: &mut Vec<Job>, quantity: Quantity, threads: usize, sizes: &[usize]) {
-    let known = |job: &Job| job.quantity == quantity && job.threads == threads && job.sizes == sizes;
-    if sizes.iter().all(|&size| size > 0) && !jobs.iter().any(known) {
-        jobs.push(Job { quantity, threads, sizes: sizes.to_vec(), rounds: Vec::new() });
+/// Adds a point, unless one of its sizes is 0 or the same point is already in the list, as happens for small matrices.
+fn add(points: &mut Vec<ProbePoint>, quantity: Quantity, threads: usize, sizes: &[usize]) {
+    let known = |point: &ProbePoint| point.quantity == quantity && point.threads == threads && point.sizes == sizes;
+    if sizes.iter().all(|&size| size > 0) && !points.iter().any(known) {
+        points.push(ProbePoint { quantity, threads, sizes: sizes.to_vec(), rounds: Vec::new() });
     }
 }
 
-/// Jobs for ranks of `threads` threads whose part of the largest matrix is m×n, m ≥ n.
-fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usize, usize)) {
-    let mut rate = |kernel, sizes: &[usize]| add(jobs, Quantity::Rate(kernel), threads, sizes);
+/// Points for ranks of `threads` threads whose part of the largest matrix is m×n, m ≥ n.
+fn kernel_points(points: &mut Vec<ProbePoint>, stage: &OperandsByCore, threads: usize, (m, n): (usize, usize)) {
+    let mut rate = |kernel, sizes: &[usize]| add(points, Quantity::Rate(kernel), threads, sizes);
     let narrow = |k: &usize| (*k).min(MAX_K).min(n);
     for k in K_ALL.iter().map(narrow) {
         rate(RateKernel::Dgemm, &[m, n, k]);
@@ -89,12 +89,12 @@ fn kernel_jobs(jobs: &mut Vec<Job>, stage: &Stage, threads: usize, (m, n): (usiz
     }
 }
 
-impl Job {
-    /// Runs the job once on all cores.
+impl ProbePoint {
+    /// Runs the point once on all cores.
     pub(super) fn round(
         &self,
         kernels: &dyn Kernels,
-        stage: &Stage,
+        stage: &OperandsByCore,
         team: &mut Team<'_>,
     ) -> Result<Round, HelperPanicked> {
         match (self.quantity, self.sizes.as_slice()) {
@@ -114,7 +114,7 @@ impl Job {
     /// The median of the rounds. `None` without a round, and for a difference of two times that is below the noise.
     pub(super) fn sample(&self) -> Option<Sample> {
         let times_s: Vec<f64> = self.rounds.iter().map(|round| round.time_s).collect();
-        let Summary { median, spread } = summary(&times_s);
+        let MedianSpread { median, spread } = summary(&times_s);
         (median > 0.0).then(|| Sample {
             quantity: self.quantity,
             threads: self.threads,

@@ -12,7 +12,7 @@ use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::mat::MatMut;
 
 /// The columns before a section that is updated, with the threads that factor the next panel.
-pub(super) struct ColumnsBeside<'b> {
+pub(super) struct EarlierColumns<'b> {
     kernels: &'b dyn Kernels,
     a: MatMut<'b>,
     /// `None` once its threads have joined the update.
@@ -20,7 +20,7 @@ pub(super) struct ColumnsBeside<'b> {
     scratch: &'b ScratchPool,
 }
 
-impl<'b> ColumnsBeside<'b> {
+impl<'b> EarlierColumns<'b> {
     /// The columns `a` with the threads of `team`.
     pub(super) fn new(kernels: &'b dyn Kernels, a: MatMut<'b>, team: Team<'b>, scratch: &'b ScratchPool) -> Self {
         Self { kernels, a, team: Some(team), scratch }
@@ -32,7 +32,7 @@ impl<'b> ColumnsBeside<'b> {
     }
 }
 
-impl Columns for ColumnsBeside<'_> {
+impl Columns for EarlierColumns<'_> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
         let team = self.team.as_mut().expect("the panel is factored before the threads join the update");
         fact::factor(fact, self.kernels, self.a.reborrow(), team, self.scratch)
