@@ -245,7 +245,7 @@ fn runs_that_do_not_fit_are_refused() {
     let p100 =
         |more: &[&str], words: &[&str]| refused(&[&["predict", "--machine", "p100-cluster"], more].concat(), words);
     p100(&["--n", "0"], &["--n"]);
-    p100(&["--n", "1000", "--p", "3"], &["16 ranks make no grid with one side of 3"]);
+    p100(&["--n", "1000", "--p", "3"], &["16 ranks cannot form a grid with a side of 3"]);
     p100(&["--n", "1000", "--p", "5", "--q", "5"], &["need 7 nodes, there are 4"]);
     p100(&["--n", "1000", "--p", "1", "--q", "3", "--nodes", "2"], &["do not spread evenly"]);
     p100(&["--n", "1000", "--reading", "both"], &["possible values: cumulative, printed"]);

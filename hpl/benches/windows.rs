@@ -1,5 +1,5 @@
 //! The ranking of candidates by windows, compared with their full runs: Spearman's ρ for random points of the search space,
-//! beside that of repeated full runs.
+//! compared with that of repeated full runs.
 //!
 //! `cargo bench -p hpl --bench windows -- [N [DRAWS [SEED]]]`; each point takes two full runs and one of windows.
 

@@ -1,4 +1,4 @@
-//! The two Isabella clusters, predicted beside what \[SLEM-HPL\] measured: `cargo bench -p objectives --bench isabella`.
+//! The two Isabella clusters, predicted, with what \[SLEM-HPL\] measured: `cargo bench -p objectives --bench isabella`.
 //!
 //! N, NB and P×Q of the runs are not published. So each way of sharing is predicted at its own best N on two grids, one
 //! row of nodes and four rows; all predictions leave out panels, latencies and look-ahead and are upper bounds.

@@ -1,4 +1,4 @@
-//! The fastest mixing chain of random graphs beside Clarabel, another solver of semidefinite programs.
+//! The fastest mixing chain of random graphs, compared with Clarabel, another solver of semidefinite programs.
 //!
 //! `cargo test --release -p objectives --features clarabel --test clarabel`; `tests/run` does so where OpenBLAS is, which
 //! Clarabel's semidefinite cones call.

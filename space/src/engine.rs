@@ -87,7 +87,7 @@ impl FromStr for DeviceChoice {
         match text {
             "none" => Ok(Self::None),
             "reference" => Ok(Self::Reference),
-            _ => Err(format!("{text} is no device; use none or reference")),
+            _ => Err(format!("{text} is not a device; use none or reference")),
         }
     }
 }

@@ -53,8 +53,8 @@ pub const GUIDELINES: [Guideline; 12] = {
         ),
         of(
             "split",
-            "no split, and the range in which the split update pays; none where P = 1",
-            "[rocHPL]; rule: no rows to hide where P = 1",
+            "no split, and the range in which the split update is useful; none where P = 1",
+            "[rocHPL]; rule: no row exchange to overlap where P = 1",
         ),
         of(
             "pmap",

@@ -151,7 +151,7 @@ pub trait Coded: Sized + Copy + 'static {
     const ALL: &'static [(Self, &'static str)];
     /// The code of this value in HPL.dat.
     fn code(self) -> usize;
-    /// The value with this code, `None` when HPL.dat knows no such code.
+    /// The value with this code, `None` when HPL.dat has no such code.
     fn from_code(code: usize) -> Option<Self> {
         Self::ALL.get(code).map(|(value, _)| *value)
     }

@@ -69,7 +69,7 @@ impl std::str::FromStr for Share {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+        let value: f64 = text.parse().map_err(|_| format!("{text} is not a number"))?;
         Self::new(value).map_err(|error| error.to_string())
     }
 }

@@ -84,7 +84,7 @@ fn files_that_were_changed_added_or_taken_away_are_named() {
     let gone = |folder: &Path| std::fs::remove_file(folder.join("tunables.csv")).unwrap();
     found("a file less", gone, &["tunables.csv: SHA256SUMS lists it, and it cannot be read"]);
     let more = |folder: &Path| std::fs::write(folder.join("record/extra.txt"), "x").unwrap();
-    found("a file more", more, &["record/extra.txt: it is no part of the pack"]);
+    found("a file more", more, &["record/extra.txt: it is not part of the pack"]);
     found("no sums", |f| std::fs::remove_file(f.join(SUMS)).unwrap(), &["SHA256SUMS: cannot be read"]);
     found(
         "sums that are none",
@@ -157,7 +157,7 @@ fn a_record_that_was_changed_is_named_with_the_trial() {
     let raise = |row: &mut Value| row["rate_gflops"] = (2.0 * row["rate_gflops"].as_f64().unwrap()).into();
     found("a rate", changed(is_final, raise), &["differs from journal.jsonl in rate_gflops", "GFLOP/s, but N ="]);
     let windows = |row: &mut Value| row["extent"] = "windows".into();
-    found("windows", changed(is_final, windows), &["windows with a measured rate", "is no passed whole run"]);
+    found("windows", changed(is_final, windows), &["windows with a measured rate", "is not a passed whole run"]);
     let simulated = |row: &mut Value| row["engine"] = "hpl, simulated".into();
     found(
         "a simulation",
@@ -194,7 +194,7 @@ fn what_the_pack_says_is_what_its_files_say() {
         }
     };
     let raise = |value: &mut Value| value["score"]["rmax_gflops"] = 1e6.into();
-    found("Rmax", said(raise), &["is no result of HPL.out", "its field run.rmax_gflops is"]);
+    found("Rmax", said(raise), &["is not a result in HPL.out", "its field run.rmax_gflops is"]);
     let trial = |value: &mut Value| value["trial"] = 99_999.into();
     found("the trial", said(trial), &["journal.jsonl has no trial 99999"]);
     let earlier = |value: &mut Value| value["stamps"]["core"]["start_utc"] = "2020-01-01T00:00:00Z".into();

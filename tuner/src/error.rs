@@ -86,7 +86,7 @@ pub enum RecordError {
         mode: u32,
     },
     /// The folder holds no session.
-    #[error("{} is no run folder: it has no session.toml", path.display())]
+    #[error("{} is not a run folder: it has no session.toml", path.display())]
     NoSession {
         /// The folder.
         path: PathBuf,

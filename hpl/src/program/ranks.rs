@@ -31,7 +31,7 @@ enum Available {
 /// part in the runs of `main`.
 ///
 /// # Errors
-/// [`LibraryError`]: the MPI library beside the program cannot be used.
+/// [`LibraryError`]: the MPI library in the program's folder cannot be used.
 pub fn enter(main: impl FnOnce(&Ranks) -> u8) -> Result<u8, LibraryError> {
     let role = Calls::here()?.map_or(processes::Role::Alone, processes::start);
     Ok(match role {

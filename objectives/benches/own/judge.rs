@@ -1,4 +1,4 @@
-//! The model beside the rows: error, order, and what the noise allows.
+//! The model compared with the rows: error, order, and what the noise allows.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -110,7 +110,7 @@ fn candidate(
     Candidate { hpl, engine }.canonical(EngineProfile::Ours)
 }
 
-/// Runs until the budget is used or there are enough; `progress` hears the share of the time used.
+/// Runs until the budget is used or there are enough; `progress` is called with the share of the time used.
 ///
 /// # Errors
 /// [`RunError`] when the kernels cannot be used or a run breaks off.

@@ -25,7 +25,7 @@ pub enum ProfileError {
         known: String,
     },
     /// A brace without its partner.
-    #[error("{place}: '{text}' has a brace without its partner; a brace is written {{{{ or }}}}")]
+    #[error("{place}: '{text}' has an unmatched brace; a brace is written {{{{ or }}}}")]
     Brace {
         /// The key.
         place: String,

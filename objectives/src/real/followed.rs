@@ -8,7 +8,7 @@ use super::guard::{STDERR, STDOUT};
 use super::printed::MOST_BYTES;
 use crate::foreign::{Foreign, ProgressPoint};
 
-/// The files in which the run of an engine in `folder` prints its progress, the likeliest first; none when its profile knows
+/// The files in which the run of an engine in `folder` prints its progress, the likeliest first; none when its profile names
 /// no progress.
 pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
     let names = engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]);

@@ -64,7 +64,7 @@ pub enum LimitError {
     #[error("{0}")]
     Syntax(String),
     /// A dimension that the space does not have.
-    #[error("[{name}] is no dimension; there are {}", known.join(", "))]
+    #[error("[{name}] is not a dimension; the dimensions are {}", known.join(", "))]
     NoDimension {
         /// The name.
         name: String,
@@ -194,7 +194,7 @@ impl Limits {
         let labels: Vec<String> = usual.iter().map(|value| of(value).0).collect();
         for word in limit.words() {
             if !labels.contains(&word.to_string()) {
-                let wrong = format!("not possible here; there are {}", labels.join(", "));
+                let wrong = format!("not possible here; possible are {}", labels.join(", "));
                 return Err(LimitError::NoValue { name: name.to_owned(), found: word.to_string(), wrong });
             }
         }
@@ -214,7 +214,7 @@ impl Limits {
             value.filter(|value| (least..=i32::MAX as usize).contains(value)).ok_or_else(|| LimitError::NoValue {
                 name: name.to_owned(),
                 found: word.to_string(),
-                wrong: format!("no whole number of at least {least}"),
+                wrong: format!("not a whole number of at least {least}"),
             })
         };
         let labels = usual.iter().map(ToString::to_string).collect();
@@ -239,7 +239,7 @@ impl Limits {
             value.filter(|value| (0.0..1.0).contains(value)).ok_or_else(|| LimitError::NoValue {
                 name: name.to_owned(),
                 found: word.to_string(),
-                wrong: "no share of at least 0 and below 1".to_owned(),
+                wrong: "not a share of at least 0 and below 1".to_owned(),
             })
         };
         let labels = usual.iter().map(ToString::to_string).collect();
@@ -270,7 +270,7 @@ impl Limits {
         let names: Vec<String> = known.iter().map(|value| value.name().to_owned()).collect();
         for word in limit.words() {
             if !names.contains(&word.to_string()) {
-                let wrong = format!("unknown; there are {}", names.join(", "));
+                let wrong = format!("unknown; known are {}", names.join(", "));
                 return Err(LimitError::NoValue { name: name.to_owned(), found: word.to_string(), wrong });
             }
         }

@@ -29,7 +29,7 @@ pub struct Measured {
     /// Time of the run in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// Peak that the source states beside the score, in GFLOP/s, of whatever part of the machine it counts.
+    /// Peak that the source states with the score, in GFLOP/s, of whatever part of the machine it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_gflops: Option<f64>,
     /// What the source's own model predicts, in GFLOP/s. No measurement.

@@ -250,7 +250,7 @@ pub struct RankCosts {
     /// Relative standard deviation of the time of one DGEMM call.
     #[serde(default)]
     pub spread: f64,
-    /// Seconds per element of C beyond the rate of DGEMM; below 0 where its fit to wide products takes back some of it.
+    /// Seconds per element of C beyond the rate of DGEMM; below 0 where its fit to wide products already contains some of it.
     #[serde(default)]
     pub dgemm_mn_s: f64,
     /// Cache that the panel of one rank may fill, in bytes.

@@ -144,10 +144,10 @@ fn another_engines_dimensions_are_limited_too() {
     for (limits, words) in [
         (
             "[bcast]\nfixed = 'long'",
-            "[bcast] is no dimension; there are ranks, grid, nb, depth, chunks, policy",
+            "[bcast] is not a dimension; the dimensions are ranks, grid, nb, depth, chunks, policy",
         ),
         ("[policy]\nmin = 4", "no order"),
-        ("[chunks]\nfixed = 3", "'3' is not possible here; there are 2, 4, 8"),
+        ("[chunks]\nfixed = 3", "'3' is not possible here; possible are 2, 4, 8"),
         ("[chunks]\nmin = 9", "leaves no value of 2, 4, 8"),
     ] {
         let message = within(limits).unwrap_err();

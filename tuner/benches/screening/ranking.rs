@@ -1,4 +1,4 @@
-//! The short way to predict candidates beside all steps on all ranks.
+//! The short way to predict candidates, compared with all steps on all ranks.
 
 use std::time::Instant;
 

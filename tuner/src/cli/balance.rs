@@ -44,7 +44,7 @@ pub struct BalanceArgs {
 fn two_times(text: &str) -> Result<(f64, f64), String> {
     let time = |text: &str| text.parse::<f64>().ok().filter(|time_s| time_s.is_finite() && *time_s >= 0.0);
     let times = text.split_once(',').and_then(|(a, b)| Some((time(a)?, time(b)?)));
-    times.ok_or_else(|| format!("'{text}' is no pair of times of at least 0; write it as 4.22,0.58"))
+    times.ok_or_else(|| format!("'{text}' is not a pair of times of at least 0; write it as 4.22,0.58"))
 }
 
 /// How a matrix is stored.
@@ -59,7 +59,7 @@ pub enum FormatArg {
 /// How a share is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ByArg {
-    /// In proportion to the rates seen last
+    /// In proportion to the last measured rates
     FixedPoint,
     /// The six states of the Roadrunner scheme
     SixStates,

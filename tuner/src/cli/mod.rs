@@ -267,7 +267,7 @@ pub struct ReplayArgs {
     /// End a search when the predicted remaining gain is at most this, for example 0.5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub until_gain: Option<f64>,
-    /// Simulate whole sessions of tune with a budget of this many runs of the usual point, beside random draws in the same time: 25,50,100
+    /// Simulate whole sessions of tune with a budget of this many runs of the usual point, compared with random draws in the same time: 25,50,100
     #[arg(long, value_name = "RUNS,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..),
         conflicts_with_all = ["evals", "until_gain", "traces", "store"])]
     pub session: Vec<u32>,

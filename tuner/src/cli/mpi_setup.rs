@@ -14,7 +14,7 @@ pub struct MpiSetupArgs {
     /// mpirun of --mpicc
     #[arg(long, value_name = "NAME|WORDS", conflicts_with = "no_check")]
     pub launcher: Option<String>,
-    /// Folder for xhpl and its library, which all nodes see; by default mpi beside this program, where sessions look first
+    /// Folder for xhpl and its library, which all nodes see; by default mpi in the folder of this program, where sessions look first
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Skip the test run on two processes, for hosts where no job may run, such as login nodes

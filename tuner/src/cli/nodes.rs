@@ -8,7 +8,7 @@ use clap::Args;
 /// Run HPL on every node of the job at the same time; name slow nodes and nodes with less memory or fewer cores.
 #[derive(Debug, Args)]
 pub struct NodesArgs {
-    /// Our xhpl with MPI; by default that of mpi-setup, else the one beside this program or on the search path
+    /// Our xhpl with MPI; by default that of mpi-setup, else the one in the folder of this program or on the search path
     #[arg(long, value_name = "XHPL")]
     pub program: Option<PathBuf>,
     /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job

@@ -65,10 +65,10 @@ pub struct VerifyArgs {
 
 fn offset(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
-    seconds.ok_or_else(|| format!("'{text}' is no number of seconds"))
+    seconds.ok_or_else(|| format!("'{text}' is not a number of seconds"))
 }
 
 fn target(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| format!("'{text}' is no rate; give GFLOP/s above 0"))
+    rate.ok_or_else(|| format!("'{text}' is not a rate; give GFLOP/s above 0"))
 }

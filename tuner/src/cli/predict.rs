@@ -55,16 +55,16 @@ pub struct PredictArgs {
     /// Threads of each rank; 1 by default
     #[arg(long, value_name = "T", value_parser = count)]
     pub threads: Option<usize>,
-    /// Look-ahead, where the model sees it
+    /// Look-ahead, if the model includes it
     #[arg(long, value_name = "DEPTH")]
     pub depth: Option<usize>,
-    /// Broadcast, where the model sees it: 1ring, 1ringM, 2ring, 2ringM, long or longM
+    /// Broadcast, if the model includes it: 1ring, 1ringM, 2ring, 2ringM, long or longM
     #[arg(long, value_name = "BCAST", value_parser = coded::<Bcast>())]
     pub bcast: Option<Bcast>,
-    /// Row exchange, where the model sees it: bin-exch, long, or a number of columns for mix with this threshold
+    /// Row exchange, if the model includes it: bin-exch, long, or a number of columns for mix with this threshold
     #[arg(long, value_name = "SWAP", value_parser = swap)]
     pub swap: Option<Swap>,
-    /// Order of the ranks in the grid, where the model sees it: row or column
+    /// Order of the ranks in the grid, if the model includes it: row or column
     #[arg(long, value_name = "PMAP", value_parser = coded::<Pmap>())]
     pub pmap: Option<Pmap>,
     /// Choices that the published models leave open
@@ -172,10 +172,10 @@ fn swap(text: &str) -> Result<Swap, String> {
 
 fn count(text: &str) -> Result<usize, String> {
     let valid = text.parse::<usize>().ok().filter(|count| (1..=1_000_000_000).contains(count));
-    valid.ok_or_else(|| format!("'{text}' is no whole number from 1 to 1000000000"))
+    valid.ok_or_else(|| format!("'{text}' is not a whole number from 1 to 1000000000"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
     let valid = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0 && *value < 1e12);
-    valid.ok_or_else(|| format!("'{text}' is no number above 0"))
+    valid.ok_or_else(|| format!("'{text}' is not a number above 0"))
 }

@@ -14,14 +14,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         return Ok(Duration::from_secs_f64(seconds));
     }
     let span: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("'{text}' is no time; write it as 90s, 2m, 4h or 1h30m"))?;
+        text.parse().map_err(|_| format!("'{text}' is not a time; write it as 90s, 2m, 4h or 1h30m"))?;
     Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))
 }
 
 /// Parses a share of a whole.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..0.9).contains(share));
-    share.ok_or_else(|| format!("'{text}' is no share; give a number from 0 to below 0.9"))
+    share.ok_or_else(|| format!("'{text}' is not a share; give a number from 0 to below 0.9"))
 }
 
 /// Parses a gain in per cent, with its sign or without, to a share.
@@ -30,7 +30,7 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
     let percent = number.parse::<f64>().ok().filter(|percent| (0.01..=50.0).contains(percent));
     percent
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("'{text}' is no gain; give per cent from 0.01 to 50, as 0.5%"))
+        .ok_or_else(|| format!("'{text}' is not a gain; give per cent from 0.01 to 50, as 0.5%"))
 }
 
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use objectives::real::quoted;
 
-/// Seconds of the job beyond the budget: for the start of the job and its last words.
+/// Seconds of the job beyond the budget: for the start of the job and its last output.
 const MARGIN_S: f64 = 300.0;
 
 /// What a job asks for.

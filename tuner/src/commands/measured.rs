@@ -134,7 +134,7 @@ fn sample(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::R
     if result.passed {
         Ok(result)
     } else {
-        Err(anyhow!("a window left a wrong matrix; the kernels cannot be trusted"))
+        Err(anyhow!("the matrix after a window is wrong; the kernels cannot be trusted"))
     }
 }
 

@@ -30,7 +30,7 @@ const CHECKED: (usize, usize) = (2, 1000);
 /// Time that this run has.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Makes the library, checks it with a run of HPL on two processes, and puts it beside a copy of this program that is `xhpl`.
+/// Makes the library, checks it with a run of HPL on two processes, and puts it into one folder with a copy of this program that is `xhpl`.
 ///
 /// # Errors
 /// No compiler wrapper, one that fails, or processes that are no job, and the way out; nothing is installed then.
@@ -38,7 +38,7 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let out = args.out.clone().unwrap_or_else(|| program.with_file_name(MPI_FOLDER));
     let out = std::path::absolute(&out)?;
-    let above = out.parent().ok_or_else(|| bad_input(format!("--out {}: it is no folder", out.display())))?;
+    let above = out.parent().ok_or_else(|| bad_input(format!("--out {}: it is not a folder", out.display())))?;
     let cannot = |what: &Path| format!("cannot make {}: name another folder with --out", what.display());
     fs::create_dir_all(above).with_context(|| cannot(above))?;
     // All nodes see it where they see the folder that it becomes.
@@ -140,7 +140,7 @@ fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> any
     }
 }
 
-/// The launcher beside a compiler wrapper: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
+/// The launcher in the folder of a compiler wrapper: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
 fn mpirun_of(mpicc: &Path) -> String {
     let name = mpicc.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = name.strip_prefix("mpicc").filter(|kind| kind.starts_with('.')).map(|kind| format!("mpirun{kind}"));

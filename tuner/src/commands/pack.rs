@@ -79,7 +79,7 @@ fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     Ok(if refused { exit::CHECK_FAILED } else { exit::DONE })
 }
 
-/// Writes the archive beside the folder.
+/// Writes the archive next to the folder.
 fn written_archive(folder: &Path, manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let mut path = folder.as_os_str().to_owned();
     path.push(".tar.zst");

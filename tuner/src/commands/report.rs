@@ -36,11 +36,11 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let engine = Engine::of(&session, &folder)?;
-    // Only who may write there writes, and no report beside a session that works there.
+    // Only who may write there writes, and no report during a session that works there.
     let lock = folder.check_owner().and_then(|()| folder.lock());
     let (mut files, runs) = (Files::Written, engine.runs(&program));
     if let Err(error @ (RecordError::NotYours { .. } | RecordError::Open { .. } | RecordError::Locked { .. })) = &lock {
-        say(&format!("the files of the report stay as they are: {error}"));
+        say(&format!("the files of the report were not rewritten: {error}"));
         files = Files::Kept;
     }
     if let Err(RecordError::Locked { .. }) = &lock
@@ -113,7 +113,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     };
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
     let how = summary.session.how();
-    // The output of a run is beside its input; a user may have deleted it.
+    // The output of a run is in the folder of its input; a user may have deleted it.
     let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
     let exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;
     if !runs.has_command() {

@@ -34,7 +34,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     let ranks = args.ranks.map_or((cores / engine.threads.max(1)).max(1), |ranks| ranks as usize);
     if args.program.is_none() && ranks * engine.threads > cores {
         return Err(bad_input(format!(
-            "--ranks {ranks} with {} threads each share {cores} cores; lower them, or their rates mean nothing",
+            "--ranks {ranks} with {} threads each share {cores} cores; lower them: rates of ranks that share cores cannot be compared",
             engine.threads
         )));
     }

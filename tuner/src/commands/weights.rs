@@ -1,4 +1,4 @@
-//! `hpl-tune weights`: shares of unequal nodes by every method, with what they promise.
+//! `hpl-tune weights`: shares of unequal nodes by every method, with their predicted rates.
 
 use std::io::Write;
 use std::path::Path;
@@ -166,7 +166,7 @@ fn node_perf(cluster: &Cluster, advice: &Advice) -> String {
     )
 }
 
-/// The picture beside that of equal weights, whether they fit or not.
+/// The picture next to that of equal weights, whether they fit or not.
 fn drawn(cluster: &Cluster, request: &AdviceRequest, advice: &Advice) -> anyhow::Result<String> {
     let (shares, _) = Method::Equal.shares(cluster, advice.n, &request.slem)?;
     let grid = NodeGrid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;

@@ -62,7 +62,7 @@ fn one(source: &Path, decoder: &Decoder, warnings: &mut Vec<String>) -> Result<V
             }
             None if trials.is_file() => of_parquet(&trials, source, decoder),
             None => {
-                Err(format!("{}: no run folder, it has no journal.jsonl and no trials.parquet", source.display()))
+                Err(format!("{}: not a run folder, it has no journal.jsonl and no trials.parquet", source.display()))
             }
         };
     }

@@ -37,7 +37,7 @@ struct Surveyed {
     nodes: Vec<NodeFacts>,
 }
 
-/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` tell of it.
+/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` know of it.
 pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Vec<NodeFacts> {
     let surveyed = std::fs::read(folder.nodes("json")).ok();
     let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());

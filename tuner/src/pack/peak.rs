@@ -100,7 +100,7 @@ fn clock(processor: Option<&Processor>, site: &Site) -> Result<(f64, String), St
     nominal.map(|(mhz, from)| (mhz / 1e3, from)).ok_or_else(|| {
         let now = processor.and_then(|processor| processor.now_mhz);
         let now = now.map_or(String::new(), |mhz| {
-            format!("; its clock at this moment is {mhz:.0} MHz, which need not be it")
+            format!("; its clock at this moment is {mhz:.0} MHz, which may differ from the nominal one")
         });
         format!("in site.toml, [peak] clock_ghz = …: the system does not report the nominal clock{now}")
     })

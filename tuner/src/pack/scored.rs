@@ -78,7 +78,7 @@ impl Scored {
         let no_final = |why: String| PackError::NoFinal { folder: root.to_path_buf(), why };
         let row = summary.verified_run().cloned().ok_or_else(|| no_final(instead(&summary, &rows)))?;
         if row.extent != Extent::Whole || row.score_gflops().is_none() {
-            return Err(no_final("its final run is no whole run that passed".to_owned()));
+            return Err(no_final("its final run is not a whole run that passed".to_owned()));
         }
         let engine = Engine::of(&session, &folder)?;
         let runs = engine.runs(program);
@@ -136,7 +136,7 @@ fn instead(summary: &Summary, rows: &[Row]) -> String {
     let windows = rows.iter().any(|row| row.extent == Extent::Windows && row.passed);
     match &summary.final_run {
         Some(row) if row.passed => {
-            "the pairs after it took the choice back, and the default had no final run".to_owned()
+            "the pairs after it showed that the default is faster, and the default had no final run".to_owned()
         }
         Some(row) => format!(
             "trial {} was one, and failed: {}",

@@ -45,7 +45,7 @@ impl TimeSpan {
 pub struct Stamps {
     /// From the start of its command to its end; `None` where the record of its guard is gone.
     pub job: Option<TimeSpan>,
-    /// The core phase; `None` where the engine did not tell it in UTC.
+    /// The core phase; `None` where the engine did not print it in UTC.
     pub core: Option<TimeSpan>,
     /// Why that is missing, and the way out.
     pub core_missing: Option<String>,
@@ -75,7 +75,7 @@ fn of_output(output: &str, job: Option<&TimeSpan>) -> Result<TimeSpan, String> {
         .ok_or("the program prints no HPL_pdgesv() start time and end time; our engine and Netlib's HPL 2.3 do")?;
     let utc = |time: DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
     let (Ok(start_utc), Ok(end_utc)) = (utc(start), utc(end)) else {
-        return Err("its stamps are no times".to_owned());
+        return Err("its time stamps cannot be read".to_owned());
     };
     let span = TimeSpan { start_utc, end_utc };
     let job = job.ok_or("guard.json is gone, so the time zone of the stamps is unknown")?;

@@ -81,7 +81,7 @@ pub fn fields(sources: &Sources<'_>) -> Vec<Field> {
     asked(sources.purpose).into_iter().map(field).collect()
 }
 
-/// What the host and the session tell of the system, and the site file in its place.
+/// What the host and the session say about the system, and the site file in its place.
 fn of_system(values: &mut KnownValues, sources: &Sources<'_>) {
     let Sources { scored, site, .. } = sources;
     let known = sources.facts.map(Facts::known).unwrap_or_default();

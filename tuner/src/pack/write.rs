@@ -196,7 +196,7 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
 /// Stands for the folder of the pack in a command; no such folder is there.
 const HERE: &str = "/hpl-tune-pack-folder";
 
-/// The record that the score is from, and what the run left beside its output.
+/// The record that the score is from, and what else the run left.
 fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     let (folder, trial) = (&scored.folder, scored.trial());
     let files = [

@@ -10,7 +10,7 @@ use crate::exit::bad_input;
 /// Steps × Q that are walked at most: a minute of a core.
 const LARGEST: usize = 1_000_000_000;
 
-/// Whether the description states what the recursion needs beside the rates of kernels.
+/// Whether the description states what the recursion needs besides the rates of kernels.
 pub(super) fn described(machine: &Machine) -> bool {
     machine.timeline.is_some() && Platform::new(machine).is_ok()
 }

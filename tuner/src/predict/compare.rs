@@ -1,4 +1,4 @@
-//! A machine's measured runs beside what a model predicts for them.
+//! A machine's measured runs compared with what a model predicts for them.
 
 use std::fmt::Write;
 

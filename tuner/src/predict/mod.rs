@@ -1,6 +1,6 @@
 //! Predictions on request: which run is meant, what a model says of it, and how that is shown.
 //!
-//! [`question`] settles the run, [`model`] answers, [`text`] and [`plot`] show, [`compare`] sets measured runs beside their
+//! [`question`] settles the run, [`model`] answers, [`text`] and [`plot`] show, [`compare`] compares measured runs with their
 //! predictions.
 
 mod chart;

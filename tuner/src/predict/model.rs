@@ -80,7 +80,7 @@ impl Model {
         MODELS[self as usize].0
     }
 
-    /// The one that knows most of what the description states.
+    /// The one that uses most of what the description states.
     pub fn best_for(machine: &Machine) -> Self {
         if OwnModel::new(machine).is_some() || columns::described(machine) {
             Self::Timeline
@@ -98,7 +98,7 @@ impl Model {
         MODELS.into_iter().map(|(_, model)| model)
     }
 
-    /// Parameters of HPL.dat beside N, NB, P and Q that it sees on this machine.
+    /// Parameters of HPL.dat besides N, NB, P and Q that it includes on this machine.
     pub fn sees(self, machine: &Machine) -> &'static [&'static str] {
         match self {
             Self::Calibrated => &["DEPTH"],
@@ -209,7 +209,7 @@ fn overlap(machine: &Machine, question: &Question, choices: &Choices) -> anyhow:
 }
 
 fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
-    // The calibrated model knows one node; what does not fit there is refused as by the others.
+    // The calibrated model covers one node; what does not fit there is refused as by the others.
     scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
     let predictor = Predictor::new(machine).map_err(bad_input)?;
     let candidate = candidate(question);

@@ -159,7 +159,7 @@ fn grid(
     let side = wanted.p.or(wanted.q).unwrap_or(1);
     if !ranks.is_multiple_of(side) {
         return Err(bad_input(format!(
-            "{ranks} ranks make no grid with one side of {side}; give --p and --q, or other --nodes"
+            "{ranks} ranks cannot form a grid with a side of {side}; give --p and --q, or other --nodes"
         )));
     }
     Ok(match (wanted.p, wanted.q) {

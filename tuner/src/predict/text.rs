@@ -43,7 +43,7 @@ struct Parameter<'a> {
 }
 
 impl<'a> PredictionText<'a> {
-    /// The prediction of a run beside what was measured of it.
+    /// The prediction of a run with what was measured of it.
     pub fn new(machine: &'a Machine, model: Model, question: &Question, answer: &'a Answer) -> Self {
         let hpl = &question.hpl;
         let parameters = answer.parameters.iter().map(|(name, value)| Parameter { name, value });
@@ -99,7 +99,7 @@ impl<'a> PredictionText<'a> {
         line("Predicted", &format!("{} in {time_s} s", rate(self.predicted_rate_gflops)));
         for measured in &self.measured_rate_gflops {
             let off = 100.0 * (self.predicted_rate_gflops / measured - 1.0);
-            line("Measured", &format!("{}; the prediction is {off:+.1} % off", rate(*measured)));
+            line("Measured", &format!("{}; the prediction differs by {off:+.1} %", rate(*measured)));
         }
         text.push('\n');
         text.push_str(&terms(self.terms, self.predicted_time_s));

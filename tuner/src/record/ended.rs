@@ -31,7 +31,7 @@ impl Row {
             _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
         };
         let ours = session.engine == Session::OURS;
-        // JSON knows no NaN, and a rate without a number is none.
+        // JSON has no NaN, and a rate without a number is none.
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         Self {
             schema_version: ROW_SCHEMA,

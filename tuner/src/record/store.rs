@@ -274,7 +274,7 @@ impl Store {
     ) -> Result<(), RecordError> {
         let number = begun.identity.trial;
         let run = begun.run();
-        // A run that printed nothing has no file to tell of.
+        // A run that printed nothing has no output file.
         let output_sha256 = sha256::of_file(results).ok();
         let row = Row::new(begun.identity, &run, begun.predicted, outcome, around, &self.session);
         let row = Row { output_sha256, ..row };

@@ -24,7 +24,7 @@ pub enum PriorChoice {
     Model,
     /// The model's values, each at the wrong point, another for each seed.
     Shuffled,
-    /// The model's values upside down.
+    /// The model's values reversed.
     Reversed,
 }
 

@@ -19,15 +19,15 @@ const CUTOFF: f64 = 0.95;
 pub struct Reach {
     /// Largest relative distance of the point's mean rate from the best.
     pub within: f64,
-    /// Mean over the seeds; a search that never got there counts its evaluations and one more.
+    /// Mean over the seeds; a search that never reached it counts its evaluations and one more.
     pub mean: f64,
     /// 90th percentile.
     pub p90: usize,
-    /// Searches that never got there.
+    /// Searches that never reached it.
     pub never: usize,
 }
 
-/// What was said to be left to gain beyond the declared best, and what was.
+/// The gain over the declared best that was predicted, and the true one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GainBound {
     /// The bound, relative, mean over the searches that named one.

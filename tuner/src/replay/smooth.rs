@@ -10,7 +10,7 @@ const SWEEPS: usize = 5;
 /// One fitted value for each point of `space` that has one: ln value = Σ_d effect(level of `with`, level of d).
 ///
 /// Back-fitting: each sum of effects takes the mean of what the others leave. The maximum over thousands of single
-/// runs is luck; the maximum of the fit is not. Points that fail keep failing.
+/// runs is chance; the maximum of the fit is not. Points that fail keep failing.
 pub(super) fn smooth(space: &dyn Space, values: &[Option<f64>], with: usize) -> Vec<Option<f64>> {
     let kept: Vec<usize> = (0..values.len()).filter(|&at| values[at].is_some()).collect();
     let y: Vec<f64> = kept.iter().filter_map(|&at| values[at]).map(f64::ln).collect();

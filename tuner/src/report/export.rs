@@ -18,7 +18,7 @@ pub struct Exports {
     pub hpl_dat: String,
     /// `engine-params.toml`, for our engine; none for another one, which reads none.
     pub engine_params: Option<String>,
-    /// `run.sh`, a POSIX shell script beside the two.
+    /// `run.sh`, a POSIX shell script in the folder of the two.
     pub run_sh: String,
     /// `HPL.out`: what the final run printed, where there was one.
     pub hpl_out: Option<String>,
@@ -30,13 +30,13 @@ pub struct Exports {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A value does not fit HPL.dat.
-    #[error("the best candidate fits no HPL.dat: {0}")]
+    #[error("the best candidate cannot be written as an HPL.dat: {0}")]
     Dat(#[from] DatError),
     /// A value does not fit TOML.
-    #[error("the best candidate fits no engine-params.toml: {0}")]
+    #[error("the best candidate cannot be written as an engine-params.toml: {0}")]
     Toml(#[from] toml::ser::Error),
     /// A path that cannot be written into a shell script.
-    #[error("the program's path fits no script: {0}")]
+    #[error("the program's path cannot be written into a script: {0}")]
     Path(#[from] shlex::QuoteError),
 }
 
@@ -61,7 +61,7 @@ impl Exports {
         })
     }
 
-    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` lie beside it.
+    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` are in the same folder.
     pub fn foreign(
         self,
         command: &str,

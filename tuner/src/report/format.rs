@@ -35,7 +35,7 @@ pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
         ("ALIGN", hpl.align.to_string()),
     ];
     let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
-    // What our engine has beside HPL.dat, or the other one.
+    // What our engine has besides HPL.dat, or the other one.
     let ours = [
         ("split", engine.split.to_string()),
         ("weights", engine.weights.to_string()),

@@ -41,7 +41,7 @@ const SIDE: f64 = 320.0;
 const GAP: f64 = 40.0;
 /// The bar of a rank that is always busy.
 const BAR: f64 = 90.0;
-/// Characters of a name that fit beside a bar.
+/// Characters of a name that fit next to a bar.
 const MOST_NAME: usize = 20;
 /// Height of a bar with its gap.
 const ROW: f64 = 20.0;
@@ -50,7 +50,7 @@ const TOP: f64 = 110.0;
 /// From the end of a matrix to the first bar.
 const UNDER: f64 = 58.0;
 
-/// An SVG document: two sets of weights beside each other, with what `busy` means.
+/// An SVG document: two sets of weights next to each other, with what `busy` means.
 pub fn picture(sets: [Owned<'_>; 2], busy: &str) -> String {
     let bars = sets.iter().map(|set| set.bars.len()).max().unwrap_or(0) as f64;
     let (width, height) = (2.0 * SIDE + 3.0 * GAP, TOP + SIDE + UNDER + bars * ROW + 20.0);

@@ -20,7 +20,7 @@ const CHECK_SHARE: f64 = 0.1;
 /// Standard deviation of the log cost of a run about the model's prediction, before any run.
 const MODEL_SPREAD: f64 = 0.15;
 
-/// Standard deviation of the log cost between runs of one candidate, as believed before there are repeats.
+/// Standard deviation of the log cost between runs of one candidate, as assumed before there are repeats.
 const RUN_SPREAD: f64 = 0.03;
 
 /// Repeats that this belief is worth.
@@ -75,7 +75,7 @@ struct WindowsPart {
 fn windows_part(candidate: &Candidate) -> WindowsPart {
     let hpl = &candidate.hpl;
     let steps = hpl.n.div_ceil(hpl.nb) as f64;
-    // Its own choice is never beyond the run.
+    // Its own choice is never after the last step.
     let windows = Windows::Auto.of(hpl).unwrap_or_default();
     let trailing = |step: usize| 1.0 - step as f64 / steps;
     let measured = windows.iter().flat_map(|window| window.first..window.first + window.steps);

@@ -1,6 +1,6 @@
 //! Variables that hold a BLAS or its threads back: named before a session begins.
 //!
-//! Children keep them, as launchers, batch systems and libraries are told much by variables, and `run.sh` is run with them,
+//! Children keep them, as launchers, batch systems and libraries read many variables, and `run.sh` is run with them,
 //! too. So a warning names what is set and, where one library can be measured, what that costs.
 
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ const ALIKE: f64 = 0.05;
 /// A variable with its value.
 type Setting = (String, String);
 
-/// What is to be said of the variables that the runs of `engine` would obey: with `kernels` where it is ours. `program` is the
+/// The note on the variables that the runs of `engine` would obey: with `kernels` where it is ours. `program` is the
 /// path of `hpl-tune`, whose children measure.
 pub fn warning(engine: &Engine, kernels: Option<&KernelChoice>, program: &Path) -> Option<String> {
     let settings = obeyed(engine, kernels, std::env::vars_os());

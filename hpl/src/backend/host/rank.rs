@@ -23,7 +23,7 @@ pub(crate) struct HostBackend<'r, 't> {
     pub(super) workspace: &'r mut Workspace,
 }
 
-/// Memory beside the matrix, reused in each step.
+/// Memory besides the matrix, reused in each step.
 #[derive(Default)]
 pub(crate) struct Workspace {
     scratch: ScratchPool,

@@ -1,7 +1,7 @@
 //! The MPI calls of the engine, with types that are the same for all MPI libraries.
 //!
 //! They belong to the library that this program was built for (cargo feature `mpi`, by rsmpi), or to the shared library
-//! [`LIBRARY`] beside the program, which is compiled from `calls.c` by the `mpicc` of a machine.
+//! [`LIBRARY`] in the folder of the program, which is compiled from `calls.c` by the `mpicc` of a machine.
 
 use std::env;
 use std::ffi::{c_char, c_int};
@@ -53,7 +53,7 @@ pub struct Calls {
     pub(super) finalize: unsafe extern "C" fn() -> c_int,
 }
 
-/// The library beside the program cannot be used.
+/// The library in the folder of the program cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use {path}: {reason}; create it again with hpl-tune mpi-setup, or remove it for a program without MPI")]
 pub struct LibraryError {
@@ -74,7 +74,7 @@ impl Calls {
     #[cfg_attr(feature = "mpi", cfg_attr(not(test), expect(dead_code, reason = "this program has MPI by rsmpi")))]
     pub(super) fn load(path: &Path) -> Result<&'static Self, LibraryError> {
         let refused = |reason: String| LibraryError { path: path.display().to_string(), reason };
-        // SAFETY: MPI libraries are made to be loaded; a file beside the program is trusted as the program is. Global,
+        // SAFETY: MPI libraries are made to be loaded; a file in the folder of the program is trusted as the program is. Global,
         // since components that Open MPI loads later need its symbols.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
         let library = library.map_err(|error| refused(error.to_string()))?;
@@ -111,7 +111,7 @@ impl Calls {
     }
 }
 
-/// The library beside this program, if it exists.
+/// The library in the folder of this program, if it exists.
 pub(super) fn installed() -> Option<PathBuf> {
     env::current_exe().ok().map(|program| program.with_file_name(LIBRARY)).filter(|path| path.is_file())
 }

@@ -38,7 +38,7 @@ pub struct MpiComm {
 }
 
 impl Calls {
-    /// The calls of this program: by rsmpi if it was built with it, else of the library beside it; `None` without both.
+    /// The calls of this program: by rsmpi if it was built with it, else of the library in its folder; `None` without both.
     ///
     /// # Errors
     /// [`LibraryError`].
@@ -84,7 +84,7 @@ pub fn init(calls: &'static Calls) -> MpiComm {
     let (rank, size) = world.rank_and_size(handle);
     world.rank = rank;
     if funneled == 0 {
-        world.end_job("this MPI library does not allow threads beside the one that calls it (MPI_THREAD_FUNNELED)");
+        world.end_job("this MPI library does not allow threads besides the one that calls it (MPI_THREAD_FUNNELED)");
     }
     let group = Group { handle, rank, members: (0..size).collect(), world: Arc::new(world) };
     MpiComm { group: Arc::new(group) }

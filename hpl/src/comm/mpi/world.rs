@@ -151,7 +151,7 @@ impl Drop for World {
             dropped.is_empty() || start.elapsed() > END_TIMEOUT
         });
         if !dropped.is_empty() {
-            self.end_job(&format!("{} dropped sends or receives found no partner until the end", dropped.len()));
+            self.end_job(&format!("{} dropped sends or receives were never matched", dropped.len()));
         }
         // A barrier with a timeout: MPI_Finalize could wait forever for ranks that still wait for messages of this one.
         let (start, mut barrier) = (Instant::now(), Operation::new(Arc::default()));

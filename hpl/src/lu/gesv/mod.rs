@@ -346,7 +346,7 @@ impl<C: Comm> Meanwhile for OverlappedTasks<'_, '_, C> {
                 Task::RsStart { panel, section, u_cols } => lu.start_laswp(*panel, section, *u_cols, columns)?,
                 Task::Fact(_) | Task::RsWait { .. } | Task::Update { .. } => {
                     unreachable!(
-                        "beside an update the plan has only broadcasts and starts of row exchanges, after the factorization"
+                        "during an update the plan has only broadcasts and starts of row exchanges, after the factorization"
                     )
                 }
             }

@@ -191,7 +191,7 @@ fn differ_by(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |max, (a, b)| max.max((a - b).abs()))
 }
 
-/// The first panel is factored by all threads, before any update. For the panels 1300×400 and 900×400, beside updates of 901
+/// The first panel is factored by all threads, before any update. For the panels 1300×400 and 900×400, during updates of 901
 /// and 501 columns, two and three of four threads are enough; the last two panels have too few rows for more threads.
 #[test]
 fn part_of_the_threads_factor_beside_the_update() {

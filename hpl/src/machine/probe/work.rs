@@ -144,7 +144,7 @@ pub(super) fn panel_words(m: usize, k: usize) -> usize {
 }
 
 /// Factorization of an m×k panel, copied from the matrix first, by the variants of the baseline. The first thread of each
-/// rank does it alone while the others wait: the smallest number of threads with which the engine factors beside an update.
+/// rank does it alone while the others wait: the smallest number of threads with which the engine factors during an update.
 /// The rates of more threads are measured by the phases of the calibration runs (`phase` of `machine.toml`).
 pub(super) fn panel(
     kernels: &dyn Kernels,

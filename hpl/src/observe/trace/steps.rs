@@ -17,9 +17,9 @@ pub enum StepRange {
     Of(u32, u32),
 }
 
-/// The text is no range of steps.
+/// The text is not a range of steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no range of steps; write FIRST..LAST, as in 10..14, or all")]
+#[error("'{0}' is not a range of steps; write FIRST..LAST, as in 10..14, or all")]
 pub struct NoSteps(String);
 
 /// A step of the range is not in the run.

@@ -50,7 +50,7 @@ const COST_ORDER: f64 = 16_000.0;
 /// Larger runs have more, but cheaper steps: the fraction falls with this power of the order.
 const COST_FALL: f64 = 0.75;
 
-/// Overhead of a window beside its steps (the panels before it, the check), in steps.
+/// Overhead of a window in addition to its steps (the panels before it, the check), in steps.
 const EXTRA: f64 = 0.16;
 
 /// The largest trailing matrix of `auto`, as fraction of N.

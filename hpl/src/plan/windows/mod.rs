@@ -32,7 +32,7 @@ pub struct Window {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The text does not have the form FIRST:STEPS.
-    #[error("'{0}' is no window; write FIRST:STEPS with STEPS at least 1, as in 12:3, or auto for all windows")]
+    #[error("'{0}' is not a window; write FIRST:STEPS with STEPS at least 1, as in 12:3, or auto for all windows")]
     Malformed(String),
     /// The window reaches beyond the run.
     #[error("window {first}:{steps} ends beyond the last of {of} steps (N/NB rounded up, counted from 0)")]

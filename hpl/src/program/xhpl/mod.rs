@@ -31,7 +31,7 @@ const MAX_DAT: u64 = 1 << 20;
 /// High Performance Linpack on this machine.
 ///
 /// Reads HPL.dat in the current folder and runs all its combinations. The P×Q ranks of a run are threads of this process; with
-/// MPI (built in, or the library of `hpl-tune mpi-setup` beside the program) and started by mpirun, they are the first P×Q
+/// MPI (built in, or the library of `hpl-tune mpi-setup` in the program's folder) and started by mpirun, they are the first P×Q
 /// processes of the job. The output has the format of Netlib's xhpl 2.3; lines 3 and 4 of HPL.dat name its destination.
 ///
 /// Exit codes: 0 all runs completed, passed or not; 1 a run was aborted; 2 wrong usage or input; 5 output not written.

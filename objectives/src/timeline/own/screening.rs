@@ -17,7 +17,7 @@ use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 use super::sampling::SampleSize;
 use super::{OwnModel, PredictedRun, without_variant};
 
-/// Classes of candidates that get a fine walk, besides one of each kin.
+/// Classes of candidates that get a fine walk, besides one of each family.
 const WALKED: usize = 256;
 /// A candidate within this ratio of the best is corrected by those of its own NB.
 const NEAR: f64 = 0.15;
@@ -35,7 +35,7 @@ struct SharedTasks {
     fine_s: Vec<Option<f64>>,
 }
 
-/// Candidates with the same kin share corrections: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
+/// Candidates of the same family share corrections: P, Q, PMAP, threads, NB, whether there is look-ahead, and a split.
 type Family = (usize, usize, Pmap, usize, usize, bool, bool);
 
 impl SharedTasks {
@@ -212,7 +212,7 @@ impl OwnModel {
     }
 }
 
-/// The variants to walk in detail: those among the best without a fine time yet, and in the first round the best of each kin.
+/// The variants to walk in detail: those among the best without a fine time yet, and in the first round the best of each family.
 fn wanted(groups: &[SharedTasks], one_of_each_family: bool) -> Vec<(usize, Vec<usize>)> {
     let times = corrected(groups);
     let mut order: Vec<(f64, usize, usize)> = times
@@ -244,12 +244,12 @@ fn wanted(groups: &[SharedTasks], one_of_each_family: bool) -> Vec<(usize, Vec<u
     wanted
 }
 
-/// The kin of all candidates with one grid.
+/// The family of all candidates with one grid.
 fn grid((p, q, pmap, threads, ..): Family) -> Family {
     (p, q, pmap, threads, 0, false, false)
 }
 
-/// The fine times, and the coarse times multiplied by the mean ratio of fine to coarse times of the group, else of its kin,
+/// The fine times, and the coarse times multiplied by the mean ratio of fine to coarse times of the group, else of its family,
 /// else of its grid.
 fn corrected(groups: &[SharedTasks]) -> Vec<Vec<f64>> {
     let mut means: HashMap<(bool, Family), (f64, f64)> = HashMap::new();

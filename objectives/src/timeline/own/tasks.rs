@@ -316,7 +316,7 @@ impl Column<'_> {
                     self.ops.push(TimedTask::RsStartOverlapped { panel: self.walked(*k), part: section.part, rows });
                 }
                 Task::RsWait { .. } | Task::Update { .. } => {
-                    unreachable!("the plan puts nothing else beside an update")
+                    unreachable!("the plan has nothing else during an update")
                 }
             }
         }

@@ -28,7 +28,7 @@ const SHARE: f64 = 0.05;
 const TOLERANCE: f64 = 0.05;
 
 /// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
-/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, which is told.
+/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, and a line says so.
 ///
 /// # Errors
 /// A calibration that cannot be read, or a file that cannot be written.
@@ -60,7 +60,7 @@ pub(crate) fn describe(
                 replace_file(&store.folder().nodes("json"), json.as_bytes())?;
                 replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
-                // What the user says of the ranks is believed.
+                // The user's description of the ranks is used.
                 if store.session().unequal.is_empty() && store.session().ranks.is_none_or(|of| of >= ranks) {
                     store.update_session(|session| session.unequal = acceptance.unequal())?;
                 }

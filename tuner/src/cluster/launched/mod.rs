@@ -23,7 +23,7 @@ use crate::exit::bad_input;
 
 /// How often the job is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// Lines that are told of a job that failed.
+/// Lines that are printed of a job that failed.
 const LINES: usize = 12;
 /// Time that a launcher has to end its processes.
 const LAST_WORDS: Duration = Duration::from_secs(10);

@@ -63,7 +63,7 @@ pub(crate) fn surveyed(
     replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
     replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
     let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
-    let way_out = "a node that answers no benchmark holds up all: survey fewer nodes to find it and leave it out, or raise --limit";
+    let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or raise --limit";
     let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
     let found: Survey = serde_json::from_slice(&said).map_err(|error| {
         bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
@@ -74,7 +74,7 @@ pub(crate) fn surveyed(
     }
     if let Some(rank) = found.ranks.iter().find(|rank| !answers(rank, wanted)) {
         return Err(bad_input(format!(
-            "{line}: rank {} on {} answered no benchmark; leave its node out of the job, or survey it alone to see why",
+            "{line}: rank {} on {} did not answer the benchmark; leave its node out of the job, or survey it alone to see why",
             rank.rank, rank.host
         )));
     }

@@ -107,7 +107,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     };
     say_how_it_ended(&ended, &store, &progress);
     progress.end();
-    // The summary is shown whatever happened; the first error is the one to tell.
+    // The summary is shown whatever happened; the first error is reported.
     let closed = store.close(&budget);
     let (runs, json) = (engine.runs(&program), args.output.json);
     let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);

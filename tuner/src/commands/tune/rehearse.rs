@@ -151,11 +151,11 @@ struct TargetOrder {
     n: usize,
     /// Why it is that.
     why: String,
-    /// What the cost goes by, where that is no calibration.
+    /// What the cost is computed from, where that is not a calibration.
     note: Option<String>,
 }
 
-/// N of the session. Without a description only a calibration could tell what fits the budget.
+/// N of the session. Without a description only a calibration could show what fits the budget.
 fn order(
     args: &TuneArgs,
     engine: &Engine,

@@ -65,8 +65,8 @@ pub(super) fn ports(system: &System) -> Vec<Port> {
     verbs.chain(ethernet).collect()
 }
 
-/// The network between nodes, as far as the ports tell: an active port of InfiniBand verbs, of which the rate is known; nothing is
-/// said of Ethernet, which hosts have beside other networks.
+/// The network between nodes, as far as the ports show: an active port of InfiniBand verbs, of which the rate is known; nothing is
+/// said of Ethernet, which hosts have besides other networks.
 pub(super) fn interconnect(ports: &[Port]) -> Option<String> {
     let active = |port: &&Port| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"));
     let port = ports.iter().filter(active).find(|port| port.kind == "InfiniBand")?;

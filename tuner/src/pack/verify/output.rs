@@ -78,7 +78,7 @@ pub(super) fn arithmetic(checked: &mut Checked, file: &str, text: &str, threshol
     }
     let printed = stamps::printed(text);
     if printed.is_none() && stamps::has_stamps(text) {
-        checked.find(file, "its start and end stamps are no times", ORIGINAL);
+        checked.find(file, "its start and end stamps cannot be read", ORIGINAL);
     }
     if let (Some([start, end]), Some(last)) = (printed, results.last()) {
         let between_s = start.duration_until(end).as_secs_f64();
@@ -131,7 +131,7 @@ pub(super) fn against_dat(
     let dat = match HplDat::parse(dat) {
         Ok(dat) => dat,
         Err(error) => {
-            checked.find(dat_file, format!("it is no HPL.dat: {error}"), OWN_DAT);
+            checked.find(dat_file, format!("it is not an HPL.dat: {error}"), OWN_DAT);
             return None;
         }
     };
@@ -237,7 +237,7 @@ mod tests {
             found(&(text(line, "3.4e-03 ...... PASSED") + &stamps))
         };
         assert_eq!(stamped("00:11"), [] as [&str; 0]);
-        assert!(stamped("soon")[0].contains("its start and end stamps are no times"));
+        assert!(stamped("soon")[0].contains("its start and end stamps cannot be read"));
         assert!(stamped("18:10")[0].contains("a time of 0.07 s, but 1080 s between"), "{:?}", stamped("18:10"));
     }
 

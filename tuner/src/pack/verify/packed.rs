@@ -52,7 +52,7 @@ fn sums(checked: &mut Checked, root: &Path) {
     };
     let listed = match listed {
         Ok(listed) => listed,
-        Err(line) => return checked.find(SUMS, format!("line {line} is no hash with a path"), AGAIN),
+        Err(line) => return checked.find(SUMS, format!("line {line} is not a hash with a path"), AGAIN),
     };
     for (hash, path) in &listed {
         match sha256::of_file(&root.join(path)) {
@@ -66,7 +66,7 @@ fn sums(checked: &mut Checked, root: &Path) {
         if path != SUMS && !known.contains(&path) {
             checked.find(
                 path,
-                format!("it is no part of the pack: {SUMS} does not list it"),
+                format!("it is not part of the pack: {SUMS} does not list it"),
                 "take it away, or pack anew",
             );
         }
@@ -100,7 +100,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
     };
     if !results(&text).iter().any(|result| same(&result.record)) {
         let problem = format!(
-            "its score, {} GFLOP/s at N = {} in {} s, is no result of HPL.out",
+            "its score, {} GFLOP/s at N = {} in {} s, is not a result in HPL.out",
             said.rmax_gflops, said.nmax, said.time_s
         );
         checked.find(manifest::NAME, problem, AGAIN);
@@ -118,7 +118,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
     }
     if row.extent != Extent::Whole || row.score_gflops().is_none() {
         let problem =
-            format!("its trial {} is no passed whole run: an estimate from windows is not a score", row.trial);
+            format!("its trial {} is not a passed whole run: an estimate from windows is not a score", row.trial);
         checked.find(manifest::NAME, problem, AGAIN);
     }
     match &row.output_sha256 {

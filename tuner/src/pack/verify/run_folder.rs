@@ -84,7 +84,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
         return checked.looked("no run that passed, so no best");
     };
     if row.extent != Extent::Whole {
-        checked.find("journal.jsonl", format!("its best, trial {}, is no whole run", row.trial), AGAIN);
+        checked.find("journal.jsonl", format!("its best, trial {}, is not a whole run", row.trial), AGAIN);
     }
     let candidate = row.candidate();
     let dat = std::fs::read_to_string(folder.hpl_dat());

@@ -120,7 +120,7 @@ impl RunFolder {
         owner::share(&self.root).map_err(RecordError::write(&self.root))
     }
 
-    /// Makes sure that nobody else has written what a resume would run: the folder, and what it believes of it, belongs to
+    /// Makes sure that nobody else has written what a resume would run: the folder, and the files that it trusts there, belong to
     /// this user, and no other may write there.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use nix::unistd::geteuid;
 
 use crate::error::RecordError;
 
-/// What a resume believes, beside the folder itself.
+/// Files that a resume reads and trusts, besides the folder itself.
 const TRUSTED: [&str; 9] = [
     "session.toml",
     "engine.toml",
@@ -57,7 +57,7 @@ pub(super) fn let_others_write_nothing() {
     umask(before | Mode::from_bits_truncate(OTHERS_WRITE));
 }
 
-/// Takes the right to write from others. A file system without modes is told again at a resume.
+/// Takes the right to write from others. A file system without modes is reported again at a resume.
 pub(super) fn keep_others_out(root: &Path) {
     let Ok(about) = fs::metadata(root) else { return };
     let mode = about.mode() & 0o7777;
@@ -81,7 +81,7 @@ fn mine(path: &Path, about: &Metadata) -> Result<(), RecordError> {
     if owner == you { Ok(()) } else { Err(RecordError::NotYours { path: path.to_path_buf(), owner, you }) }
 }
 
-/// Refuses what others own or may write: the folder, and what a resume believes of it. What lies in a folder that nobody else
+/// Refuses what others own or may write: the folder, and the files that a resume trusts. What lies in a folder that nobody else
 /// may enter is out of their reach.
 pub(super) fn check(root: &Path) -> Result<(), RecordError> {
     is_mine(root)?;

@@ -163,11 +163,11 @@ pub fn read<T: ParquetRow>(path: &Path) -> Result<Vec<T>, RecordError> {
 /// [`Fault`].
 pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
     if seal::broken(&bytes) {
-        return Err(Fault::Damaged("its checksum does not fit its content".to_owned()));
+        return Err(Fault::Damaged("its checksum does not match its content".to_owned()));
     }
-    // Files that others wrote have no seal, and the decoder panics where a page breaks the footer's promises.
+    // Files that others wrote have no seal, and the decoder panics where a page contradicts the footer.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)))
-        .map_err(|_| Fault::Damaged("a page does not hold what the footer promises".to_owned()))?;
+        .map_err(|_| Fault::Damaged("a page differs from what the footer says".to_owned()))?;
     let damaged = |error: PolarsError| Fault::Damaged(error.to_string());
     let frame = decoded.map_err(damaged)?;
     if let Ok(versions) = frame.column("schema_version") {
@@ -195,7 +195,7 @@ pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
 /// What is wrong with it.
 pub fn cells(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)));
-    let frame = decoded.map_err(|_| "a page does not hold what the footer promises".to_owned())?;
+    let frame = decoded.map_err(|_| "a page differs from what the footer says".to_owned())?;
     let frame = frame.map_err(|error| error.to_string())?;
     let names = frame.get_column_names().iter().map(|name| name.to_string()).collect();
     let text = |column: &Column, row: usize| {

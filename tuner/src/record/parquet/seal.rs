@@ -22,7 +22,7 @@ pub(super) fn broken(file: &[u8]) -> bool {
     file[place] != *format!("{:016x}", fnv1a(&blank)).as_bytes()
 }
 
-/// Where the digits are: after the last key, behind the two bytes that tell type and length of a text.
+/// Where the digits are: after the last key, behind the two bytes with type and length of a text.
 fn place(file: &[u8]) -> Option<std::ops::Range<usize>> {
     let start = file.windows(KEY.len()).rposition(|window| window == KEY.as_bytes())? + KEY.len() + 2;
     let end = start + BLANK.len();

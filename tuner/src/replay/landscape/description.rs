@@ -1,4 +1,4 @@
-//! What a table means: the TOML beside it.
+//! What a table means: the TOML in its folder.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use space::dims::DimKind;
 /// Version of the description's schema.
 pub const LANDSCAPE_SCHEMA: u32 = 1;
 
-/// What a table means; the TOML beside it.
+/// What a table means; the TOML in its folder.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {

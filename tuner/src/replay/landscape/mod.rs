@@ -94,7 +94,7 @@ impl Landscape {
         let mut landscape = Self::build(&description, &runs, other.as_ref().unwrap_or(&runs), path)?;
         if let Some(name) = &description.smooth_with {
             let with = description.dimension.iter().position(|dimension| dimension.name == *name);
-            let with = with.ok_or_else(|| wrong(format!("smooth_with names '{name}', which is no dimension")))?;
+            let with = with.ok_or_else(|| wrong(format!("smooth_with names '{name}', which is not a dimension")))?;
             landscape.smooth_with(with);
         }
         Ok(landscape)
@@ -183,7 +183,7 @@ impl Landscape {
 /// The position of the point with these labels.
 fn usual(labels: &BTreeMap<String, String>, dims: &[Dim], index: &HashMap<Point, usize>) -> Result<usize, String> {
     if let Some(name) = labels.keys().find(|name| dims.iter().all(|dim| dim.name != **name)) {
-        return Err(format!("[usual] {name} is no dimension; remove it"));
+        return Err(format!("[usual] {name} is not a dimension; remove it"));
     }
     let level = |dim: &Dim| {
         let label = labels.get(&dim.name).ok_or_else(|| format!("[usual] lacks {}; give its level", dim.name))?;
@@ -191,7 +191,7 @@ fn usual(labels: &BTreeMap<String, String>, dims: &[Dim], index: &HashMap<Point,
         at.map(|at| at as u16).ok_or_else(|| format!("[usual] {} = \"{label}\" is in no row of the table", dim.name))
     };
     let point = Point(dims.iter().map(level).collect::<Result<_, String>>()?);
-    index.get(&point).copied().ok_or_else(|| "[usual] is no point of the table; give one that was run".to_owned())
+    index.get(&point).copied().ok_or_else(|| "[usual] is not a point of the table; give one that was run".to_owned())
 }
 
 /// The rows whose cells are as `wanted`.

@@ -88,7 +88,7 @@ fn what_is_wrong_is_named() {
         ("passed = [\"ok\"]", "passed = [\"fine\"]", "passed"),
         ("goal = \"maximize\"", "goal = \"win\"", "unknown variant `win`"),
         ("table = \"t.csv\"", "table = \"gone.csv\"", "gone.csv"),
-        ("table = \"t.csv\"", "table = \"t.csv\"\nsmooth_with = \"depth\"", "'depth', which is no dimension"),
+        ("table = \"t.csv\"", "table = \"t.csv\"\nsmooth_with = \"depth\"", "'depth', which is not a dimension"),
     ] {
         let error = read(&TOML.replace(from, to), CSV).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
@@ -108,7 +108,7 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
     let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
     let dim = |name: &str| Dim { name: name.into(), kind: DimKind::Categorical, levels: (0..4).map(level).collect() };
     let space = Listed::product(vec![dim("nb"), dim("bcast"), dim("swap")], |_| true);
-    // NB acts with BCAST and with SWAP, which is all that the fit knows.
+    // NB acts with BCAST and with SWAP, which is all that the fit contains.
     let log = |point: &Point| {
         let at = |d: usize| f64::from(point.0[d]);
         0.1 * at(0) * at(1) - 0.05 * at(2) * (at(0) - 2.0) + 0.03 * at(1)

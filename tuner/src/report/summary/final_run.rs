@@ -10,7 +10,7 @@ use crate::record::Row;
 /// Standard deviations of the estimate beyond which a final run is reported as slower.
 const BEYOND: f64 = 2.0;
 
-/// The final run by its estimate: the estimate knows nothing of that run, nor of any after it.
+/// The final run by its estimate: the estimate uses neither that run nor any after it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FinalByEstimate {
     /// Rate of the final run by the estimated one.
@@ -21,7 +21,7 @@ pub struct FinalByEstimate {
     pub final_s: f64,
     /// Median of the wall-clock seconds of the windows.
     pub windows_s: f64,
-    /// Median clock during the windows, and the clock during the final run, in Hz; `None` where the machine does not tell.
+    /// Median clock during the windows, and the clock during the final run, in Hz; `None` where the machine does not report it.
     pub clock_hz: Option<[f64; 2]>,
 }
 

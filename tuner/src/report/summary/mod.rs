@@ -78,7 +78,7 @@ pub struct Summary {
     pub importance: Vec<Importance>,
     /// Why that is not judged, as a clause.
     pub importance_not_judged: Option<&'static str>,
-    /// Where the time of the final run, else of the best one, went; `None` where its engine does not tell.
+    /// Where the time of the final run, else of the best one, went; `None` where its engine does not report it.
     pub phases: Option<PhaseTotals>,
     /// The candidates with the highest medians at the target N, by whole runs or by windows as the search goes.
     pub top: Vec<Score>,

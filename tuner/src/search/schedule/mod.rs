@@ -3,7 +3,7 @@
 //! The baseline; for an engine that no model was made for a design; then the strategy has the time: it proposes a new point or runs
 //! one again, whichever is expected to raise the rate of the final answer more per second. Last come the final verified run and
 //! rounds of baseline, expert and best (`schedule/after.rs`), which say what the choice gains and can take it back. Where whole
-//! runs at the target N are dear, all but the last are windows, and the leaders get a whole run each before it, if that fits.
+//! runs at the target N take long, all but the last are windows, and the leaders get a whole run each before it, if that fits.
 //! Nothing but the record and the clock decide, so a resumed session goes on where it stopped.
 
 mod after;

@@ -131,7 +131,7 @@ fn thrift(ctx: &Ctx<'_>) -> f64 {
     if left.is_finite() { left.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// A model may answer NaN or infinity: such a run is taken for dear.
+/// A model may answer NaN or infinity: such a run is taken for the most costly.
 fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
     let cost_s = ctx.prior.cost_s(point);
     if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }

@@ -93,7 +93,7 @@ pub(super) fn most_expected<'a>(ctx: &Ctx<'_>, points: Vec<&'a Point>) -> Option
     ranked.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|(_, _, point)| point)
 }
 
-/// A model may answer NaN or infinity where it knows nothing: no point is expected to be worse.
+/// A model may answer NaN or infinity where it has no data: no point is expected to be worse.
 pub(super) fn finite(log_rate: f64) -> f64 {
     if log_rate.is_finite() { log_rate } else { -50.0 }
 }

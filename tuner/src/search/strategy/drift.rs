@@ -1,11 +1,11 @@
 //! How a machine's speed changes during a session: in steps.
 //!
 //! Another program that starts, a fan that fails, a clock that falls: all runs from one on are slower by one factor. Such a
-//! change is a hypothesis like any other, and is believed when it explains the runs much better than none does (see
+//! change is a hypothesis like any other, and is accepted when it explains the runs much better than none does (see
 //! [`super::surrogate`]). Rates are brought to the speed of the last run; what is left uncertain of a change is a part of
 //! the process's covariance.
 
-/// The changes that are believed in, by rising time.
+/// The accepted changes, by rising time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Drift(Vec<SpeedStep>);
 

@@ -13,7 +13,7 @@ use super::{Ctx, Prior};
 /// Loss at the ends of an ordered dimension without a prior, as a difference of logarithms.
 const BOWL: f64 = 0.2;
 
-/// Expected log rates; those of a bowl have its top at 0.
+/// Expected log rates; those of a quadratic prior have its maximum at 0.
 pub(crate) struct Expected<'a> {
     prior: &'a dyn Prior,
     /// Positions in 0..1 of each ordered dimension; empty where there is a prior.

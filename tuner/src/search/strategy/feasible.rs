@@ -14,7 +14,7 @@ use crate::search::history::TrialResult;
 const LEAST: f64 = 0.01;
 /// Less likely than this, a run waits until nothing else is left to try.
 const LIKELY: f64 = 0.5;
-/// Failures that it takes before a point waits: one or two may have been bad luck.
+/// Failures that it takes before a point waits: one or two may have been chance.
 const EVIDENCE: usize = 3;
 /// What waiting costs, in units of log gain: more than any difference between gains.
 const WAITING: f64 = 1e9;

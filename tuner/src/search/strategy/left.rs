@@ -17,7 +17,7 @@ use crate::search::hashed::normal;
 /// Untried points that are drawn: those that look best by [`OPTIMISM`] standard deviations above the mean.
 const UNTRIED: usize = 200;
 const OPTIMISM: f64 = 3.0;
-/// Tried points beside them: those with the best means.
+/// Tried points besides them: those with the best means.
 const TRIED: usize = 30;
 /// Draws of hyperparameters, and of levels for each.
 const DRAWS: (usize, usize) = (8, 64);
@@ -30,7 +30,7 @@ const RUNS: usize = 3;
 pub enum Next {
     /// It goes on.
     Search,
-    /// It runs the best so far again, whose lead may be luck.
+    /// It runs the best so far again, whose lead may be chance.
     Again(Point),
     /// It ends.
     End,

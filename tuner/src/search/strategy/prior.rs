@@ -7,7 +7,7 @@ use space::dims::{Point, Space};
 
 use super::Prior;
 
-/// No model: all points are expected to be equally fast and dear.
+/// No model: all points are expected to be equally fast and costly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flat {
     /// Expected wall-clock cost of any run, in seconds.

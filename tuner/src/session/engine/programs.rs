@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folder beside this program with the `xhpl` of `hpl-tune mpi-setup`.
+/// Folder in that of this program with the `xhpl` of `hpl-tune mpi-setup`.
 pub(crate) const MPI_FOLDER: &str = "mpi";
 
 /// A program that runs in the folders of trials find: absolute, unless it is looked for on the search path.
@@ -19,7 +19,7 @@ pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// Our `xhpl` that `mpi-setup` has put beside this program, or one that lies there, else the one on the search path.
+/// Our `xhpl` that `mpi-setup` has put into the folder of this program, or one that lies there, else the one on the search path.
 pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
     let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
     let mut known = [set_up, program.with_file_name("xhpl")].into_iter();

@@ -1,4 +1,4 @@
-//! What the runs of an engine have: places for ranks, memory for the matrix, and what their cost goes by.
+//! What the runs of an engine have: places for ranks, memory for the matrix, and what their cost is computed from.
 //!
 //! Another engine's launcher reaches every node that is described. Its ranks have equal shares, so that the node with the
 //! least memory per rank bounds all of them. Where the accelerators hold the matrix, a rank takes one of them, and neither

@@ -45,7 +45,7 @@ fn the_node_with_the_least_memory_per_rank_bounds_all() {
     // Ranks fill the nodes in their order: those of the first three alone do not see the fourth.
     let few = room("netlib", &[node(3, 10, 100, None), node(1, 10, 50, None)], Some(30));
     assert_eq!((few.memory_bytes, few.notes.len()), (Some(300_000_000_000), 0));
-    // Two ranks with all their threads have a host each; told to have few, they share one.
+    // Two ranks with all their threads have a host each; asked for few, they share one.
     let four = [node(4, 10, 100, None)];
     assert_eq!(room("netlib", &four, Some(2)).memory_bytes, Some(200_000_000_000));
     let narrow = Wanted { ranks: Some(2), threads: Some(5) };

@@ -3,7 +3,7 @@
 //! Its memory is separate from that of the program, and poisoned until it is written and once it is freed. Operations are queued
 //! ([`queue`]) and executed late: when the host waits, or earlier at random; of the streams whose next operation may start, a
 //! random one goes on. Only streams and waits restrict the order, and the same seed gives the same order. The
-//! operations ([`operations`]) use the kernels of the host. The host sees poison in a copy that it has not waited for.
+//! operations ([`operations`]) use the kernels of the host. The host reads poison from a copy that it has not waited for.
 
 mod memory;
 mod operations;

@@ -8,7 +8,7 @@ use space::KernelChoice;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum KernelError {
     /// The path is no shared library that this machine can load.
-    #[error("{} is no library that can be loaded: {why}; give another path, or builtin", path.display())]
+    #[error("{} cannot be loaded as a library: {why}; give another path, or builtin", path.display())]
     NoLibrary {
         /// The path.
         path: PathBuf,
@@ -22,7 +22,7 @@ pub enum KernelError {
         choice: KernelChoice,
     },
     /// The library is no BLAS.
-    #[error("{} lacks {routine}: it is no complete BLAS; give another path, or builtin", path.display())]
+    #[error("{} lacks {routine}: it is not a complete BLAS; give another path, or builtin", path.display())]
     Lacks {
         /// The path.
         path: PathBuf,

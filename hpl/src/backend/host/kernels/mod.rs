@@ -41,7 +41,7 @@ pub trait Kernels: Send + Sync {
     /// Name and version, as stored with every result.
     fn name(&self) -> String;
 
-    /// Instruction set of the engine's own vector operations and small triangles beside these kernels: by default the best
+    /// Instruction set of the engine's own vector operations and small triangles, which these kernels lack: by default the best
     /// of the processor. Generator and check always use the best.
     fn isa(&self) -> Isa {
         Isa::detect()

@@ -35,7 +35,7 @@ fn median(times: Vec<f64>) -> f64 {
     space::stats::summary(&times).median
 }
 
-/// An M×NB panel by one and two threads beside dgetrf on the same panel: medians of 15 times each.
+/// An M×NB panel by one and two threads, and by dgetrf, on the same panel: medians of 15 times each.
 #[test]
 #[ignore = "a measurement"]
 fn panels_beside_dgetrf() {

@@ -16,7 +16,7 @@ use crate::search::rounds::{self, PAIRS_TO_JUDGE};
 /// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit.
 const ROUNDS_SHARE: f64 = 0.25;
 
-/// Trials after the final run, at most: more than these tell nothing new.
+/// Trials after the final run, at most: more than these give nothing new.
 const SPARE: usize = 24;
 
 /// Failures after the final run, the expert's apart, with which the trials after it end.
@@ -92,7 +92,7 @@ impl View<'_> {
         })
     }
 
-    /// Whether the baseline was tried in vain: nothing can be compared with it.
+    /// Whether every attempt of the baseline failed: nothing can be compared with it.
     fn baseline_never_passes(&self) -> bool {
         let mut tries = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE).peekable();
         tries.peek().is_some() && tries.all(|row| !row.passed)

@@ -194,7 +194,7 @@ fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
     assert_eq!(kept(&begun(&best), 1000.0), 0.0, "the choice is made");
 }
 
-/// Runs that have become slower make the rounds dearer than what was kept for them.
+/// Runs that have become slower make the rounds take more time than was kept for them.
 #[test]
 fn the_final_run_is_made_though_no_time_is_left_for_the_rounds() {
     let [_, _, best] = three();

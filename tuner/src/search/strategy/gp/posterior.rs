@@ -157,7 +157,7 @@ impl Posterior {
     ///
     /// For v = 1 from that run on, K + sd² v vᵀ by the lemmas of Sylvester, Sherman and Morrison. Of K, the covariance of the
     /// runs, only that of their means is needed: with C runs of a point, c of them after the change, v has the mean c / C, and
-    /// what is left of it sees the noise alone.
+    /// what is left of it contains the noise alone.
     pub(crate) fn changes(&self, sd: f64, runs: &[(usize, f64)]) -> Vec<Change> {
         let inverse = self.factor.inverse();
         let (count, variance, noise) = (self.data.len(), sd * sd, self.hyper.noise * self.hyper.noise);

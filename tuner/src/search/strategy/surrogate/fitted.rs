@@ -20,7 +20,7 @@ use crate::search::strategy::{Ctx, Prior};
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
 pub(super) const OFFSET_SD: f64 = 0.5;
 /// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
-/// that tells points apart by less may even be upside down; one that says "ten times slower" is not doubted that much.
+/// that separates points by less may even have the wrong order; one that says "ten times slower" is not doubted that much.
 const DOUBT: f64 = 0.2;
 /// Log odds for the prior before it is judged; a guess has none.
 const TRUST: f64 = 1.0;
@@ -30,7 +30,7 @@ const DOUBT_OF_A_GUESS: f64 = 0.5;
 const CONFIRMED: f64 = 0.5;
 /// No prior.
 static NOTHING: Flat = Flat { cost_s: 1.0 };
-/// Hypotheses less likely than this, beside the best, are left out.
+/// Hypotheses less likely than this, relative to the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
@@ -71,7 +71,7 @@ pub struct Surrogate<'a> {
     pub(super) drift: Drift,
     /// One for each hypothesis worth its time; none before the first observation.
     pub(super) fits: Vec<Fitted>,
-    /// The first trial after a change that is likely, but not yet believed in.
+    /// The first trial after a change that is likely, but not yet accepted.
     pub(super) suspect: Option<usize>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Surrogate<'a> {
         surrogate
     }
 
-    /// What is believed about levels before any run: differences of 20 % by all dimensions together, by each alone as the space
+    /// What is assumed about levels before any run: differences of 20 % by all dimensions together, by each alone as the space
     /// says, noise of 1 %: runs of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
     pub(super) fn beliefs(&self, slope_mean: f64, slope_sd: f64) -> Beliefs {
         let signal = LogNormal { median: 0.2, spread: 0.4 };
@@ -240,7 +240,7 @@ impl<'a> Surrogate<'a> {
     }
 
     /// Mean and standard deviation of the slope with the log odds: what is expected holds, or it says nothing; a model may
-    /// even be upside down.
+    /// even have the wrong order.
     fn hypotheses(&self) -> Vec<(f64, f64, f64)> {
         if self.spread == 0.0 {
             return vec![(0.0, 0.0, 0.0)];
@@ -291,8 +291,8 @@ fn limits(history: &History) -> impl Iterator<Item = FittedRun<'_>> {
     })
 }
 
-/// The best first, with those that are worth their time beside it, and their probabilities; or the best `alone`, as of
-/// guesses: a bowl beside a level would call both its middle and its ends good.
+/// The best first, with those that are worth their time with it, and their probabilities; or the best `alone`, as of
+/// guesses: a curved and a flat prior together would call both the middle and the ends good.
 fn weighed(mut fits: Vec<Fitted>, alone: bool) -> Vec<Fitted> {
     // Of equals, as before the second point, the last: what is expected.
     fits.reverse();

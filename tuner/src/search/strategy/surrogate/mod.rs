@@ -5,7 +5,7 @@
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
 //! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as
 //! they predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is
-//! believed when it explains the runs much better than none, and a point that was run before it was run again after it.
+//! accepted when it explains the runs much better than none, and a point that was run before it was run again after it.
 //! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
 //! without them.
 //!

@@ -33,7 +33,7 @@ impl Surrogate<'_> {
         self.fits.first().map_or(0, |fitted| fitted.posterior.data.len())
     }
 
-    /// The first trial after a change of speed that is likely, but not yet believed in.
+    /// The first trial after a change of speed that is likely, but not yet accepted.
     pub(crate) fn suspect(&self) -> Option<usize> {
         self.suspect
     }

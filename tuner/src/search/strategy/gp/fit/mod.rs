@@ -26,7 +26,7 @@ pub(crate) struct LogNormal {
     pub(crate) spread: f64,
 }
 
-/// What is believed before any run.
+/// What is assumed before any run.
 #[derive(Debug, Clone)]
 pub(crate) struct Beliefs {
     /// Standard deviation of what dimensions do together.
