@@ -2,7 +2,7 @@
 //!
 //! Where to start reading: [`plan`] (the tasks of each step, as plain values), [`lu`] (the main loop that runs them), [`backend`]
 //! (threads and kernels), [`comm`] (messages), [`mat`] (views and memory). Around these: [`program`] starts ranks and combines
-//! their reports into one result, [`machine`] detects the host's hardware, [`observe`] records times and progress of a run, and
+//! their reports into one result, [`machine`] detects the host's hardware, [`measure`] measures its rates, [`observe`] records times and progress of a run, and
 //! [`balance`] computes shares of the matrix for ranks of unequal speed.
 
 pub mod backend;
@@ -12,6 +12,7 @@ mod error;
 pub mod lu;
 pub mod machine;
 pub mod mat;
+pub mod measure;
 pub mod observe;
 pub mod plan;
 pub mod program;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use hpl::machine::survey::{LinkSurvey, RankSurvey};
+use hpl::measure::survey::{LinkSurvey, RankSurvey};
 use space::machine::{Layer, Link};
 use space::stats::summary;
 
@@ -170,7 +170,7 @@ fn successive(numbers: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hpl::machine::survey::partners;
+    use hpl::measure::survey::partners;
     use space::machine::Machine;
 
     use super::*;

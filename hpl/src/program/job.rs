@@ -9,7 +9,7 @@ use space::result::PhaseTime;
 use crate::backend::host::kernels::Kernels;
 use crate::comm::Comm;
 use crate::lu::solve;
-use crate::machine::survey::{RankSurvey, survey};
+use crate::measure::survey::{RankSurvey, survey};
 use crate::observe::trace::Span;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::{Error, Report, Watch, measure_windows};

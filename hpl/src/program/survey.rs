@@ -5,7 +5,7 @@ use space::{Candidate, HplParams, order};
 use super::job::Job;
 use super::{Ranks, RunError, Runner};
 use crate::backend::host::kernels::RankKernels;
-use crate::machine::survey::RankSurvey;
+use crate::measure::survey::RankSurvey;
 
 /// Checks that each rank of the grid has memory for a run on this rank alone, with `free_bytes` for all ranks together.
 fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {

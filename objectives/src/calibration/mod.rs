@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hpl::backend::host::kernels::{self, KernelError};
 use hpl::machine::host::HostFacts;
-use hpl::machine::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
+use hpl::measure::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
 use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 use space::stats::summary;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hpl::machine::bindings::{Bindings, RankBinding};
-use hpl::machine::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use hpl::measure::survey::{LinkSurvey, RankSurvey, Survey, partners};
 use hpl::plan::windows::{Window, WindowTimes, Windows, WindowsReport};
 use hpl::program::result_of;
 use space::flops::rate_gflops;

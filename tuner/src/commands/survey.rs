@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use hpl::machine::survey::{RankSurvey, Survey};
+use hpl::measure::survey::{RankSurvey, Survey};
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hpl::backend::host::kernels;
 use hpl::machine::affinity::core_sets;
-use hpl::machine::preflight::{CoreRate, preflight};
+use hpl::measure::preflight::{CoreRate, preflight};
 use objectives::outliers::outliers;
 use space::stats::MedianSpread;
 use space::{Candidate, KernelChoice};

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use crate::machine::affinity;
 use crate::machine::host;
-use crate::machine::survey::Survey;
+use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows};
 use crate::program::{self, CompletedRun, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use crate::{Residual, Watch};

@@ -6,7 +6,7 @@
 mod page;
 mod text;
 
-use hpl::machine::survey::RankSurvey;
+use hpl::measure::survey::RankSurvey;
 use serde::Serialize;
 use space::domain::{largest_n, squarest};
 use space::stats::{median, summary};
@@ -281,7 +281,7 @@ fn bound<'a>(nodes: impl Iterator<Item = &'a NodeFound> + Clone) -> Bound {
 
 #[cfg(test)]
 mod tests {
-    use hpl::machine::survey::LinkSurvey;
+    use hpl::measure::survey::LinkSurvey;
 
     use super::*;
 

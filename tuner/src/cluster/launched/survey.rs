@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use hpl::machine::survey::{LinkSurvey, RankSurvey, Survey, partners};
+use hpl::measure::survey::{LinkSurvey, RankSurvey, Survey, partners};
 use objectives::launcher::MpiJob;
 use space::Candidate;
 use space::dat::HplDat;
