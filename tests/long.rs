@@ -13,14 +13,13 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::result::{PhaseTime, RESULT_SCHEMA, RunResult};
 use space::{Candidate, Candidates};
+use tuner::record::PlannedTrial;
 use tuner::record::folder::RunFolder;
 use tuner::record::session::Session;
 use tuner::record::store::Store;
 use tuner::record::{Circumstances, Identity};
-use tuner::search::schedule::PlannedTrial;
 use tuner::session::engine::Engine;
 use tuner::session::prepare;
-use tuner::session::progress::Progress;
 
 use crate::engine::run_until;
 use crate::kill::trials;
@@ -153,7 +152,7 @@ fn write(folder: &Path, distinct: usize, wall_s: f64, pairs: usize) -> usize {
     };
     let (domain, _) = Engine::Ours.domain(&spec).unwrap();
     let runs = Engine::Ours.runs(Path::new(env!("CARGO_BIN_EXE_hpl-tune")));
-    let mut store = Store::open(open, session, &runs, &Progress::new(BUDGET_S, true)).unwrap();
+    let (mut store, _) = Store::open(open, session, &runs).unwrap();
     while store.rows().len() < TRIALS {
         let number = store.rows().len();
         let plan = planned(number, &store, domain.as_ref(), &baseline, (distinct, pairs));

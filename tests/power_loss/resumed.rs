@@ -15,7 +15,6 @@ use tuner::record::{Outcome, Row};
 use tuner::search::history::History;
 use tuner::session::engine::Engine;
 use tuner::session::prepare;
-use tuner::session::progress::Progress;
 
 /// What every state of one session has to agree with.
 pub(super) struct Resumed {
@@ -59,8 +58,8 @@ impl Resumed {
         let session = Session::load(&open.session_toml()).unwrap_or_else(|error| panic!("{what}: {error}"));
         let engine = Engine::of(&session, &open).unwrap_or_else(|error| panic!("{what}: {error}"));
         let runs = engine.runs(Path::new(env!("CARGO_BIN_EXE_hpl-tune")));
-        let store = Store::open(open.clone(), session, &runs, &Progress::new(1.0, true));
-        let store = store.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let store = Store::open(open.clone(), session, &runs);
+        let (store, _) = store.unwrap_or_else(|error| panic!("{what}: {error}"));
         let rows = store.rows();
         let numbers: BTreeSet<u64> = rows.iter().map(|row| row.trial).collect();
         assert_eq!(numbers.len(), rows.len(), "{what}: a trial is recorded twice");

@@ -8,8 +8,8 @@ use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::cluster::simulated;
 use tuner::record::decode;
+use tuner::search::progress::say;
 use tuner::session::environment;
-use tuner::session::progress::say;
 use tuner::{commands, exit};
 
 fn main() -> ExitCode {

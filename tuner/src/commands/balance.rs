@@ -43,7 +43,7 @@ pub fn balance(args: &BalanceArgs) -> anyhow::Result<u8> {
     let shared = share(&matrix, &slow, &fast, balance, args.repeats as usize, &cores).map_err(bad_input)?;
     if slow.threads + fast.threads > cores.len() {
         let threads = slow.threads + fast.threads;
-        crate::session::progress::say(&format!(
+        crate::search::progress::say(&format!(
             "warning: {threads} threads share {} cores; their times disturb each other",
             cores.len()
         ));

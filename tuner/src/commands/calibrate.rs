@@ -9,7 +9,7 @@ use space::domain::largest_n;
 use crate::cli::CalibrateArgs;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
-use crate::session::progress::Progress;
+use crate::search::progress::Progress;
 
 /// Shortest and longest calibration in seconds.
 const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=60.0;

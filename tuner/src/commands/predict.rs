@@ -8,8 +8,8 @@ use crate::predict::compare::MeasuredComparison;
 use crate::predict::text::PredictionText;
 use crate::predict::{Model, Question, WantedRun, plot};
 use crate::record::folder::replace_file;
+use crate::search::progress::say;
 use crate::session::input;
-use crate::session::progress::say;
 
 /// Predicts one run, or all that were measured on the machine, and prints it.
 ///

@@ -20,8 +20,8 @@ use crate::record::now::Now;
 use crate::record::session::Session;
 use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
+use crate::search::progress::say;
 use crate::session::engine::Engine;
-use crate::session::progress::say;
 
 /// Reads a run folder, rewrites its report and prints the summary.
 ///

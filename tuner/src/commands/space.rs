@@ -11,10 +11,10 @@ use space::guide::guideline;
 
 use crate::cli::space::SpaceArgs;
 use crate::exit::{self, bad_input};
+use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::input::read_machine;
 use crate::session::prepare;
-use crate::session::progress::say;
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::unequal::RankInput;
 

@@ -1,6 +1,6 @@
 //! What is kept of a session, in its run folder.
 //!
-//! A trial that has ended goes through the [`store`]: one line in the [`journal`], which is the truth, and now and then all
+//! A [`PlannedTrial`] is started and ended through the [`store`]: one line in the [`journal`], which is the truth, and now and then all
 //! rows as [`parquet`]. [`row`] is the trial as a flat row, [`session`] what the session was asked to do,
 //! [`now`] what runs at this moment, [`vitals`] what the machine did meanwhile. [`folder`] says where each file lies;
 //! [`decode`] reads Parquet files of others.
@@ -12,12 +12,14 @@ pub mod journal;
 pub mod left;
 pub mod now;
 pub mod parquet;
+mod planned;
 pub mod row;
 pub mod session;
 pub mod sha256;
 pub mod store;
 pub mod vitals;
 
+pub use self::planned::PlannedTrial;
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;
 pub use self::row::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};

@@ -1,14 +1,14 @@
 //! `now.json`: what runs at this moment; the file exists only while something runs.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 use space::{Candidate, Share};
 
-use crate::record::Identity;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::search::schedule::PlannedTrial;
-use crate::session::progress::human;
+use crate::record::{Identity, PlannedTrial};
 
 const NOW_SCHEMA: u32 = 1;
 
@@ -121,6 +121,18 @@ pub fn on_one_line(candidate: &Candidate) -> String {
     )
 }
 
+/// A time as people say it: `45 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn human(seconds: f64) -> String {
+    let s = Duration::try_from_secs_f64(seconds.max(0.0)).map_or(0, |d| d.as_secs());
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 if s.is_multiple_of(60) => format!("{} min", s / 60),
+        60..3600 => format!("{} min {} s", s / 60, s % 60),
+        _ if s % 3600 < 60 => format!("{} h", s / 3600),
+        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use space::{EngineParams, HplParams};
@@ -155,5 +167,14 @@ mod tests {
         assert_eq!(Now::read(&folder), None);
         Now::ended(&folder);
         assert!(!folder.now().exists());
+    }
+
+    #[test]
+    fn times_are_shown_as_people_say_them() {
+        assert_eq!(human(45.9), "45 s");
+        assert_eq!(human(200.0), "3 min 20 s");
+        assert_eq!(human(7500.0), "2 h 5 min");
+        assert_eq!(human(14400.0), "4 h");
+        assert_eq!(human(f64::NAN), "0 s");
     }
 }

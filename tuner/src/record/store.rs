@@ -14,16 +14,13 @@ use space::Candidate;
 use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
-use crate::record::Prediction;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::journal::Journal;
+use crate::record::journal::{BadLine, Journal};
 use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::record::{Circumstances, Identity, Row};
-use crate::search::budget::Budget;
-use crate::search::schedule::PlannedTrial;
-use crate::session::progress::Progress;
+use crate::record::{PlannedTrial, Prediction};
 
 /// How often `trials.parquet` and the session's clock are brought up to date.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -78,6 +75,15 @@ struct Searched<'a> {
     dim: &'a [Dim],
 }
 
+/// What was mended when a record was opened.
+#[derive(Debug)]
+pub struct Repairs {
+    /// Lines of the journal that were left out.
+    pub bad_lines: Vec<BadLine>,
+    /// Trials that had finished, but were not in the journal: they are now.
+    pub adopted: Vec<u64>,
+}
+
 /// The open record of a session.
 pub struct Store {
     folder: RunFolder,
@@ -96,23 +102,15 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError`] when the journal cannot be read or written.
-    pub fn open(
-        folder: RunFolder,
-        session: Session,
-        runs: &RealRuns,
-        progress: &Progress,
-    ) -> Result<Self, RecordError> {
+    pub fn open(folder: RunFolder, session: Session, runs: &RealRuns) -> Result<(Self, Repairs), RecordError> {
         let (journal, contents) = Journal::open(&folder.journal())?;
-        for line in &contents.bad_lines {
-            progress.warn(&line.to_string());
-        }
         let now = Instant::now();
         folder.lay_ballast();
         let mut store =
             Self { folder, session, journal, rows: contents.rows, elsewhere: Vec::new(), refreshed: now, saved: now };
-        store.adopt(runs, progress)?;
+        let adopted = store.adopt(runs)?;
         (store.rows, store.elsewhere) = store.session.split(std::mem::take(&mut store.rows));
-        Ok(store)
+        Ok((store, Repairs { bad_lines: contents.bad_lines, adopted }))
     }
 
     /// Where the session lives.
@@ -225,23 +223,23 @@ impl Store {
         Ok(())
     }
 
-    /// Saves the clock now and then while a run is under way.
-    pub fn heartbeat(&mut self, budget: &Budget) {
+    /// Saves the used seconds of the budget now and then while a run is under way.
+    pub fn heartbeat(&mut self, spent_s: f64) {
         if self.saved.elapsed() >= HEARTBEAT {
             self.saved = Instant::now();
-            self.session.elapsed_s = budget.spent_s();
+            self.session.elapsed_s = spent_s;
             // A missed beat costs a few seconds of budget after a kill; the next trial reports a full disk.
             let _ = self.session.save(&self.folder.session_toml());
         }
     }
 
-    /// Brings everything up to date at the end of a sitting.
+    /// Brings everything up to date at the end of a sitting, with the used seconds of the budget.
     ///
     /// # Errors
     /// [`RecordError`] when a file cannot be written.
-    pub fn close(&mut self, budget: &Budget) -> Result<(), RecordError> {
+    pub fn close(&mut self, spent_s: f64) -> Result<(), RecordError> {
         self.refresh()?;
-        self.update_session(|session| session.elapsed_s = budget.spent_s())
+        self.update_session(|session| session.elapsed_s = spent_s)
     }
 
     /// Stores what is searched, as `space.toml`.
@@ -294,7 +292,9 @@ impl Store {
     }
 
     /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
-    fn adopt(&mut self, runs: &RealRuns, progress: &Progress) -> Result<(), RecordError> {
+    /// Returns their numbers.
+    fn adopt(&mut self, runs: &RealRuns) -> Result<Vec<u64>, RecordError> {
+        let mut adopted = Vec::new();
         let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
         for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
@@ -306,8 +306,8 @@ impl Store {
             let left_s = self.session.budget_s - self.spent_s() - wall_s;
             let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
             self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
-            progress.line(&format!("trial {number} had finished, but was not in the journal: recorded now"));
+            adopted.push(number);
         }
-        Ok(())
+        Ok(adopted)
     }
 }

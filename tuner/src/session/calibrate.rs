@@ -17,8 +17,8 @@ use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::store::Store;
 use crate::search::budget::Budget;
-use crate::session::interrupt::Interrupt;
-use crate::session::progress::Progress;
+use crate::search::interrupt::Interrupt;
+use crate::search::progress::Progress;
 
 /// How often the child is looked at.
 const POLL: Duration = Duration::from_millis(20);
@@ -103,7 +103,7 @@ fn wait(
             return Ok(false);
         }
         progress.tick(budget.left_s());
-        store.heartbeat(budget);
+        store.heartbeat(budget.spent_s());
         std::thread::sleep(POLL);
     }
     Ok(true)

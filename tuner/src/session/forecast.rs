@@ -1,6 +1,6 @@
 //! What a session will do with its time, said before it does it.
 
-use crate::session::progress::human;
+use crate::record::now::human;
 
 /// The times that a session is planned by, in wall-clock seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,18 +1,15 @@
-//! What is settled before the first trial of a session, and what the user sees meanwhile.
+//! What is decided before the first trial of a session: engine, places for ranks, machine, target N and space.
 //!
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
 //! unequal speed. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do.
-//! [`progress`] prints, [`interrupt`] listens for signals.
 
 pub mod calibrate;
 pub mod engine;
 pub mod environment;
 pub mod forecast;
 pub mod input;
-pub mod interrupt;
 pub mod preflight;
 pub mod prepare;
-pub mod progress;
 pub mod room;
 pub mod unequal;

@@ -10,7 +10,7 @@ use space::stats::MedianSpread;
 use space::{Candidate, KernelChoice};
 
 use crate::search::budget::Budget;
-use crate::session::progress::Progress;
+use crate::search::progress::Progress;
 
 /// Share of the budget that the look at the cores takes, and its longest time in seconds.
 const SHARE: f64 = 0.005;

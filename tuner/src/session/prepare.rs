@@ -7,10 +7,10 @@ use space::domain::{DomainError, DomainSpec, largest_n, squarest};
 use space::machine::{Machine, Node};
 
 use crate::exit::bad_input;
+use crate::record::now::human;
 use crate::search::budget::Budget;
 use crate::search::cost;
 use crate::session::engine::Engine;
-use crate::session::progress::human;
 
 /// Multiple that a chosen N is rounded down to: the customary small NB values divide it.
 const ROUND_TO: usize = 64;

@@ -13,8 +13,8 @@ use crate::cluster::acceptance::{Acceptance, page};
 use crate::record::folder::replace_file;
 use crate::record::store::Store;
 use crate::search::budget::Budget;
+use crate::search::progress::Progress;
 use crate::session::input::read_machine;
-use crate::session::progress::Progress;
 
 /// Order of the short runs on a node of one core.
 const ORDER: f64 = 2000.0;

@@ -16,8 +16,8 @@ use crate::replay::play::{PriorChoice, play};
 use crate::replay::score::{GOALS, ToolScore, score};
 use crate::replay::trace::{self, SearchTrace};
 use crate::replay::world::{Scenario, SeededLandscape};
+use crate::search::progress::Progress;
 use crate::search::strategy;
-use crate::session::progress::Progress;
 
 /// All that is known of one landscape's searches.
 #[derive(Debug, Serialize)]

@@ -9,8 +9,8 @@ use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;
 use crate::replay::session::{Played, draw, play, usual};
 use crate::replay::world::{Scenario, SeededLandscape};
+use crate::search::progress::Progress;
 use crate::search::strategy;
-use crate::session::progress::Progress;
 
 /// What the sessions of one budget came to.
 #[derive(Debug, Serialize)]

@@ -21,10 +21,10 @@ use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
 use crate::search::budget::SMALLEST_BUDGET_S;
+use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::engine::programs::xhpl_beside;
 use crate::session::input::read_machine;
-use crate::session::progress::say;
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::unequal::RankInput;
 

@@ -4,7 +4,7 @@ use crate::exit;
 use crate::record::store::Store;
 use crate::record::{Identity, Outcome, Row};
 use crate::search::drive::SessionEnd;
-use crate::session::progress::Progress;
+use crate::search::progress::Progress;
 
 /// Says how a session ended, where that is not what the user expects.
 pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store, progress: &Progress) {

@@ -22,8 +22,10 @@ use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
 use crate::search::drive::{Drive, SessionEnd};
+use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
+use crate::search::progress::Progress;
 use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::Prior;
@@ -33,10 +35,8 @@ use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::forecast::Forecast;
 use crate::session::input::read_machine;
-use crate::session::interrupt::Interrupt;
 use crate::session::preflight;
 use crate::session::prepare;
-use crate::session::progress::Progress;
 use crate::session::room::Modelled;
 
 mod begin;
@@ -66,7 +66,11 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     };
     let engine = Engine::of(&session, &folder)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
-    let mut store = Store::open(folder, session, &engine.runs(&program), &progress)?;
+    let (mut store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+    repairs.bad_lines.iter().for_each(|line| progress.warn(&line.to_string()));
+    for trial in repairs.adopted {
+        progress.line(&format!("trial {trial} had finished, but was not in the journal: recorded now"));
+    }
     let budget_s = store.session().budget_s;
     let total_s = if args.resume.is_some() {
         within_job(budget_s, store.spent_s(), store.session().is_simulated())?
@@ -108,7 +112,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     say_how_it_ended(&ended, &store, &progress);
     progress.end();
     // The summary is shown whatever happened; the first error is reported.
-    let closed = store.close(&budget);
+    let closed = store.close(budget.spent_s());
     let (runs, json) = (engine.runs(&program), args.output.json);
     let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);
     let ended = ended?;

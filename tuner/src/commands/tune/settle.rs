@@ -9,9 +9,9 @@ use crate::exit::bad_input;
 use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::search::budget::Budget;
+use crate::search::progress::Progress;
 use crate::session::engine::Engine;
 use crate::session::prepare::{self, Target};
-use crate::session::progress::Progress;
 use crate::session::room::{Here, Room, Wanted};
 
 /// What the runs of the session have.

@@ -14,14 +14,14 @@ use crate::record::now::{Now, on_one_line};
 use crate::record::parquet;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
-use crate::record::{Identity, Outcome, Row};
+use crate::record::{Identity, Outcome, PlannedTrial, Row};
 use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
+use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
-use crate::search::schedule::{Due, PlannedTrial, Setup, View};
-use crate::session::interrupt::Interrupt;
-use crate::session::progress::Progress;
+use crate::search::progress::Progress;
+use crate::search::schedule::{Due, Setup, View};
 
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
 const FAILURES_TO_GIVE_UP: usize = 8;
@@ -220,7 +220,7 @@ impl Drive<'_> {
                 return Some(Err(failure));
             }
             self.progress.tick(self.budget.left_s());
-            self.store.heartbeat(self.budget);
+            self.store.heartbeat(self.budget.spent_s());
         }
     }
 

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use objectives::real::Extent;
 
-use super::{PlannedTrial, View};
+use super::View;
 use crate::record::Identity;
+use crate::record::PlannedTrial;
 use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of

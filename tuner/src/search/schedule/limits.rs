@@ -1,6 +1,7 @@
 //! How long a trial may take.
 
-use super::{PlannedTrial, View};
+use super::View;
+use crate::record::PlannedTrial;
 
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;

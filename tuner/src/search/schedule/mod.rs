@@ -20,7 +20,7 @@ use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
 use crate::record::left::GainLeft;
-use crate::record::{Identity, Row};
+use crate::record::{Identity, PlannedTrial, Row};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -36,27 +36,6 @@ const PROMOTION_SHARE: f64 = 0.1;
 
 /// Share of the budget that is kept for the final run where the search goes by windows.
 pub const FINAL_SHARE: f64 = 0.15;
-
-/// What to run next.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedTrial {
-    /// The run.
-    pub candidate: Candidate,
-    /// How much of it.
-    pub extent: Extent,
-    /// What chose it, as stored.
-    pub strategy: String,
-    /// Why, in one clause.
-    pub why: String,
-    /// The trial that it measures again.
-    pub repeat_of: Option<u64>,
-    /// The trial measured just before, to compare with.
-    pub paired_with: Option<u64>,
-    /// What is expected of it.
-    pub predicted: Option<Prediction>,
-    /// Expected wall-clock cost in seconds.
-    pub expected_s: f64,
-}
 
 /// What a session searches, and how; settled before its first trial.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::{PlannedTrial, View};
+use super::View;
+use crate::record::PlannedTrial;
 use crate::record::{Identity, Row};
 use crate::search::cost::CostEstimate;
 use crate::search::model_prior;

@@ -1,9 +1,10 @@
 //! What the user sees while a session runs: a bar on a terminal, plain lines elsewhere, nothing when quiet.
 
 use std::io::Write;
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::record::now::human;
 
 /// Progress of a session on standard error.
 pub struct Progress {
@@ -86,30 +87,4 @@ impl Progress {
 /// Prints a line on standard error. A closed standard error must not end a session.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-/// A time as people say it: `45 s`, `3 min 20 s`, `2 h 5 min`.
-pub fn human(seconds: f64) -> String {
-    let s = Duration::try_from_secs_f64(seconds.max(0.0)).map_or(0, |d| d.as_secs());
-    match s {
-        0..60 => format!("{s} s"),
-        60..3600 if s.is_multiple_of(60) => format!("{} min", s / 60),
-        60..3600 => format!("{} min {} s", s / 60, s % 60),
-        _ if s % 3600 < 60 => format!("{} h", s / 3600),
-        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_shown_as_people_say_them() {
-        assert_eq!(human(45.9), "45 s");
-        assert_eq!(human(200.0), "3 min 20 s");
-        assert_eq!(human(7500.0), "2 h 5 min");
-        assert_eq!(human(14400.0), "4 h");
-        assert_eq!(human(f64::NAN), "0 s");
-    }
 }
