@@ -1,32 +1,25 @@
-//! Panels of curves, areas and marks side by side in one SVG document.
+//! Diagrams of curves, areas and marks side by side in one SVG document.
 
-use std::fmt::Write;
+use hpl::observe::picture::{Anchor, Axis, Frame, Paint, Svg, in_rows};
 
-use hpl::observe::picture::{escape, label, open};
-
-use crate::report::svg::Axis;
-
-/// Width and height of a panel, and what is left of them for axes.
+/// Width and height of a diagram with its axes.
 const WIDTH: f64 = 430.0;
 const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 92.0;
-const BOTTOM: f64 = 56.0;
-/// Above the panels.
+const FRAME: Frame = Frame { left: 66.0, right: WIDTH - 16.0, top: 92.0, bottom: HEIGHT - 56.0 };
+/// Above the diagrams.
 const HEAD: f64 = 64.0;
 /// Width of a character of the legend, a little more than the mean.
 const CHAR: f64 = 7.1;
 
 const STYLE: &str = "\
-.panel{font-size:14px;font-weight:600}.frame{fill:none;stroke:#8b939d}.line{fill:none;stroke-width:2}\
+.head{font-size:14px;font-weight:600}.frame{fill:none;stroke:#8b939d}.line{fill:none;stroke-width:2}\
 .predicted{stroke:#1d4f9e}.ideal{stroke:#7d8794;stroke-dasharray:5 4}.measured{fill:#d55e00;stroke:#fff}\
 .other{fill:none;stroke:#d55e00;stroke-width:1.5}.there{fill:none;stroke:#1d4f9e;stroke-width:1.5}.here{fill:#1d4f9e;stroke:#fff}\
 .update{fill:#4a90d9}\
 @media(prefers-color-scheme:dark){.predicted{stroke:#74b0e8}.here{fill:#74b0e8}.there{stroke:#74b0e8}}";
 
 /// One set of axes with what is drawn on them.
-pub(super) struct Panel {
+pub(super) struct Diagram {
     pub(super) title: &'static str,
     pub(super) x_name: String,
     pub(super) y_name: String,
@@ -35,8 +28,8 @@ pub(super) struct Panel {
     /// Drawn in this order, under lines and marks.
     pub(super) areas: Vec<Series>,
     pub(super) lines: Vec<Series>,
-    pub(super) marks: Vec<Mark>,
-    /// What is not drawn, said in place of the panel's contents.
+    pub(super) marks: Vec<NamedMark>,
+    /// Why nothing is drawn; shown in place of the contents.
     pub(super) empty: Option<String>,
 }
 
@@ -48,8 +41,8 @@ pub(super) struct Series {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A point with a text under the pointer.
-pub(super) struct Mark {
+/// A point with a name for the legend and a text under the pointer.
+pub(super) struct NamedMark {
     pub(super) class: &'static str,
     pub(super) name: &'static str,
     pub(super) x: f64,
@@ -72,7 +65,7 @@ impl Scale {
 
     /// From `low` to `high`, without a margin.
     pub(super) fn exactly(low: f64, high: f64) -> Self {
-        Self::Linear(Axis { low, high, ..Axis::over([low, high].into_iter()) })
+        Self::Linear(Axis::exactly(low, high, 7.0))
     }
 
     /// Powers of two around the values.
@@ -92,105 +85,52 @@ impl Scale {
     /// Places of the ticks as shares, with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         match self {
-            Self::Linear(axis) => {
-                let first = (axis.low / axis.step).ceil();
-                let ticks = (0..=12).map(|index| (first + f64::from(index)) * axis.step);
-                let inside = ticks.filter(|tick| *tick <= axis.high * (1.0 + 1e-9));
-                inside.map(|tick| (axis.share(tick), label(tick, axis.step))).collect()
+            Self::Linear(axis) => axis.ticks(),
+            Self::Doubling(axis) => {
+                let doublings = (0..).map(|index| f64::from(index) * axis.step).take_while(|at| *at <= axis.high);
+                doublings.map(|at| (axis.share(at), at.exp2().to_string())).collect()
             }
-            Self::Doubling(axis) => axis.ticks().map(|tick| (axis.share(tick), tick.exp2().to_string())).collect(),
         }
     }
 }
 
-/// The panels under a title, as an SVG document.
-pub(super) fn document(title: &str, subtitle: &str, panels: &[Panel]) -> String {
-    let mut svg = open((WIDTH * panels.len() as f64, HEAD + HEIGHT), 18.0, STYLE, title, subtitle);
-    for (index, panel) in panels.iter().enumerate() {
-        // Writing to a String cannot fail.
-        let _ = writeln!(svg, "<g transform=\"translate({} {HEAD})\">", index as f64 * WIDTH);
-        panel.draw(&mut svg);
-        svg.push_str("</g>\n");
+/// The diagrams under a title, as an SVG document.
+pub(super) fn document(title: &str, subtitle: &str, diagrams: &[Diagram]) -> String {
+    let mut svg = Svg::document((WIDTH * diagrams.len() as f64, HEAD + HEIGHT), 18.0, STYLE, title, subtitle);
+    for (index, diagram) in diagrams.iter().enumerate() {
+        svg.shifted((index as f64 * WIDTH, HEAD), |svg| diagram.draw(svg));
     }
-    svg + "</svg>\n"
+    svg.end()
 }
 
-fn x_of(share: f64) -> f64 {
-    LEFT + share * (WIDTH - LEFT - RIGHT)
-}
-
-fn y_of(share: f64) -> f64 {
-    HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-}
-
-impl Panel {
-    fn draw(&self, svg: &mut String) {
-        let _ = writeln!(svg, "<text class=\"panel\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(self.title));
+impl Diagram {
+    fn draw(&self, svg: &mut Svg) {
+        svg.text("head", (FRAME.left, 22.0), Anchor::Start, self.title);
         if let Some(why) = &self.empty {
-            let _ = writeln!(svg, "<text class=\"dim\" x=\"{LEFT}\" y=\"46\">{}</text>", escape(why));
+            svg.text("dim", (FRAME.left, 46.0), Anchor::Start, why);
             return;
         }
         self.legend(svg);
         for area in &self.areas {
-            let _ = writeln!(svg, "<polygon class=\"{}\" points=\"{}\"/>", area.class, self.points(&area.points));
+            svg.polygon(area.class, area.points.iter().map(|point| self.place(*point)));
         }
-        self.axes(svg);
+        FRAME.axes(svg, [&self.x.ticks(), &self.y.ticks()], [&self.x_name, &self.y_name], 15.0);
+        let Frame { left, right, top, bottom } = FRAME;
+        svg.rect(Paint::Class("frame"), (left, top), (right - left, bottom - top));
         for line in &self.lines {
-            let _ = writeln!(svg, "<polyline class=\"line {}\" points=\"{}\"/>", line.class, self.points(&line.points));
+            svg.polyline(&format!("line {}", line.class), line.points.iter().map(|point| self.place(*point)));
         }
         for mark in &self.marks {
-            let (x, y) = (x_of(self.x.share(mark.x)), y_of(self.y.share(mark.y)));
-            let title = escape(&mark.title);
-            let _ = writeln!(
-                svg,
-                "<circle class=\"{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"><title>{title}</title></circle>",
-                mark.class
-            );
+            svg.titled_dot(mark.class, self.place((mark.x, mark.y)), 4.5, &mark.title);
         }
     }
 
-    fn points(&self, points: &[(f64, f64)]) -> String {
-        let at = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", x_of(self.x.share(*x)), y_of(self.y.share(*y)));
-        points.iter().map(at).collect::<Vec<_>>().join(" ")
-    }
-
-    fn axes(&self, svg: &mut String) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        for (share, text) in self.x.ticks() {
-            let x = x_of(share);
-            let _ = writeln!(
-                svg,
-                "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/><text class=\"dim num\" x=\"{x:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"middle\">{text}</text>",
-                bottom + 17.0
-            );
-        }
-        for (share, text) in self.y.ticks() {
-            let y = y_of(share);
-            let _ = writeln!(
-                svg,
-                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/><text class=\"dim num\" x=\"{:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"end\">{text}</text>",
-                LEFT - 7.0,
-                y + 4.0
-            );
-        }
-        let (x_middle, y_middle) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
-        let _ = writeln!(
-            svg,
-            "<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"/>\n\
-             <text x=\"{x_middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(15 {y_middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            right - LEFT,
-            bottom - TOP,
-            HEIGHT - 16.0,
-            escape(&self.x_name),
-            escape(&self.y_name)
-        );
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        FRAME.place(self.x.share(x), self.y.share(y))
     }
 
     /// One entry per class drawn, in rows of what fits.
-    fn legend(&self, svg: &mut String) {
+    fn legend(&self, svg: &mut Svg) {
         let mut entries: Vec<(&str, &str, SeriesKind)> = Vec::new();
         let series = |list: &[Series], kind| list.iter().map(move |s| (s.class, s.name, kind)).collect::<Vec<_>>();
         let marks = self.marks.iter().map(|mark| (mark.class, mark.name, SeriesKind::Mark));
@@ -201,23 +141,16 @@ impl Panel {
                 entries.push(entry);
             }
         }
-        let (mut x, mut y) = (LEFT, 44.0);
-        for (class, name, kind) in entries {
-            let width = 30.0 + CHAR * name.chars().count() as f64;
-            if x + width > WIDTH && x > LEFT {
-                (x, y) = (LEFT, y + 20.0);
+        let widths = entries.iter().map(|(_, name, _)| 30.0 + CHAR * name.chars().count() as f64);
+        let places = in_rows(widths, FRAME.left, WIDTH);
+        for ((class, name, kind), (x, row)) in entries.into_iter().zip(places) {
+            let y = 44.0 + 20.0 * row as f64;
+            match kind {
+                SeriesKind::Area => svg.rect(Paint::Class(class), (x, y - 10.0), (14.0, 11.0)),
+                SeriesKind::Line => svg.line(&format!("line {class}"), (x, y - 4.0), (x + 16.0, y - 4.0)),
+                SeriesKind::Mark => svg.dot(class, (x + 7.0, y - 4.0), 4.5),
             }
-            let sign = match kind {
-                SeriesKind::Area => {
-                    format!("<rect class=\"{class}\" x=\"{x}\" y=\"{:.1}\" width=\"14\" height=\"11\"/>", y - 10.0)
-                }
-                SeriesKind::Line => format!("<path class=\"line {class}\" d=\"M{x} {:.1}h16\"/>", y - 4.0),
-                SeriesKind::Mark => {
-                    format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{:.1}\" r=\"4.5\"/>", x + 7.0, y - 4.0)
-                }
-            };
-            let _ = writeln!(svg, "{sign}<text x=\"{:.1}\" y=\"{y}\">{}</text>", x + 20.0, escape(name));
-            x += width;
+            svg.text("", (x + 20.0, y), Anchor::Start, name);
         }
     }
 }

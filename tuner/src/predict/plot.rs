@@ -5,7 +5,7 @@ use objectives::timeline::StepTimes;
 use space::domain::squarest;
 use space::machine::{Machine, Measured};
 
-use super::chart::{Mark, Panel, Scale, Series, document};
+use super::chart::{Diagram, NamedMark, Scale, Series, document};
 use super::text::{rate, rate_unit};
 use super::{Answer, Model, Question};
 
@@ -29,8 +29,8 @@ pub fn picture(machine: &Machine, model: Model, question: &Question, choices: &C
     let rate_at = |question: &Question| {
         model.answer(machine, question, choices).ok().map(|answer| answer.rate_gflops(question.hpl.n))
     };
-    let panels = [over_n(machine, question, &rate_at), phases(answer), over_nodes(machine, question, &rate_at)];
-    document(&machine.host.name, &subtitle, &panels)
+    let diagrams = [over_n(machine, question, &rate_at), phases(answer), over_nodes(machine, question, &rate_at)];
+    document(&machine.host.name, &subtitle, &diagrams)
 }
 
 /// A way to write counts up to `highest`: what follows the name, and the size.
@@ -43,7 +43,7 @@ fn count_unit(highest: f64) -> (&'static str, f64) {
 }
 
 /// Predicted rates of the same grid over N, with measured runs.
-fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Panel {
+fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Diagram {
     let largest_n = question.largest_n(machine).ok().flatten();
     let highest_n = largest_n.unwrap_or(question.hpl.n + question.hpl.n / 4).max(question.hpl.n);
     let nb = question.hpl.nb;
@@ -55,8 +55,13 @@ fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) ->
     let top = curve.iter().map(|point| point.1).fold(0.0, f64::max);
     let (unit, size) = rate_unit(top);
     let (thousands, count) = count_unit(highest_n as f64);
-    let mark =
-        |class, name, n: usize, gflops: f64, title| Mark { class, name, x: n as f64 / count, y: gflops / size, title };
+    let mark = |class, name, n: usize, gflops: f64, title| NamedMark {
+        class,
+        name,
+        x: n as f64 / count,
+        y: gflops / size,
+        title,
+    };
     let near = |run: &&Measured| run.n.is_some_and(|n| n <= highest_n) && run.rate_gflops <= 1.5 * top;
     let mut marks = Vec::new();
     for run in machine.measured.iter().filter(near) {
@@ -75,7 +80,7 @@ fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) ->
     let rates = curve.iter().map(|point| point.1 / size).chain(marks.iter().map(|mark| mark.y));
     let y = Scale::from_zero(rates.collect::<Vec<_>>().into_iter());
     let line: Vec<(f64, f64)> = curve.iter().map(|(n, rate)| (n / count, rate / size)).collect();
-    Panel {
+    Diagram {
         title: "Rate over N",
         x_name: format!("N{thousands}"),
         y_name: unit.to_owned(),
@@ -95,7 +100,7 @@ fn words(run: &Measured) -> String {
 }
 
 /// Shares of the phases in the time of each part of the run.
-fn phases(answer: &Answer) -> Panel {
+fn phases(answer: &Answer) -> Diagram {
     let steps = answer.timeline.as_ref().map_or(&[][..], |timeline| &timeline.steps);
     let piece = steps.len().div_ceil(PIECES).max(1);
     let shares: Vec<[f64; 4]> = steps.chunks(piece).map(shares).collect();
@@ -111,7 +116,7 @@ fn phases(answer: &Answer) -> Panel {
     };
     let names = [("update", "UPDATE"), ("rs", "RS"), ("lbcast", "LBCAST"), ("fact", "FACT")];
     let series = names.iter().enumerate().map(|(phase, &(class, name))| Series { class, name, points: area(phase) });
-    Panel {
+    Diagram {
         title: "Phases over the run",
         x_name: "step (panel)".to_owned(),
         y_name: "share of the step's time, %".to_owned(),
@@ -133,8 +138,8 @@ fn shares(steps: &[StepTimes]) -> [f64; 4] {
 }
 
 /// Predicted rate per node with N growing so that each node keeps its memory's share, with measured runs.
-fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Panel {
-    let mut panel = Panel {
+fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) -> Option<f64>) -> Diagram {
+    let mut panel = Diagram {
         title: "Weak scaling",
         x_name: "nodes".to_owned(),
         y_name: String::new(),
@@ -175,7 +180,7 @@ fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question
         .filter(full)
         .filter_map(|run| {
             let x = run.nodes? as f64;
-            Some(Mark {
+            Some(NamedMark {
                 class: "measured",
                 name: "measured, full nodes",
                 x,

@@ -1,8 +1,6 @@
 //! The picture of who owns which block, and of how busy each rank is: with equal weights and with others.
 
-use std::fmt::Write;
-
-use hpl::observe::picture::{escape, open};
+use hpl::observe::picture::{Anchor, Paint, Svg};
 use hpl::plan::layout::Distribution;
 
 /// One set of weights in the picture.
@@ -53,70 +51,50 @@ const UNDER: f64 = 58.0;
 /// An SVG document: two sets of weights next to each other, with what `busy` means.
 pub fn picture(sets: [Owned<'_>; 2], busy: &str) -> String {
     let bars = sets.iter().map(|set| set.bars.len()).max().unwrap_or(0) as f64;
-    let (width, height) = (2.0 * SIDE + 3.0 * GAP, TOP + SIDE + UNDER + bars * ROW + 20.0);
+    let size = (2.0 * SIDE + 3.0 * GAP, TOP + SIDE + UNDER + bars * ROW + 20.0);
     let style = ".share{fill:none;stroke:#8a929c;stroke-width:.6}.head{font-weight:600}";
     let subtitle = format!("matrix by owner, one hue per kind of node; below: {busy}");
-    let mut svg = open((width, height), GAP, style, "Equal weights and others", &subtitle);
+    let mut svg = Svg::document(size, GAP, style, "Equal weights and others", &subtitle);
     for (at, set) in sets.iter().enumerate() {
-        svg.push_str(&panel(set, GAP + at as f64 * (SIDE + GAP)));
+        draw(&mut svg, set, GAP + at as f64 * (SIDE + GAP));
     }
-    svg + "</svg>\n"
+    svg.end()
 }
 
-fn panel(set: &Owned<'_>, left: f64) -> String {
+fn draw(svg: &mut Svg, set: &Owned<'_>, left: f64) {
     let ((n, nb), p) = (set.size, set.rows.len());
-    let mut svg = format!(
-        "<text class=\"head\" x=\"{left}\" y=\"{}\">{}</text>\n<text class=\"dim\" x=\"{left}\" y=\"{}\">{}</text>\n",
-        TOP - 26.0,
-        escape(&set.title),
-        TOP - 9.0,
-        escape(&set.outcome)
-    );
+    svg.text("head", (left, TOP - 26.0), Anchor::Start, &set.title);
+    svg.text("dim", (left, TOP - 9.0), Anchor::Start, &set.outcome);
     let drawn_nb = n.div_ceil(MOST_BLOCKS).max(nb);
-    let (rows, columns) =
-        (Distribution::weighted(n, drawn_nb, set.rows), Distribution::weighted(n, drawn_nb, set.columns));
+    let [rows, columns] = [set.rows, set.columns].map(|weights| Distribution::weighted(n, drawn_nb, weights));
     let scale = SIDE / n as f64;
     // One process row owns whole block columns, one process column whole block rows.
-    let pieces = |axis: &Distribution| -> Vec<(std::ops::Range<usize>, usize)> {
-        if axis.procs() == 1 {
+    let pieces = |dealt: &Distribution| -> Vec<(std::ops::Range<usize>, usize)> {
+        if dealt.procs() == 1 {
             return vec![(0..n, 0)];
         }
-        (0..axis.blocks()).map(|block| (axis.block(block), axis.block_owner(block))).collect()
+        (0..dealt.blocks()).map(|block| (dealt.block(block), dealt.block_owner(block))).collect()
     };
     for (column, j) in pieces(&columns) {
         for (row, i) in pieces(&rows) {
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"/>",
-                left + column.start as f64 * scale,
-                TOP + row.start as f64 * scale,
-                column.len() as f64 * scale - 0.5,
-                row.len() as f64 * scale - 0.5,
-                color(i + j * p, set.kinds)
-            );
+            let corner = (left + column.start as f64 * scale, TOP + row.start as f64 * scale);
+            let [width, height] = [column.len(), row.len()].map(|length| length as f64 * scale - 0.5);
+            svg.rect(Paint::Fill(&color(i + j * p, set.kinds)), corner, (width, height));
         }
     }
     let drawn = if drawn_nb == nb { format!("blocks of NB = {nb}") } else { format!("drawn in blocks of {drawn_nb}") };
     let under = TOP + SIDE;
-    let _ = writeln!(svg, "<text class=\"dim\" x=\"{left}\" y=\"{}\">N = {n}, {drawn}</text>", under + 18.0);
+    svg.text("dim", (left, under + 18.0), Anchor::Start, &format!("N = {n}, {drawn}"));
     for (row, bar) in set.bars.iter().enumerate() {
         let y = under + UNDER - 22.0 + row as f64 * ROW;
-        let part = set.rows[bar.place % p] * set.columns[bar.place / p];
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{left}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"14\" fill=\"{}\"/>\
-             <rect class=\"share\" x=\"{left}\" y=\"{y:.1}\" width=\"{BAR}\" height=\"14\"/>\
-             <text class=\"num\" x=\"{:.1}\" y=\"{:.1}\">{:.0} %, share {part:.3}, {}</text>",
-            (bar.busy.clamp(0.0, 1.0) * BAR).max(0.5),
-            color(bar.place, set.kinds),
-            left + BAR + 7.0,
-            y + 11.5,
-            100.0 * bar.busy,
-            escape(&bar.name.chars().take(MOST_NAME).collect::<String>())
-        );
+        let share = set.rows[bar.place % p] * set.columns[bar.place / p];
+        let length = (bar.busy.clamp(0.0, 1.0) * BAR).max(0.5);
+        svg.rect(Paint::Fill(&color(bar.place, set.kinds)), (left, y), (length, 14.0));
+        svg.rect(Paint::Class("share"), (left, y), (BAR, 14.0));
+        let name: String = bar.name.chars().take(MOST_NAME).collect();
+        let text = format!("{:.0} %, share {share:.3}, {name}", 100.0 * bar.busy);
+        svg.text("num", (left + BAR + 7.0, y + 11.5), Anchor::Start, &text);
     }
-    svg
 }
 
 /// The hue of its kind; ranks of one kind differ a little in lightness.

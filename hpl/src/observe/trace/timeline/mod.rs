@@ -1,12 +1,11 @@
 //! The timeline picture: recorded spans, one lane per thread.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use super::Span;
 use super::kind::SpanKind;
 use super::steps::StepRange;
-use crate::observe::picture::{label, open, round_step};
+use crate::observe::picture::{Anchor, Axis, Paint, Svg, in_rows};
 
 /// A picture of some steps of one run.
 pub struct TracePicture<'a> {
@@ -41,7 +40,7 @@ const JOIN: f64 = 0.25;
 
 /// The sections differ by the lightness of blue.
 const STYLE: &str = "\
-.in{font-size:10px;text-anchor:middle;pointer-events:none}.on-dark{fill:#fff}.on-light{fill:#111}\
+.in{font-size:10px;pointer-events:none}.rank{font-weight:600}.on-dark{fill:#fff}.on-light{fill:#111}\
 .lane{fill:#e9ebef}.step{stroke:#1b1f24;stroke-width:1;stroke-dasharray:3 2}.pack{fill:#7d8794}\
 .ahead{fill:#1d4f9e}.left{fill:#4a90d9}.rest{fill:#a6cbee}.trsv{fill:#a3568a}\
 @media(prefers-color-scheme:dark){.lane{fill:#262b33}.step{stroke:#e8eaed}.ahead{fill:#2b66c4}.on-light{fill:#111}.on-dark{fill:#fff}}";
@@ -56,25 +55,22 @@ impl TracePicture<'_> {
             self.spans.iter().any(|span| SpanKind::of(span) == kind && span.end_s > start_s && span.start_s < end_s)
         });
         let kinds: Vec<SpanKind> = kinds.collect();
-        let (legend, legend_rows) = legend(&kinds);
+        let (legend, legend_rows) = legend_entries(&kinds);
         let top = LEGEND_TOP + legend_rows as f64 * LEGEND_ROW;
         let scale = (WIDTH - LEFT - RIGHT) / (end_s - start_s);
         let tops = tops(&lanes, top);
         let bottom = tops.last().map_or(top, |y| y + LANE);
-        let svg = open((WIDTH, bottom + 52.0), LEFT, STYLE, self.title, self.subtitle);
-        let mut drawing = Drawing { svg, start_s, end_s, scale };
-        let Drawing { svg, .. } = &mut drawing;
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            svg,
-            "{legend}<text class=\"dim\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">compute</text>",
-            WIDTH - 16.0,
-            top + HEAD - 6.0,
-        );
-        for y in &tops {
-            let width = WIDTH - LEFT - RIGHT;
-            let _ = writeln!(svg, "<rect class=\"lane\" x=\"{LEFT}\" y=\"{y}\" width=\"{width}\" height=\"{LANE}\"/>");
+        let mut svg = Svg::document((WIDTH, bottom + 52.0), LEFT, STYLE, self.title, self.subtitle);
+        for (class, name, (x, row)) in legend {
+            let y = LEGEND_TOP + row as f64 * LEGEND_ROW;
+            svg.rect(Paint::Class(class), (x, y - 1.0), (14.0, 12.0));
+            svg.text("", (x + 20.0, y + 9.5), Anchor::Start, name);
         }
+        svg.text("dim", (WIDTH - 16.0, top + HEAD - 6.0), Anchor::End, "compute");
+        for &y in &tops {
+            svg.rect(Paint::Class("lane"), (LEFT, y), (WIDTH - LEFT - RIGHT, LANE));
+        }
+        let mut drawing = Drawing { svg, start_s, end_s, scale };
         drawing.axis(top + HEAD, bottom);
         for ((&(rank, thread), spans), &y) in lanes.iter().zip(&tops) {
             drawing.lane(rank, thread, spans, y);
@@ -84,8 +80,7 @@ impl TracePicture<'_> {
             let (first, last) = of_rank.fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
             drawing.steps(begins, self.steps, first, last + LANE);
         }
-        drawing.svg.push_str("</svg>\n");
-        Some(drawing.svg)
+        Some(drawing.svg.end())
     }
 
     /// The spans of each (rank, thread), ordered by time.
@@ -139,32 +134,18 @@ fn tops(lanes: &BTreeMap<(u32, u32), Vec<Span>>, top: f64) -> Vec<f64> {
     tops
 }
 
-/// The legend with its number of rows.
-fn legend(kinds: &[SpanKind]) -> (String, usize) {
-    let (mut svg, mut x, mut row) = (String::new(), LEFT, 0);
-    let items = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "idle")]);
-    for (class, name) in items {
-        let width = 20.0 + name.chars().count() as f64 * CHAR + 20.0;
-        if x + width > WIDTH - 16.0 {
-            (x, row) = (LEFT, row + 1);
-        }
-        let y = LEGEND_TOP + row as f64 * LEGEND_ROW;
-        let _ = writeln!(
-            svg,
-            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"14\" height=\"12\" rx=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
-            y - 1.0,
-            x + 20.0,
-            y + 9.5
-        );
-        x += width;
-    }
-    (svg, row + 1)
+/// Class, name and place (x and row) of each entry of the legend, with the number of rows.
+fn legend_entries(kinds: &[SpanKind]) -> (Vec<(&'static str, &'static str, (f64, usize))>, usize) {
+    let names: Vec<_> = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "idle")]).collect();
+    let widths = names.iter().map(|(_, name)| 40.0 + CHAR * name.chars().count() as f64);
+    let places = in_rows(widths, LEFT, WIDTH - 16.0);
+    let rows = places.last().map_or(0, |(_, row)| row + 1);
+    (names.into_iter().zip(places).map(|((class, name), place)| (class, name, place)).collect(), rows)
 }
 
 /// The picture under construction.
 struct Drawing {
-    svg: String,
+    svg: Svg,
     start_s: f64,
     end_s: f64,
     /// Pixels per second.
@@ -178,40 +159,23 @@ impl Drawing {
 
     /// The time axis under the lanes, with its grid behind them.
     fn axis(&mut self, top: f64, bottom: f64) {
-        let (start_ms, end_ms) = (self.start_s * 1e3, self.end_s * 1e3);
-        let step = round_step(end_ms - start_ms, 14.0);
-        let mut tick = (start_ms / step).ceil() * step;
-        while tick <= end_ms {
-            let at = self.x(tick * 1e-3);
-            let _ = writeln!(
-                self.svg,
-                "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{:.1}\"/><text class=\"num dim\" x=\"{at:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"middle\">{}</text>",
-                bottom + 5.0,
-                bottom + 19.0,
-                label(tick, step)
-            );
-            tick += step;
+        let axis = Axis::exactly(self.start_s * 1e3, self.end_s * 1e3, 14.0);
+        for (share, text) in axis.ticks() {
+            let x = LEFT + share * (WIDTH - LEFT - RIGHT);
+            self.svg.line("grid", (x, top), (x, bottom + 5.0));
+            self.svg.text("tick", (x, bottom + 19.0), Anchor::Middle, &text);
         }
-        let _ = writeln!(
-            self.svg,
-            "<text class=\"dim\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">time since the start of the \
-             factorization, ms</text>",
-            (LEFT + WIDTH - RIGHT) / 2.0,
-            bottom + 40.0
-        );
+        let name = "time since the start of the factorization, ms";
+        self.svg.text("dim", ((LEFT + WIDTH - RIGHT) / 2.0, bottom + 40.0), Anchor::Middle, name);
     }
 
     /// The lane of one thread: its name, its blocks, and its share of computing.
     fn lane(&mut self, rank: u32, thread: u32, spans: &[Span], y: f64) {
         let middle = y + LANE / 2.0 + 4.0;
-        let rank = if thread == 0 { format!("rank {rank}") } else { String::new() };
-        let _ = writeln!(
-            self.svg,
-            "<text x=\"16\" y=\"{middle:.1}\" font-weight=\"600\">{rank}</text>\
-             <text class=\"dim\" x=\"{:.1}\" y=\"{middle:.1}\" text-anchor=\"end\">thread {thread}</text>",
-            LEFT - 8.0
-        );
+        if thread == 0 {
+            self.svg.text("rank", (16.0, middle), Anchor::Start, &format!("rank {rank}"));
+        }
+        self.svg.text("dim", (LEFT - 8.0, middle), Anchor::End, &format!("thread {thread}"));
         let inside: Vec<Span> =
             spans.iter().filter(|span| span.end_s > self.start_s && span.start_s < self.end_s).copied().collect();
         for block in self.joined(&inside) {
@@ -220,11 +184,7 @@ impl Drawing {
         let inside_s = |span: &Span| span.end_s.min(self.end_s) - span.start_s.max(self.start_s);
         let compute_s: f64 = inside.iter().filter(|span| SpanKind::of(span).computes()).map(inside_s).sum();
         let share = 100.0 * compute_s / (self.end_s - self.start_s);
-        let _ = writeln!(
-            self.svg,
-            "<text class=\"num\" x=\"{:.1}\" y=\"{middle:.1}\" text-anchor=\"end\">{share:.1} %</text>",
-            WIDTH - 16.0
-        );
+        self.svg.text("num", (WIDTH - 16.0, middle), Anchor::End, &format!("{share:.1} %"));
     }
 
     /// The blocks of a lane: consecutive spans of one kind are joined.
@@ -251,26 +211,14 @@ impl Drawing {
         let (left, right) = (self.x(span.start_s), self.x(span.end_s));
         let time_ms = (span.end_s - span.start_s) * 1e3;
         let what = if kind == SpanKind::Trsv { String::new() } else { format!(" of panel {}", span.step) };
-        let _ = writeln!(
-            self.svg,
-            "<rect class=\"{}\" x=\"{left:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{LANE}\"><title>rank {} thread {}: \
-             {}{what}, {time_ms:.3} ms</title></rect>",
-            kind.class(),
-            (right - left).max(JOIN),
-            span.rank,
-            span.thread,
-            kind.name()
-        );
+        let title = format!("rank {} thread {}: {}{what}, {time_ms:.3} ms", span.rank, span.thread, kind.name());
+        let width = (right - left).max(JOIN);
+        self.svg.titled_rect(Paint::Class(kind.class()), (left, y), (width, LANE), &title);
         // With look-ahead a panel is factored in another step than its own: show its number.
         let text = span.step.to_string();
         if kind.is_of_one_panel() && right - left > text.len() as f64 * 6.0 + 4.0 {
-            let _ = writeln!(
-                self.svg,
-                "<text class=\"in num {}\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-                kind.ink(),
-                (left + right) / 2.0,
-                y + LANE / 2.0 + 3.5
-            );
+            let at = ((left + right) / 2.0, y + LANE / 2.0 + 3.5);
+            self.svg.text(&format!("in num {}", kind.ink()), at, Anchor::Middle, &text);
         }
     }
 
@@ -279,17 +227,12 @@ impl Drawing {
         let mut free = LEFT;
         for (&step, &at_s) in begins.iter().filter(|(_, at_s)| (self.start_s..self.end_s).contains(*at_s)) {
             let at = self.x(at_s);
-            let _ = writeln!(self.svg, "<path class=\"step\" d=\"M{at:.1} {:.1}V{bottom:.1}\"/>", top - 12.0);
+            self.svg.line("step", (at, top - 12.0), (at, bottom));
             let long = if step == steps { "substitution".to_owned() } else { format!("step {step}") };
             let right = WIDTH - RIGHT + 10.0;
             let text = [long, step.to_string()].into_iter().find(|text| at + text.len() as f64 * CHAR + 4.0 < right);
             if let Some(text) = text.filter(|_| at >= free) {
-                let _ = writeln!(
-                    self.svg,
-                    "<text class=\"num\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-                    at + 4.0,
-                    top - 5.0
-                );
+                self.svg.text("num", (at + 4.0, top - 5.0), Anchor::Start, &text);
                 free = at + text.len() as f64 * CHAR + 10.0;
             }
         }
