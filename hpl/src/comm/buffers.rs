@@ -2,13 +2,15 @@
 //! kept from run to run.
 //!
 //! A rank takes any free buffer, also one that another rank has filled before. So there are at most as many buffers as
-//! messages at the same time, even if a rank needs two in one step and none in the next.
+//! messages at the same time, even if a rank needs two in one step and none in the next. Of the free ones it takes one of its own
+//! NUMA domain first: the pages of a buffer are in the domain of the thread that filled it first.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::Msg;
+use crate::machine::host::Domains;
 use crate::mat::{Buffer, MatrixPool};
 
 /// Messages of fewer doubles get newly allocated memory, which costs little.
@@ -38,11 +40,14 @@ impl Buffers {
 
 /// Buffers of one kind.
 #[derive(Default)]
-pub(crate) struct MessagePool(Mutex<Vec<Arc<Buffer>>>);
+pub(crate) struct MessagePool {
+    buffers: Mutex<Vec<Arc<Buffer>>>,
+    domains: Domains,
+}
 
 impl MessagePool {
     /// A buffer of at least `len` doubles that is not shared; its content is arbitrary. It is the smallest free buffer that is
-    /// long enough; if there is none, a new one replaces the largest free buffer.
+    /// long enough, of this thread's NUMA domain if there is one; if there is none, a new one replaces the largest free buffer.
     pub(crate) fn take(&self, len: usize) -> Arc<Buffer> {
         self.take_or(len, usize::MAX, len + len / ROOM)
     }
@@ -56,36 +61,37 @@ impl MessagePool {
     /// A free buffer of `len` to `most` doubles, or a new one of `new` doubles.
     fn take_or(&self, len: usize, most: usize, new: usize) -> Arc<Buffer> {
         if len < KEEP_FROM {
-            return zeros(len);
+            return self.new_buffer(len);
         }
+        let here = self.domains.here();
         let replaced = {
-            let mut buffers = self.0.lock();
-            let mut free: Vec<(usize, usize)> = Vec::new();
+            let mut buffers = self.buffers.lock();
+            let mut free: Vec<(bool, usize, usize)> = Vec::new();
             for (at, buffer) in buffers.iter_mut().enumerate() {
                 if Arc::get_mut(buffer).is_some() {
-                    free.push((buffer.len(), at));
+                    free.push((buffer.domain() != here, buffer.len(), at));
                 }
             }
-            if let Some(&(_, at)) = free.iter().filter(|(size, _)| (len..=most).contains(size)).min() {
+            if let Some(&(.., at)) = free.iter().filter(|(_, size, _)| (len..=most).contains(size)).min() {
                 return buffers.swap_remove(at);
             }
-            free.iter().max().map(|&(_, at)| buffers.swap_remove(at))
+            free.iter().max_by_key(|&&(_, size, at)| (size, at)).map(|&(.., at)| buffers.swap_remove(at))
         };
         // Freed before the new one is allocated.
         drop(replaced);
-        zeros(new)
+        self.new_buffer(new)
     }
 
     /// Returns a buffer to the pool; ranks that still hold it can continue to read it.
     pub(crate) fn give(&self, buffer: Arc<Buffer>) {
         if buffer.len() >= KEEP_FROM {
-            self.0.lock().push(buffer);
+            self.buffers.lock().push(buffer);
         }
     }
 
     /// Allocates memory for a message of `len` doubles in advance.
     pub(crate) fn reserve(&self, len: usize) {
-        let mut buffer = zeros(len);
+        let mut buffer = self.new_buffer(len);
         // Its pages are mapped by the first touch.
         Arc::get_mut(&mut buffer).expect("new, with one holder").fill(0.0);
         self.give(buffer);
@@ -93,7 +99,7 @@ impl MessagePool {
 
     /// Frees all buffers of the pool.
     pub(crate) fn clear(&self) {
-        self.0.lock().clear();
+        self.buffers.lock().clear();
     }
 
     /// A message of `len` doubles, written by `fill`.
@@ -103,14 +109,17 @@ impl MessagePool {
         self.give(Arc::clone(&buffer));
         outcome.map(|()| Msg::new(buffer, 0..len))
     }
-}
 
-fn zeros(len: usize) -> Arc<Buffer> {
-    Arc::new(Buffer::of(len))
+    /// `len` zeros, which this thread fills.
+    fn new_buffer(&self, len: usize) -> Arc<Buffer> {
+        Arc::new(Buffer::of(len).in_domain(self.domains.here()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -124,7 +133,7 @@ mod tests {
             });
             msg.unwrap()
         };
-        let count = || pool.0.lock().len();
+        let count = || pool.buffers.lock().len();
 
         let (first, second) = (fill(2 * KEEP_FROM, 1.0), fill(KEEP_FROM, 2.0));
         assert_eq!((first[0], second[0], count()), (1.0, 2.0, 2));
@@ -141,5 +150,24 @@ mod tests {
         drop(second);
         pool.clear();
         assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn a_thread_takes_a_buffer_of_its_own_domain_first() {
+        thread_local!(static CPU: Cell<usize> = const { Cell::new(0) });
+        let pool = MessagePool { domains: Domains::new(&[0, 0, 1, 1], || CPU.get()), ..MessagePool::default() };
+        let take_on = |cpu| {
+            CPU.set(cpu);
+            pool.take(KEEP_FROM)
+        };
+        let mut taken = vec![take_on(0), take_on(3)];
+        assert_eq!([taken[0].domain(), taken[1].domain()], [0, 1]);
+        for (cpu, own) in [(2, 1), (1, 0), (3, 1), (0, 0)] {
+            taken.drain(..).for_each(|buffer| pool.give(buffer));
+            taken.push(take_on(cpu));
+            assert_eq!(taken[0].domain(), own, "CPU {cpu}");
+            taken.push(take_on(cpu));
+            assert_eq!(taken[1].domain(), 1 - own, "that of the other domain, in place of a third");
+        }
     }
 }

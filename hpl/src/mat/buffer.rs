@@ -39,6 +39,8 @@ pub struct Buffer {
     data: NonNull<f64>,
     len: usize,
     memory: Backing,
+    /// NUMA domain of the thread that fills it first, as far as its owner says.
+    domain: usize,
 }
 
 /// Where the memory of a buffer is from.
@@ -119,7 +121,7 @@ impl Buffer {
     /// As of [`zeroed`](Self::zeroed).
     pub(crate) fn mapped(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
-        Ok(Self { data: mapping.data, len, memory: Backing::Mapped(mapping) })
+        Ok(Self { data: mapping.data, len, memory: Backing::Mapped(mapping), domain: 0 })
     }
 
     /// `len` zeros, where a rank cannot go on without them.
@@ -147,7 +149,7 @@ impl Buffer {
         // SAFETY: the layout has at least one element.
         let data = unsafe { alloc_zeroed(layout) };
         let Some(data) = NonNull::new(data.cast()) else { handle_alloc_error(layout) };
-        Self { data, len, memory: Backing::Heap(layout) }
+        Self { data, len, memory: Backing::Heap(layout), domain: 0 }
     }
 
     /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
@@ -168,7 +170,7 @@ impl Buffer {
         let buffer = |(at, len): (usize, usize)| {
             // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no other buffer has the mapping.
             let data = unsafe { mapping.data.add(at) };
-            Self { data, len, memory: Backing::Mapped(Arc::clone(&mapping)) }
+            Self { data, len, memory: Backing::Mapped(Arc::clone(&mapping)), domain: this.domain }
         };
         Some(ranges.into_iter().map(buffer).collect())
     }
@@ -176,6 +178,17 @@ impl Buffer {
     /// Elements of a mapping for buffers of these lengths.
     pub(crate) fn shared_len(lens: &[usize]) -> usize {
         lens.iter().fold(0, |sum, &len| sum.saturating_add(padded(len)))
+    }
+
+    /// The same buffer, filled first by a thread of this NUMA domain.
+    pub(crate) fn in_domain(mut self, domain: usize) -> Self {
+        self.domain = domain;
+        self
+    }
+
+    /// The NUMA domain that [`in_domain`](Self::in_domain) has said, else 0.
+    pub(crate) fn domain(&self) -> usize {
+        self.domain
     }
 
     /// Elements of the mapping of this buffer.

@@ -14,8 +14,8 @@ pub(crate) struct MatrixPool(Mutex<PooledBlock>);
 
 #[derive(Default)]
 struct PooledBlock {
-    /// The parts of one block; empty without a block.
-    parts: Vec<Buffer>,
+    /// The parts of one block, one of each rank; `None` for those that the ranks hold. Empty without a block.
+    parts: Vec<Option<Buffer>>,
     /// Number of ranks among which it was last divided.
     ranks: usize,
     /// Minimum elements of a block; 0 without [`MatrixPool::reserve`].
@@ -32,44 +32,50 @@ impl MatrixPool {
     /// Prepares a run whose ranks in this process need matrices of these lengths: divides the kept block among them. A block
     /// that is too small or incomplete is first returned to the system, so that a run uses at most its own or an earlier
     /// run's memory. The same is done if the number of ranks has changed and nothing was [reserved](Self::reserve), as a
-    /// page stays on the NUMA node of the thread that filled it first.
+    /// page stays in the NUMA domain of the thread that filled it first.
     pub(crate) fn prepare(&self, lens: &[usize], huge_pages: bool) {
         let mut block = self.0.lock();
         let alike = block.ranks == lens.len() || block.at_least > 0;
-        let one = block.parts.pop().filter(|part| alike && part.huge_pages() == huge_pages);
+        let one = block.parts.drain(..).flatten().next();
+        let one = one.filter(|part| alike && part.huge_pages() == huge_pages);
         block.ranks = lens.len();
-        block.parts.clear();
-        block.parts = one.and_then(|part| part.divide(lens)).unwrap_or_default();
+        let parts = |buffer: Buffer| buffer.divide(lens).map(|parts| parts.into_iter().map(Some).collect());
+        block.parts = one.and_then(parts).unwrap_or_default();
         if block.parts.is_empty() {
             let len = Buffer::shared_len(lens).max(block.at_least);
             // If the system refuses it, each rank gets the error from `take`.
             let new = Buffer::mapped(len, huge_pages).ok();
-            block.parts = new.and_then(|new| new.divide(lens)).unwrap_or_default();
+            block.parts = new.and_then(parts).unwrap_or_default();
         }
     }
 
-    /// At least `len` elements of arbitrary content: the smallest kept part that is long enough, so that one is left for
-    /// every other rank, or new memory.
+    /// At least `len` elements of arbitrary content for rank `rank`: its part, if it is long enough, or new memory. A rank has the
+    /// same part in each run, so that the pages stay in the NUMA domain of its threads. A process with one part has one rank.
     ///
     /// # Errors
     /// Those of [`Buffer::zeroed`].
-    pub(crate) fn take(&self, len: usize, huge_pages: bool) -> Result<Buffer, NoMemory> {
+    pub(crate) fn take(&self, rank: usize, len: usize, huge_pages: bool) -> Result<Buffer, NoMemory> {
         let parts = &mut self.0.lock().parts;
-        let fitting = (0..parts.len()).filter(|&at| parts[at].len() >= len && parts[at].huge_pages() == huge_pages);
-        match fitting.min_by_key(|&at| parts[at].len()) {
-            Some(at) => Ok(parts.swap_remove(at)),
-            None => Buffer::zeroed(len, huge_pages),
-        }
+        let count = parts.len().max(1);
+        let kept = parts
+            .get_mut(rank % count)
+            .and_then(|part| part.take_if(|part| part.len() >= len && part.huge_pages() == huge_pages));
+        kept.map_or_else(|| Buffer::zeroed(len, huge_pages), Ok)
     }
 
-    /// Keeps a matrix for a later run.
-    pub(crate) fn give(&self, buffer: Buffer) {
-        self.0.lock().parts.push(buffer);
+    /// Keeps the matrix of rank `rank` for a later run.
+    pub(crate) fn give(&self, rank: usize, buffer: Buffer) {
+        let parts = &mut self.0.lock().parts;
+        if parts.is_empty() {
+            parts.push(None);
+        }
+        let count = parts.len();
+        parts[rank % count] = Some(buffer);
     }
 
     /// Size of the kept block, which is available to a run in addition to the free memory of the system.
     pub(crate) fn bytes(&self) -> u64 {
-        self.0.lock().parts.first().map_or(0, |part| (part.mapped_len() * size_of::<f64>()) as u64)
+        self.0.lock().parts.iter().flatten().next().map_or(0, |part| (part.mapped_len() * size_of::<f64>()) as u64)
     }
 }
 
@@ -77,14 +83,16 @@ impl MatrixPool {
 mod tests {
     use super::*;
 
-    /// One run: the first element of each rank's matrix, in the order in which they were taken.
+    /// One run: the first element of each rank's matrix. The last rank takes its matrix first.
     fn run(pool: &MatrixPool, lens: &[usize], huge_pages: bool) -> Vec<usize> {
         pool.prepare(lens, huge_pages);
-        let taken: Vec<Buffer> = lens.iter().map(|&len| pool.take(len, huge_pages).unwrap()).collect();
-        assert!(taken.iter().zip(lens).all(|(buffer, &len)| buffer.len() >= len));
-        assert!(pool.0.lock().parts.is_empty(), "the ranks have all parts");
-        let starts = taken.iter().map(|buffer| buffer.as_ptr() as usize).collect();
-        taken.into_iter().for_each(|buffer| pool.give(buffer));
+        let take = |(rank, &len): (usize, &usize)| (rank, pool.take(rank, len, huge_pages).unwrap());
+        let mut taken: Vec<(usize, Buffer)> = lens.iter().enumerate().rev().map(take).collect();
+        assert!(taken.iter().all(|(rank, buffer)| buffer.len() >= lens[*rank]));
+        assert!(pool.0.lock().parts.iter().all(Option::is_none), "the ranks have all parts");
+        taken.sort_by_key(|(rank, _)| *rank);
+        let starts = taken.iter().map(|(_, buffer)| buffer.as_ptr() as usize).collect();
+        taken.into_iter().for_each(|(rank, buffer)| pool.give(rank, buffer));
         starts
     }
 
@@ -94,6 +102,7 @@ mod tests {
         let pool = MatrixPool::default();
         let first = run(&pool, &[3 * PAGE, 2 * PAGE], false);
         assert_eq!(pool.bytes(), 5 * 8 * PAGE as u64);
+        assert_eq!(run(&pool, &[3 * PAGE, 2 * PAGE], false), first, "each rank has its own part again");
         assert_eq!(run(&pool, &[2 * PAGE - 1, 3 * PAGE], false).iter().min(), first.iter().min());
         run(&pool, &[5 * PAGE, 1], false);
         assert_eq!(pool.bytes(), 6 * 8 * PAGE as u64, "too small: replaced by a new one");

@@ -169,11 +169,11 @@ impl<C: Comm> RankRun<'_, C> {
     ) -> Result<R, Error> {
         let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
         let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
-        let mut data = self.comm.buffers().matrices.take(ld * cols, engine.huge_pages)?;
+        let mut data = self.comm.buffers().matrices.take(self.comm.rank(), ld * cols, engine.huge_pages)?;
         let mut workspace = Workspace::default();
         let a = MatMut::new(&mut data, rows, cols, ld);
         let report = work(&mut HostBackend::new(self.kernels, team, a, &mut workspace))?;
-        self.comm.buffers().matrices.give(data);
+        self.comm.buffers().matrices.give(self.comm.rank(), data);
         Ok(report)
     }
 

@@ -5,8 +5,10 @@
 
 mod cgroup;
 mod cores;
+mod domains;
 mod parse;
 
+pub(crate) use self::domains::Domains;
 use std::fs;
 use std::path::Path;
 
