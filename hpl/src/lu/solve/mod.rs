@@ -22,9 +22,9 @@ use crate::mat::MatMut;
 use crate::observe::phases::Phase;
 use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
-use crate::plan::Plan;
 use crate::plan::layout::Layout;
 use crate::plan::windows::{Window, WindowsReport};
+use crate::plan::{Plan, Strips};
 
 /// Result of a run on one rank; all fields except `phases`, `spans` and `started` are the same on all ranks.
 #[derive(Debug, Clone)]
@@ -102,8 +102,9 @@ fn as_rank<C: Comm, R>(
     // need more time.
     // A device updates whole sections.
     let on_host = candidate.engine.device == DeviceChoice::None;
-    let strip = (on_host && C::ASYNC_PROGRESS && threads == 1).then(|| kernels.widest_slab());
-    let plan = Plan { layout, depth, split: candidate.engine.split.get(), strip };
+    let by_strips = on_host && C::ASYNC_PROGRESS && threads == 1;
+    let strips = if by_strips { Strips::Each(kernels.widest_slab()) } else { Strips::Whole };
+    let plan = Plan { layout, depth, split: candidate.engine.split.get(), strips };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = RankRun { candidate, comm, grid, kernels, watch, plan };
     let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {

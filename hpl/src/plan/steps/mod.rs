@@ -22,7 +22,8 @@ use crate::plan::layout::Layout;
 /// of the right section, the next panel is factored and *its* row swap of the left section starts [rocHPL, section III.C].
 ///
 /// **Strips**: without a split, the rows of the last section may be swapped strip by strip, each right before its update, so
-/// that the columns of a strip stay in cache between the row swap and the update.
+/// that the columns of a strip stay in cache between the row swap and the update. The next panel is factored during the update of
+/// the first strip.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Owners of the blocks.
@@ -31,8 +32,20 @@ pub struct Plan {
     pub depth: usize,
     /// Fraction of a rank's columns in the right section; 0 for no split. Without effect at P = 1, which has no row exchange.
     pub split: f64,
-    /// Columns of a strip; `None` for all columns at once, as the models assume. Without effect at P = 1 and with a split.
-    pub strip: Option<usize>,
+    /// Strips of the last section. Without effect at P = 1 and with a split.
+    pub strips: Strips,
+}
+
+/// The strips in which the rows of a section are exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strips {
+    /// All columns at once.
+    Whole,
+    /// Strips of this many columns, the last one narrower.
+    Each(usize),
+    /// A strip of this many columns, then all others at once: what a model walks for [`Each`](Self::Each). Between the strips
+    /// after the first there are no other tasks.
+    FirstAndRest(usize),
 }
 
 /// Size and owners of one panel, as seen from one process row.
@@ -295,8 +308,14 @@ impl Plan {
     /// The columns in strips: the rows of each strip are exchanged together.
     fn strips(&self, cols: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let exchanges_rows = self.layout.rows.procs() > 1;
-        let width = self.strip.filter(|_| exchanges_rows).unwrap_or(cols.len()).max(1);
-        cols.clone().step_by(width).map(move |first| first..cols.end.min(first + width))
+        let (first, other) = match self.strips {
+            Strips::Each(width) if exchanges_rows => (width.max(1), width.max(1)),
+            Strips::FirstAndRest(width) if exchanges_rows => (width.max(1), cols.len().max(1)),
+            _ => (cols.len().max(1), 1),
+        };
+        let Range { start, end } = cols;
+        let from = move |start: usize, width: usize| (start < end).then(|| start..end.min(start + width));
+        std::iter::successors(from(start, first), move |strip| from(strip.end, other))
     }
 
     /// Starts the row exchange of the left section, look-ahead columns included, for panel `k` before its step.

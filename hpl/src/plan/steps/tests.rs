@@ -115,9 +115,15 @@ fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
 #[test]
 fn steps_cover_the_matrix_once() {
     for (n, nb, p, q) in [(1, 1, 1, 1), (7, 3, 2, 2), (9, 3, 1, 3), (64, 8, 3, 2), (5, 8, 2, 2), (40, 7, 1, 5)] {
-        let sections = [(0.0, None), (0.0, Some(3)), (0.3, Some(5)), (0.7, None)];
-        for (depth, (split, strip)) in [0, 1, 2, 3, 9].into_iter().flat_map(|depth| sections.map(|cut| (depth, cut))) {
-            let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth, split, strip };
+        let sections = [
+            (0.0, Strips::Whole),
+            (0.0, Strips::Each(3)),
+            (0.0, Strips::FirstAndRest(3)),
+            (0.3, Strips::Each(5)),
+            (0.7, Strips::Whole),
+        ];
+        for (depth, (split, strips)) in [0, 1, 2, 3, 9].into_iter().flat_map(|depth| sections.map(|cut| (depth, cut))) {
+            let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth, split, strips };
             for (row, col) in (0..p).flat_map(|row| (0..q).map(move |col| (row, col))) {
                 check(&plan, 0..plan.steps(), row, col);
             }
@@ -130,14 +136,15 @@ proptest! {
     #[test]
     fn windows_cover_their_steps_once(
         n in 1_usize..120, nb in 1_usize..12, depth in 0_usize..5, split in 0.0_f64..1.0,
-        strip in prop::option::of(1_usize..40),
+        strips in (0_usize..3, 1_usize..40),
         owners in prop::collection::vec((0_usize..3, 0_usize..3), 121), first in 0_usize..120, len in 1_usize..6,
     ) {
         let table = |len: usize, pick: fn(&(usize, usize)) -> usize| {
             crate::plan::layout::Distribution::new(len, nb, 3, owners.iter().take(len.div_ceil(nb)).map(pick).collect())
         };
         let layout = Layout { rows: table(n, |o| o.0), cols: table(n + 1, |o| o.1) };
-        let plan = Plan { layout, depth, split, strip };
+        let strips = [Strips::Whole, Strips::Each(strips.1), Strips::FirstAndRest(strips.1)][strips.0];
+        let plan = Plan { layout, depth, split, strips };
         let first = first % plan.steps();
         for (row, col) in (0..3).flat_map(|row| (0..3).map(move |col| (row, col))) {
             check(&plan, first..plan.steps().min(first + len), row, col);
@@ -147,7 +154,7 @@ proptest! {
 
 #[test]
 fn rows_of_a_panel_sum_to_the_remaining_rows() {
-    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strip: None };
+    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strips: Strips::Whole };
     for k in 0..plan.steps() {
         let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
         assert_eq!(panels.iter().map(|panel| panel.mp).sum::<usize>(), 29 - 4 * k);
@@ -158,7 +165,7 @@ fn rows_of_a_panel_sum_to_the_remaining_rows() {
 /// SWAP mix compares its threshold with all columns of U, also when the rows are exchanged strip by strip.
 #[test]
 fn strips_keep_the_column_count_of_u() {
-    let plan = |strip| Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.0, strip };
+    let plan = |strips| Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.0, strips };
     let of = |plan: &Plan| -> Vec<(usize, usize)> {
         let tasks = plan.step(0, 0, 0).tasks;
         let starts = tasks.iter().filter_map(|task| match task {
@@ -167,14 +174,16 @@ fn strips_keep_the_column_count_of_u() {
         });
         starts.collect()
     };
-    assert_eq!(of(&plan(None)), [(10, 10), (61, 61)]);
-    assert_eq!(of(&plan(Some(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
+    assert_eq!(of(&plan(Strips::Whole)), [(10, 10), (61, 61)]);
+    assert_eq!(of(&plan(Strips::Each(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
+    assert_eq!(of(&plan(Strips::FirstAndRest(25))), [(10, 10), (25, 61), (36, 61)]);
+    assert_eq!(of(&plan(Strips::FirstAndRest(70))), [(10, 10), (61, 61)]);
 }
 
 /// L2 is packed where a panel updates more than the columns of the next panel.
 #[test]
 fn a_panel_is_packed_for_long_updates_only() {
-    let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strip: None };
+    let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strips: Strips::Whole };
     let packs = |tasks: &[Task]| -> Vec<(usize, usize, bool)> {
         let updates = flatten(tasks).into_iter().filter_map(|task| match task {
             Task::Update { panel, section, packs, .. } => Some((*panel, section.cols.len(), *packs)),
@@ -191,7 +200,7 @@ fn a_panel_is_packed_for_long_updates_only() {
 /// The schedule of the split update with look-ahead, written out for one example.
 #[test]
 fn split_update_overlaps_the_row_swap_of_one_section_with_the_update_of_the_other() {
-    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strip: None };
+    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strips: Strips::Whole };
     let names = |tasks: &[Task]| -> Vec<String> {
         let name = |task: &Task| match task {
             Task::Fact(panel) => format!("fact {}", panel.k),

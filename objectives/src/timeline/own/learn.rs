@@ -6,9 +6,9 @@
 //! clock reads and single interruptions. Runs that were slowed by other load, as a first fit shows, are left out of the
 //! second fit.
 
-use hpl::plan::Plan;
 use hpl::plan::layout::Layout;
 use hpl::plan::recursion::Recipe;
+use hpl::plan::{Plan, Strips};
 use space::machine::{EnginePhase, PhaseRate};
 use space::result::PhaseTime;
 use space::{Candidate, Pmap, RunResult};
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     fn new(result: &'a RunResult) -> Self {
         let Candidate { hpl, engine } = &result.candidate;
         let layout = Layout::of(hpl, &engine.weights);
-        Self { result, plan: Plan { layout, depth: 0, split: 0.0, strip: None } }
+        Self { result, plan: Plan { layout, depth: 0, split: 0.0, strips: Strips::Whole } }
     }
 
     /// Times of step `k` on a rank of the grid; the substitution is the step after the last.

@@ -4,10 +4,11 @@
 //! over the row, many steps by some, each for an odd number of steps around it. If steps are left out, the column with the
 //! most blocks represents all columns that own none of the next panels. Unequal ranks are all walked.
 
+use hpl::backend::host::kernels::SLAB_OF_COPIES;
 use hpl::plan::layout::Layout;
-use hpl::plan::{PanelShape, Plan};
+use hpl::plan::{PanelShape, Plan, Strips};
 use num_integer::lcm;
-use space::Candidate;
+use space::{Candidate, DeviceChoice};
 
 /// Size of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,11 +51,21 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    /// The sample of size `detail` of the run of `candidate` with its `layout`; `unequal`: whether its ranks differ in speed.
-    pub(super) fn new(candidate: &Candidate, layout: Layout, unequal: bool, detail: SampleSize) -> Self {
+    /// The sample of size `detail` of the run of `candidate` with its `layout`; `unequal`: whether its ranks differ in speed;
+    /// `in_process`: whether they are threads of one process.
+    pub(super) fn new(
+        candidate: &Candidate,
+        layout: Layout,
+        unequal: bool,
+        in_process: bool,
+        detail: SampleSize,
+    ) -> Self {
         let (hpl, engine) = (&candidate.hpl, &candidate.engine);
         let depth = hpl.depth.min(layout.rows.blocks());
-        let plan = Plan { layout, depth, split: engine.split.get(), strip: None };
+        // As the engine decides it, for the slabs of the built-in kernels.
+        let by_strips = in_process && engine.threads <= 1 && engine.device == DeviceChoice::None;
+        let strips = if by_strips { Strips::FirstAndRest(SLAB_OF_COPIES) } else { Strips::Whole };
+        let plan = Plan { layout, depth, split: engine.split.get(), strips };
         let alike = !unequal && engine.weights.is_empty();
         let columns = if alike { detail.columns.max(depth + 3).min(hpl.q) } else { hpl.q };
         let rows = if alike && hpl.p > detail.rows { 1 } else { hpl.p };

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use hpl::plan::{PanelShape, Part, Section, Task, fact_threads};
+use hpl::plan::{PanelShape, Part, Section, Strips, Task, fact_threads};
 use space::Candidate;
 
 use super::forms::{Exchange, Shape, dot};
@@ -133,7 +133,7 @@ impl Maker<'_> {
             }
             known.push((alike, walked));
             let start = ops.len();
-            add(&mut Column { maker: self, place, col, start, ops, times, facts, shapes });
+            add(&mut Column { maker: self, place, col, start, ops, times, facts, shapes, u_cols: 0 });
             columns.push(start..ops.len());
         }
     }
@@ -202,6 +202,8 @@ struct Column<'a> {
     times: &'a mut Vec<f64>,
     facts: &'a mut Vec<FactRows>,
     shapes: &'a [[PanelShape; 2]],
+    /// Columns of U of the last row exchange.
+    u_cols: usize,
 }
 
 impl Column<'_> {
@@ -211,8 +213,9 @@ impl Column<'_> {
             match task {
                 Task::Fact(shape) => self.fact(shape, |_, _| threads),
                 Task::Lbcast(shape) => self.lbcast(shape),
-                Task::RsStart { panel, section, .. } => {
-                    let rows = self.row_send(*panel, section, threads);
+                Task::RsStart { panel, section, u_cols } => {
+                    self.u_cols = *u_cols;
+                    let rows = self.row_send(*panel, section, *u_cols, threads);
                     let panel = self.walked(*panel);
                     self.wait_for(panel);
                     self.ops.push(TimedTask::RsStart { panel, part: section.part, rows });
@@ -287,10 +290,13 @@ impl Column<'_> {
         self.ops.push(TimedTask::Lbcast { panel, owner, words, weight: self.place.weight });
     }
 
-    /// The rows of a section that panel `k` exchanges, copied by `copiers` threads.
-    fn row_send(&mut self, k: usize, section: &Section, copiers: usize) -> RowSend {
+    /// The rows of a section that panel `k` exchanges, copied by `copiers` threads. Those of a strip take its share of the time of
+    /// the `u_cols` columns that it is a part of: what a strip costs more is in the measured phases, which are sums over strips.
+    fn row_send(&mut self, k: usize, section: &Section, u_cols: usize, copiers: usize) -> RowSend {
         let (maker, n) = (self.maker, section.cols.len());
-        let copy_s = self.store(k, |panel| dot(&maker.exchange(panel, n).start(copiers), &maker.rates.exchanged));
+        let share = n as f64 / u_cols.max(1) as f64;
+        let copy_s =
+            self.store(k, |panel| share * dot(&maker.exchange(panel, u_cols).start(copiers), &maker.rates.exchanged));
         let words = self.shape(k, 0)[0].jb as f64 * n as f64;
         RowSend { copy_s, words, weight: self.place.weight }
     }
@@ -311,8 +317,8 @@ impl Column<'_> {
                     self.fact(next, |row, seen| fact_threads(maker.threads(), seen, &plan.panel(k, row), n));
                 }
                 Task::Lbcast(shape) => self.lbcast(shape),
-                Task::RsStart { panel: k, section, .. } => {
-                    let rows = self.row_send(*k, section, 1);
+                Task::RsStart { panel: k, section, u_cols } => {
+                    let rows = self.row_send(*k, section, *u_cols, 1);
                     self.ops.push(TimedTask::RsStartOverlapped { panel: self.walked(*k), part: section.part, rows });
                 }
                 Task::RsWait { .. } | Task::Update { .. } => {
@@ -321,11 +327,15 @@ impl Column<'_> {
             }
         }
         let (s, threads) = (self.times.len(), maker.threads() as f64);
+        // As in `row_send`.
+        let of_strip = maker.sampling.plan.strips != Strips::Whole && section.part == Part::Rest && self.u_cols > n;
+        let whole = if of_strip { self.u_cols } else { n };
+        let share = n as f64 / whole.max(1) as f64;
         for row in 0..maker.sampling.rows {
             let [first, second] = self.shape(k, row);
-            let mut slowest = maker.update_s(first, n);
+            let mut slowest = maker.update_s(first, whole).map(|s| share * s);
             if first != second {
-                let other = maker.update_s(second, n);
+                let other = maker.update_s(second, whole).map(|s| share * s);
                 if other.iter().sum::<f64>() > slowest.iter().sum() {
                     slowest = other;
                 }

@@ -327,3 +327,34 @@ fn screening_orders_candidates_as_the_exact_walk_does() {
     let (rho, loss) = agreement(&screened, &exact);
     assert!(rho > 0.97 && loss < 0.005, "{rho} {loss}");
 }
+
+/// In-process ranks of one thread exchange rows strip by strip: the next panel is factored after the first strip, and where other
+/// columns wait for it the run is shorter. A layer that costs next to nothing makes the ranks processes, which have no strips.
+#[test]
+fn strips_let_the_next_panel_start_earlier() {
+    let mut of_processes = machine(None, 1.0);
+    let (name, alpha_s) = ("node".to_owned(), Some(1e-18));
+    of_processes.layers = vec![space::machine::Layer { name, ranks: 64, alpha_s, beta_s_per_word: 0.0, shared_by: 1 }];
+    let (strips, whole) = (model(), OwnModel::new(&of_processes).unwrap());
+    let ratio = |grid, threads, depth, split| {
+        let c = candidate(4000, 64, grid, threads, depth, split);
+        strips.exact_time_s(&c) / whole.exact_time_s(&c)
+    };
+    for (grid, threads, depth, split) in
+        [((1, 4), 1, 1, 0.0), ((2, 2), 2, 1, 0.0), ((2, 2), 1, 0, 0.0), ((2, 2), 1, 1, 0.5)]
+    {
+        let ratio = ratio(grid, threads, depth, split);
+        assert!(
+            (ratio - 1.0).abs() < 1e-3,
+            "no strips, or no panel ahead: {grid:?} {threads} {depth} {split}: {ratio}"
+        );
+    }
+    for grid in [(2, 1), (4, 1)] {
+        let ratio = ratio(grid, 1, 1, 0.0);
+        assert!((ratio - 1.0).abs() < 0.01, "no column waits for the panel: {grid:?}: {ratio}");
+    }
+    for grid in [(2, 2), (2, 4), (4, 2)] {
+        let ratio = ratio(grid, 1, 1, 0.0);
+        assert!((0.8..0.9999).contains(&ratio), "{grid:?}: {ratio}");
+    }
+}
