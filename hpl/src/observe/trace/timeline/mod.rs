@@ -55,13 +55,14 @@ impl TracePicture<'_> {
             self.spans.iter().any(|span| SpanKind::of(span) == kind && span.end_s > start_s && span.start_s < end_s)
         });
         let kinds: Vec<SpanKind> = kinds.collect();
-        let (legend, legend_rows) = legend_entries(&kinds);
+        let legend = legend_entries(&kinds);
+        let legend_rows = legend.last().map_or(0, |entry| entry.row + 1);
         let top = LEGEND_TOP + legend_rows as f64 * LEGEND_ROW;
         let scale = (WIDTH - LEFT - RIGHT) / (end_s - start_s);
         let tops = tops(&lanes, top);
         let bottom = tops.last().map_or(top, |y| y + LANE);
         let mut svg = Svg::document((WIDTH, bottom + 52.0), LEFT, STYLE, self.title, self.subtitle);
-        for (class, name, (x, row)) in legend {
+        for LegendEntry { class, name, x, row } in legend {
             let y = LEGEND_TOP + row as f64 * LEGEND_ROW;
             svg.rect(Paint::Class(class), (x, y - 1.0), (14.0, 12.0));
             svg.text("", (x + 20.0, y + 9.5), Anchor::Start, name);
@@ -134,13 +135,19 @@ fn tops(lanes: &BTreeMap<(u32, u32), Vec<Span>>, top: f64) -> Vec<f64> {
     tops
 }
 
-/// Class, name and place (x and row) of each entry of the legend, with the number of rows.
-fn legend_entries(kinds: &[SpanKind]) -> (Vec<(&'static str, &'static str, (f64, usize))>, usize) {
+/// An entry of the legend; rows count from 0.
+struct LegendEntry {
+    class: &'static str,
+    name: &'static str,
+    x: f64,
+    row: usize,
+}
+
+fn legend_entries(kinds: &[SpanKind]) -> Vec<LegendEntry> {
     let names: Vec<_> = kinds.iter().map(|kind| (kind.class(), kind.name())).chain([("lane", "idle")]).collect();
     let widths = names.iter().map(|(_, name)| 40.0 + CHAR * name.chars().count() as f64);
     let places = in_rows(widths, LEFT, WIDTH - 16.0);
-    let rows = places.last().map_or(0, |(_, row)| row + 1);
-    (names.into_iter().zip(places).map(|((class, name), place)| (class, name, place)).collect(), rows)
+    names.into_iter().zip(places).map(|((class, name), (x, row))| LegendEntry { class, name, x, row }).collect()
 }
 
 /// The picture under construction.
