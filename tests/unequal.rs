@@ -216,10 +216,10 @@ fn a_node_that_answers_no_benchmark_is_named() {
     let way_out = "leave its node out";
     let [to_0, to_1] = [0, 1].map(|other| link(other, 1.0));
     let silent = says(&[rank(0, "9.0", &to_1), rank(1, "", &to_0)]);
-    survey(&silent, &["rank 1 on node1 answered no benchmark", way_out]);
+    survey(&silent, &["rank 1 on node1 did not answer the benchmark", way_out]);
     let unlinked = says(&[rank(0, "9.0", &link(1, 0.0)), rank(1, "9.0", &to_0)]);
-    survey(&unlinked, &["rank 0 on node0 answered no benchmark", way_out]);
-    survey(&says(&[rank(0, "9.0", ""), rank(1, "9.0", &to_0)]), &["rank 0 on node0 answered no benchmark", way_out]);
+    survey(&unlinked, &["rank 0 on node0 did not answer the benchmark", way_out]);
+    survey(&says(&[rank(0, "9.0", ""), rank(1, "9.0", &to_0)]), &["rank 0 on node0 did not answer the benchmark", way_out]);
     survey(&says(&[rank(0, "9.0", &to_1)]), &["1 of 2 ranks answered", "--ranks"]);
     survey("echo hello", &["no survey in its output"]);
     survey("exit 3", &["exit status: 3"]);
