@@ -13,24 +13,30 @@ use crate::mat::{Mat, MatMut};
 use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
 
+/// Columns that a thread generates before the next thread's: about a slab of the update.
+const COLS_IN_TURN: usize = 256;
+
 impl Storage for HostBackend<'_, '_> {
     fn threads(&self) -> usize {
         self.team.threads()
     }
 
     fn generate(&mut self, layout: &Layout, place: (usize, usize)) -> Result<(), Error> {
-        let fill = |first, [part]: [MatMut<'_>; 1]| matgen::generate(layout, place, first..first + part.cols(), part);
-        Ok(self.team.columns([self.a.reborrow()], fill)?)
+        let parts = in_turn(self.a.reborrow(), self.team.threads());
+        let fill = |parts: Vec<(usize, MatMut<'_>)>| {
+            parts.into_iter().for_each(|(at, part)| matgen::generate(layout, place, at..at + part.cols(), part));
+        };
+        Ok(self.team.map(parts, fill).map(drop)?)
     }
 
     fn generate_trailing(&mut self, layout: &Layout, place: (usize, usize), first: usize) -> Result<Vec<f64>, Error> {
         let rows = self.a.rows() - layout.rows.local_from(place.0, first);
-        let share = self.a.cols().div_ceil(self.team.threads()).max(1);
-        let firsts = (0..self.a.cols()).step_by(share);
-        let parts = firsts.zip(self.a.reborrow().chunks_cols(share)).collect();
-        let partial_sums = self.team.map(parts, |(at, part): (usize, MatMut<'_>)| {
+        let parts = in_turn(self.a.reborrow(), self.team.threads());
+        let partial_sums = self.team.map(parts, |parts: Vec<(usize, MatMut<'_>)>| {
             let mut sums = vec![0.0; rows];
-            matgen::generate_trailing(layout, place, first, at..at + part.cols(), part, &mut sums);
+            for (at, part) in parts {
+                matgen::generate_trailing(layout, place, first, at..at + part.cols(), part, &mut sums);
+            }
             sums
         })?;
         let mut sum = vec![0.0; rows];
@@ -80,6 +86,17 @@ impl Storage for HostBackend<'_, '_> {
         let work = |cols| MatrixSums::of(layout, place, cols, x);
         Ok(MatrixSums::joined(self.team.map(parts, work)?, self.a.rows()))
     }
+}
+
+/// The columns of `a` for `threads` threads in turn, some columns each, with the index of their first column. A page lies near the
+/// thread that writes it first, so that the trailing matrix, whose columns all threads update, is near all of them to the end.
+fn in_turn(a: MatMut<'_>, threads: usize) -> Vec<Vec<(usize, MatMut<'_>)>> {
+    let cols = COLS_IN_TURN.min(a.cols().div_ceil(threads)).max(1);
+    let mut parts: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
+    for (i, part) in a.chunks_cols(cols).into_iter().enumerate() {
+        parts[i % threads].push((i * cols, part));
+    }
+    parts
 }
 
 /// The columns `cols`, an equal number for each thread of `team`.

@@ -267,18 +267,18 @@ impl<'a, 'team, 'scope> WorkerPair<'a, 'team, 'scope> {
     fn products(&mut self, share: f64, count: u32) -> Result<Times, HelperPanicked> {
         let (matrix, parts) = (self.matrix, self.parts(share));
         let barrier = self.team.barrier(parts.len());
-        let parts = with_rows_of(&mut self.y, parts);
+        let parts = with_rows_of(&mut self.y, parts).into_iter().enumerate().collect();
         let x = &self.x;
-        let times = self.team.map(parts, |(rows, path, y)| {
+        let times = self.team.map(parts, |(thread, (rows, path, y))| {
             let (mut busy, mut whole) = (Duration::ZERO, Duration::ZERO);
             let outcome = barrier.guard(|| {
-                barrier.wait()?;
+                barrier.wait(thread)?;
                 let start = Instant::now();
                 for _ in 0..count {
                     let begun = Instant::now();
                     matrix.multiply(rows.clone(), x, y, path);
                     busy += begun.elapsed();
-                    barrier.wait()?;
+                    barrier.wait(thread)?;
                 }
                 whole = start.elapsed();
                 Ok::<_, BarrierBroken>(())

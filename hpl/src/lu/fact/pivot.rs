@@ -92,20 +92,9 @@ impl<C: Comm> PanelThread<'_, C> {
         let (threads, with_current) = (barrier.threads(), self.best.len(true));
         let mine = self.best.len(self.thread == 0);
         slots.post((self.thread, j), 0, &self.best.words[..mine]);
-        barrier.wait()?;
+        // Among equals the first thread, whose rows are above.
+        let best = barrier.largest(self.thread, self.best.words[0])?;
         if *procs == 1 || self.main.is_some() {
-            let head = |thread: usize| {
-                let mut value = [0.0];
-                slots.read((thread, j), 0, &mut value);
-                value[0]
-            };
-            // Among equals the first thread, whose rows are above.
-            let best = (1..threads).fold(
-                0,
-                |best, thread| {
-                    if head(thread).total_cmp(&head(best)).is_gt() { thread } else { best }
-                },
-            );
             let (candidate, current) = self.best.words.split_at_mut(HEAD + shape.jb);
             if best != self.thread {
                 slots.read((best, j), 0, candidate);
@@ -120,7 +109,7 @@ impl<C: Comm> PanelThread<'_, C> {
                 agree(*column, shape.row, &mut self.best)?;
                 slots.post((threads, j), 0, &self.best.words[..with_current]);
             }
-            barrier.wait()?;
+            barrier.wait(self.thread)?;
             if self.main.is_none() {
                 slots.read((threads, j), 0, &mut self.best.words);
             }

@@ -76,10 +76,14 @@ impl Kernels for Builtin {
         SLAB_OF_COPIES
     }
 
-    fn multiply(&self, l2: PackedL<'_>, u: PackedU<'_>, c: MatMut<'_>) {
-        match (l2, u) {
-            (PackedL::Strips(l2), PackedU::Groups(u)) => product::multiply(self.0, l2, u, c),
-            (l2, u) => self.gemm(l2.in_place(), u.in_place(), c),
+    fn multiply(&self, l2: PackedL<'_>, columns: &mut [(PackedU<'_>, MatMut<'_>)]) {
+        let columns = columns.iter_mut().map(|(u, c)| (u, c.reborrow()));
+        match l2 {
+            PackedL::Strips(l2) => {
+                let mut columns: Vec<_> = columns.map(|(u, c)| (u.in_groups(), c)).collect();
+                product::multiply(self.0, l2, &mut columns);
+            }
+            PackedL::InPlace(l2) => columns.for_each(|(u, c)| self.gemm(l2, u.in_place(), c)),
         }
     }
 }

@@ -97,9 +97,9 @@ pub trait Kernels: Send + Sync {
         unreachable!("these kernels make no copies");
     }
 
-    /// C ← C − L2·U for some rows of L2 (m×k) and columns of U (k×n).
-    fn multiply(&self, l2: PackedL<'_>, u: PackedU<'_>, c: MatMut<'_>) {
-        self.gemm(l2.in_place(), u.in_place(), c);
+    /// C ← C − L2·U for some rows of L2 (m×k), for each pair of columns of U (k×n) and C (m×n).
+    fn multiply(&self, l2: PackedL<'_>, columns: &mut [(PackedU<'_>, MatMut<'_>)]) {
+        columns.iter_mut().for_each(|(u, c)| self.gemm(l2.in_place(), u.in_place(), c.reborrow()));
     }
 
     /// Maximum columns of a slab of the update.
@@ -127,7 +127,7 @@ pub trait Kernels: Send + Sync {
                 PackedU::groups(groups, rows, cols)
             }
         };
-        self.multiply(l2, u, c);
+        self.multiply(l2, &mut [(u, c)]);
     }
 }
 
@@ -193,6 +193,14 @@ impl<'a> PackedU<'a> {
     /// When `groups` has another length.
     pub(crate) fn groups(groups: &'a [f64], rows: usize, cols: usize) -> Self {
         Self::Groups(ColumnGroups::new(groups, rows, cols))
+    }
+
+    /// The copy, for kernels that pack.
+    fn in_groups(self) -> ColumnGroups<'a> {
+        match self {
+            Self::InPlace(_) => unreachable!("packed as L2 is"),
+            Self::Groups(u) => u,
+        }
     }
 
     /// The columns, for kernels that do not pack.

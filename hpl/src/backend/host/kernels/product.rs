@@ -32,8 +32,8 @@ for_each_isa! {
 }
 
 for_each_isa! {
-    /// C ← C − A·B with A and B packed for the same instruction set; shapes agree.
-    pub(super) fn multiply(a: Strips<'_>, b: ColumnGroups<'_>, c: MatMut<'_>) = multiply_body
+    /// C ← C − A·B with A and B packed for the same instruction set, for each pair of columns of B and C; shapes agree.
+    pub(super) fn multiply(a: Strips<'_>, columns: &mut [(ColumnGroups<'_>, MatMut<'_>)]) = multiply_body
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
             for j in (0..n).step_by(NC) {
                 let nc = NC.min(n - j);
                 let b = interleaved(isa, b.sub(p, j, kc, nc), &mut groups[..kc * nc]);
-                multiply(isa, a, b, c.reborrow().sub(i, j, mc, nc));
+                multiply(isa, a, &mut [(b, c.reborrow().sub(i, j, mc, nc))]);
             }
         }
     }
@@ -192,23 +192,29 @@ fn interleave_body<'g, V: Vector, const R: usize, const J: usize>(
 }
 
 #[inline(always)]
-fn multiply_body<V: Vector, const R: usize, const J: usize>(a: Strips<'_>, b: ColumnGroups<'_>, mut c: MatMut<'_>) {
-    let (m, n, k, height) = (a.rows, c.cols(), a.cols, R * V::LANES);
-    assert!(b.rows == k && c.rows() == m && b.cols == n, "shapes agree");
+fn multiply_body<V: Vector, const R: usize, const J: usize>(
+    a: Strips<'_>,
+    columns: &mut [(ColumnGroups<'_>, MatMut<'_>)],
+) {
+    let (m, k, height) = (a.rows, a.cols, R * V::LANES);
     assert!(a.height == height, "packed for these tiles");
+    assert!(columns.iter().all(|(b, c)| b.rows == k && c.rows() == m && b.cols == c.cols()), "shapes agree");
     let block = block_rows(k, height);
     for i in (0..m).step_by(block) {
         let mc = block.min(m - i);
         for p in (0..k).step_by(KC) {
             let kc = KC.min(k - p);
-            let group =
-                |first: usize, step: usize| Mat::new(&b.data[first * k + p * step..][..kc * step], step, kc, step);
             let strip = |first: usize| {
                 let strip = &a.data[(i + first) * k + p * height..][..kc * height];
                 Mat::new(strip, height.min(mc - first), kc, height)
             };
             let strips = (0..mc).step_by(height).map(strip);
-            by_columns::<V, R, J, true>(strips, group, c.reborrow().sub(i, 0, mc, n));
+            for (b, c) in columns.iter_mut() {
+                let group =
+                    |first: usize, step: usize| Mat::new(&b.data[first * k + p * step..][..kc * step], step, kc, step);
+                let cols = c.cols();
+                by_columns::<V, R, J, true>(strips.clone(), group, c.reborrow().sub(i, 0, mc, cols));
+            }
         }
     }
 }

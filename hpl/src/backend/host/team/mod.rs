@@ -3,17 +3,18 @@
 //! A waiting thread first spins for at most 20 µs, if each thread has a core of its own, and then parks.
 
 mod barrier;
+mod shared;
 mod sub_team;
+mod tree;
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, Scope, Thread};
-use std::time::{Duration, Instant};
+use std::thread::{self, Scope};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 pub(crate) use self::barrier::{Barrier, BarrierBroken};
+use self::shared::TeamState;
 use crate::machine::affinity;
 use crate::mat::MatMut;
 
@@ -30,7 +31,6 @@ type ForkedWork<'a> = dyn Fn(usize) + Sync + 'a;
 /// sends and receives messages. The other threads are called helpers.
 pub struct Team<'scope> {
     shared: &'scope TeamState,
-    helpers: Vec<Thread>,
     /// The same first thread with further helpers on borrowed cores.
     borrowed: Option<Box<Team<'scope>>>,
 }
@@ -59,62 +59,6 @@ pub struct NotStarted {
     pub index: usize,
     /// Error of the system.
     pub error: std::io::Error,
-}
-
-/// State shared by all threads of a team.
-struct TeamState {
-    /// Number of forks so far; helpers wait for it to change.
-    forks: AtomicUsize,
-    /// The work of the current fork; `None` ends the helpers.
-    job: Mutex<Option<&'static ForkedWork<'static>>>,
-    /// Helpers that have not finished the current fork.
-    busy: AtomicUsize,
-    panicked: AtomicBool,
-    owner: Thread,
-    spin: bool,
-}
-
-impl TeamState {
-    /// State of a team with the calling thread as its first thread.
-    fn new(spin: bool) -> Self {
-        Self {
-            forks: AtomicUsize::new(0),
-            job: Mutex::new(None),
-            busy: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
-            owner: thread::current(),
-            spin,
-        }
-    }
-
-    /// Waits until `done` holds; the thread that makes it hold unparks this thread.
-    fn wait(&self, done: impl Fn() -> bool) {
-        if self.spin {
-            let start = Instant::now();
-            while !done() && start.elapsed() < SPIN {
-                std::hint::spin_loop();
-            }
-        }
-        while !done() {
-            thread::park();
-        }
-    }
-
-    /// Main loop of helper `index`: waits for forks and does their work until the team ends.
-    fn help(&self, index: usize) {
-        let mut forks = 0;
-        loop {
-            self.wait(|| self.forks.load(Ordering::Acquire) != forks);
-            forks += 1;
-            let Some(job) = *self.job.lock() else { return };
-            if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
-            }
-            if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
-                self.owner.unpark();
-            }
-        }
-    }
 }
 
 /// Calls `body` with a team, whose helpers end when `body` returns.
@@ -148,16 +92,19 @@ impl<'scope> Team<'scope> {
         helpers: Range<usize>,
         cores: &'env [usize],
     ) -> Result<Self, NotStarted> {
-        let mut team = Self { shared, helpers: Vec::new(), borrowed: None };
-        for index in helpers {
+        let start = |index| {
             let body = move || {
                 pin(index, cores);
                 shared.help(index);
             };
             let handle = thread::Builder::new().name(format!("hpl-{index}")).spawn_scoped(scope, body);
-            team.helpers.push(handle.map_err(|error| NotStarted { index, error })?.thread().clone());
-        }
-        Ok(team)
+            handle.map(|handle| handle.thread().clone()).map_err(|error| NotStarted { index, error })
+        };
+        let mut failed = None;
+        shared.set_helpers(helpers.map_while(|index| start(index).map_err(|error| failed = Some(error)).ok()));
+        // Dropped after a failure, it ends the helpers that have been started.
+        let team = Self { shared, borrowed: None };
+        failed.map_or(Ok(team), Err)
     }
 
     /// The team with helpers on borrowed cores, for work during which the owners of these cores wait for this rank; without
@@ -172,7 +119,7 @@ impl<'scope> Team<'scope> {
 
     /// Number of threads, the owner included.
     pub fn threads(&self) -> usize {
-        self.helpers.len() + 1
+        self.shared.helpers().len() + 1
     }
 
     /// Runs `helper(1)`, `helper(2)`, … on the helpers and `main` on the calling thread, and waits for all of them.
@@ -180,18 +127,18 @@ impl<'scope> Team<'scope> {
     /// # Errors
     /// [`HelperPanicked`], after all have ended.
     pub fn fork<R>(&mut self, helper: &ForkedWork<'_>, main: impl FnOnce() -> R) -> Result<R, HelperPanicked> {
-        if self.helpers.is_empty() {
+        if self.shared.helpers().is_empty() {
             return Ok(main());
         }
         // SAFETY: only the lifetime changes. The helpers call the job between here and the end of `join`'s
         // wait, which happens before this function returns or unwinds, while `helper` is still borrowed.
         let job = unsafe { std::mem::transmute::<&ForkedWork<'_>, &'static ForkedWork<'static>>(helper) };
-        self.shared.busy.store(self.helpers.len(), Ordering::Release);
-        self.start(Some(job));
+        // SAFETY: the fork before has been joined, as this one will be, whether `main` returns or panics.
+        unsafe { self.shared.start(Some(job)) };
         let join = Join(self.shared);
         let result = main();
         drop(join);
-        if self.shared.panicked.load(Ordering::Relaxed) { Err(HelperPanicked) } else { Ok(result) }
+        if self.shared.panicked() { Err(HelperPanicked) } else { Ok(result) }
     }
 
     /// Runs `work` once on each part, part i by thread i, and returns the results in order; there are at most
@@ -276,19 +223,12 @@ impl<'scope> Team<'scope> {
         let parts = parts.collect();
         self.map(parts, |(first, part)| work(first, part)).map(drop)
     }
-
-    fn start(&self, job: Option<&'static ForkedWork<'static>>) {
-        *self.shared.job.lock() = job;
-        self.shared.forks.fetch_add(1, Ordering::Release);
-        for helper in &self.helpers {
-            helper.unpark();
-        }
-    }
 }
 
 impl Drop for Team<'_> {
     fn drop(&mut self) {
-        self.start(None);
+        // SAFETY: all forks have been joined.
+        unsafe { self.shared.start(None) };
     }
 }
 
@@ -297,12 +237,15 @@ struct Join<'a>(&'a TeamState);
 
 impl Drop for Join<'_> {
     fn drop(&mut self) {
-        self.0.wait(|| self.0.busy.load(Ordering::Acquire) == 0);
+        self.0.finished();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
     use super::*;
 
     fn params(threads: usize) -> TeamParams<'static> {

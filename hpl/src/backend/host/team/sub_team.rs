@@ -1,34 +1,39 @@
 //! The first threads of a team as a separate team, within a fork that has other work for all threads afterwards.
 
-use std::thread::Thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Team, TeamState};
 
 /// The first threads of a team during one fork.
 pub(crate) struct SubTeam {
     shared: TeamState,
-    helpers: Vec<Thread>,
+    in_use: AtomicBool,
 }
 
 impl Team<'_> {
     /// A sub-team of the first `threads` threads, for the next fork of this team: the first thread uses it
     /// [as a team](SubTeam::as_team), its helpers call [`help`](SubTeam::help).
     pub(crate) fn sub_team(&self, threads: usize) -> SubTeam {
-        let helpers = self.helpers.iter().take(threads.saturating_sub(1)).cloned().collect();
-        SubTeam { shared: TeamState::new(self.shared.spin), helpers }
+        let shared = TeamState::new(self.shared.spin);
+        shared.set_helpers(self.shared.helpers().iter().take(threads.saturating_sub(1)).cloned());
+        SubTeam { shared, in_use: AtomicBool::new(false) }
     }
 }
 
 impl SubTeam {
-    /// The sub-team as a team, for the thread that created it; to be called once. Dropping it releases the helpers.
+    /// The sub-team as a team, for the thread that created it. Dropping it releases the helpers.
+    ///
+    /// # Panics
+    /// At the second call.
     pub(crate) fn as_team(&self) -> Team<'_> {
-        Team { shared: &self.shared, helpers: self.helpers.clone(), borrowed: None }
+        assert!(!self.in_use.swap(true, Ordering::Relaxed), "called once");
+        Team { shared: &self.shared, borrowed: None }
     }
 
     /// Called by helper `index` of the whole team: if it belongs to the sub-team, it works for it until the first thread
     /// drops the team.
     pub(crate) fn help(&self, index: usize) {
-        if index <= self.helpers.len() {
+        if index <= self.shared.helpers().len() {
             self.shared.help(index);
         }
     }
@@ -36,9 +41,10 @@ impl SubTeam {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use super::super::{HelperPanicked, TeamParams, with_team};
+    use super::*;
 
     const TEAM: TeamParams<'static> = TeamParams { threads: 4, cores: &[], spin: false };
 

@@ -2,7 +2,10 @@
 //!
 //! As long as each thread has enough columns, it takes whole slabs: all rows of some columns, whose rows it swaps, solves and
 //! updates while they are in its cache. Packed L2 is read once per slab, so slabs are wide. The last columns of a section, too
-//! few for that, are divided by rows as well: after one thread has prepared U of a slab, all threads share its tiles.
+//! few for that, are divided by rows as well: after U of a slab has been prepared, all threads share its tiles. U is prepared by
+//! one thread per slab, or by several where there are fewer slabs than threads.
+
+use std::ops::RangeInclusive;
 
 /// Columns are divided at multiples of this, which suits the register tiles of all kernels: 8, 6 or 4 columns.
 pub(super) const COLS: usize = 48;
@@ -14,8 +17,9 @@ const TILED_COLS: usize = 192;
 /// Maximum columns of a tile. For each of them L2 is read once per tile, and U is prepared by one thread while others wait.
 pub(super) const WIDEST_TILE: usize = 144;
 
-/// Tiles per thread: the threads end at most one tile apart, a sixth of a thread's share of the tiled columns.
-const TILES_PER_THREAD: usize = 6;
+/// Tiles per thread: the threads arrive at different times and end at most one tile apart. Among these numbers the one is taken
+/// with which as many threads as possible have tiles to the end.
+const TILES_PER_THREAD: RangeInclusive<usize> = 6..=12;
 
 /// Minimum rows of a tile: with fewer, reading U would cost as much as the product.
 const SHORTEST_TILE: usize = 96;
@@ -55,7 +59,17 @@ impl Division {
     /// Rows of a tile of a tiled slab with `rows` rows: a multiple of `height`, the rows of a strip.
     pub(crate) fn tile_rows(self, rows: usize, height: usize) -> usize {
         let slabs = (self.cols - self.whole).div_ceil(self.tiled_width).max(1);
-        tile_rows(rows, (TILES_PER_THREAD * self.threads).div_ceil(slabs), height)
+        tile_rows(rows, slabs, self.threads, TILES_PER_THREAD, height)
+    }
+
+    /// Columns of a tiled slab whose U one thread prepares, in whole groups of `group` columns: all of the slab as long as each
+    /// thread has one.
+    pub(crate) fn part_cols(self, group: usize) -> usize {
+        let tiled = self.cols - self.whole;
+        if tiled.div_ceil(self.tiled_width) >= self.threads {
+            return self.tiled_width;
+        }
+        tiled.div_ceil(self.threads).next_multiple_of(group).clamp(1, self.tiled_width)
     }
 
     /// Number of slabs: U is solved and copied once for each.
@@ -64,9 +78,21 @@ impl Division {
     }
 }
 
-/// Rows of each of about `parts` parts of `rows` rows: whole strips of `height` rows, at least [`SHORTEST_TILE`].
-pub(super) fn tile_rows(rows: usize, parts: usize, height: usize) -> usize {
-    rows.div_ceil(parts).max(SHORTEST_TILE).next_multiple_of(height)
+/// Rows of the tiles of `slabs` slabs of `rows` rows: whole strips of `height` rows, at least [`SHORTEST_TILE`]. `per_thread` are
+/// numbers of tiles per thread to choose from; the thread with most rows has as few as possible.
+pub(super) fn tile_rows(
+    rows: usize,
+    slabs: usize,
+    threads: usize,
+    per_thread: RangeInclusive<usize>,
+    height: usize,
+) -> usize {
+    let candidate = |tiles: usize| {
+        let of_slab = (tiles * threads / slabs).max(1);
+        rows.div_ceil(of_slab).max(SHORTEST_TILE).next_multiple_of(height)
+    };
+    let most = |tile: &usize| (slabs * rows.div_ceil(*tile)).div_ceil(threads) * tile;
+    per_thread.map(candidate).min_by_key(most).expect("the range is not empty")
 }
 
 /// Widths of the slabs of `cols` columns of one thread.

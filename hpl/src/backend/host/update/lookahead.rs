@@ -3,6 +3,7 @@
 //! These columns are few, and nothing else is done until they are updated. So the threads first share the columns, for the row
 //! swap and the triangular solve, and then rows and columns of the product.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use super::division::{COLS, WIDEST_TILE, tile_rows};
@@ -14,8 +15,8 @@ use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::mat::{Mat, MatMut};
 
-/// Tiles per thread; all threads begin together, so that few are enough.
-const TILES_PER_THREAD: usize = 3;
+/// Tiles per thread to choose from; all threads begin together, so that few are enough.
+const TILES_PER_THREAD: RangeInclusive<usize> = 1..=6;
 
 /// Updates `section` by all threads. The first one calls `between` after each of its tiles. Returns the time at which the row
 /// swap was complete.
@@ -67,7 +68,7 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
             true => PackedU::groups(&copy[cols.start * jb..cols.end * jb], jb, cols.len()),
             false => PackedU::InPlace(u.sub(0, cols.start, jb, cols.len())),
         };
-        kernels.multiply(l2.sub_rows(rows), u, c);
+        kernels.multiply(l2.sub_rows(rows), &mut [(u, c)]);
     };
     team.deal(tiles(c, team.threads(), kernels.strip_rows().unwrap_or(1)), multiply, between)?;
     if let Some(u) = &gathered {
@@ -83,7 +84,7 @@ fn tiles(c: MatMut<'_>, threads: usize, height: usize) -> Vec<(usize, usize, Mat
         1 => (n, m),
         _ => {
             let width = n.div_ceil(n.div_ceil(WIDEST_TILE).max(1)).next_multiple_of(COLS);
-            (width, tile_rows(m, (TILES_PER_THREAD * threads).div_ceil(n.div_ceil(width).max(1)), height))
+            (width, tile_rows(m, n.div_ceil(width).max(1), threads, TILES_PER_THREAD, height))
         }
     };
     let mut tiles = Vec::new();

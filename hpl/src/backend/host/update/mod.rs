@@ -10,6 +10,8 @@ mod division;
 mod lookahead;
 mod panel_l;
 mod queue;
+#[cfg(test)]
+mod shares;
 mod slab;
 
 use std::time::Instant;
@@ -54,8 +56,9 @@ pub(super) fn section<M: Meanwhile>(
         return Ok(Instant::now());
     }
     let division = Division::of(cols, team.threads(), kernels.widest_slab());
-    let tile_rows = division.tile_rows(slab.c.rows(), kernels.strip_rows().unwrap_or(1));
-    let queue = &Queue::new(slab, division, tile_rows);
+    // Other kernels prepare U of whole slabs: calls for few columns are slow.
+    let (group, height) = kernels.strip_rows().map_or((cols, 1), |height| (kernels.group_cols(), height));
+    let queue = &Queue::new(slab, division, group.max(1), height);
     let work = &SlabUpdate { kernels, scratch, l, rows: &update.rows };
     let for_fact = update.next.map_or(1, |next| plan::fact_threads(team.threads(), next, update.panel, cols));
     let sub_team = team.sub_team(for_fact);
@@ -64,7 +67,7 @@ pub(super) fn section<M: Meanwhile>(
         sub_team.help(thread);
         let mut recorder = update.trace.recorder(thread, update.panel.k, update.part);
         while let Some(task) = queue.next() {
-            work.run(task, queue, tile_rows, &mut |phase| recorder.done(phase));
+            work.run(task, queue, &mut |phase| recorder.done(phase));
         }
     };
     let first_thread = || -> Result<Instant, Error> {
@@ -78,7 +81,7 @@ pub(super) fn section<M: Meanwhile>(
                 let (some, rest) = task.cut(meanwhile.cols_to_poll());
                 left = rest;
                 let mut clock = Instant::now();
-                work.run(some, queue, tile_rows, &mut |phase| clock = meanwhile.record(phase, clock));
+                work.run(some, queue, &mut |phase| clock = meanwhile.record(phase, clock));
                 meanwhile.poll(&mut earlier)?;
             }
         }
@@ -90,22 +93,22 @@ pub(super) fn section<M: Meanwhile>(
 
 impl<'a> SlabUpdate<'a> {
     /// Executes one task of the queue and records its phases.
-    fn run(&self, task: QueueTask<'a>, queue: &Queue<'a>, tile_rows: usize, done: &mut dyn FnMut(Phase)) {
+    fn run(&self, task: QueueTask<'a>, queue: &Queue<'a>, done: &mut dyn FnMut(Phase)) {
         match task {
             QueueTask::Whole(slab) => {
                 let swapped = self.swap_rows(slab);
                 done(Phase::Rs);
                 let (solved, c) = self.solve(swapped);
-                self.multiply(&solved, 0, c);
+                self.multiply(&solved, c);
             }
-            QueueTask::Solve(index, slab) => queue.solve(index, tile_rows, || {
+            QueueTask::Prepare(at, slab) => queue.prepare(at, || {
                 let swapped = self.swap_rows(slab);
                 done(Phase::Rs);
                 self.solve(swapped)
             }),
-            QueueTask::Tile(index) => {
-                if let Some((first, c, solved)) = queue.tile(index) {
-                    self.multiply(solved, first, c);
+            QueueTask::Tile(at) => {
+                if let Some(tile) = queue.tile(at) {
+                    self.multiply_tile(tile);
                 }
             }
         }

@@ -59,6 +59,16 @@ pub(super) struct SolvedSlab<'a> {
     groups: Option<ScratchBuffer<'a>>,
 }
 
+/// A tile, with what is subtracted from it.
+pub(super) struct Tile<'q, 'a> {
+    /// Index of its first row.
+    pub(super) first: usize,
+    /// Number of rows.
+    pub(super) rows: usize,
+    /// U and C of each part.
+    pub(super) columns: Vec<(PackedU<'q>, MatMut<'a>)>,
+}
+
 impl<'a> SlabUpdate<'a> {
     /// [U; C] ← P·[U; C]
     pub(super) fn swap_rows(&self, mut slab: Slab<'a>) -> SwappedSlab<'a> {
@@ -97,10 +107,15 @@ impl<'a> SlabUpdate<'a> {
         (solved, c)
     }
 
-    /// C ← C − L2 U for the rows of `c`, of which the first is row `first` of L2.
-    pub(super) fn multiply(&self, solved: &SolvedSlab<'_>, first: usize, c: MatMut<'_>) {
-        let l2 = self.l.l2().sub_rows(first..first + c.rows());
-        self.kernels.multiply(l2, solved.u(), c);
+    /// C ← C − L2 U for all rows of C.
+    pub(super) fn multiply(&self, solved: &SolvedSlab<'_>, c: MatMut<'_>) {
+        self.kernels.multiply(self.l.l2(), &mut [(solved.u(), c)]);
+    }
+
+    /// C ← C − L2 U for one tile.
+    pub(super) fn multiply_tile(&self, mut tile: Tile<'_, '_>) {
+        let l2 = self.l.l2().sub_rows(tile.first..tile.first + tile.rows);
+        self.kernels.multiply(l2, &mut tile.columns);
     }
 }
 
@@ -110,7 +125,7 @@ impl SolvedSlab<'_> {
     }
 
     /// U in the storage that the product reads.
-    fn u(&self) -> PackedU<'_> {
+    pub(super) fn u(&self) -> PackedU<'_> {
         let plain = self.plain();
         match &self.groups {
             Some(groups) => PackedU::groups(groups.view_elements(), plain.rows(), plain.cols()),
