@@ -18,6 +18,13 @@ pub struct RunResult {
     pub time_s: f64,
     /// GFLOP/s by [`crate::flops::rate_gflops`].
     pub rate_gflops: f64,
+    /// Rate of independent multiply–adds of all threads right after the run, in GFLOP/s; `None` where several threads share a core,
+    /// or in older files.
+    #[serde(default)]
+    pub fma_peak_gflops: Option<f64>,
+    /// `rate_gflops` ÷ `fma_peak_gflops`.
+    #[serde(default)]
+    pub fma_peak_share: Option<f64>,
     /// Scaled residual; `None` when the check was skipped or the solve ended early.
     pub residual: Option<f64>,
     /// Whether the residual is below the threshold.

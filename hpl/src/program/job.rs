@@ -20,6 +20,8 @@ pub(super) struct RankReport {
     pub(super) phases: Vec<PhaseTime>,
     /// Times are relative to `started`.
     pub(super) spans: Vec<Span>,
+    /// Rate of independent multiply–adds of its threads in GFLOP/s.
+    pub(super) fma_peak_gflops: Option<f64>,
     /// Measurements of a survey.
     pub(super) survey: Option<RankSurvey>,
     /// Start of the factorization; valid only in this process.
@@ -59,13 +61,20 @@ impl Job {
         kernels: &dyn Kernels,
         watch: &dyn Watch,
     ) -> Result<(JobOutcome, RankReport), Error> {
-        let mut rank = RankReport { phases: Vec::new(), spans: Vec::new(), survey: None, started: Instant::now() };
+        let mut rank = RankReport {
+            phases: Vec::new(),
+            spans: Vec::new(),
+            fma_peak_gflops: None,
+            survey: None,
+            started: Instant::now(),
+        };
         let outcome = match self {
             Self::Run { .. } => {
                 let mut report = solve(candidate, comm, cores, kernels, watch)?;
                 rank.phases = std::mem::take(&mut report.phases);
                 rank.spans = std::mem::take(&mut report.spans);
                 rank.started = report.started;
+                rank.fma_peak_gflops = report.fma_peak_gflops;
                 JobOutcome::Run(report)
             }
             Self::Windows(windows) => {
@@ -105,6 +114,11 @@ pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
     let mut phases: Vec<_> = ranks.iter().flat_map(|report| report.phases.iter().copied()).collect();
     phases.sort_by_key(|phase| (phase.step, phase.rank));
     phases
+}
+
+/// Rate of independent multiply–adds of all ranks in GFLOP/s; `None` where threads of one share cores.
+pub(super) fn fma_peak_gflops(ranks: &[RankReport]) -> Option<f64> {
+    ranks.iter().map(|report| report.fma_peak_gflops).sum()
 }
 
 /// The spans of all ranks, with times since the start of the first rank.

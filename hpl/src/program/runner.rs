@@ -102,10 +102,14 @@ impl Runner {
 
         let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);
+        let rate_gflops = flops::rate_gflops(candidate.hpl.n, time_s);
+        let fma_peak_gflops = job::fma_peak_gflops(&of_ranks);
         let result = RunResult {
             schema_version: RESULT_SCHEMA,
             time_s,
-            rate_gflops: flops::rate_gflops(candidate.hpl.n, time_s),
+            rate_gflops,
+            fma_peak_gflops,
+            fma_peak_share: fma_peak_gflops.map(|peak| rate_gflops / peak),
             residual: residual.map(|residual| residual.scaled),
             passed: residual.is_some_and(|residual| residual.scaled < options.threshold),
             info,

@@ -162,6 +162,8 @@ impl SimulatedCluster {
             info: 0,
             generate_s: generation_s,
             check_s: generation_s,
+            fma_peak_gflops: None,
+            fma_peak_share: None,
             x_hash: None,
             phases: (0..steps.len()).map(|k| phase(k, steps)).chain([substitution(steps.len(), trsv_s)]).collect(),
             started_utc: jiff::Timestamp::now().to_string(),

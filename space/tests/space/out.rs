@@ -96,6 +96,8 @@ fn netlib_result() -> RunResult {
         info: 0,
         generate_s: 0.5,
         check_s: 0.5,
+        fma_peak_gflops: None,
+        fma_peak_share: None,
         x_hash: None,
         phases: Vec::new(),
         started_utc: "2023-10-12T18:37:12.6Z".to_owned(),

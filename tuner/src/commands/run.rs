@@ -41,6 +41,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         write_result(path, &result).map_err(RecordError::write(path))?;
     }
     print(&dat, &result)?;
+    if let (Some(peak), Some(share)) = (result.fma_peak_gflops, result.fma_peak_share) {
+        eprintln!("{share:.2} of the {peak:.1} GFLOP/s that all threads reach with independent multiply-adds");
+    }
     let checked = dat.threshold > 0.0;
     Ok(if checked && !result.passed { exit::RESIDUAL } else { exit::DONE })
 }

@@ -1,6 +1,6 @@
 //! One run on one rank: generate, factor, substitute, check.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
 use space::{Candidate, DeviceChoice};
@@ -10,6 +10,8 @@ use crate::backend::Backend;
 use crate::backend::device::OnDevice;
 use crate::backend::device::reference::{ExecutionOrder, Reference};
 use crate::backend::host::kernels::Kernels;
+use crate::backend::host::kernels::isa::Isa;
+use crate::backend::host::kernels::peak::multiply_add_gflops;
 use crate::backend::host::team::{Team, TeamParams, with_team};
 use crate::backend::host::{HostBackend, Workspace};
 use crate::comm::Comm;
@@ -26,7 +28,10 @@ use crate::plan::layout::Layout;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::plan::{Plan, Strips};
 
-/// Result of a run on one rank; all fields except `phases`, `spans` and `started` are the same on all ranks.
+/// Time for which multiply–adds are measured after a run: some hundred readings.
+const PEAK_TIME: Duration = Duration::from_millis(8);
+
+/// Result of a run on one rank; all fields except `phases`, `spans`, `started` and `fma_peak_gflops` are the same on all ranks.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Time of factorization and back substitution in seconds, maximum over ranks.
@@ -45,6 +50,8 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Start of the factorization on this rank, after a barrier of all ranks.
     pub started: Instant,
+    /// Rate of independent multiply–adds of this rank's threads right after the run, in GFLOP/s; `None` where threads share cores.
+    pub fma_peak_gflops: Option<f64>,
     /// The solution, N elements; empty after a zero pivot.
     pub x: Vec<f64>,
 }
@@ -65,7 +72,11 @@ pub fn solve<C: Comm>(
     kernels: &dyn Kernels,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
-    as_rank(candidate, comm, cores, kernels, watch, |run, team| run.whole(team))
+    let alone = cores.len() >= candidate.engine.threads;
+    as_rank(candidate, comm, cores, kernels, watch, |run, team| {
+        let report = run.whole(team)?;
+        Ok(Report { fma_peak_gflops: alone.then(|| fma_peak_gflops(team)).transpose()?, ..report })
+    })
 }
 
 /// Measures windows of the run of `candidate`, as one of its P·Q ranks; arguments as in [`solve`].
@@ -80,6 +91,12 @@ pub fn measure_windows<C: Comm>(
     kernels: &dyn Kernels,
 ) -> Result<WindowsReport, Error> {
     as_rank(candidate, comm, cores, kernels, &(), |run, team| run.some_windows(team, windows))
+}
+
+/// Rate of independent multiply–adds of all threads of `team` at the same time, in GFLOP/s.
+fn fma_peak_gflops(team: &mut Team<'_>) -> Result<f64, Error> {
+    let of_thread = |()| multiply_add_gflops(Isa::detect(), PEAK_TIME);
+    Ok(team.map(vec![(); team.threads()], of_thread)?.into_iter().sum())
 }
 
 /// Creates the grid, starts the threads and calls `work`.
@@ -215,7 +232,7 @@ impl<C: Comm> RankRun<'_, C> {
         let check = || residual::check(&plan.layout, grid, self.comm, backend, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
-        Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, x })
+        Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, fma_peak_gflops: None, x })
     }
 
     /// Barrier of all ranks; returns the time after it.

@@ -7,6 +7,7 @@ mod choose;
 mod error;
 pub(crate) mod isa;
 mod linked;
+pub(crate) mod peak;
 mod product;
 pub(crate) mod random;
 pub(crate) mod rows;
