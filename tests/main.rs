@@ -4,6 +4,7 @@
 
 mod circles;
 mod cli;
+mod compare;
 mod docs;
 mod engine;
 mod hostile;

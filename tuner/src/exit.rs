@@ -1,5 +1,6 @@
 //! Exit codes, which are API: 0 done, 1 unexpected, 2 usage or bad input, 3 residual failed, 4 no trial
-//! succeeded, 5 records not written, 6 trials succeeded and the final run did not, 130 stopped by a signal.
+//! succeeded, 5 records not written, 6 a comparison, an acceptance or a check says no, or trials succeeded and the final run did
+//! not, 130 stopped by a signal.
 
 use crate::error::RecordError;
 
@@ -20,7 +21,7 @@ pub const NO_FINAL: u8 = 6;
 /// Nodes that are slower than the others, or have less (`hpl-tune nodes`).
 pub const NOT_ACCEPTED: u8 = NO_FINAL;
 /// A pack that lacks something, a file that does not hold, or a machine that does not reach what was promised (`hpl-tune pack`,
-/// `hpl-tune verify`).
+/// `hpl-tune verify`), or runs that have become slower (`hpl-tune compare`).
 pub const CHECK_FAILED: u8 = NO_FINAL;
 /// Stopped by SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;

@@ -1,6 +1,7 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
 pub mod balance;
+pub mod compare;
 #[cfg(test)]
 mod flags;
 pub mod mpi_setup;
@@ -21,6 +22,7 @@ use clap::{Args, Parser, Subcommand};
 use hpl::plan::windows::Windows;
 
 use self::balance::BalanceArgs;
+use self::compare::CompareArgs;
 use self::mpi_setup::MpiSetupArgs;
 use self::nodes::NodesArgs;
 use self::pack::{PackArgs, VerifyArgs};
@@ -62,6 +64,13 @@ pub enum Command {
     Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
+    /// Compare two sets of runs; exit code 6 if the second one is slower
+    ///
+    /// It compares passed runs of the same N, one configuration on each side, by the ratio B / A of their medians, or by pairs
+    /// where the runs were made in turn. With six runs or more of each the ratio has an exact interval, and B is slower if the
+    /// whole interval is below 1 by more than the tolerance. With fewer runs B is slower if all its runs are below all runs of
+    /// A by more than the tolerance. The exit code is 3 if the residual of a compared configuration failed, 2 if nothing compares.
+    Compare(CompareArgs),
     /// Pack the result of a session for a list, a competition or an acceptance test
     Pack(PackArgs),
     /// Check that the files of a pack or a run folder agree with each other; exit code 6 if a check fails

@@ -2,6 +2,7 @@
 
 pub mod balance;
 pub mod calibrate;
+pub mod compare;
 pub mod machines;
 pub mod measured;
 pub mod mpi_setup;
