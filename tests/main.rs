@@ -7,6 +7,7 @@ mod cli;
 mod compare;
 mod docs;
 mod engine;
+mod first_minute;
 mod hostile;
 mod kill;
 mod long;

@@ -2,6 +2,8 @@
 //! succeeded, 5 records not written, 6 a comparison, an acceptance or a check says no, or trials succeeded and the final run did
 //! not, 130 stopped by a signal.
 
+use space::nearest;
+
 use crate::error::RecordError;
 
 /// Everything went well.
@@ -60,12 +62,31 @@ pub fn message(error: &anyhow::Error) -> String {
             text += &format!(": {cause}");
         }
     }
-    text
+    // Readers of TOML and JSON list what they know.
+    let hint = mistyped(&text).map(|(word, known)| nearest::hint(word, known)).unwrap_or_default();
+    text + &hint
+}
+
+/// The key that a reader does not know, and those that it knows, in ``unknown field `x`, expected `a` or `b` ``.
+fn mistyped(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (_, rest) = message.split_once("unknown field `")?;
+    let (word, rest) = rest.split_once('`')?;
+    let line = rest.lines().next()?;
+    Some((word, line.split('`').skip(1).step_by(2).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        let error = anyhow::anyhow!("space.toml: unknown field `fixd`, expected one of `values`, `fixed`, `min`\n");
+        assert!(message(&error).ends_with("; did you mean 'fixed'?"), "{}", message(&error));
+        let far = anyhow::anyhow!("unknown field `frobs`, expected `n` or `nb`");
+        assert!(!message(&far).contains("did you mean"));
+        assert_eq!(message(&anyhow::anyhow!("unknown field `x")), "unknown field `x");
+    }
 
     #[test]
     fn a_cause_is_told_once() {

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Some(Command::Tune(args)) => commands::tune::tune(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Calibrate(args)) => commands::calibrate::calibrate(&args),
+        Some(Command::Doctor(args)) => commands::doctor::doctor(&args),
         Some(Command::Predict(args)) => commands::predict::predict(&args),
         Some(Command::Machines(args)) => commands::machines::machines(&args),
         Some(Command::Report(args)) => commands::report::report(&args),

@@ -8,7 +8,7 @@ use space::KernelChoice;
 ///
 /// # Errors
 /// A sentence that names what was expected.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0 && *s < 1e9);
     if let Some(seconds) = seconds {
         return Ok(Duration::from_secs_f64(seconds));
