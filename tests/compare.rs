@@ -1,4 +1,4 @@
-//! Two sets of runs beside each other, as a nightly test asks.
+//! Two sets of runs compared, as a nightly test asks.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -57,7 +57,7 @@ fn few_runs_have_no_interval_and_a_rule() {
     let slow = compare(&old, &one(96.0), &[]);
     assert_eq!(slow.status.code(), Some(6));
     let text = out(&slow);
-    assert!(text.contains("no interval below 6") && text.contains("this is no interval"), "{text}");
+    assert!(text.contains("no interval below 6") && text.contains("this is not an interval"), "{text}");
     assert_eq!(compare(&old, &one(97.0), &[]).status.code(), Some(0), "within 1 % of the lowest of the other");
 }
 
@@ -92,7 +92,7 @@ fn wrong_results_end_with_3_and_bad_files_with_2() {
     }
 }
 
-/// A session beside what its final run printed: the same rate.
+/// A session and what its final run printed: the same rate.
 #[test]
 fn a_run_folder_compares_with_an_output() {
     let folder = crate::tune::folder();

@@ -73,7 +73,7 @@ fn the_notebook_reads_a_session() {
     }
 }
 
-/// Runs the test of `datasets/reframe` in `home` with xhpl beside the earlier runs in the file `earlier`.
+/// Runs the test of `datasets/reframe` in `home` with xhpl, compared with the earlier runs in the file `earlier`.
 fn reframe(home: &Path, earlier: &str) -> Output {
     let xhpl = home.join("xhpl");
     if !xhpl.exists() {
@@ -95,7 +95,7 @@ fn reframe(home: &Path, earlier: &str) -> Output {
     command.output().unwrap()
 }
 
-/// Passes the first time and beside slower runs, fails beside faster ones.
+/// Passes the first time and after slower runs, fails after faster ones.
 #[test]
 #[ignore = "needs ReFrame: tests/run --install"]
 fn reframe_tells_slower_runs() {

@@ -2,8 +2,8 @@
 
     reframe -c hpl_regression.py -r -S HplRegression.dat=/path/HPL.dat -S HplRegression.earlier=/path/earlier.json
 
-xhpl runs each N of HPL.dat; a file that lists one N seven times gives seven runs, enough for an interval. hpl-tune compare then sets the runs
-beside those of `earlier`: results that xhpl --json has written, an HPL.out, or the run folder of a session. The test fails if a residual
+xhpl runs each N of HPL.dat; a file that lists one N seven times gives seven runs, enough for an interval. hpl-tune compare then compares the runs
+with those of `earlier`: results that xhpl --json has written, an HPL.out, or the run folder of a session. The test fails if a residual
 fails, or if the runs are slower by more than the tolerance. Without `earlier` it only runs; keep the file tonight.json of its stage
 folder as the earlier runs of the next nights.
 """
@@ -17,7 +17,7 @@ from reframe.core.builtins import performance_function, run_before, sanity_funct
 
 @rfm.simple_test
 class HplRegression(rfm.RunOnlyRegressionTest):
-    descr = "HPL beside earlier runs"
+    descr = "HPL compared with earlier runs"
     valid_systems = ["*"]
     valid_prog_environs = ["*"]
     sourcesdir = None
@@ -34,7 +34,7 @@ class HplRegression(rfm.RunOnlyRegressionTest):
         self.prerun_cmds = [f"cp '{self.dat}' HPL.dat"]
         self.executable = self.xhpl
         self.executable_opts = ["--json", "--blas", "builtin", ">", "tonight.json"]
-        # Without earlier runs they are set beside themselves: that tells whether they have passed.
+        # Without earlier runs they are compared with themselves: that shows whether they have passed.
         earlier = self.earlier or "tonight.json"
         compare = f"'{self.hpl_tune}' compare '{earlier}' tonight.json --tolerance '{self.tolerance}'"
         self.postrun_cmds = [f"{compare}; echo \"compare ended with $?\"", f"{compare} --json > compare.json"]

@@ -39,7 +39,7 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     let percent = number.parse::<f64>().ok().filter(|percent| (0.0..=50.0).contains(percent));
     percent
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("'{text}' is no tolerance; give per cent from 0 to 50, as 1%"))
+        .ok_or_else(|| format!("'{text}' is not a tolerance; give per cent from 0 to 50, as 1%"))
 }
 
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.

@@ -8,7 +8,7 @@ use crate::compare::sides::{NoSides, sides};
 use crate::compare::source::read;
 use crate::compare::text::text;
 use crate::exit::{self, bad_input};
-use crate::session::progress::say;
+use crate::search::progress::say;
 
 /// Reads both sides and prints how they compare.
 ///

@@ -13,7 +13,7 @@ use crate::doctor::settings;
 use crate::exit;
 use crate::pack::facts::{Facts, System};
 
-/// Looks and prints; advice is no error.
+/// Looks and prints; advice is not an error.
 ///
 /// # Errors
 /// A standard output that is closed.

@@ -7,7 +7,7 @@ use space::result::RESULT_SCHEMA;
 use space::windows::WINDOWS_SCHEMA;
 use space::{Candidate, EngineParams, RunResult, WindowsResult, out};
 
-use super::run::{Ended, Facts, Run, Told};
+use super::run::{Ended, Facts, Known, Run};
 use crate::record::session::Session;
 
 /// Why a file is not used.
@@ -26,7 +26,7 @@ pub enum FileError {
         /// What is there.
         text: String,
     },
-    /// JSON that is no result.
+    /// JSON that is not a result.
     #[error("line {line}: {problem}")]
     Json {
         /// Line number where the value begins, from 1.
@@ -69,7 +69,7 @@ fn of_output(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
         };
         let candidate = Candidate { hpl: record.params, engine: EngineParams::default() };
         let (started, facts) = (None, Facts::default());
-        Run { candidate, told: Told::Output, extent: Extent::Whole, ended, started, facts }
+        Run { candidate, known: Known::Output, extent: Extent::Whole, ended, started, facts }
     };
     Ok(out::parse(&text).into_iter().map(run).collect())
 }
@@ -85,7 +85,7 @@ fn of_json(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
         let line = line_of(values.byte_offset());
         let bad = |problem: String| FileError::Json { line, problem };
         let Some(value) = values.next() else { return Ok(runs) };
-        let value = value.map_err(|error| bad(format!("no JSON: {error}")))?;
+        let value = value.map_err(|error| bad(format!("not JSON: {error}")))?;
         // What xhpl says of a run that it did not make.
         if value.get("skipped").is_some() {
             continue;
@@ -97,7 +97,7 @@ fn of_json(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
 fn of_value(value: Value) -> Result<Run, String> {
     let has = |key: &str| value.get(key).is_some();
     if has("pair_schema_version") {
-        return Err("this is a comparison already: windows of two runs in turn; give results of runs".to_owned());
+        return Err("this is already a comparison: windows of two runs in turn; give results of runs".to_owned());
     }
     if has("windows_schema_version") {
         let result: WindowsResult = versioned(value, "windows_schema_version", WINDOWS_SCHEMA)?;
@@ -113,7 +113,7 @@ fn of_value(value: Value) -> Result<Run, String> {
         let made = [&result.host, &result.kernel, &result.version, &result.started_utc];
         return Ok(run(result.candidate.clone(), Extent::Whole, ended, made));
     }
-    Err("no result of a run; hpl-tune run --result and xhpl --json write such".to_owned())
+    Err("not a result of a run; hpl-tune run --result and xhpl --json write such".to_owned())
 }
 
 /// A result without a residual was not checked, or has no solution.
@@ -135,7 +135,7 @@ fn run(candidate: Candidate, extent: Extent, ended: Ended, [host, kernel, versio
         versions: Some(format!("hpl {version}")),
         command: None,
     };
-    Run { candidate, told: Told::All, extent, ended, started: started.parse().ok(), facts }
+    Run { candidate, known: Known::All, extent, ended, started: started.parse().ok(), facts }
 }
 
 /// A value of a version that is known here.
@@ -145,7 +145,7 @@ fn versioned<T: DeserializeOwned>(value: Value, key: &str, known: u32) -> Result
         let found = value.get(key).map_or("none".to_owned(), Value::to_string);
         return Err(format!("{key} {found}, this program reads up to {known}"));
     }
-    serde_json::from_value(value).map_err(|error| format!("no result: {error}"))
+    serde_json::from_value(value).map_err(|error| format!("not a result: {error}"))
 }
 
 #[cfg(test)]
@@ -220,11 +220,11 @@ pub(crate) mod tests {
             (cut.as_str(), "line 3: a result line of HPL that is cut off"),
             ("dear diary\n", "no result in it"),
             ("", "no result in it"),
-            ("\n{\"a\": 1}", "line 2: no result of a run"),
-            ("{\"pair_schema_version\": 1}", "a comparison already"),
+            ("\n{\"a\": 1}", "line 2: not a result of a run"),
+            ("{\"pair_schema_version\": 1}", "already a comparison"),
             (newer.as_str(), "this program reads up to 1"),
-            (half.as_str(), "line 3: no JSON"),
-            ("{\"schema_version\": 1, \"candidate\": 7}", "line 1: no result"),
+            (half.as_str(), "line 3: not JSON"),
+            ("{\"schema_version\": 1, \"candidate\": 7}", "line 1: not a result"),
         ] {
             let message = runs(text.as_bytes()).unwrap_err().to_string();
             assert!(message.contains(words), "'{words}' is not in: {message}");

@@ -1,4 +1,4 @@
-//! Two sets of runs beside each other: has the second become slower?
+//! Two sets of runs compared: has the second become slower?
 //!
 //! [`source`] reads a run folder, [`files`] an HPL.out or the JSON of runs; both give a list of [`run::Run`]. [`sides`] finds what
 //! compares: passed runs of one configuration each, at the same N and extent. [`verdict`] makes of these a ratio with its

@@ -28,7 +28,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// The exit code that follows.
     pub exit_code: u8,
-    /// In what the sides differ, as far as both tell.
+    /// In what the sides differ, as far as both report.
     pub differs: Vec<Differs>,
     /// What else is to be known, a sentence each.
     pub notes: Vec<String>,
@@ -71,7 +71,7 @@ pub struct SideReport {
     pub extent: objectives::real::Extent,
     /// Order N.
     pub n: usize,
-    /// The configuration in words, as far as it is told.
+    /// The configuration in words, as far as it is known.
     pub configuration: String,
     /// Rates of the passed runs in GFLOP/s, as they were made.
     pub rates_gflops: Vec<f64>,
@@ -167,7 +167,7 @@ fn side(side: &Side<'_>, first: &Run) -> SideReport {
     }
 }
 
-/// What both sides tell, and tell differently.
+/// What both sides report, and report differently.
 fn differs(a: &Run, b: &Run) -> Vec<Differs> {
     let of_b = b.words();
     let mut found = Vec::new();
@@ -223,9 +223,9 @@ fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     if a.source.path.canonicalize().is_ok_and(|path| b.source.path.canonicalize().is_ok_and(|other| other == path)) {
         notes.push("A and B are the same".to_owned());
     }
-    let untold = |side: &Side<'_>| side.first().is_some_and(|run| run.facts.host.is_none());
-    if untold(a) || untold(b) {
-        notes.push("HPL.out tells neither host nor threads: whether these differ is not known".to_owned());
+    let unknown = |side: &Side<'_>| side.first().is_some_and(|run| run.facts.host.is_none());
+    if unknown(a) || unknown(b) {
+        notes.push("HPL.out reports neither host nor threads: whether these differ is not known".to_owned());
     }
     notes
 }

@@ -9,9 +9,9 @@ use crate::report::words;
 /// Words of a candidate that Netlib's HPL.out does not tell.
 const NOT_IN_OUTPUT: [&str; 5] = ["threads", "split", "weights", "huge pages", "kernels"];
 
-/// What of a candidate its source tells.
+/// What of a candidate its source reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Known {
     /// All of it.
     All,
     /// All but what our engine alone has.
@@ -59,7 +59,7 @@ pub struct Run {
     /// What was run.
     pub candidate: Candidate,
     /// What of that is known.
-    pub told: Told,
+    pub known: Known,
     /// Whole, or windows of it.
     pub extent: Extent,
     /// What came of it.
@@ -81,10 +81,10 @@ impl Run {
 
     /// The known words of the candidate, most important first.
     pub fn words(&self) -> Vec<(String, String)> {
-        let known = |name: &str| match self.told {
-            Told::All => true,
-            Told::WithoutOurs => name == "threads" || !NOT_IN_OUTPUT.contains(&name),
-            Told::Output => !NOT_IN_OUTPUT.contains(&name),
+        let known = |name: &str| match self.known {
+            Known::All => true,
+            Known::WithoutOurs => name == "threads" || !NOT_IN_OUTPUT.contains(&name),
+            Known::Output => !NOT_IN_OUTPUT.contains(&name),
         };
         words(&self.candidate).into_iter().filter(|(name, _)| known(name)).collect()
     }

@@ -187,7 +187,7 @@ fn listed(source: &Source) -> String {
 pub(crate) mod tests {
     use space::{EngineParams, HplParams};
 
-    use super::super::run::{Facts, Told};
+    use super::super::run::{Facts, Known};
     use super::*;
 
     /// A passed whole run of NB `nb` at order `n`.
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         let hpl = HplParams { nb, ..HplParams::baseline(n, 1, 2) };
         Run {
             candidate: Candidate { hpl, engine: EngineParams::default() },
-            told: Told::All,
+            known: Known::All,
             extent: Extent::Whole,
             ended: Ended::Passed { rate_gflops, residual: Some(0.002) },
             started: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::run::{Ended, Facts, Run, Told};
+use super::run::{Ended, Facts, Known, Run};
 use crate::exit::bad_input;
 use crate::record::folder::RunFolder;
 use crate::record::journal::{self, BadLine};
@@ -95,7 +95,7 @@ fn of_row(row: &Row) -> Run {
     let ours = [Session::OURS, Row::SIMULATED].contains(&row.engine.as_str());
     Run {
         candidate: row.candidate(),
-        told: if ours { Told::All } else { Told::WithoutOurs },
+        known: if ours { Known::All } else { Known::WithoutOurs },
         extent: row.extent,
         ended,
         started: row.started_utc.parse().ok(),

@@ -24,11 +24,11 @@ pub fn text(report: &Report) -> String {
     line("B/A", &ratio(&report.ratio));
     let differs: Vec<String> =
         report.differs.iter().map(|found| format!("{} {} → {}", found.what, found.a, found.b)).collect();
-    line("Differences", if differs.is_empty() { "none that both tell" } else { &differs[0] });
+    line("Differences", if differs.is_empty() { "none that both report" } else { &differs[0] });
     differs.iter().skip(1).for_each(|found| line("", found));
     for (name, side) in [("Command A", &report.a), ("Command B", &report.b)] {
         let command = side.session_command.as_ref().or(side.command.as_ref());
-        line(name, command.map_or("not told", String::as_str));
+        line(name, command.map_or("not recorded", String::as_str));
     }
     report.notes.iter().for_each(|note| line("Note", note));
     line("Verdict", &verdict(report));
@@ -47,7 +47,7 @@ fn score(side: &SideReport) -> String {
     let range = if runs > 1 { format!(", {} … {}", fold(f64::min), fold(f64::max)) } else { String::new() };
     let residual = side
         .residual
-        .map_or("residual not told".to_owned(), |residual| format!("residual at most {}", digits(residual)));
+        .map_or("residual not recorded".to_owned(), |residual| format!("residual at most {}", digits(residual)));
     format!(
         "{} GFLOP/s at N = {} ({what}{range}), {residual}; {} {}",
         digits(side.median_gflops),
@@ -72,16 +72,16 @@ fn ratio(found: &RatioReport) -> String {
 }
 
 fn verdict(report: &Report) -> String {
-    // Rounded, as 7 % is no number of the machine.
+    // Rounded, as 0.07 has no exact value in binary.
     let percent = format!("{} %", (1e6 * report.tolerance).round() / 1e4);
     let by_runs = report.ratio.interval.is_none();
     let said = match report.verdict {
         Verdict::Slower if by_runs => format!(
-            "slower: all runs of B are below all runs of A by more than {percent}; this is no interval and has no level"
+            "slower: all runs of B are below all runs of A by more than {percent}; this is not an interval and has no level"
         ),
         Verdict::Slower => format!("slower: the whole interval is more than {percent} below 1"),
         Verdict::Faster if by_runs => format!(
-            "faster: all runs of B are above all runs of A by more than {percent}; this is no interval and has no level"
+            "faster: all runs of B are above all runs of A by more than {percent}; this is not an interval and has no level"
         ),
         Verdict::Faster => format!("faster: the whole interval is more than {percent} above 1"),
         Verdict::Alike => format!("alike: the whole interval is within {percent} of 1"),

@@ -1,7 +1,7 @@
 //! B by A, judged by a tolerance.
 //!
 //! With an interval the judgement is of the whole interval. Without one, where a side has fewer than six runs, B is slower when
-//! all its runs are below all runs of A by more than the tolerance: this is no interval and has no level.
+//! all its runs are below all runs of A by more than the tolerance: this is not an interval and has no level.
 
 use serde::Serialize;
 

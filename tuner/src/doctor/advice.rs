@@ -15,8 +15,8 @@ pub enum State {
     Good,
     /// It costs speed or room; there is something to change.
     Change,
-    /// It is told and not judged, or the system does not tell it.
-    Told,
+    /// It is not judged, or the system does not report it.
+    Fact,
 }
 
 /// What was found of one thing.
@@ -40,9 +40,9 @@ impl Advice {
         Self { topic, state: State::Good, found: found.into(), change: None, worth: None }
     }
 
-    /// Something that is told.
-    pub fn told(topic: &'static str, found: impl Into<String>) -> Self {
-        Self { state: State::Told, ..Self::good(topic, found) }
+    /// Something that is not judged.
+    pub fn fact(topic: &'static str, found: impl Into<String>) -> Self {
+        Self { state: State::Fact, ..Self::good(topic, found) }
     }
 
     /// Something to change.
@@ -75,7 +75,7 @@ pub fn text(checks: &[Advice]) -> String {
         let mark = match state {
             State::Good => "good",
             State::Change => "CHANGE",
-            State::Told => "-",
+            State::Fact => "-",
         };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{mark:<8}{topic:<16}{found}");

@@ -114,16 +114,16 @@ impl Around {
             (Some(xhpl), ..) => {
                 Advice::good("MPI", format!("our xhpl for it is {}; launchers: {}", xhpl.display(), named.join(", ")))
             }
-            (None, _, true) => Advice::told("MPI", "no launcher found; one node needs none"),
+            (None, _, true) => Advice::fact("MPI", "no launcher found; one node needs none"),
             (None, Some(_), false) => {
                 let found =
                     format!("{}; our engine has no xhpl for it yet, which several nodes need", named.join(", "));
-                Advice { change: Some("hpl-tune mpi-setup".to_owned()), ..Advice::told("MPI", found) }
+                Advice { change: Some("hpl-tune mpi-setup".to_owned()), ..Advice::fact("MPI", found) }
             }
             (None, None, false) => {
                 let found = format!("{}; no mpicc, which our xhpl for several nodes is built with", named.join(", "));
                 let load = "module load openmpi, or apt-get install libopenmpi-dev; then hpl-tune mpi-setup";
-                Advice { change: Some(load.to_owned()), ..Advice::told("MPI", found) }
+                Advice { change: Some(load.to_owned()), ..Advice::fact("MPI", found) }
             }
         }
     }
@@ -133,9 +133,9 @@ impl Around {
             Some(job) => Advice::good("job", job),
             None if self.sbatch => {
                 let write = "hpl-tune --budget 4h --nodes 2 --sbatch job.sh writes a batch script";
-                Advice { change: Some(write.to_owned()), ..Advice::told("job", "none; Slurm is here") }
+                Advice { change: Some(write.to_owned()), ..Advice::fact("job", "none; Slurm is here") }
             }
-            None => Advice::told("job", "none of Slurm, PBS or LSF"),
+            None => Advice::fact("job", "none of Slurm, PBS or LSF"),
         }
     }
 }

@@ -47,13 +47,13 @@ fn machine(host: &HostFacts, facts: &Facts) -> Advice {
     let guest = if *virtualised { ", a virtual machine" } else { "" };
     let os = facts.os.as_ref().map_or(String::new(), |os| format!(", {os}"));
     let memory = gib(host.memory_total_bytes);
-    Advice::told("machine", format!("{}{shape}, {memory:.1} GiB{guest}{os}", host.cpu_model))
+    Advice::fact("machine", format!("{}{shape}, {memory:.1} GiB{guest}{os}", host.cpu_model))
 }
 
 fn cores(host: &HostFacts) -> Advice {
     let cores = host.cores_allowed.len();
     let allowed = host.cpus_allowed;
-    Advice::told("cores", format!("{cores} used for runs, of {allowed} logical CPUs that this process may use"))
+    Advice::fact("cores", format!("{cores} used for runs, of {allowed} logical CPUs that this process may use"))
 }
 
 fn quota(host: &HostFacts) -> Advice {
@@ -72,11 +72,11 @@ fn quota(host: &HostFacts) -> Advice {
 fn governor(facts: &Facts) -> Option<Advice> {
     let Some(governor) = &facts.processor.governor else {
         let why = if facts.processor.virtualised {
-            "not told, as in most virtual machines"
+            "not reported, as in most virtual machines"
         } else {
-            "not told by the system"
+            "not reported by the system"
         };
-        return Some(Advice::told("governor", why));
+        return Some(Advice::fact("governor", why));
     };
     Some(match governor.as_str() {
         "performance" => Advice::good("governor", governor),
@@ -108,7 +108,7 @@ fn boost(facts: &Facts) -> Option<Advice> {
 /// The engine asks for huge pages by `madvise`.
 fn huge_pages(facts: &Facts) -> Advice {
     let Some(text) = facts.settings.get("transparent_hugepage") else {
-        return Advice::told("huge pages", "not told by the system");
+        return Advice::fact("huge pages", "not reported by the system");
     };
     let chosen = text.split('[').nth(1).and_then(|rest| rest.split(']').next()).unwrap_or(text);
     match chosen {
@@ -124,7 +124,7 @@ fn huge_pages(facts: &Facts) -> Advice {
 fn memory(host: &HostFacts, system: &System) -> Advice {
     // Without this file, what is filled with cached files counts as used.
     if system.text("proc/meminfo").is_none() {
-        return Advice::told("memory", "not told by the system");
+        return Advice::fact("memory", "not reported by the system");
     }
     let (available, total) = (host.memory_available_bytes, host.memory_total_bytes);
     let n = largest_safe_n(&host.domain_spec(0), &Engine::Ours);
@@ -160,7 +160,7 @@ fn swap(system: &System) -> Advice {
             Advice::change("swap", found, "end what fills the memory, then: sudo swapoff -a && sudo swapon -a")
         }
         (Some(total), Some(_)) => Advice::good("swap", format!("{:.1} GiB, unused", gib(total << 10))),
-        _ => Advice::told("swap", "not told by the system"),
+        _ => Advice::fact("swap", "not reported by the system"),
     }
 }
 
@@ -213,12 +213,12 @@ fn numa(facts: &Facts) -> Option<Advice> {
 
 fn accelerators(facts: &Facts, system: &System) -> Advice {
     if facts.accelerators.is_empty() {
-        return Advice::told("GPU", "none found");
+        return Advice::fact("GPU", "none found");
     }
     let named = facts.accelerators.join(", ");
     let driven = system.names("dev").iter().any(|name| name == "kfd" || name.starts_with("nvidia"));
-    let driver = if driven { "" } else { "; no driver has made a device in /dev" };
-    Advice::told(
+    let driver = if driven { "" } else { "; there is no device of a driver in /dev" };
+    Advice::fact(
         "GPU",
         format!(
             "{named}{driver}. The engine of hpl-tune computes on processors; to tune the vendor's HPL: --engine nvidia or rochpl with \
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(gpu(&[]), "none found");
     }
 
-    /// What is not told is no reason to change anything.
+    /// What is not reported is no reason to change anything.
     #[test]
     fn an_empty_tree_changes_nothing() {
         let root = tempfile::tempdir().unwrap();

@@ -13,10 +13,11 @@ use signal_hook::{flag, low_level};
 use crate::cli::duration;
 use crate::cluster::allocation::Allocation;
 use crate::exit::{self, bad_input};
+use crate::record::now::human;
 use crate::search::budget::{Budget, SMALLEST_BUDGET_S};
+use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::prepare::largest_safe_n;
-use crate::session::progress::{human, say};
 
 /// The budget of who only presses Enter.
 const USUAL: Duration = Duration::from_secs(600);
@@ -29,7 +30,7 @@ pub(super) fn budget() -> anyhow::Result<Option<Duration>> {
     overview(&facts(), Allocation::here().as_ref()).iter().for_each(|line| say(line));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(bad_input(
-            "--budget is missing, and this is no terminal to ask on: give the time for everything, as --budget 10m",
+            "--budget is missing, and there is no terminal to ask on: give the time for everything, as --budget 10m",
         ));
     }
     // Ctrl-C ends at once: there is nothing to save yet.
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(answered(" 4h \n").0, Some(14_400));
         let (budget, said) = answered("soon\n5s\n2m\n");
         assert_eq!((budget, said.matches("[10m]").count()), (Some(120), 3));
-        assert!(said.contains("'soon' is no time") && said.contains("at least 30s"), "{said}");
+        assert!(said.contains("'soon' is not a time") && said.contains("at least 30s"), "{said}");
         assert_eq!(answered("").0, None);
         assert_eq!(answered("soon\n").0, None);
     }
