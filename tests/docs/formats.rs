@@ -135,7 +135,7 @@ fn the_keys_of_input_files_are_those_of_their_readers() {
     let unknown = |table: &str| format!("{table}\n{UNKNOWN} = 1\n");
     let mut space = known(Limits::parse(&unknown("[nb]")).err());
     let dimensions = Limits::parse("[no_such_dimension]\nfixed = 1").unwrap_err().to_string();
-    space.extend(dimensions.split_once("there are ").unwrap().1.split(", ").map(str::to_owned));
+    space.extend(dimensions.split_once("the dimensions are ").unwrap().1.split(", ").map(str::to_owned));
     same(page, "## space.toml: what is searched", &space);
     same(page, "## engine-params.toml: what HPL.dat cannot say", &known(EngineParams::parse(&unknown("")).err()));
     same(page, "## weights.toml: shares of unequal ranks", &known(WeightsFile::parse(&unknown("")).err()));
