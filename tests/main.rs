@@ -4,8 +4,10 @@
 
 mod circles;
 mod cli;
+mod compare;
 mod docs;
 mod engine;
+mod first_minute;
 mod hostile;
 mod kill;
 mod long;

@@ -19,6 +19,7 @@ pub mod flops;
 pub mod guide;
 pub mod listed;
 pub mod machine;
+pub mod nearest;
 pub mod order;
 pub mod out;
 pub mod params;

@@ -17,7 +17,7 @@ use crate::program::{err, out};
 /// Packages of the workspace.
 const PACKAGES: [&str; 4] = ["space", "hpl", "objectives", "hpl-tune"];
 /// Commands of other programs, whose words are theirs.
-const OTHERS: [&str; 5] = ["sbatch", "apt-get", "mdbook", "git", "ls"];
+const OTHERS: [&str; 6] = ["reframe", "sbatch", "apt-get", "mdbook", "git", "ls"];
 /// Flags that texts name and that belong to other programs.
 const OTHER_FLAGS: [&str; 4] = ["--signal", "--exclude", "--install", "--release"];
 /// Seconds after which a command is ended: none takes half of it.

@@ -111,6 +111,25 @@ fn the_keys_of_a_machine_description_are_those_of_its_reader() {
 }
 
 #[test]
+fn the_keys_of_a_comparison_and_of_the_doctor_are_those_that_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("HPL.out");
+    let result = "WR11C2R4 8000 128 1 2 3.50 9.7500e+01\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= 2.1e-03 ...... PASSED\n";
+    fs::write(&output, result).unwrap();
+    let path = output.to_str().unwrap();
+    let printed = tune(["compare", path, path, "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Names>();
+    let known = keys(&report).union(&keys(&report["a"])).cloned().collect();
+    same("docs/columns.md", "## JSON of a comparison", &known);
+    let advice: serde_json::Value = serde_json::from_slice(&tune(["doctor", "--json"]).stdout).unwrap();
+    same("docs/columns.md", "## JSON of the doctor", &keys(&advice));
+    let codes = Page::read("docs/columns.md").codes();
+    let checks = keys(&advice["checks"][0]);
+    assert!(checks.iter().all(|key| codes.contains(key)), "{checks:?}");
+}
+
+#[test]
 fn the_keys_of_input_files_are_those_of_their_readers() {
     let page = "docs/input-files.md";
     let unknown = |table: &str| format!("{table}\n{UNKNOWN} = 1\n");

@@ -1,5 +1,8 @@
 //! Exit codes, which are API: 0 done, 1 unexpected, 2 usage or bad input, 3 residual failed, 4 no trial
-//! succeeded, 5 records not written, 6 trials succeeded and the final run did not, 130 stopped by a signal.
+//! succeeded, 5 records not written, 6 a comparison, an acceptance or a check says no, or trials succeeded and the final run did
+//! not, 130 stopped by a signal.
+
+use space::nearest;
 
 use crate::error::RecordError;
 
@@ -20,7 +23,7 @@ pub const NO_FINAL: u8 = 6;
 /// Nodes that are slower than the others, or have less (`hpl-tune nodes`).
 pub const NOT_ACCEPTED: u8 = NO_FINAL;
 /// A pack that lacks something, a file that does not hold, or a machine that does not reach what was promised (`hpl-tune pack`,
-/// `hpl-tune verify`).
+/// `hpl-tune verify`), or runs that have become slower (`hpl-tune compare`).
 pub const CHECK_FAILED: u8 = NO_FINAL;
 /// Stopped by SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
@@ -59,12 +62,31 @@ pub fn message(error: &anyhow::Error) -> String {
             text += &format!(": {cause}");
         }
     }
-    text
+    // Readers of TOML and JSON list what they know.
+    let hint = mistyped(&text).map(|(word, known)| nearest::hint(word, known)).unwrap_or_default();
+    text + &hint
+}
+
+/// The key that a reader does not know, and those that it knows, in ``unknown field `x`, expected `a` or `b` ``.
+fn mistyped(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (_, rest) = message.split_once("unknown field `")?;
+    let (word, rest) = rest.split_once('`')?;
+    let line = rest.lines().next()?;
+    Some((word, line.split('`').skip(1).step_by(2).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        let error = anyhow::anyhow!("space.toml: unknown field `fixd`, expected one of `values`, `fixed`, `min`\n");
+        assert!(message(&error).ends_with("; did you mean 'fixed'?"), "{}", message(&error));
+        let far = anyhow::anyhow!("unknown field `frobs`, expected `n` or `nb`");
+        assert!(!message(&far).contains("did you mean"));
+        assert_eq!(message(&anyhow::anyhow!("unknown field `x")), "unknown field `x");
+    }
 
     #[test]
     fn a_cause_is_told_once() {

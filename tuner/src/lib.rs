@@ -2,12 +2,14 @@
 //!
 //! A newcomer's path: [`commands`] (one file per verb), [`search`] (the loop and what it tries next), [`record`] (what is
 //! kept of it), [`report`] (what is said of it). [`session`] is what is settled before the first trial, [`cluster`] what
-//! belongs to several nodes. [`predict`], [`replay`], [`earlier`] and [`pack`] are off the main path.
+//! belongs to several nodes. [`predict`], [`replay`], [`earlier`], [`compare`], [`doctor`] and [`pack`] are off the main path.
 #![forbid(unsafe_code)]
 
 pub mod cli;
 pub mod cluster;
 pub mod commands;
+pub mod compare;
+pub mod doctor;
 pub mod earlier;
 pub mod error;
 pub mod exit;

@@ -77,7 +77,7 @@ fn calibrate(flags: &Flags) {
         max_n: flags.number("--n", 4000),
         origin: "bench own".to_owned(),
     };
-    let found = measure_machine(&options, &mut |_| ()).expect("a calibration");
+    let found = measure_machine(&options, &mut |_, _| ()).expect("a calibration");
     println!("{:.1} s, warnings: {:#?}", found.elapsed_s, found.warnings);
     for rate in &found.machine.phases {
         let (spread, error) = (100.0 * rate.spread, 100.0 * rate.fit_error);

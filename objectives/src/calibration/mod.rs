@@ -31,8 +31,13 @@ const FITTING: (f64, f64) = (0.02, 0.1);
 /// Spread of repeats, or error of a fit, above which a warning is given.
 const INACCURATE: f64 = 0.1;
 
+/// What is measured first.
+const KERNELS_NOW: &str = "rates of kernels, memory and messages";
+/// What is measured then.
+const RUNS_NOW: &str = "phases of short runs of HPL";
+
 /// Load per core before the calibration above which a warning is given.
-const BUSY: f64 = 0.3;
+pub const BUSY: f64 = 0.3;
 
 /// Share of time taken by the hypervisor above which a warning is given.
 const STOLEN: f64 = 0.02;
@@ -94,14 +99,14 @@ pub enum CalibrationError {
     Run(#[from] RunError),
 }
 
-/// Measures this machine; `progress` is called with the used share of the budget, from 0 to 1.
+/// Measures this machine; `progress` is called with what is measured and the used share of the budget, from 0 to 1.
 ///
 /// # Errors
 /// [`CalibrationError`] when the kernels cannot be used, the budget is too short, or cores, memory or threads are
 /// missing.
 pub fn calibrate(
     options: &CalibrationOptions,
-    progress: &mut (dyn FnMut(f64) + Send),
+    progress: &mut (dyn FnMut(&'static str, f64) + Send),
 ) -> Result<Calibration, CalibrationError> {
     let start = Instant::now();
     let kernels = kernels::load(&options.kernels)?;
@@ -112,7 +117,7 @@ pub fn calibrate(
         max_n: options.max_n,
         memory_bytes: before.memory_available_bytes / 2,
     };
-    let samples = measure(&*kernels, &probe, &mut |share| progress(SAMPLES_SHARE * share))?;
+    let samples = measure(&*kernels, &probe, &mut |share| progress(KERNELS_NOW, SAMPLES_SHARE * share))?;
     let cores = options.cores.len();
     let runs = runs::Options {
         kernels: &options.kernels,
@@ -123,7 +128,9 @@ pub fn calibrate(
         memory_bytes: before.memory_available_bytes,
         peak_gflops: peak_gflops(&samples, cores),
     };
-    let runs = runs::measure(&runs, &mut |share| progress(SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share))?;
+    let runs = runs::measure(&runs, &mut |share| {
+        progress(RUNS_NOW, SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share);
+    })?;
     let after = hpl::machine::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;

@@ -13,7 +13,7 @@ fn options(budget_s: f64, max_n: usize) -> CalibrationOptions {
 #[test]
 fn a_calibration_is_a_valid_machine_that_predicts() {
     let options = options(2.0, 300);
-    let found = calibrate(&options, &mut |_| ()).unwrap();
+    let found = calibrate(&options, &mut |_, _| ()).unwrap();
     // Two seconds, and more on a machine with other load.
     assert!((1.0..=6.0).contains(&found.elapsed_s), "{}", found.elapsed_s);
     let machine = &found.machine;
@@ -60,7 +60,7 @@ fn doubts_are_told() {
 
 #[test]
 fn short_budgets_and_missing_libraries_are_refused() {
-    let of = |options: &CalibrationOptions| calibrate(options, &mut |_| ()).unwrap_err().to_string();
+    let of = |options: &CalibrationOptions| calibrate(options, &mut |_, _| ()).unwrap_err().to_string();
     assert!(of(&options(0.0, 300)).contains("too short"));
     let kernels = KernelChoice::Blas("/nowhere/libblas.so".into());
     assert!(of(&CalibrationOptions { kernels, ..options(1.0, 300) }).contains("/nowhere/libblas.so"));
@@ -69,7 +69,7 @@ fn short_budgets_and_missing_libraries_are_refused() {
 #[test]
 #[ignore = "prints a calibration; run it alone on the machine"]
 fn calibration_of_this_machine() {
-    let found = calibrate(&options(12.0, 9000), &mut |_| ()).unwrap();
+    let found = calibrate(&options(12.0, 9000), &mut |_, _| ()).unwrap();
     println!("{:.2} s\n{:#?}", found.elapsed_s, found.warnings);
     for rate in &found.machine.rates {
         let (spread, error) = (100.0 * rate.spread, 100.0 * rate.fit_error);
@@ -93,7 +93,7 @@ fn calibration_of_this_machine() {
 #[ignore = "runs for a minute; alone on the machine"]
 fn predictions_against_real_runs() {
     let n = std::env::var("N").map_or(4000, |text| text.parse().unwrap());
-    let found = calibrate(&options(12.0, n), &mut |_| ()).unwrap();
+    let found = calibrate(&options(12.0, n), &mut |_, _| ()).unwrap();
     println!("{:#?}", found.warnings);
     let predictor = Predictor::new(&found.machine).unwrap();
     let (mut measured, mut predicted) = (Vec::new(), Vec::new());

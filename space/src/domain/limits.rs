@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
+use crate::nearest::hint;
 use crate::params::Coded;
 use crate::{Bcast, Looking, Pmap, Swap};
 
@@ -64,7 +65,7 @@ pub enum LimitError {
     #[error("{0}")]
     Syntax(String),
     /// A dimension that the space does not have.
-    #[error("[{name}] is not a dimension; the dimensions are {}", known.join(", "))]
+    #[error("[{name}] is not a dimension; the dimensions are {}{}", known.join(", "), hint(name, known.iter().map(String::as_str)))]
     NoDimension {
         /// The name.
         name: String,
@@ -270,7 +271,8 @@ impl Limits {
         let names: Vec<String> = known.iter().map(|value| value.name().to_owned()).collect();
         for word in limit.words() {
             if !names.contains(&word.to_string()) {
-                let wrong = format!("unknown; known are {}", names.join(", "));
+                let hint = hint(&word.to_string(), names.iter().map(String::as_str));
+                let wrong = format!("unknown; known are {}{hint}", names.join(", "));
                 return Err(LimitError::NoValue { name: name.to_owned(), found: word.to_string(), wrong });
             }
         }

@@ -1,6 +1,8 @@
 //! The command line: flags and verbs, parsed and nothing else.
 
 pub mod balance;
+pub mod compare;
+pub mod doctor;
 #[cfg(test)]
 mod flags;
 pub mod mpi_setup;
@@ -21,13 +23,16 @@ use clap::{Args, Parser, Subcommand};
 use hpl::plan::windows::Windows;
 
 use self::balance::BalanceArgs;
+use self::compare::CompareArgs;
+use self::doctor::DoctorArgs;
 use self::mpi_setup::MpiSetupArgs;
 use self::nodes::NodesArgs;
 use self::pack::{PackArgs, VerifyArgs};
 use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
-use self::values::{duration, kernel_choice, percent, share};
+pub(crate) use self::values::duration;
+use self::values::{kernel_choice, percent, share};
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
@@ -56,12 +61,24 @@ pub enum Command {
     Run(RunArgs),
     /// Measure this machine's kernel and message rates into machine.toml
     Calibrate(CalibrateArgs),
+    /// Look at this machine before a session: what is there, what holds runs back, and what to do
+    ///
+    /// Each line says what was found, whether it is good, and what to do where it is not, with what that is worth where it was measured
+    /// or follows from the numbers. It changes nothing and takes a few seconds. The exit code is 0, with advice as without.
+    Doctor(DoctorArgs),
     /// Predict a run on a described machine, with its breakdown and pictures
     Predict(PredictArgs),
     /// List the published machine descriptions that come with the program
     Machines(MachinesArgs),
     /// Print the summary of a run folder again and rewrite its report
     Report(ReportArgs),
+    /// Compare two sets of runs; exit code 6 if the second one is slower
+    ///
+    /// It compares passed runs of the same N, one configuration on each side, by the ratio B / A of their medians, or by pairs
+    /// where the runs were made in turn. With six runs or more of each the ratio has an exact interval, and B is slower if the
+    /// whole interval is below 1 by more than the tolerance. With fewer runs B is slower if all its runs are below all runs of
+    /// A by more than the tolerance. The exit code is 3 if the residual of a compared configuration failed, 2 if nothing compares.
+    Compare(CompareArgs),
     /// Pack the result of a session for a list, a competition or an acceptance test
     Pack(PackArgs),
     /// Check that the files of a pack or a run folder agree with each other; exit code 6 if a check fails
@@ -83,10 +100,10 @@ pub enum Command {
 }
 
 /// Flags of `tune`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// Wall-clock time for everything, final run included: 90s, 2m, 4h, 1h30m; at least 30s
-    #[arg(long, value_name = "TIME", value_parser = duration, required_unless_present = "resume", conflicts_with = "resume")]
+    /// Wall-clock time for everything, final run included: 90s, 2m, 4h, 1h30m; at least 30s. On a terminal it is asked for
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "resume")]
     pub budget: Option<Duration>,
     /// Folder for the results; runs/HOST-DATE-TIME by default
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
@@ -230,6 +247,9 @@ pub struct CalibrateArgs {
     /// No output but errors
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print what is measured now on standard output, a line for each; for a session that shows it
+    #[arg(long, hide = true, requires = "quiet")]
+    pub tell: bool,
 }
 
 /// Flags of `report`.

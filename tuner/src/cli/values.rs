@@ -8,7 +8,7 @@ use space::KernelChoice;
 ///
 /// # Errors
 /// A sentence that names what was expected.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0 && *s < 1e9);
     if let Some(seconds) = seconds {
         return Ok(Duration::from_secs_f64(seconds));
@@ -31,6 +31,15 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
     percent
         .map(|percent| percent / 100.0)
         .ok_or_else(|| format!("'{text}' is not a gain; give per cent from 0.01 to 50, as 0.5%"))
+}
+
+/// Parses a tolerance in per cent, with its sign or without, to a share.
+pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.trim_end().trim_end_matches('%').trim_end();
+    let percent = number.parse::<f64>().ok().filter(|percent| (0.0..=50.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("'{text}' is not a tolerance; give per cent from 0 to 50, as 1%"))
 }
 
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.
@@ -66,6 +75,10 @@ mod tests {
         }
         for text in ["", "%", "0", "-1%", "51", "NaN", "half"] {
             assert!(percent(text).is_err(), "{text}");
+        }
+        assert_eq!((tolerance("0"), tolerance("2.5%")), (Ok(0.0), Ok(0.025)));
+        for text in ["", "%", "-1%", "51", "NaN", "half"] {
+            assert!(tolerance(text).is_err(), "{text}");
         }
     }
 }

@@ -25,6 +25,19 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         return Err(bad_input(format!("--budget {budget_s} s: a calibration takes between 2s and 60s")));
     }
     let started = Instant::now();
+    let mut progress = Progress::new(budget_s, args.quiet);
+    progress.phase("calibrating");
+    let mut last = "";
+    let mut tell = |progress: &mut Progress, now: &'static str, share: f64| {
+        if now != last {
+            last = now;
+            progress.now(now);
+            // A session reads it; without one it is for nobody.
+            let _ = if args.tell { writeln!(std::io::stdout(), "{now}") } else { Ok(()) };
+        }
+        progress.tick(budget_s * (1.0 - share));
+    };
+    tell(&mut progress, "kernels that are installed", 0.0);
     let (kernels, why) = hpl::backend::host::kernels::resolve(&args.blas).map_err(bad_input)?;
     let facts = hpl::machine::host::facts();
     let options = CalibrationOptions {
@@ -34,9 +47,7 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         max_n: largest_n(facts.memory_available_bytes, 1, facts.cores_allowed.len(), 512, 1),
         origin: "hpl-tune calibrate".to_owned(),
     };
-    let mut progress = Progress::new(budget_s, args.quiet);
-    progress.phase("calibrating");
-    let done = measure(&options, &mut |share| progress.tick(budget_s * (1.0 - share)));
+    let done = measure(&options, &mut |now, share| tell(&mut progress, now, share));
     progress.end();
     let mut calibration = done.map_err(bad_input)?;
     let host = &mut calibration.machine.host;

@@ -2,6 +2,8 @@
 
 pub mod balance;
 pub mod calibrate;
+pub mod compare;
+pub mod doctor;
 pub mod machines;
 pub mod measured;
 pub mod mpi_setup;

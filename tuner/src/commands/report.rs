@@ -18,6 +18,7 @@ use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal;
 use crate::record::now::Now;
 use crate::record::session::Session;
+use crate::report::closing::closing;
 use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
 use crate::search::progress::say;
@@ -98,6 +99,11 @@ pub fn publish(
         out.write_all(table::summary(&summary).as_bytes())?;
         if exports.is_some() && written.is_ok() && files == Files::Written {
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
+        }
+        let place = objectives::real::quoted([folder.root()]).join("");
+        writeln!(out)?;
+        for sentence in closing(&summary, &place) {
+            writeln!(out, "{sentence}")?;
         }
     }
     out.flush()?;

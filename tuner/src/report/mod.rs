@@ -1,8 +1,9 @@
 //! What a session found, for people and for programs.
 //!
-//! [`summary`] computes it once from the record; [`table`], [`html`] and JSON print it; [`export`] writes the
+//! [`summary`] computes it once from the record; [`table`], [`html`] and JSON print it, [`closing`] says what was won; [`export`] writes the
 //! files that repeat the best run.
 
+pub mod closing;
 pub mod export;
 mod format;
 pub mod html;

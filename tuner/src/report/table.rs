@@ -23,11 +23,14 @@ pub fn summary(summary: &Summary) -> String {
         None => line("Best", "none: no whole run passed the residual check".to_owned()),
         Some(best) => {
             // A final run at another N says nothing beside the default.
-            match summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n) {
+            let other_n = summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n);
+            match other_n {
                 Some(estimate) => line("Best", format!("estimated {}", estimated(estimate))),
                 None => line("Best", score(best)),
             }
-            let words = words_of(summary, &best.candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
+            // The parameters are those of the line above, with its N.
+            let candidate = other_n.map_or(&best.candidate, |estimate| &estimate.candidate);
+            let words = words_of(summary, candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
             wrapped(words, 86).into_iter().for_each(|words| line("", words));
         }
     }

@@ -11,6 +11,7 @@ pub struct Progress {
     out: Out,
     total_s: f64,
     phase: String,
+    now: String,
     best: String,
 }
 
@@ -32,7 +33,7 @@ impl Progress {
             // Hidden where no bar can be drawn: not a terminal, or a dumb one.
             if bar.is_hidden() { Out::Lines } else { Out::Bar(bar) }
         };
-        Self { out, total_s, phase: String::new(), best: String::new() }
+        Self { out, total_s, phase: String::new(), now: String::new(), best: String::new() }
     }
 
     /// Prints a line that stays.
@@ -56,9 +57,17 @@ impl Progress {
     pub fn phase(&mut self, phase: &str) {
         if self.phase != phase {
             phase.clone_into(&mut self.phase);
+            self.now.clear();
             if matches!(self.out, Out::Lines) {
                 self.line(&format!("{phase} …"));
             }
+        }
+    }
+
+    /// Says in the bar what the phase is at.
+    pub fn now(&mut self, now: &str) {
+        if self.now != now {
+            now.clone_into(&mut self.now);
         }
     }
 
@@ -72,7 +81,8 @@ impl Progress {
         if let Out::Bar(bar) = &self.out {
             bar.set_position((self.total_s - left_s).clamp(0.0, self.total_s) as u64);
             let best = if self.best.is_empty() { String::new() } else { format!(" · best {}", self.best) };
-            bar.set_message(format!("{}{best} · {} left", self.phase, human(left_s)));
+            let now = if self.now.is_empty() { String::new() } else { format!(": {}", self.now) };
+            bar.set_message(format!("{}{now}{best} · {} left", self.phase, human(left_s)));
         }
     }
 

@@ -45,7 +45,7 @@ pub fn in_child(
     let mut seconds = budget.calibration_s();
     loop {
         let mut child = start(program, kernels, out, &folder, seconds)?;
-        if !wait(&mut child, store, budget, progress, interrupt)? {
+        if !wait(&mut child, &folder, store, budget, progress, interrupt)? {
             return Ok(false);
         }
         let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
@@ -77,7 +77,7 @@ fn start(program: &Path, kernels: &KernelChoice, out: &Path, folder: &Path, seco
         .arg(folder)
         .arg("--")
         .arg(program)
-        .args(["calibrate", "--quiet", "--budget", &format!("{seconds}s")])
+        .args(["calibrate", "--quiet", "--tell", "--budget", &format!("{seconds}s")])
         .args(["--blas", &kernels.to_string(), "--out"])
         .arg(out)
         // A Ctrl-C is for the tuner, which decides what becomes of the calibration.
@@ -90,9 +90,10 @@ fn start(program: &Path, kernels: &KernelChoice, out: &Path, folder: &Path, seco
 
 fn wait(
     child: &mut Child,
+    folder: &Path,
     store: &mut Store,
     budget: &Budget,
-    progress: &Progress,
+    progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
     while child.try_wait().context("cannot wait for the calibration")?.is_none() {
@@ -102,6 +103,8 @@ fn wait(
             child.wait().context("cannot wait for the calibration")?;
             return Ok(false);
         }
+        let told = std::fs::read_to_string(folder.join("stdout.txt")).unwrap_or_default();
+        told.lines().next_back().into_iter().for_each(|now| progress.now(now));
         progress.tick(budget.left_s());
         store.heartbeat(budget.spent_s());
         std::thread::sleep(POLL);

@@ -31,9 +31,26 @@ const ALIKE: f64 = 0.05;
 /// A variable with its value.
 type Setting = (String, String);
 
+/// Variables that hold a BLAS back, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The variables with their values.
+    pub named: String,
+    /// What they cost, where that is known.
+    pub cost: String,
+    /// How to be rid of them.
+    pub way_out: String,
+}
+
 /// The note on the variables that the runs of `engine` would obey: with `kernels` where it is ours. `program` is the
 /// path of `hpl-tune`, whose children measure.
 pub fn warning(engine: &Engine, kernels: Option<&KernelChoice>, program: &Path) -> Option<String> {
+    let Held { named, cost, way_out } = held(engine, kernels, program)?;
+    Some(format!("the environment sets {named} for the BLAS: {cost}; to run without it: {way_out}"))
+}
+
+/// The parts of that note.
+pub fn held(engine: &Engine, kernels: Option<&KernelChoice>, program: &Path) -> Option<Held> {
     let settings = obeyed(engine, kernels, std::env::vars_os());
     if settings.is_empty() {
         return None;
@@ -46,7 +63,7 @@ pub fn warning(engine: &Engine, kernels: Option<&KernelChoice>, program: &Path) 
         KernelChoice::Blas(path) => rate_gflops(program, path, &[]).zip(rate_gflops(program, path, &settings)),
         _ => None,
     };
-    Some(sentence(&settings, rates))
+    Some(words(&settings, rates))
 }
 
 /// Those of `variables` that a BLAS of these runs obeys. What a profile sets itself counts in place of what is set here.
@@ -75,7 +92,7 @@ fn obeyed(
 }
 
 /// The variables, what they cost where that is known, and how to be rid of them. `rates`: with and without them.
-fn sentence(settings: &[Setting], rates: Option<(f64, f64)>) -> String {
+fn words(settings: &[Setting], rates: Option<(f64, f64)>) -> Held {
     let named: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let unset: Vec<String> = settings.iter().map(|(name, _)| format!("-u {name}")).collect();
     let cost = match rates {
@@ -85,16 +102,12 @@ fn sentence(settings: &[Setting], rates: Option<(f64, f64)>) -> String {
         Some(_) => "DGEMM on one core is as fast without; threads were not tried".to_owned(),
         None => "what that costs was not measured".to_owned(),
     };
-    format!(
-        "the environment sets {} for the BLAS: {cost}; to run without it: env {} hpl-tune …",
-        named.join(" "),
-        unset.join(" ")
-    )
+    Held { named: named.join(" "), cost, way_out: format!("env {} hpl-tune …", unset.join(" ")) }
 }
 
 /// Rate of the library at `path` on one core in GFLOP/s, measured in a child without these variables; `None` where that gives
 /// none.
-fn rate_gflops(program: &Path, path: &Path, without: &[Setting]) -> Option<f64> {
+pub(crate) fn rate_gflops(program: &Path, path: &Path, without: &[Setting]) -> Option<f64> {
     let mut command = Command::new(program);
     command.arg(VERB).arg(path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     without.iter().for_each(|(name, _)| {
@@ -151,13 +164,11 @@ mod tests {
     #[test]
     fn the_sentence_says_value_cost_and_way_out() {
         let settings = [("OPENBLAS_CORETYPE".to_owned(), "Haswell".to_owned())];
-        let text = sentence(&settings, Some((30.0, 45.0)));
-        for words in
-            ["OPENBLAS_CORETYPE=Haswell", "30.0 GFLOP/s with, 45.0 without", "env -u OPENBLAS_CORETYPE hpl-tune"]
-        {
-            assert!(text.contains(words), "{text}");
-        }
-        assert!(sentence(&settings, Some((44.0, 45.0))).contains("as fast"));
-        assert!(sentence(&settings, None).contains("not measured"));
+        let Held { named, cost, way_out } = words(&settings, Some((30.0, 45.0)));
+        assert_eq!(named, "OPENBLAS_CORETYPE=Haswell");
+        assert!(cost.contains("30.0 GFLOP/s with, 45.0 without"), "{cost}");
+        assert!(way_out.contains("env -u OPENBLAS_CORETYPE hpl-tune"), "{way_out}");
+        assert!(words(&settings, Some((44.0, 45.0))).cost.contains("as fast"));
+        assert!(words(&settings, None).cost.contains("not measured"));
     }
 }

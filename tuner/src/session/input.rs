@@ -6,6 +6,7 @@ use anyhow::Context;
 use hpl::program::Ranks;
 use space::dat::HplDat;
 use space::machine::{Machine, published};
+use space::nearest::hint;
 use space::weights_file::WeightsFile;
 use space::{EngineParams, KernelChoice, Weights};
 
@@ -22,7 +23,8 @@ pub fn load(name: &str) -> anyhow::Result<Machine> {
     }
     let text = std::fs::read_to_string(path).map_err(|error| {
         let known: Vec<&str> = published::ALL.iter().map(|published| published.name).collect();
-        bad_input(format!("cannot read {name}: {error}; give a machine.toml, or one of {}", known.join(", ")))
+        let hint = hint(name, known.iter().copied());
+        bad_input(format!("cannot read {name}: {error}; give a machine.toml, or one of {}{hint}", known.join(", ")))
     })?;
     Machine::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }

@@ -18,12 +18,18 @@ const LONGEST_S: f64 = 2.0;
 
 /// Looks at the cores, says how fast they are and which stand out, and whether threads can be bound to them.
 pub fn look(cores: &[usize], budget: &Budget, progress: &Progress) {
-    // The built-in kernels never fail to load, and no library can crash here.
-    let Ok(kernels) = kernels::load(&KernelChoice::Builtin) else { return };
     let time = Duration::from_secs_f64((budget.total_s() * SHARE).min(LONGEST_S));
+    let Some((sentence, warnings)) = seen(cores, time) else { return };
+    progress.line(&sentence);
+    warnings.iter().for_each(|warning| progress.warn(warning));
+}
+
+/// The cores in one sentence after a look of this time, and what is wrong with some.
+pub fn seen(cores: &[usize], time: Duration) -> Option<(String, Vec<String>)> {
+    // The built-in kernels never fail to load, and no library can crash here.
+    let kernels = kernels::load(&KernelChoice::Builtin).ok()?;
     let measured = preflight(&*kernels, cores, time);
-    progress.line(&sentence(&measured));
-    warnings(&measured).iter().for_each(|warning| progress.warn(warning));
+    Some((sentence(&measured), warnings(&measured)))
 }
 
 /// The cores in one sentence.

@@ -18,15 +18,17 @@ pub(super) struct CgroupLimits {
     pub(super) cpu_quota: Option<f64>,
 }
 
-/// Reads the limits of this process.
-pub(super) fn limits() -> CgroupLimits {
-    let groups = super::read("/proc/self/cgroup").unwrap_or_default();
-    let mounts = super::read("/proc/self/mountinfo").unwrap_or_default();
+/// Reads the limits of this process, as the files below `root` have them.
+pub(super) fn limits(root: &Path) -> CgroupLimits {
+    let groups = super::read(root.join("proc/self/cgroup")).unwrap_or_default();
+    let mounts = super::read(root.join("proc/self/mountinfo")).unwrap_or_default();
     let mut limits = CgroupLimits::default();
     for hierarchy in [Hierarchy::V2, Hierarchy::V1("memory"), Hierarchy::V1("cpu")] {
         let Some((top, folder)) = folders(&groups, &mounts, hierarchy) else { continue };
         for level in folder.ancestors().take_while(|level| level.starts_with(&top)) {
-            limits.tighten(read_level(hierarchy, |name| super::read(level.join(name))));
+            limits.tighten(read_level(hierarchy, |name| {
+                super::read(root.join(level.strip_prefix("/").unwrap_or(level)).join(name))
+            }));
         }
     }
     limits

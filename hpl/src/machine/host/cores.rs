@@ -1,5 +1,7 @@
 //! Logical CPUs and physical cores.
 
+use std::path::Path;
+
 use super::parse;
 
 /// Socket, cache and core of a logical CPU.
@@ -14,9 +16,9 @@ pub(super) struct CpuTopology {
 }
 
 /// Reads the topology of a logical CPU; unknown values are left empty.
-pub(super) fn topology(cpu: usize) -> CpuTopology {
-    let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
-    let read = |name: &str| super::read(format!("{folder}/{name}"));
+pub(super) fn topology(root: &Path, cpu: usize) -> CpuTopology {
+    let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}"));
+    let read = |name: &str| super::read(folder.join(name));
     let list = |name: &str| read(name).and_then(|text| parse::cpu_list(&text));
     // The last-level cache is the one shared by most CPUs.
     let caches = (0..8).filter_map(|index| list(&format!("cache/index{index}/shared_cpu_list")));

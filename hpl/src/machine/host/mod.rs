@@ -1,6 +1,6 @@
 //! The hardware of the host: cores, memory, load, clock.
 //!
-//! Everything is read from /proc and /sys by [`facts`]; pure functions in `host/` parse the texts and return `None` for
+//! Everything is read from /proc and /sys by [`facts`], or below another root by [`facts_below`]; pure functions in `host/` parse the texts and return `None` for
 //! malformed ones. A container's limits are treated as limits of the machine.
 
 mod cgroup;
@@ -103,18 +103,28 @@ impl CpuTimes {
     }
 }
 
-/// Reads the facts.
+/// Root of the files of this host.
+const HERE: &str = "/";
+
+/// Reads the facts of this host.
 pub fn facts() -> HostFacts {
-    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
-    let group = cgroup::limits();
-    let cpus = allowed_cpus();
-    let cores_allowed = cores::within_quota(cores::physical(&cpus, cores::topology), group.cpu_quota);
+    facts_below(Path::new(HERE))
+}
+
+/// Reads the facts of a host whose /proc and /sys lie below `root`; the host name is that of this one.
+pub fn facts_below(root: &Path) -> HostFacts {
+    let read = |path: &str| read(root.join(path));
+    let topology = |cpu| cores::topology(root, cpu);
+    let cpuinfo = read("proc/cpuinfo").unwrap_or_default();
+    let meminfo = read("proc/meminfo").unwrap_or_default();
+    let group = cgroup::limits(root);
+    let cpus = allowed_cpus(root);
+    let cores_allowed = cores::within_quota(cores::physical(&cpus, topology), group.cpu_quota);
     let memory_total_bytes = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
     let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));
     let frequency = |name: &str| {
-        let path = format!("/sys/devices/system/cpu/cpu{}/cpufreq/{name}", cores_allowed[0]);
-        parse::number(&read(path)?).map(|khz| khz * 1e3)
+        let path = format!("sys/devices/system/cpu/cpu{}/cpufreq/{name}", cores_allowed[0]);
+        parse::number(&read(&path)?).map(|khz| khz * 1e3)
     };
     HostFacts {
         hostname: nix::unistd::gethostname()
@@ -122,14 +132,14 @@ pub fn facts() -> HostFacts {
         cpu_model: parse::field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
         cpu_vendor: parse::field(&cpuinfo, "vendor_id").filter(|vendor| !vendor.is_empty()).map(str::to_owned),
         cpu_flags: parse::field(&cpuinfo, "flags").unwrap_or("").split_whitespace().map(str::to_owned).collect(),
-        cores_sharing: cores::sharing(&cores_allowed, cores::topology),
+        cores_sharing: cores::sharing(&cores_allowed, topology),
         cpus_allowed: cpus.len(),
         cpu_quota: group.cpu_quota,
         memory_total_bytes,
         memory_available_bytes: group.memory_headroom_bytes.map_or(available, |headroom| headroom.min(available)),
         memory_limit_bytes: group.memory_limit_bytes.filter(|&limit| limit < memory_total_bytes),
-        load: read("/proc/loadavg").and_then(|text| parse::number(text.split(' ').next()?)),
-        cpu_times: read("/proc/stat").and_then(|text| parse::cpu_times(&text)),
+        load: read("proc/loadavg").and_then(|text| parse::number(text.split(' ').next()?)),
+        cpu_times: read("proc/stat").and_then(|text| parse::cpu_times(&text)),
         clock_hz: frequency("scaling_cur_freq")
             .or_else(|| parse::number(parse::field(&cpuinfo, "cpu MHz")?).map(|mhz| mhz * 1e6)),
         base_clock_hz: frequency("base_frequency"),
@@ -139,14 +149,14 @@ pub fn facts() -> HostFacts {
 
 /// The socket of these logical CPUs; `None` for an empty list, or if they belong to several sockets.
 pub(crate) fn socket(cpus: &[usize]) -> Option<usize> {
-    let mut sockets = cpus.iter().map(|&cpu| cores::topology(cpu).package);
+    let mut sockets = cpus.iter().map(|&cpu| cores::topology(Path::new(HERE), cpu).package);
     let first = sockets.next()?;
     sockets.all(|socket| socket == first).then_some(first)
 }
 
 /// Logical CPUs that this thread may run on; at least one.
-fn allowed_cpus() -> Vec<usize> {
-    let status = read("/proc/thread-self/status").unwrap_or_default();
+fn allowed_cpus(root: &Path) -> Vec<usize> {
+    let status = read(root.join("proc/thread-self/status")).unwrap_or_default();
     parse::field(&status, "Cpus_allowed_list").and_then(parse::cpu_list).filter(|cpus| !cpus.is_empty()).unwrap_or_else(
         || {
             let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

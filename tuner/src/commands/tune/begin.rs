@@ -1,6 +1,7 @@
 //! How a session begins, or goes on: what is asked for, where it can run, and its folder.
 
 use std::path::Path;
+use std::time::Duration;
 
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
@@ -32,8 +33,12 @@ use crate::session::unequal::RankInput;
 ///
 /// # Errors
 /// Bad input; nothing is left then.
-pub(super) fn begin(args: &TuneArgs, program: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
-    let asked_s = budget_s(args)?;
+pub(super) fn begin(
+    args: &TuneArgs,
+    budget: Option<Duration>,
+    program: &Path,
+) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let asked_s = budget_s(budget)?;
     let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
     let job = Allocation::or_reached(args.nodes, args.launcher.as_deref())?.filter(|_| simulated.is_none());
     let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
@@ -311,9 +316,11 @@ pub(super) fn within_job(budget_s: f64, spent_s: f64, simulated: bool) -> anyhow
 /// Seconds of the budget, enough for a session.
 ///
 /// # Errors
-/// A budget that is too short, with the shortest.
-pub(super) fn budget_s(args: &TuneArgs) -> anyhow::Result<f64> {
-    let budget_s = args.budget.map_or(0.0, |budget| budget.as_secs_f64());
+/// No budget, or one that is too short, with the shortest.
+pub(super) fn budget_s(budget: Option<Duration>) -> anyhow::Result<f64> {
+    let budget_s = budget
+        .ok_or_else(|| bad_input("--budget is missing: give the time for everything, as --budget 10m"))?
+        .as_secs_f64();
     if budget_s < SMALLEST_BUDGET_S {
         return Err(bad_input(format!(
             "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"

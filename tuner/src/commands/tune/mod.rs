@@ -39,6 +39,7 @@ use crate::session::preflight;
 use crate::session::prepare;
 use crate::session::room::Modelled;
 
+mod ask;
 mod begin;
 mod ended;
 mod rehearse;
@@ -58,12 +59,23 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     if args.dry_run || args.sbatch.is_some() {
         return rehearse::rehearse(args, &program);
     }
+    let asks = args.budget.is_none() && args.resume.is_none();
+    let budget = if asks { ask::budget()? } else { args.budget };
+    if asks && budget.is_none() {
+        return Ok(exit::BAD_INPUT);
+    }
+    // An answer may take a while.
+    let started = if asks { Instant::now() } else { started };
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     RunFolder::let_others_write_nothing();
-    let (folder, _lock, session) = match &args.resume {
+    let (folder, _lock, mut session) = match &args.resume {
         Some(path) => resume(path)?,
-        None => begin(args, &program)?,
+        None => begin(args, budget, &program)?,
     };
+    if asks {
+        // So that the command says all that was asked for.
+        session.command += &format!(" --budget {}s", session.budget_s);
+    }
     let engine = Engine::of(&session, &folder)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
     let (mut store, repairs) = Store::open(folder, session, &engine.runs(&program))?;

@@ -35,7 +35,7 @@ const EXAMPLE_N: usize = 10_000;
 /// # Errors
 /// Bad input, or a script that cannot be written.
 pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
-    let budget = Budget::new(Instant::now(), budget_s(args)?, 0.0);
+    let budget = Budget::new(Instant::now(), budget_s(args.budget)?, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
@@ -181,7 +181,7 @@ fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: JobReques
     let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--nodes", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));
-    let script = sbatch::script(&words, request, budget_s(args)?, &std::path::absolute(out)?);
+    let script = sbatch::script(&words, request, budget_s(args.budget)?, &std::path::absolute(out)?);
     // What is there may be another session's script, or anything else.
     let new = OpenOptions::new().write(true).create_new(true).open(path);
     match new.and_then(|mut file| file.write_all(script.as_bytes())) {

@@ -20,14 +20,14 @@ impl System {
     }
 
     /// The text of a file, without blanks around it; `None` when it cannot be read or is empty.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.root.join(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n', '\t']).to_owned();
         (!text.is_empty()).then_some(text)
     }
 
     /// Names in a folder, in order; none where there is no such folder.
-    pub(super) fn names(&self, path: &str) -> Vec<String> {
+    pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.root.join(path)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();

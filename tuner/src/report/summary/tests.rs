@@ -324,3 +324,17 @@ fn nothing_recorded_is_no_best_and_the_json_says_its_version() {
     assert_eq!(other["best"]["candidate"]["engine"]["threads"], 1);
     assert_eq!((&full["best"]["rate_gflops"], &full["failures"]["timed-out"]), (&2.0.into(), &1.into()));
 }
+
+/// The final run had time for a smaller N only: the line of the estimate at the N of the search is followed by that N.
+#[test]
+fn the_parameters_below_an_estimate_have_its_n() {
+    let last = Row { strategy: Identity::FINAL.into(), n: 800, ..run(2, 192, 12.0, None) };
+    let rows = [windows(0, 192, 20.0), windows(1, 192, 20.4), last];
+    let session = Session { extent: Extent::Windows, ..session() };
+    let text = table::summary(&Summary::new(&session, &rows));
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("Best "));
+    let (first, second) = (lines.next().unwrap(), lines.next().unwrap());
+    assert!(first.contains("at N = 1000, by windows of 2 trials"), "{text}");
+    assert!(second.trim_start().starts_with("N 1000  NB 192"), "{text}");
+    assert!(text.contains("at N = 800, residual"), "{text}");
+}

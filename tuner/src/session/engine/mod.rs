@@ -19,6 +19,7 @@ use space::domain::{
     DomainError, DomainSpec, Expert, ForeignDomain, HplDomain, LimitError, Limits, WeightedDomain, default_candidate,
 };
 use space::machine::Machine;
+use space::nearest::hint;
 
 use self::programs::{found, from_any_folder, xhpl_beside};
 use crate::error::RecordError;
@@ -357,7 +358,8 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
         let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
-        bad_input(format!("--engine {name}: {error}; give a file, or one of {}", known.join(", ")))
+        let hint = hint(name, known.iter().copied());
+        bad_input(format!("--engine {name}: {error}; give a file, or one of {}{hint}", known.join(", ")))
     })?;
     Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
 }

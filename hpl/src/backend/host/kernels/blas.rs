@@ -218,7 +218,7 @@ impl Kernels for Blas {
 }
 
 /// Libraries with the name of a BLAS in the usual folders; each file once.
-pub(super) fn installed() -> Vec<PathBuf> {
+pub fn installed() -> Vec<PathBuf> {
     const FOLDERS: [&str; 9] = [
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use self::isa::Isa;
 use self::product::{ColumnGroups, Strips};
-pub use blas::Blas;
+pub use blas::{Blas, installed};
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};
 pub use choose::{load, rate_gflops, resolve};

@@ -1,0 +1,231 @@
+//! What a comparison says, as one value; this is its JSON.
+
+use serde::Serialize;
+
+use super::run::Run;
+use super::sides::Side;
+use super::source::Source;
+use super::verdict::{Difference, Verdict};
+use crate::exit;
+
+/// Version of the JSON of a comparison; raised by every release that changes a key.
+pub const COMPARE_SCHEMA: u32 = 1;
+
+/// Two sides with their difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// [`COMPARE_SCHEMA`].
+    pub schema_version: u32,
+    /// The reference.
+    pub a: SideReport,
+    /// What is judged.
+    pub b: SideReport,
+    /// B by A.
+    pub ratio: RatioReport,
+    /// The tolerance, a share.
+    pub tolerance: f64,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// The exit code that follows.
+    pub exit_code: u8,
+    /// In what the sides differ, as far as both report.
+    pub differs: Vec<Differs>,
+    /// What else is to be known, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// B by A.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RatioReport {
+    /// `pairs` where the runs were made in turn, else `medians`.
+    pub by: &'static str,
+    /// The median of the pairs' ratios, or the ratio of the medians.
+    pub ratio: f64,
+    /// Its exact interval; `None` where there are too few runs.
+    pub interval: Option<[f64; 2]>,
+    /// Probability that such an interval holds the true ratio; of medians it is at least this.
+    pub level: Option<f64>,
+    /// Runs of A and of B behind it.
+    pub runs: [usize; 2],
+}
+
+impl From<&Difference> for RatioReport {
+    fn from(difference: &Difference) -> Self {
+        let (by, runs) = match difference {
+            Difference::Pairs(found) => ("pairs", [found.pairs; 2]),
+            Difference::Medians(found) => ("medians", found.runs),
+        };
+        let (interval, level) = difference.interval().unzip();
+        Self { by, ratio: difference.ratio(), interval, level, runs }
+    }
+}
+
+/// One side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideReport {
+    /// Its path.
+    pub source: String,
+    /// What is there: a run folder, HPL.out or result.json.
+    pub kind: &'static str,
+    /// `whole` or `windows`; the rates of windows are estimates.
+    pub extent: objectives::real::Extent,
+    /// Order N.
+    pub n: usize,
+    /// The configuration in words, as far as it is known.
+    pub configuration: String,
+    /// Rates of the passed runs in GFLOP/s, as they were made.
+    pub rates_gflops: Vec<f64>,
+    /// Median of them.
+    pub median_gflops: f64,
+    /// Largest of their scaled residuals.
+    pub residual: Option<f64>,
+    /// Runs of this configuration whose residual failed.
+    pub residual_failed: usize,
+    /// Runs of it that are left out: without a check, or without a rate.
+    pub left_out: usize,
+    /// Host, or the nodes of the job.
+    pub host: Option<String>,
+    /// Engine.
+    pub engine: Option<String>,
+    /// Kernels with their version.
+    pub kernel: Option<String>,
+    /// Programs with their versions.
+    pub versions: Option<String>,
+    /// The command of the first of the runs.
+    pub command: Option<String>,
+    /// The command that started the session.
+    pub session_command: Option<String>,
+}
+
+/// A difference between the sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Differs {
+    /// What differs.
+    pub what: String,
+    /// As A has it.
+    pub a: String,
+    /// As B has it.
+    pub b: String,
+}
+
+impl Report {
+    /// The comparison of two sides; `None` where one has no passed run.
+    pub fn new(a: &Side<'_>, b: &Side<'_>, tolerance: f64) -> Option<Self> {
+        let difference = Difference::new(a, b)?;
+        let verdict = Verdict::new(&difference, a, b, tolerance);
+        let wrong = a.wrong + b.wrong > 0;
+        let exit_code = match verdict {
+            _ if wrong => exit::RESIDUAL,
+            Verdict::Slower => exit::CHECK_FAILED,
+            Verdict::Faster | Verdict::Alike | Verdict::Open => exit::DONE,
+        };
+        let (first_a, first_b) = (a.first()?, b.first()?);
+        Some(Self {
+            schema_version: COMPARE_SCHEMA,
+            a: side(a, first_a),
+            b: side(b, first_b),
+            ratio: RatioReport::from(&difference),
+            tolerance,
+            verdict,
+            exit_code,
+            differs: differs(first_a, first_b),
+            notes: notes(a, b),
+        })
+    }
+
+    /// This value as JSON, one line feed at its end.
+    ///
+    /// # Errors
+    /// None that a value of numbers and words can have.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+fn side(side: &Side<'_>, first: &Run) -> SideReport {
+    let Source { path, kind, session_command, .. } = side.source;
+    let words =
+        first.words().into_iter().filter(|(name, _)| name != "N").map(|(name, value)| format!("{name} {value}"));
+    let facts = first.facts.clone();
+    SideReport {
+        source: path.display().to_string(),
+        kind,
+        extent: first.extent,
+        n: first.candidate.hpl.n,
+        configuration: words.collect::<Vec<_>>().join("  "),
+        rates_gflops: side.rates(),
+        median_gflops: side.median(),
+        residual: side.residual(),
+        residual_failed: side.wrong,
+        left_out: side.unchecked + side.lost,
+        host: facts.host,
+        engine: facts.engine,
+        kernel: facts.kernel,
+        versions: facts.versions,
+        command: facts.command,
+        session_command: session_command.clone(),
+    }
+}
+
+/// What both sides report, and report differently.
+fn differs(a: &Run, b: &Run) -> Vec<Differs> {
+    let of_b = b.words();
+    let mut found = Vec::new();
+    let mut add = |what: &str, a: &str, b: &str| {
+        if a != b {
+            found.push(Differs { what: what.to_owned(), a: a.to_owned(), b: b.to_owned() });
+        }
+    };
+    let facts = [
+        ("host", &a.facts.host, &b.facts.host),
+        ("engine", &a.facts.engine, &b.facts.engine),
+        ("kernel", &a.facts.kernel, &b.facts.kernel),
+        ("versions", &a.facts.versions, &b.facts.versions),
+    ];
+    for (what, a, b) in facts {
+        if let (Some(a), Some(b)) = (a, b) {
+            add(what, a, b);
+        }
+    }
+    for (name, value) in a.words() {
+        if let Some((_, other)) = of_b.iter().find(|(known, _)| *known == name) {
+            add(&name, &value, other);
+        }
+    }
+    found
+}
+
+/// What takes from the worth of the comparison.
+fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, side) in [("A", a), ("B", b)] {
+        let Side { source, wrong, unchecked, lost, others, .. } = side;
+        notes.extend(source.notes.iter().map(|note| format!("{name}: {note}")));
+        if *wrong > 0 {
+            notes.push(format!("{name}: the residual of {wrong} more runs of this configuration FAILED: its rates are not to be trusted"));
+        }
+        if *unchecked > 0 {
+            notes.push(format!("{name}: {unchecked} runs without a residual check are left out"));
+        }
+        if *lost > 0 {
+            notes.push(format!("{name}: {lost} runs of this configuration gave no rate"));
+        }
+        if side.chosen_here() {
+            notes.push(format!(
+                "{name}: the best of {} configurations by these same runs, so that the luck of the choice is in its rate",
+                others + 1
+            ));
+        }
+        if source.simulated {
+            notes.push(format!("{name}: simulated, nothing is measured"));
+        }
+    }
+    if a.source.path.canonicalize().is_ok_and(|path| b.source.path.canonicalize().is_ok_and(|other| other == path)) {
+        notes.push("A and B are the same".to_owned());
+    }
+    let unknown = |side: &Side<'_>| side.first().is_some_and(|run| run.facts.host.is_none());
+    if unknown(a) || unknown(b) {
+        notes.push("HPL.out reports neither host nor threads: whether these differ is not known".to_owned());
+    }
+    notes
+}

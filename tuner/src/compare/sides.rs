@@ -1,0 +1,258 @@
+//! What compares: passed runs of one configuration on each side, of the same N and extent.
+
+use std::path::PathBuf;
+
+use objectives::real::Extent;
+use space::Candidate;
+use space::stats::median;
+
+use super::run::{Ended, Run};
+use super::source::Source;
+
+/// Why nothing compares.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSides {
+    /// All runs of a side have a check, and failed it.
+    #[error("{}: no run in it has passed, the residual of {wrong} failed", path.display())]
+    Wrong {
+        /// The side.
+        path: PathBuf,
+        /// How many failed.
+        wrong: usize,
+    },
+    /// No run of a side was checked.
+    #[error("{}: no run in it has passed a residual check; runs without one do not count", path.display())]
+    Unchecked {
+        /// The side.
+        path: PathBuf,
+    },
+    /// One is simulated.
+    #[error("{} is simulated and {} is measured: they do not compare; compare two sessions of one kind", simulated.display(), real.display())]
+    Simulated {
+        /// The simulated side.
+        simulated: PathBuf,
+        /// The other.
+        real: PathBuf,
+    },
+    /// They have no N and extent in common.
+    #[error(
+        "nothing compares: {a}, {b}; rates at different N, or of whole runs and windows, do not compare. Make runs of the same N \
+        (--n of a session, Ns of HPL.dat)"
+    )]
+    Apart {
+        /// What A has.
+        a: String,
+        /// What B has.
+        b: String,
+    },
+}
+
+/// Runs of each side that an interval needs.
+pub const RUNS_TO_JUDGE: usize = 6;
+
+/// The runs of one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side<'a> {
+    /// Where it is from.
+    pub source: &'a Source,
+    /// The passed runs, as they were made.
+    pub runs: Vec<&'a Run>,
+    /// Runs of the configuration whose residual failed.
+    pub wrong: usize,
+    /// Runs of it without a check.
+    pub unchecked: usize,
+    /// Runs of it without a rate.
+    pub lost: usize,
+    /// How many other configurations of the source compare as well: then these very runs chose the one with the highest median.
+    pub others: usize,
+}
+
+impl<'a> Side<'a> {
+    fn new(source: &'a Source, candidate: &Candidate, extent: Extent) -> Self {
+        let all = source.runs.iter().filter(|run| run.extent == extent && run.candidate == *candidate);
+        let count = |ended: Ended| all.clone().filter(|run| run.ended == ended).count();
+        Self {
+            source,
+            runs: all.clone().filter(|run| run.rate_gflops().is_some()).collect(),
+            wrong: count(Ended::Wrong),
+            unchecked: count(Ended::Unchecked),
+            lost: count(Ended::Lost),
+            others: 0,
+        }
+    }
+
+    /// Rates of the passed runs.
+    pub fn rates(&self) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.rate_gflops()).collect()
+    }
+
+    /// Their median.
+    pub fn median(&self) -> f64 {
+        median(&self.rates()).unwrap_or(0.0)
+    }
+
+    /// Lowest and highest of them.
+    pub fn range(&self) -> [f64; 2] {
+        let fold = |pick: fn(f64, f64) -> f64| self.rates().into_iter().reduce(pick).unwrap_or(0.0);
+        [fold(f64::min), fold(f64::max)]
+    }
+
+    /// The largest of their residuals.
+    pub fn residual(&self) -> Option<f64> {
+        let of = |run: &&Run| match run.ended {
+            Ended::Passed { residual, .. } => residual,
+            _ => None,
+        };
+        self.runs.iter().filter_map(of).reduce(f64::max)
+    }
+
+    /// Any of the runs, to ask for what they share.
+    pub fn first(&self) -> Option<&'a Run> {
+        self.runs.first().copied()
+    }
+
+    /// Whether its runs chose the configuration, so that the luck of the choice is in their rates.
+    pub fn chosen_here(&self) -> bool {
+        self.others > 0 && !self.source.chosen_before
+    }
+}
+
+/// The sides at the same N and extent: with enough runs for an interval where there are such, whole runs before windows, more runs
+/// before fewer, the larger N at last.
+///
+/// # Errors
+/// [`NoSides`] where nothing compares.
+pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides> {
+    for source in [a, b] {
+        if source.runs.iter().all(|run| run.rate_gflops().is_none()) {
+            let wrong = source.runs.iter().filter(|run| run.ended == Ended::Wrong).count();
+            let path = source.path.clone();
+            return Err(if wrong > 0 { NoSides::Wrong { path, wrong } } else { NoSides::Unchecked { path } });
+        }
+    }
+    if a.simulated != b.simulated {
+        let (real, simulated) = if a.simulated { (b, a) } else { (a, b) };
+        return Err(NoSides::Simulated { simulated: simulated.path.clone(), real: real.path.clone() });
+    }
+    let common = places(a).into_iter().filter(|place| places(b).contains(place));
+    let pairs = common.filter_map(|place| Some([side_at(a, place)?, side_at(b, place)?]));
+    let worth = |[a, b]: &[Side<'_>; 2]| {
+        let runs = a.runs.len().min(b.runs.len());
+        let place = a.first().map(|run| (run.extent == Extent::Whole, run.candidate.hpl.n));
+        let (whole, n) = place.unwrap_or_default();
+        (runs >= RUNS_TO_JUDGE, whole, runs, n)
+    };
+    pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })
+}
+
+/// Where a source has passed runs: extent and N, each once.
+fn places(source: &Source) -> Vec<(Extent, usize)> {
+    let mut places = Vec::new();
+    for run in source.runs.iter().filter(|run| run.rate_gflops().is_some()) {
+        let place = (run.extent, run.candidate.hpl.n);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// The configuration of a source with the highest median at a place.
+fn side_at(source: &Source, (extent, n): (Extent, usize)) -> Option<Side<'_>> {
+    let mut candidates: Vec<&Candidate> = Vec::new();
+    for run in source.runs.iter().filter(|run| (run.extent, run.candidate.hpl.n) == (extent, n)) {
+        if run.rate_gflops().is_some() && !candidates.contains(&&run.candidate) {
+            candidates.push(&run.candidate);
+        }
+    }
+    let others = candidates.len().checked_sub(1)?;
+    let sides = candidates.into_iter().map(|candidate| Side::new(source, candidate, extent));
+    let best = sides.max_by(|a, b| a.median().total_cmp(&b.median()))?;
+    Some(Side { others, ..best })
+}
+
+/// What a source has, `old.out has whole runs at N = 8000 and 16000`.
+fn listed(source: &Source) -> String {
+    let of = |extent: Extent| -> Option<String> {
+        let orders = places(source).into_iter().filter(|place| place.0 == extent).map(|place| place.1.to_string());
+        let orders: Vec<String> = orders.collect();
+        let what = if extent == Extent::Whole { "whole runs" } else { "windows of runs" };
+        (!orders.is_empty()).then(|| format!("{what} at N = {}", orders.join(", ")))
+    };
+    let parts: Vec<String> = [Extent::Whole, Extent::Windows].into_iter().filter_map(of).collect();
+    format!("{} has {}", source.path.display(), parts.join(" and "))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::super::run::{Facts, Known};
+    use super::*;
+
+    /// A passed whole run of NB `nb` at order `n`.
+    pub(crate) fn run(n: usize, nb: usize, rate_gflops: f64) -> Run {
+        let hpl = HplParams { nb, ..HplParams::baseline(n, 1, 2) };
+        Run {
+            candidate: Candidate { hpl, engine: EngineParams::default() },
+            known: Known::All,
+            extent: Extent::Whole,
+            ended: Ended::Passed { rate_gflops, residual: Some(0.002) },
+            started: None,
+            facts: Facts::default(),
+        }
+    }
+
+    pub(crate) fn source(name: &str, runs: Vec<Run>) -> Source {
+        Source {
+            path: name.into(),
+            kind: "HPL.out",
+            runs,
+            chosen_before: false,
+            session_command: None,
+            simulated: false,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sides_are_one_configuration_at_the_n_that_both_have() {
+        let a = source("a", vec![run(1000, 96, 9.0), run(1000, 128, 11.0), run(1000, 128, 12.0), run(2000, 96, 20.0)]);
+        let wrong = Run { ended: Ended::Wrong, ..run(1000, 64, 0.0) };
+        let lost = Run { ended: Ended::Lost, ..wrong.clone() };
+        let b = source("b", vec![run(1000, 64, 10.0), wrong, lost, run(3000, 64, 99.0)]);
+        let [of_a, of_b] = sides(&a, &b).unwrap();
+        assert_eq!((of_a.rates(), of_a.median(), of_a.others), (vec![11.0, 12.0], 11.5, 1));
+        assert!(of_a.chosen_here() && !of_b.chosen_here());
+        assert_eq!((of_b.rates(), of_b.wrong, of_b.lost), (vec![10.0], 1, 1));
+        assert_eq!((of_a.range(), of_a.residual()), ([11.0, 12.0], Some(0.002)));
+    }
+
+    #[test]
+    fn windows_are_compared_where_they_allow_an_interval() {
+        let window = |rate| Run { extent: Extent::Windows, ..run(8000, 96, rate) };
+        let of = |windows: usize| -> Vec<Run> {
+            std::iter::once(run(1000, 96, 9.0)).chain((0..windows).map(|i| window(9.0 + i as f64))).collect()
+        };
+        let extent = |a: usize, b: usize| {
+            let (a, b) = (source("a", of(a)), source("b", of(b)));
+            sides(&a, &b).unwrap()[0].first().unwrap().extent
+        };
+        assert_eq!((extent(6, 7), extent(5, 7)), (Extent::Windows, Extent::Whole));
+    }
+
+    #[test]
+    fn what_does_not_compare_says_why() {
+        let at = |n| source("a.out", vec![run(n, 96, 9.0)]);
+        let failed = source("b.out", vec![Run { ended: Ended::Wrong, ..run(1000, 96, 9.0) }]);
+        let simulated = Source { simulated: true, ..at(1000) };
+        for (a, b, words) in [
+            (at(1000), at(2000), "a.out has whole runs at N = 1000, a.out has whole runs at N = 2000"),
+            (at(1000), failed, "b.out: no run in it has passed, the residual of 1 failed"),
+            (at(1000), simulated, "is simulated"),
+        ] {
+            let message = sides(&a, &b).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where one side of a comparison comes from: a run folder, or a file.
+
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::run::{Ended, Facts, Known, Run};
+use crate::exit::bad_input;
+use crate::record::folder::RunFolder;
+use crate::record::journal::{self, BadLine};
+use crate::record::session::Session;
+use crate::record::{Identity, Outcome, Row};
+use crate::report::Summary;
+
+/// One side as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// The path that the user gave.
+    pub path: PathBuf,
+    /// What is there, in words.
+    pub kind: &'static str,
+    /// The runs, in the order in which they are there.
+    pub runs: Vec<Run>,
+    /// Whether these runs were made after their configuration was chosen, so that the choice has no part in their rates.
+    pub chosen_before: bool,
+    /// The command that started the session.
+    pub session_command: Option<String>,
+    /// Whether the runs are simulated.
+    pub simulated: bool,
+    /// What else there is to say of it.
+    pub notes: Vec<String>,
+}
+
+/// Reads what is at `path`.
+///
+/// # Errors
+/// Nothing that can be read, or a damaged file, with the place of the damage.
+pub fn read(path: &Path) -> anyhow::Result<Source> {
+    if path.is_dir() {
+        return of_folder(path);
+    }
+    let bytes = std::fs::read(path).map_err(|error| {
+        bad_input(format!("cannot read {}: {error}; give a run folder, an HPL.out or a result.json", path.display()))
+    })?;
+    let (kind, runs) = files::runs(&bytes).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    let (path, notes) = (path.to_path_buf(), Vec::new());
+    Ok(Source { path, kind, runs, chosen_before: false, session_command: None, simulated: false, notes })
+}
+
+/// The runs of the best of a session from its final run on; of a session without that all its runs.
+fn of_folder(path: &Path) -> anyhow::Result<Source> {
+    let folder = RunFolder::open(path)?;
+    let session = Session::load(&folder.session_toml())?;
+    let contents = journal::read(&folder.journal())?;
+    let mut notes = Vec::new();
+    for line in &contents.bad_lines {
+        match line {
+            BadLine::Damaged { .. } => return Err(bad_input(format!("{}: {line}", path.display()))),
+            BadLine::Torn { .. } | BadLine::Again { .. } => notes.push(line.to_string()),
+        }
+    }
+    let (rows, elsewhere) = session.split(contents.rows);
+    if !elsewhere.is_empty() {
+        notes.push(format!("{} trials on other nodes are left out", elsewhere.len()));
+    }
+    let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
+    let best = Summary::new(&session, &rows).best.filter(|_| chosen.is_some());
+    let runs = match (chosen, best) {
+        (Some(at), Some(best)) => {
+            let n = best.candidate.hpl.n;
+            let of_best = |row: &&Row| row.candidate().at_n(n) == best.candidate;
+            rows[at..].iter().filter(of_best).map(of_row).collect()
+        }
+        _ => {
+            notes.push("no final run passed: all trials of the session are taken".to_owned());
+            rows.iter().map(of_row).collect()
+        }
+    };
+    Ok(Source {
+        path: path.to_path_buf(),
+        kind: "run folder",
+        runs,
+        chosen_before: chosen.is_some(),
+        session_command: Some(session.command.clone()),
+        simulated: session.is_simulated(),
+        notes,
+    })
+}
+
+fn of_row(row: &Row) -> Run {
+    let ended = match (row.comparable_rate_gflops(), row.outcome) {
+        (Some(rate_gflops), _) => Ended::Passed { rate_gflops, residual: row.residual },
+        (None, Outcome::Residual) => Ended::Wrong,
+        (None, _) => Ended::Lost,
+    };
+    let ours = [Session::OURS, Row::SIMULATED].contains(&row.engine.as_str());
+    Run {
+        candidate: row.candidate(),
+        known: if ours { Known::All } else { Known::WithoutOurs },
+        extent: row.extent,
+        ended,
+        started: row.started_utc.parse().ok(),
+        facts: Facts {
+            host: Some(row.nodes.as_ref().unwrap_or(&row.host).clone()),
+            engine: Some(row.engine.clone()),
+            kernel: row.kernel.clone(),
+            versions: Some(row.versions.clone()),
+            command: Some(row.command.clone()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::journal::Journal;
+    use crate::report::summary::tests::session;
+    use crate::search::rounds::tests::with_rounds;
+
+    /// A session with a final run and six rounds of default, expert and best.
+    fn session_in(path: &Path) {
+        let (folder, _lock) = RunFolder::create(path).unwrap();
+        session().save(&folder.session_toml()).unwrap();
+        let (mut journal, _) = Journal::open(&folder.journal()).unwrap();
+        with_rounds(&[(10.0, 9.0, 12.0); 6]).iter().for_each(|row| journal.append(row).unwrap());
+    }
+
+    #[test]
+    fn a_session_gives_the_runs_of_its_best_after_the_choice() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        session_in(&path);
+        let source = read(&path).unwrap();
+        // The final run and six of the rounds: not the pair before, by which the best was chosen.
+        let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
+        assert_eq!(rates, [12.0; 7]);
+        assert!(source.chosen_before && source.session_command.is_some());
+        assert!(source.runs.iter().all(|run| run.candidate.hpl.nb == 192));
+    }
+
+    #[test]
+    fn damage_is_named_with_its_line() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        session_in(&path);
+        let journal = path.join("journal.jsonl");
+        let text = std::fs::read_to_string(&journal).unwrap();
+        // A torn last line is what a kill leaves.
+        std::fs::write(&journal, format!("{text}{{\"half")).unwrap();
+        let source = read(&path).unwrap();
+        assert!(source.notes[0].contains("incomplete"), "{:?}", source.notes);
+        std::fs::write(&journal, text.replacen("\"trial\":3", "\"trial\":[]", 1)).unwrap();
+        let message = read(&path).unwrap_err().to_string();
+        assert!(message.contains("run: journal.jsonl line 4"), "{message}");
+        for (name, words) in [("typo", "typo"), ("run/trials.parquet", "HPL.out")] {
+            let message = read(&parent.path().join(name)).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What is around this process, judged: the cores as they compute now, variables, BLAS libraries, MPI, the job.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hpl::backend::host::kernels::{installed, rate_gflops};
+use space::KernelChoice;
+
+use super::advice::Advice;
+use crate::cluster::allocation::Allocation;
+use crate::session::engine::Engine;
+use crate::session::engine::programs::{MPI_FOLDER, found};
+use crate::session::environment::{self, Held};
+use crate::session::preflight;
+
+/// Time that the cores are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Programs that start processes of MPI.
+const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "srun", "flux", "aprun"];
+
+/// What was found around this process.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Around {
+    /// The cores in one sentence, and what is wrong with some.
+    pub cores: Option<(String, Vec<String>)>,
+    /// Rate of the built-in kernels on one core in GFLOP/s.
+    pub builtin_gflops: Option<f64>,
+    /// BLAS libraries with theirs; `None` for one that gives none.
+    pub libraries: Vec<(PathBuf, Option<f64>)>,
+    /// Variables that a library would obey.
+    pub held: Option<Held>,
+    /// Launchers on the search path.
+    pub launchers: Vec<PathBuf>,
+    /// The compiler wrapper of an MPI library.
+    pub mpicc: Option<PathBuf>,
+    /// Our xhpl for an MPI library, where `mpi-setup` has made it.
+    pub xhpl: Option<PathBuf>,
+    /// The job, in words with its nodes and its end.
+    pub job: Option<String>,
+    /// Whether jobs can be submitted to Slurm here.
+    pub sbatch: bool,
+}
+
+impl Around {
+    /// Looks around; libraries are measured by children of `program`, so that none can crash this one.
+    pub fn look(program: &Path, cores: &[usize]) -> Self {
+        let rate = |path: &Path| environment::rate_gflops(program, path, &[]);
+        let libraries: Vec<(PathBuf, Option<f64>)> =
+            installed().into_iter().map(|path| (path.clone(), rate(&path))).collect();
+        let fastest = libraries.iter().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
+        let held = fastest
+            .and_then(|(path, _)| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.clone())), program));
+        let job = Allocation::here().map(|job| {
+            let end = job.left_s.map_or(String::new(), |left| format!(", ends in {:.0} min", left / 60.0));
+            let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));
+            let nodes = job.nodes();
+            format!("{job}: {nodes} node{}{cpus}{end}", if nodes == 1 { "" } else { "s" })
+        });
+        Self {
+            cores: preflight::seen(cores, LOOK),
+            builtin_gflops: rate_gflops(&KernelChoice::Builtin).ok(),
+            libraries,
+            held,
+            launchers: LAUNCHERS.iter().filter_map(|name| found(name.as_ref())).collect(),
+            mpicc: found("mpicc".as_ref()),
+            xhpl: Some(program.with_file_name(MPI_FOLDER).join("xhpl")).filter(|path| path.is_file()),
+            job,
+            sbatch: found("sbatch".as_ref()).is_some(),
+        }
+    }
+
+    /// The lines.
+    pub fn lines(&self) -> Vec<Advice> {
+        let mut lines = Vec::new();
+        if let Some((sentence, warnings)) = &self.cores {
+            let found = sentence.trim_start_matches("pre-flight: ");
+            lines.push(if warnings.is_empty() {
+                Advice::good("cores now", found)
+            } else {
+                let end = "end other work there, look at cooling, or leave the core out: taskset -c LIST hpl-tune …";
+                Advice::change("cores now", format!("{found}; {}", warnings.join("; ")), end)
+            });
+        }
+        lines.push(self.environment());
+        lines.push(self.blas());
+        lines.push(self.mpi());
+        lines.push(self.manager());
+        lines
+    }
+
+    fn environment(&self) -> Advice {
+        match &self.held {
+            None => Advice::good("variables", "none that hold a BLAS back"),
+            Some(Held { named, cost, way_out, .. }) => {
+                Advice::change("variables", format!("the environment sets {named} for the BLAS"), way_out).worth(cost)
+            }
+        }
+    }
+
+    fn blas(&self) -> Advice {
+        let builtin = self.builtin_gflops.map_or("not measured".to_owned(), |rate| format!("{rate:.1}"));
+        let named = self.libraries.iter().map(|(path, rate)| {
+            let rate = rate.map_or("gives no product".to_owned(), |rate| format!("{rate:.1}"));
+            format!("{} {rate}", path.display())
+        });
+        let named: Vec<String> = std::iter::once(format!("builtin {builtin}")).chain(named).collect();
+        let found = format!("GFLOP/s on one core: {}; sessions take the fastest", named.join(", "));
+        Advice::good("BLAS", if self.libraries.is_empty() { format!("{found}; no library is needed") } else { found })
+    }
+
+    fn mpi(&self) -> Advice {
+        let named: Vec<String> = self.launchers.iter().map(|path| path.display().to_string()).collect();
+        match (&self.xhpl, &self.mpicc, named.is_empty()) {
+            (Some(xhpl), ..) => {
+                Advice::good("MPI", format!("our xhpl for it is {}; launchers: {}", xhpl.display(), named.join(", ")))
+            }
+            (None, _, true) => Advice::fact("MPI", "no launcher found; one node needs none"),
+            (None, Some(_), false) => {
+                let found =
+                    format!("{}; our engine has no xhpl for it yet, which several nodes need", named.join(", "));
+                Advice { change: Some("hpl-tune mpi-setup".to_owned()), ..Advice::fact("MPI", found) }
+            }
+            (None, None, false) => {
+                let found = format!("{}; no mpicc, which our xhpl for several nodes is built with", named.join(", "));
+                let load = "module load openmpi, or apt-get install libopenmpi-dev; then hpl-tune mpi-setup";
+                Advice { change: Some(load.to_owned()), ..Advice::fact("MPI", found) }
+            }
+        }
+    }
+
+    fn manager(&self) -> Advice {
+        match &self.job {
+            Some(job) => Advice::good("job", job),
+            None if self.sbatch => {
+                let write = "hpl-tune --budget 4h --nodes 2 --sbatch job.sh writes a batch script";
+                Advice { change: Some(write.to_owned()), ..Advice::fact("job", "none; Slurm is here") }
+            }
+            None => Advice::fact("job", "none of Slurm, PBS or LSF"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::advice::State;
+    use super::*;
+
+    fn line(around: &Around, topic: &str) -> Advice {
+        around.lines().into_iter().find(|advice| advice.topic == topic).unwrap()
+    }
+
+    #[test]
+    fn what_is_around_is_judged() {
+        let quiet = Around { builtin_gflops: Some(52.04), ..Around::default() };
+        assert!(quiet.lines().iter().all(|advice| advice.state != State::Change), "{:?}", quiet.lines());
+        assert!(line(&quiet, "BLAS").found.contains("builtin 52.0"));
+        let held = Held {
+            named: "OPENBLAS_CORETYPE=Prescott".into(),
+            cost: "10 with, 50 without".into(),
+            way_out: "env -u X".into(),
+        };
+        let slow = vec!["core 1: 20.0 GFLOP/s, 60 % slower than the median".to_owned()];
+        let bad = Around { held: Some(held), cores: Some(("pre-flight: 2 cores".into(), slow)), ..quiet.clone() };
+        let variables = line(&bad, "variables");
+        assert_eq!((variables.state, variables.worth.as_deref()), (State::Change, Some("10 with, 50 without")));
+        assert!(line(&bad, "cores now").found.contains("core 1: 20.0"));
+    }
+
+    #[test]
+    fn mpi_without_our_xhpl_says_how_it_is_made() {
+        let launchers = vec![PathBuf::from("/usr/bin/mpirun")];
+        let mut around = Around { launchers, ..Around::default() };
+        assert!(line(&around, "MPI").change.unwrap().contains("libopenmpi-dev"));
+        around.mpicc = Some("/usr/bin/mpicc".into());
+        assert_eq!(line(&around, "MPI").change.as_deref(), Some("hpl-tune mpi-setup"));
+        around.xhpl = Some("/opt/mpi/xhpl".into());
+        assert_eq!((line(&around, "MPI").state, line(&around, "MPI").change), (State::Good, None));
+    }
+}

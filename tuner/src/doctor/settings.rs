@@ -1,0 +1,342 @@
+//! What the files of the system say, judged.
+
+use hpl::machine::host::HostFacts;
+use objectives::calibration::BUSY;
+
+use super::advice::Advice;
+use crate::pack::facts::{Facts, Processor, System};
+use crate::session::engine::Engine;
+use crate::session::prepare::largest_safe_n;
+
+/// Share of the processor time since boot above which what the hypervisor has taken is named.
+const STOLEN: f64 = 0.01;
+/// Part of the memory that should be available for a run.
+const ENOUGH: f64 = 0.7;
+
+/// The lines of all that can be read from files.
+pub fn lines(host: &HostFacts, facts: &Facts, system: &System) -> Vec<Advice> {
+    let all = [
+        Some(machine(host, facts)),
+        Some(cores(host)),
+        Some(quota(host)),
+        governor(facts),
+        boost(facts),
+        Some(huge_pages(facts)),
+        Some(memory(host, system)),
+        Some(swap(system)),
+        load(host),
+        stolen(host, facts),
+        smt(facts),
+        numa(facts),
+        Some(accelerators(facts, system)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
+}
+
+fn machine(host: &HostFacts, facts: &Facts) -> Advice {
+    let Processor { sockets, cores_per_socket, threads_per_core, virtualised, .. } = &facts.processor;
+    let shape = sockets.zip(*cores_per_socket).zip(*threads_per_core);
+    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let shape = shape.map_or(String::new(), |((sockets, cores), threads)| {
+        format!(", {} of {} with {} each", many(sockets, "socket"), many(cores, "core"), many(threads, "thread"))
+    });
+    let guest = if *virtualised { ", a virtual machine" } else { "" };
+    let os = facts.os.as_ref().map_or(String::new(), |os| format!(", {os}"));
+    let memory = gib(host.memory_total_bytes);
+    Advice::fact("machine", format!("{}{shape}, {memory:.1} GiB{guest}{os}", host.cpu_model))
+}
+
+fn cores(host: &HostFacts) -> Advice {
+    let cores = host.cores_allowed.len();
+    let allowed = host.cpus_allowed;
+    Advice::fact("cores", format!("{cores} used for runs, of {allowed} logical CPUs that this process may use"))
+}
+
+fn quota(host: &HostFacts) -> Advice {
+    let Some(quota) = host.cpu_quota else { return Advice::good("CPU quota", "none") };
+    let cores = host.cores_allowed.len();
+    let found = format!("the cgroup allows {quota:.2} CPUs, so that {cores} of {} are used", host.cpus_allowed);
+    if quota >= host.cpus_allowed as f64 {
+        return Advice::good("CPU quota", found);
+    }
+    let more = "give the container or job more CPUs: docker run --cpus, cpu limits of a pod, cpu.max of the cgroup";
+    let share = host.cpus_allowed as f64 / cores as f64;
+    let advice = Advice::change("CPU quota", found, more);
+    if share > 1.0 { advice.worth(format!("{share:.1} times the logical CPUs")) } else { advice }
+}
+
+fn governor(facts: &Facts) -> Option<Advice> {
+    let Some(governor) = &facts.processor.governor else {
+        let why = if facts.processor.virtualised {
+            "not reported, as in most virtual machines"
+        } else {
+            "not reported by the system"
+        };
+        return Some(Advice::fact("governor", why));
+    };
+    Some(match governor.as_str() {
+        "performance" => Advice::good("governor", governor),
+        // Drivers that choose the clock themselves reach the highest one with this governor as well.
+        "powersave" | "schedutil" | "ondemand" | "conservative" => Advice::change(
+            "governor",
+            format!("{governor}: the clock follows the load"),
+            "sudo cpupower frequency-set -g performance",
+        ),
+        other => Advice::change("governor", other, "sudo cpupower frequency-set -g performance"),
+    })
+}
+
+fn boost(facts: &Facts) -> Option<Advice> {
+    let setting = |name: &str| facts.settings.get(name).map(String::as_str);
+    match (setting("boost"), setting("intel_no_turbo")) {
+        (Some("0"), _) => {
+            Some(Advice::change("boost", "off", "echo 1 | sudo tee /sys/devices/system/cpu/cpufreq/boost"))
+        }
+        (_, Some("1")) => {
+            let file = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+            Some(Advice::change("boost", "off", format!("echo 0 | sudo tee {file}")))
+        }
+        (None, None) => None,
+        _ => Some(Advice::good("boost", "on")),
+    }
+}
+
+/// The engine asks for huge pages by `madvise`.
+fn huge_pages(facts: &Facts) -> Advice {
+    let Some(text) = facts.settings.get("transparent_hugepage") else {
+        return Advice::fact("huge pages", "not reported by the system");
+    };
+    let chosen = text.split('[').nth(1).and_then(|rest| rest.split(']').next()).unwrap_or(text);
+    match chosen {
+        "always" | "madvise" => Advice::good("huge pages", format!("{chosen}: the matrix gets them")),
+        _ => Advice::change(
+            "huge pages",
+            format!("{chosen}: the matrix lies in small pages"),
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+    }
+}
+
+fn memory(host: &HostFacts, system: &System) -> Advice {
+    // Without this file, what is filled with cached files counts as used.
+    if system.text("proc/meminfo").is_none() {
+        return Advice::fact("memory", "not reported by the system");
+    }
+    let (available, total) = (host.memory_available_bytes, host.memory_total_bytes);
+    let n = largest_safe_n(&host.domain_spec(0), &Engine::Ours);
+    let found = format!("{:.1} of {:.1} GiB available: N up to {n}", gib(available), gib(total));
+    if let Some(limit) = host.memory_limit_bytes {
+        let found = format!("{found}; the cgroup allows {:.1} GiB", gib(limit));
+        let more = "give the container or job more memory: docker run --memory, --mem of sbatch";
+        return Advice::change("memory", found, more).worth(root_of(total, limit));
+    }
+    if (available as f64) < ENOUGH * total as f64 {
+        let end = "end what uses the memory: ps aux --sort=-rss | head";
+        return Advice::change("memory", found, end).worth(root_of(total, available));
+    }
+    Advice::good("memory", found)
+}
+
+/// How much larger N is in all of the memory than in a part of it.
+fn root_of(all: u64, part: u64) -> String {
+    format!("N can be {:.1} times as large in all of the memory", (all as f64 / part.max(1) as f64).sqrt())
+}
+
+fn swap(system: &System) -> Advice {
+    let text = system.text("proc/meminfo").unwrap_or_default();
+    let kib = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    match (kib("SwapTotal"), kib("SwapFree")) {
+        (Some(0), _) => Advice::good("swap", "none"),
+        (Some(total), Some(free)) if free < total => {
+            let used = gib((total - free) << 10);
+            let found = format!("{used:.1} GiB of it are used: pages of runs may go there, too");
+            Advice::change("swap", found, "end what fills the memory, then: sudo swapoff -a && sudo swapon -a")
+        }
+        (Some(total), Some(_)) => Advice::good("swap", format!("{:.1} GiB, unused", gib(total << 10))),
+        _ => Advice::fact("swap", "not reported by the system"),
+    }
+}
+
+fn load(host: &HostFacts) -> Option<Advice> {
+    let (load, cores) = (host.load?, host.cores_allowed.len());
+    let found = format!("{load:.1} runnable processes on {cores} cores in the last minute");
+    Some(if load > BUSY * cores as f64 {
+        Advice::change("other load", found, "end other work; top -o %CPU shows it")
+    } else {
+        Advice::good("other load", found)
+    })
+}
+
+fn stolen(host: &HostFacts, facts: &Facts) -> Option<Advice> {
+    let times = host.cpu_times.filter(|times| times.total > 0 && facts.processor.virtualised)?;
+    let share = times.steal as f64 / times.total as f64;
+    let found = format!("{:.1} % of the processor time since boot was given to others", 100.0 * share);
+    Some(if share > STOLEN {
+        Advice::change("hypervisor", found, "ask for a host of your own, or measure when it is quiet")
+    } else {
+        Advice::good("hypervisor", found)
+    })
+}
+
+fn smt(facts: &Facts) -> Option<Advice> {
+    let threads = facts.processor.threads_per_core?;
+    Some(if threads > 1 {
+        Advice::good(
+            "SMT",
+            format!("{threads} threads on each core, of which runs use one: a second one computes no faster"),
+        )
+    } else {
+        Advice::good("SMT", "one thread on each core")
+    })
+}
+
+fn numa(facts: &Facts) -> Option<Advice> {
+    let nodes = facts.processor.numa_nodes?;
+    let moves = facts.settings.get("numa_balancing").is_some_and(|value| value != "0");
+    Some(match nodes {
+        1 => Advice::good("NUMA", "one node"),
+        _ if moves => Advice::change(
+            "NUMA",
+            format!("{nodes} nodes, and the system moves pages between them during runs"),
+            "sudo sysctl kernel.numa_balancing=0",
+        ),
+        _ => Advice::good("NUMA", format!("{nodes} nodes; threads are bound, pages lie where they are used first")),
+    })
+}
+
+fn accelerators(facts: &Facts, system: &System) -> Advice {
+    if facts.accelerators.is_empty() {
+        return Advice::fact("GPU", "none found");
+    }
+    let named = facts.accelerators.join(", ");
+    let driven = system.names("dev").iter().any(|name| name == "kfd" || name.starts_with("nvidia"));
+    let driver = if driven { "" } else { "; there is no device of a driver in /dev" };
+    Advice::fact(
+        "GPU",
+        format!(
+            "{named}{driver}. The engine of hpl-tune computes on processors; to tune the vendor's HPL: --engine nvidia or rochpl with \
+             --program and --machine"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use hpl::machine::host::facts_below;
+
+    use super::super::advice::State;
+    use super::*;
+    use crate::pack::facts::tests::tree;
+
+    /// A quiet node that has nothing to change.
+    const QUIET: [(&str, &str); 14] = [
+        ("proc/cpuinfo", "processor : 0\nvendor_id : AuthenticAMD\nmodel name : A\nflags : fpu avx2\n"),
+        ("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 7800000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"),
+        ("proc/thread-self/status", "Name: x\nCpus_allowed_list:\t0-1\n"),
+        ("proc/loadavg", "0.10 0.1 0.1 1/100 1\n"),
+        ("proc/self/cgroup", "0::/job\n"),
+        ("proc/self/mountinfo", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+        ("sys/fs/cgroup/job/cpu.max", "max 100000\n"),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
+        ("sys/devices/system/cpu/cpufreq/boost", "1\n"),
+        ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+        ("sys/devices/system/node/node0/cpulist", "0\n"),
+        ("sys/devices/system/node/node1/cpulist", "1\n"),
+        ("proc/sys/kernel/numa_balancing", "0\n"),
+        ("etc/os-release", "PRETTY_NAME=\"Debian\"\n"),
+    ];
+
+    fn at(root: &Path) -> Vec<Advice> {
+        let system = System::at(root);
+        lines(&facts_below(root), &Facts::read(&system), &system)
+    }
+
+    /// The lines of a quiet node with some other files.
+    fn with(files: &[(&str, &str)]) -> Vec<Advice> {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path(), &QUIET);
+        tree(root.path(), files);
+        at(root.path())
+    }
+
+    fn to_change(lines: &[Advice]) -> Vec<&'static str> {
+        lines.iter().filter(|advice| advice.state == State::Change).map(|advice| advice.topic).collect()
+    }
+
+    #[test]
+    fn a_quiet_node_has_nothing_to_change() {
+        let lines = with(&[]);
+        assert_eq!(to_change(&lines), [""; 0], "{lines:?}");
+        let found = |topic: &str| lines.iter().find(|advice| advice.topic == topic).unwrap().found.clone();
+        assert_eq!((found("governor").as_str(), found("swap").as_str()), ("performance", "none"));
+        assert!(found("machine").contains("Debian") && found("memory").contains("N up to"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_holds_runs_back_is_named_with_what_to_do() {
+        const CPUFREQ: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+        const MEMORY: &str = "proc/meminfo";
+        for (file, text, topic, words) in [
+            (CPUFREQ, "powersave\n", "governor", "cpupower frequency-set -g performance"),
+            ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n", "huge pages", "echo madvise"),
+            ("sys/fs/cgroup/job/cpu.max", "100000 100000\n", "CPU quota", "--cpus"),
+            ("sys/fs/cgroup/job/memory.max", "1000000000\n", "memory", "--memory"),
+            ("sys/devices/system/cpu/cpufreq/boost", "0\n", "boost", "echo 1"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n", "boost", "echo 0"),
+            ("proc/sys/kernel/numa_balancing", "1\n", "NUMA", "kernel.numa_balancing=0"),
+            ("proc/loadavg", "1.50 0.1 0.1 1/100 1\n", "other load", "end other work"),
+            (MEMORY, "MemTotal: 8000000 kB\nMemAvailable: 3000000 kB\nSwapTotal: 0 kB\n", "memory", "ps aux"),
+            (MEMORY, "MemTotal: 800 kB\nMemAvailable: 790 kB\nSwapTotal: 9 kB\nSwapFree: 1 kB\n", "swap", "swapoff"),
+        ] {
+            let lines = with(&[(file, text)]);
+            assert_eq!(to_change(&lines), [topic], "{file}: {lines:?}");
+            let advice = lines.iter().find(|advice| advice.state == State::Change).unwrap();
+            assert!(advice.change.as_ref().unwrap().contains(words), "{advice:?}");
+        }
+    }
+
+    #[test]
+    fn a_quota_of_one_cpu_says_what_is_left() {
+        let lines = with(&[("sys/fs/cgroup/job/cpu.max", "100000 100000\n")]);
+        let advice = lines.iter().find(|advice| advice.topic == "CPU quota").unwrap();
+        assert!(advice.found.contains("1.00 CPUs, so that 1 of 2 are used"), "{advice:?}");
+        assert_eq!(advice.worth.as_deref(), Some("2.0 times the logical CPUs"));
+    }
+
+    #[test]
+    fn a_guest_that_others_slow_down_says_so() {
+        let guest = ("proc/cpuinfo", "processor : 0\nmodel name : A\nflags : fpu hypervisor\n");
+        let lines = with(&[guest, ("proc/stat", "cpu 100 0 100 700 0 0 0 100 0 0\n")]);
+        assert_eq!(to_change(&lines), ["hypervisor"]);
+        assert!(lines.iter().any(|advice| advice.found.contains("10.0 % of the processor time")), "{lines:?}");
+    }
+
+    #[test]
+    fn accelerators_are_named() {
+        let pci = "sys/bus/pci/devices/0000:17:00.0";
+        let device = [("class", "0x120000\n"), ("vendor", "0x1002\n"), ("device", "0x7408\n")];
+        let files: Vec<(String, &str)> = device.iter().map(|(name, text)| (format!("{pci}/{name}"), *text)).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let gpu = |files: &[(&str, &str)]| with(files).into_iter().find(|advice| advice.topic == "GPU").unwrap().found;
+        assert!(gpu(&files).contains("PCI 0x1002:0x7408; there is no device"), "{}", gpu(&files));
+        assert!(!gpu(&[&files[..], &[("dev/kfd", "")]].concat()).contains("there is no device"));
+        assert_eq!(gpu(&[]), "none found");
+    }
+
+    /// What is not reported is no reason to change anything.
+    #[test]
+    fn an_empty_tree_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let lines = at(root.path());
+        assert_eq!(to_change(&lines), [""; 0], "{lines:?}");
+    }
+}

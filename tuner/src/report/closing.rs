@@ -1,0 +1,150 @@
+//! The closing words of a session: what was won, and what to try next. Each sentence follows from the record.
+
+use super::format::digits;
+use super::stats::Ratio;
+use super::summary::{Comparison, Summary};
+use crate::record::left::GainLeft;
+use crate::search::rounds::PAIRS_TO_JUDGE;
+
+/// Predicted gain from which on a longer search is named.
+const WORTH_A_SEARCH: f64 = 0.005;
+/// Time taken by the hypervisor, as a share, that is named.
+const STOLEN: f64 = 0.02;
+
+/// The sentences; the first says what was won.
+pub fn closing(summary: &Summary, folder: &str) -> Vec<String> {
+    let next = next(summary, folder).into_iter().map(|next| format!("Next: {next}"));
+    std::iter::once(won(summary)).chain(next).collect()
+}
+
+/// How much faster the best is, `3.2 % faster than`, `as fast as`.
+fn faster(ratio: f64, other: &str) -> String {
+    let percent = 100.0 * (ratio - 1.0);
+    match format!("{:.1}", percent.abs()) {
+        none if none == "0.0" => format!("as fast as {other}"),
+        some if percent > 0.0 => format!("{some} % faster than {other}"),
+        some => format!("{some} % slower than {other}"),
+    }
+}
+
+fn won(summary: &Summary) -> String {
+    const USUAL: &str = "the usual HPL.dat";
+    let Some(best) = &summary.best else { return "Won: nothing, as no whole run passed.".to_owned() };
+    let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
+    let said = match &summary.best_by_baseline {
+        Comparison::Measured { ratio } => of_pairs(ratio, USUAL),
+        Comparison::Same { .. } => {
+            format!("{USUAL} is the best that was found, at {} GFLOP/s", digits(best.rate_gflops))
+        }
+        Comparison::NotMeasured { not_measured } => {
+            format!("whether the best is faster than {USUAL} was not measured: {not_measured}")
+        }
+    };
+    format!("Won: {how}{said}.")
+}
+
+fn of_pairs(ratio: &Ratio, usual: &str) -> String {
+    let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
+    let Some(([low, high], level)) = ratio.interval.zip(ratio.level) else {
+        return format!("the best was {} in {pairs}; too few for an interval", faster(ratio.median, usual));
+    };
+    let percent = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
+    let interval = format!("{} … {} %, {:.1} %, {pairs}", percent(low), percent(high), 100.0 * level);
+    if low > 1.0 {
+        return format!("the best is {} (interval {interval})", faster(ratio.median, usual));
+    }
+    format!("no gain over {usual} is shown; the best was {} (interval {interval})", faster(ratio.median, usual))
+}
+
+fn next(summary: &Summary, folder: &str) -> Vec<String> {
+    let session = &summary.session;
+    if summary.best.is_none() {
+        return vec![format!("hpl-tune report {folder} lists the failures; a longer --budget gives runs more time")];
+    }
+    let mut next = Vec::new();
+    if summary.verified_run().is_none() {
+        next.push("no final run of the best has passed; a longer --budget leaves time for one".to_owned());
+    }
+    if let Comparison::Measured { ratio } = &summary.best_by_baseline
+        && ratio.pairs < PAIRS_TO_JUDGE
+    {
+        next.push(format!("a longer --budget gives the {PAIRS_TO_JUDGE} pairs that an interval needs"));
+    }
+    if let Some(GainLeft { expected, at_most }) = &session.left {
+        let (mean, most) = (100.0 * expected, 100.0 * at_most);
+        next.push(if *expected >= WORTH_A_SEARCH {
+            format!(
+                "better candidates are predicted to gain {mean:.1} % (at most {most:.1} %); search on with --warm-start {folder}"
+            )
+        } else {
+            format!("little is left to find at this N: {mean:.1} % are predicted, at most {most:.1} %")
+        });
+    }
+    if let (true, Some(n), Some(n_memory)) = (session.n_limited_by_budget, session.n, session.n_memory) {
+        next.push(format!("a longer --budget tunes a larger N than {n}; the memory allows {n_memory}"));
+    }
+    let stolen = summary.most_stolen.is_some_and(|share| share > STOLEN);
+    if stolen || summary.importance_not_judged.is_some() {
+        next.push(
+            "the speed of this machine changed during the session; hpl-tune doctor tells what may be the cause"
+                .to_owned(),
+        );
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stats::paired_ratio;
+    use super::super::summary::tests::session;
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::record::{Identity, Row};
+
+    fn summary(pairs: &[(f64, f64)]) -> Summary {
+        let rows = [Row { strategy: Identity::FINAL.into(), ..row(0) }];
+        let mut summary = Summary::new(&session(), &rows);
+        if let Some(ratio) = paired_ratio(pairs) {
+            summary.best_by_baseline = Comparison::Measured { ratio };
+        }
+        summary
+    }
+
+    fn said(summary: &Summary) -> String {
+        closing(summary, "runs/x").join("\n")
+    }
+
+    #[test]
+    fn what_was_won_follows_from_the_pairs() {
+        let gain = [1.03, 1.034, 1.02, 1.04, 1.035, 1.03].map(|ratio| (ratio, 1.0));
+        let text = said(&summary(&gain));
+        assert!(
+            text.starts_with(
+                "Won: the best is 3.2 % faster than the usual HPL.dat (interval +2.0 … +4.0 %, 96.9 %, 6 pairs)."
+            ),
+            "{text}"
+        );
+        assert!(!text.contains("pairs that an interval needs"), "{text}");
+        let open = [0.99, 1.034, 1.02, 1.04, 1.035, 1.03].map(|ratio| (ratio, 1.0));
+        assert!(said(&summary(&open)).starts_with("Won: no gain over the usual HPL.dat is shown"));
+        let few = said(&summary(&gain[..2]));
+        assert!(few.contains("in 2 pairs; too few for an interval") && few.contains("the 6 pairs that"), "{few}");
+        let none = said(&summary(&[]));
+        assert!(none.contains("was not measured: the default did not run"), "{none}");
+        let same = Summary { best_by_baseline: Comparison::Same { best_is: "the default" }, ..summary(&[]) };
+        assert!(said(&same).starts_with("Won: the usual HPL.dat is the best that was found, at 20.00 GFLOP/s."));
+    }
+
+    #[test]
+    fn what_to_try_next_is_named_where_the_record_says_so() {
+        let mut found = summary(&[(1.0, 1.0); 6]);
+        assert!(said(&found).contains("a larger N than 1000; the memory allows 20000"), "{}", said(&found));
+        found.session.left = Some(GainLeft { expected: 0.021, at_most: 0.06 });
+        assert!(said(&found).contains("2.1 % (at most 6.0 %); search on with --warm-start runs/x"));
+        found.session.left = Some(GainLeft { expected: 0.001, at_most: 0.004 });
+        assert!(said(&found).contains("little is left to find"));
+        found.most_stolen = Some(0.3);
+        assert!(said(&found).contains("hpl-tune doctor"));
+        assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no whole run passed.");
+    }
+}
