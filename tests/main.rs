@@ -6,6 +6,7 @@ mod circles;
 mod cli;
 mod docs;
 mod engine;
+mod fuzz_corpora;
 mod hostile;
 mod kill;
 mod long;
