@@ -10,6 +10,7 @@ mod fuzz_corpora;
 mod hostile;
 mod kill;
 mod long;
+mod long_term;
 mod machines;
 mod matrix_mpi;
 mod mpi;
