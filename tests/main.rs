@@ -26,6 +26,7 @@ mod run;
 mod simulated;
 mod size;
 mod skips;
+mod supply;
 mod tune;
 mod unequal;
 mod untrusted;
