@@ -219,7 +219,10 @@ fn a_node_that_answers_no_benchmark_is_named() {
     survey(&silent, &["rank 1 on node1 did not answer the benchmark", way_out]);
     let unlinked = says(&[rank(0, "9.0", &link(1, 0.0)), rank(1, "9.0", &to_0)]);
     survey(&unlinked, &["rank 0 on node0 did not answer the benchmark", way_out]);
-    survey(&says(&[rank(0, "9.0", ""), rank(1, "9.0", &to_0)]), &["rank 0 on node0 did not answer the benchmark", way_out]);
+    survey(
+        &says(&[rank(0, "9.0", ""), rank(1, "9.0", &to_0)]),
+        &["rank 0 on node0 did not answer the benchmark", way_out],
+    );
     survey(&says(&[rank(0, "9.0", &to_1)]), &["1 of 2 ranks answered", "--ranks"]);
     survey("echo hello", &["no survey in its output"]);
     survey("exit 3", &["exit status: 3"]);

@@ -182,7 +182,7 @@ fn refused_by_script(words: &[String]) -> Option<String> {
 }
 
 fn wrong(words: &[String], of_a_text: bool, programs: &Programs) -> Option<String> {
-    let script = ["hpl/", "tuner/", "objectives/", "tests/"].iter().any(|folder| words[0].starts_with(folder));
+    let script = ["hpl/", "tuner/", "objectives/", "tests/", "fuzz/"].iter().any(|folder| words[0].starts_with(folder));
     match words[0].as_str() {
         // Verbs that only the program itself starts.
         "hpl-tune" if words.get(1).is_some_and(|word| word.starts_with("__")) => None,

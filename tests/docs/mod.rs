@@ -76,7 +76,7 @@ fn each_section_of_the_benchmarks_names_command_and_machine() {
 }
 
 /// Folders of the repository, as paths in texts begin.
-const FOLDERS: [&str; 7] = ["space/", "hpl/", "objectives/", "tuner/", "datasets/", "tests/", "docs/"];
+const FOLDERS: [&str; 8] = ["space/", "hpl/", "objectives/", "tuner/", "datasets/", "tests/", "docs/", "fuzz/"];
 
 #[test]
 fn files_that_texts_name_are_there() {

@@ -13,6 +13,8 @@ pub mod mpi;
 #[cfg(test)]
 pub mod recording;
 pub(crate) mod reduce;
+#[cfg(test)]
+pub mod shuffled;
 pub mod threads;
 
 use crate::mat::Buffer;

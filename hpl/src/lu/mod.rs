@@ -8,6 +8,8 @@
 pub mod bcast;
 pub(crate) mod fact;
 pub(crate) mod gesv;
+#[cfg(test)]
+mod interleavings;
 pub(crate) mod laswp;
 pub mod matgen;
 pub(crate) mod panel;

@@ -100,9 +100,11 @@ fn at_letter(text: &str) -> Option<(&str, Looking, &str)> {
     Some((&text[..at], looking, &text[at + 1..]))
 }
 
-/// A number of digits alone, of which there is at least one.
+/// A number of digits alone, of which there is at least one, that HPL holds (a C `int`): of a longer one its columns would
+/// run into each other.
 fn digits(text: &str) -> Option<usize> {
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten()?;
+    usize::try_from(number).ok()
 }
 
 /// `||Ax-b||_oo/(…)=   2.11204902e-03 ...... PASSED`: residual and verdict. Only a finite residual passes.

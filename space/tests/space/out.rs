@@ -195,6 +195,13 @@ fn other_versions_are_read() {
     assert_eq!((last.bcast, last.rfact, last.ndiv, last.nbmin), (Bcast::TwoRingM, Looking::Left, 12, 16));
 }
 
+/// The columns of N are 12 wide: of a longer one the T/V code would be a part.
+#[test]
+fn a_size_that_hpl_cannot_hold_is_no_result() {
+    let line = |n: &str| out::parse(&format!("WC00C2R2 {n} 384 2 2 250.00 2.6667e+03\n")).len();
+    assert_eq!(["2147483647", "2147483648", "111111111110"].map(line), [1, 0, 0]);
+}
+
 #[test]
 fn a_verdict_without_a_number_never_passes() {
     let line = "WR11C2R4        5120   128     2     2              26.71              3.352e+00\n";

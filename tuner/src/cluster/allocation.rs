@@ -15,6 +15,9 @@ use crate::search::budget::SMALLEST_BUDGET_S;
 /// Seconds before the end of the job at which the session is to be done: Slurm looks at the time about twice a minute.
 const MARGIN_S: f64 = 60.0;
 
+/// Nodes of a job at most; what says more is malformed.
+const MOST_NODES: usize = 1 << 20;
+
 /// What a job is known by, where it is not Slurm's: the manager, the variable with its number, and that with its nodes.
 const OTHERS: [(&str, &str, Hosts); 2] =
     [("PBS", "PBS_JOBID", Hosts::File("PBS_NODEFILE")), ("LSF", "LSB_JOBID", Hosts::Counts("LSB_MCPU_HOSTS"))];
@@ -56,7 +59,7 @@ impl Allocation {
     /// The job of this process, by its environment and, for the end in versions of Slurm before 23.02, `squeue`; `None` outside
     /// of one.
     pub fn here() -> Option<Self> {
-        Self::of(|name| std::env::var(name).ok(), squeue)
+        Self::of_variables(|name| std::env::var(name).ok(), squeue)
     }
 
     /// The nodes of a session: those of its job, else as many as `nodes` says, where a launcher reaches them.
@@ -82,9 +85,14 @@ impl Allocation {
         Self { manager: "", job: format!("--nodes {nodes}"), cpus: vec![None; nodes], memory_bytes: None, left_s: None }
     }
 
-    fn of(variable: impl Fn(&str) -> Option<String>, left: impl Fn(&str) -> Option<String>) -> Option<Self> {
+    /// The job that environment variables tell of; `left` answers what `squeue` says is left of a job.
+    pub fn of_variables(
+        variable: impl Fn(&str) -> Option<String>,
+        left: impl Fn(&str) -> Option<String>,
+    ) -> Option<Self> {
         let Some(job) = variable("SLURM_JOB_ID") else { return Self::of_another(&variable) };
-        let nodes = variable("SLURM_JOB_NUM_NODES").and_then(|count| count.parse().ok()).unwrap_or(1);
+        let nodes = variable("SLURM_JOB_NUM_NODES").and_then(|count| count.parse().ok());
+        let nodes = nodes.filter(|nodes| (1..=MOST_NODES).contains(nodes)).unwrap_or(1);
         let cpus = variable("SLURM_JOB_CPUS_PER_NODE").and_then(|text| counts(&text));
         let cpus = cpus.filter(|cpus| cpus.len() == nodes);
         let cpus = cpus.map_or_else(|| vec![None; nodes], |cpus| cpus.into_iter().map(Some).collect());
@@ -94,7 +102,8 @@ impl Allocation {
         let memory_bytes = mebibytes("SLURM_MEM_PER_NODE").or_else(of_cpus).map(|size| size.saturating_mul(1 << 20));
         let end = variable("SLURM_JOB_END_TIME").and_then(|end| end.parse::<f64>().ok());
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let left_s = end.map(|end| end - now_s).or_else(|| seconds(left(&job)?.trim()));
+        let left_s =
+            end.map(|end| end - now_s).or_else(|| seconds(left(&job)?.trim())).filter(|left_s| left_s.is_finite());
         Some(Self { job, cpus, memory_bytes, left_s, ..Self::slurm("") })
     }
 
@@ -182,6 +191,9 @@ fn counts(text: &str) -> Option<Vec<usize>> {
             None => (part, 1),
         };
         let count = count.trim().parse::<usize>().ok().filter(|count| *count > 0)?;
+        if times > MOST_NODES - all.len() {
+            return None;
+        }
         all.extend(std::iter::repeat_n(count, times));
     }
     Some(all)
@@ -202,8 +214,8 @@ fn lines(text: &str) -> Vec<usize> {
 /// Slots of each node, named in turn: `n1 4 n2 4`.
 fn turns(text: &str) -> Option<Vec<usize>> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let slots: Option<Vec<usize>> = words.chunks(2).map(|pair| pair.get(1)?.parse().ok()).collect();
-    slots.filter(|slots| !slots.is_empty())
+    let slots = words.chunks(2).map(|pair| pair.get(1)?.parse().ok().filter(|slots| *slots > 0));
+    slots.collect::<Option<Vec<usize>>>().filter(|slots| !slots.is_empty())
 }
 
 /// What is left of a job as `squeue` prints it: `2-03:00:00`, `10:00`; `None` without a limit or an answer.
@@ -225,7 +237,7 @@ mod tests {
 
     fn job(variables: &[(&str, &str)], left: Option<&str>) -> Option<Allocation> {
         let variable = |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1.to_owned());
-        Allocation::of(variable, |job| {
+        Allocation::of_variables(variable, |job| {
             assert_eq!(job, "17");
             left.map(str::to_owned)
         })
@@ -293,6 +305,30 @@ mod tests {
         let path = file.path().to_str().unwrap();
         let found = job(&[("PBS_JOBID", "9.server"), ("PBS_NODEFILE", path)], None).unwrap();
         assert_eq!(found.cpus, [Some(2), Some(1)]);
+    }
+
+    /// Memory for 2⁶⁴ nodes was asked for.
+    #[test]
+    fn more_nodes_than_there_can_be_are_malformed() {
+        assert_eq!(counts("4(x18446744073709551615)"), None);
+        assert_eq!(counts("4(x1048576),4"), None);
+        assert_eq!(counts("4(x1048576)").map(|nodes| nodes.len()), Some(MOST_NODES));
+        for count in ["18446744073709551615", "1048577", "0"] {
+            let found = job(&[("SLURM_JOB_ID", "17"), ("SLURM_JOB_NUM_NODES", count)], None).unwrap();
+            assert_eq!(found.nodes(), 1, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_node_without_slots_is_malformed() {
+        assert_eq!(turns("a 4 b 0"), None);
+    }
+
+    #[test]
+    fn an_end_that_is_no_number_is_unknown() {
+        for end in ["nan", "inf"] {
+            assert_eq!(job(&[("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", end)], None).unwrap().left_s, None);
+        }
     }
 
     #[test]

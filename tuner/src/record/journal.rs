@@ -112,7 +112,14 @@ impl Journal {
 /// [`RecordError::Read`] when the file cannot be read, [`RecordError::Newer`] when a line has a newer schema
 /// than [`ROW_SCHEMA`]. Torn and damaged lines are no errors; they are listed in the contents.
 pub fn read(path: &Path) -> Result<Contents, RecordError> {
-    let bytes = std::fs::read(path).map_err(RecordError::read(path))?;
+    contents(&std::fs::read(path).map_err(RecordError::read(path))?, path)
+}
+
+/// What the `bytes` of the journal at `path` hold.
+///
+/// # Errors
+/// [`RecordError::Newer`], as [`read`].
+pub fn contents(bytes: &[u8], path: &Path) -> Result<Contents, RecordError> {
     let mut contents = Contents { len: bytes.len() as u64, ..Contents::default() };
     let mut trials = HashSet::new();
     for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {

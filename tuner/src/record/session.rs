@@ -176,23 +176,38 @@ impl Session {
 
     /// Write to `path`, replacing what is there in one step.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
-        let text = toml::to_string(self).map_err(|e| RecordError::damaged(path, e))?;
+        let text = self.to_toml().map_err(|e| RecordError::damaged(path, e))?;
         replace_file(path, text.as_bytes())
+    }
+
+    /// The text that [`parse`](Self::parse) reads as this.
+    ///
+    /// # Errors
+    /// A number that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
     }
 
     /// Read from `path`.
     ///
     /// # Errors
+    /// [`RecordError::Read`] when the file cannot be read, else as [`parse`](Self::parse).
+    pub fn load(path: &Path) -> Result<Self, RecordError> {
+        Self::parse(&std::fs::read_to_string(path).map_err(RecordError::read(path))?, path)
+    }
+
+    /// Read the `text` of the file at `path`.
+    ///
+    /// # Errors
     /// [`RecordError::Newer`] for a schema that this program does not know, [`RecordError::Damaged`] with the
     /// offending line or key otherwise.
-    pub fn load(path: &Path) -> Result<Self, RecordError> {
-        let text = std::fs::read_to_string(path).map_err(RecordError::read(path))?;
+    pub fn parse(text: &str, path: &Path) -> Result<Self, RecordError> {
         let damaged = |e: toml::de::Error| RecordError::damaged(path, e);
-        let found = toml::from_str::<Version>(&text).map_err(damaged)?.schema_version;
+        let found = toml::from_str::<Version>(text).map_err(damaged)?.schema_version;
         if found > u64::from(SESSION_SCHEMA) {
             return Err(RecordError::Newer { path: path.to_path_buf(), found, known: SESSION_SCHEMA });
         }
-        toml::from_str(&text).map_err(damaged)
+        toml::from_str(text).map_err(damaged)
     }
 
     /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.

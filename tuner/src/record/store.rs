@@ -32,8 +32,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const TRIAL: &str = "trial.json";
 
 /// `trials/<number>/trial.json`: who a trial is, written before it runs.
-#[derive(Debug, Serialize, Deserialize)]
-struct Begun {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
     identity: Identity,
     candidate: Candidate,
     #[serde(default)]

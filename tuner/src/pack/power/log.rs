@@ -6,6 +6,12 @@ use space::stats::median;
 /// A reading longer than this many times the usual one stands after a gap.
 const GAP: f64 = 1.5;
 
+/// The last time that is read, in the year 2286; later ones are no times of a run, and have no room for [`SHORTEST_S`].
+const LAST_S: f64 = 1e10;
+
+/// A reading is at least as long, in seconds; no meter is faster.
+const SHORTEST_S: f64 = 1e-5;
+
 /// The mean power over a span of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
@@ -64,10 +70,13 @@ pub fn parse(text: &str, offset_s: f64) -> Result<Vec<Reading>, LogError> {
         let wrong = |problem: String| LogError::Line { line, problem };
         let cell = |place: usize, name: &str| record.get(place).ok_or_else(|| wrong(format!("no {name}")));
         let time_s = seconds(cell(time, "time")?).map_err(wrong)? + offset_s;
+        if !(0.0..=LAST_S).contains(&time_s) {
+            return Err(wrong("its time, with --power-offset, is not between the years 1970 and 2286".to_owned()));
+        }
         let text = cell(watts, "watts")?;
         let watts = text.parse::<f64>().ok().filter(|watts| watts.is_finite() && *watts >= 0.0);
         let watts = watts.ok_or_else(|| wrong(format!("watts must be a number from 0, found '{}'", shorten(text))))?;
-        if points.last().is_some_and(|(last_s, _)| time_s <= *last_s) {
+        if points.last().is_some_and(|(last_s, _)| time_s < last_s + SHORTEST_S) {
             return Err(wrong("its time is not after that of the line before; sort the readings by time".to_owned()));
         }
         points.push((time_s, watts));
@@ -135,6 +144,15 @@ mod tests {
         assert_eq!(interval_s(&readings), 1.0);
     }
 
+    /// After a gap the start is found from the end, which has fewer digits the later it is.
+    #[test]
+    fn no_reading_is_of_length_zero() {
+        let readings = parse("time,watts\n1,2\n1.0001,2\n1.0002,2\n9999999999,3\n", 0.0).unwrap();
+        assert!(readings.iter().all(|reading| reading.start_s < reading.end_s), "{readings:?}");
+        let message = parse("time,watts\n1,2\n1.000001,2\n", 0.0).unwrap_err().to_string();
+        assert!(message.contains("line 3: its time is not after"), "{message}");
+    }
+
     #[test]
     fn wrong_files_are_named_with_their_line() {
         for (text, words) in [
@@ -148,6 +166,8 @@ mod tests {
             ("time,watts\n1,2\n3\n", "line 3: no watts"),
             ("time,watts\n1,2\n\n# late\n1,3\n", "line 5: its time is not after"),
             ("time,watts\n1,2\n", "1 readings"),
+            ("time,watts\n1,2\n2e40,3\n", "line 3: its time, with --power-offset, is not between"),
+            ("time,watts\n-1,2\n2,3\n", "line 2: its time, with --power-offset, is not between"),
         ] {
             let message = parse(text, 0.0).unwrap_err().to_string();
             assert!(message.contains(words), "{text}: {message}");

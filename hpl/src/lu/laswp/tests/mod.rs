@@ -153,7 +153,7 @@ impl std::fmt::Debug for Case {
 
 impl<C: Comm> LaswpOp<'_, C> {
     /// Whether all messages have arrived.
-    fn complete(&self) -> bool {
+    pub(crate) fn complete(&self) -> bool {
         match &self.pattern {
             Pattern::BinExch(pattern) => pattern.complete(),
             Pattern::Long(pattern) => pattern.complete(),

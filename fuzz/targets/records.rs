@@ -1,0 +1,85 @@
+//! Files of a run folder.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use objectives::real::GuardRecord;
+use space::result::PhaseTime;
+use space::{RunResult, WindowsResult};
+use tuner::record::now::Now;
+use tuner::record::session::Session;
+use tuner::record::store::Begun;
+use tuner::record::{Row, journal, parquet as tables};
+use tuner::report::summary::Summary;
+use tuner::report::{html, table};
+
+use super::{json_comes_back, utf8};
+
+/// `session.toml`.
+pub(super) fn session(data: &[u8]) {
+    let Some(Ok(session)) = utf8(data).map(|text| Session::parse(text, Path::new("session.toml"))) else { return };
+    let text = session.to_toml().expect("what was read can be written");
+    let again = Session::parse(&text, Path::new("session.toml")).expect("what was written can be read");
+    assert_eq!(again, session);
+    let _ = (session.speeds(), session.node_names(), session.recorded_engine());
+}
+
+/// `journal.jsonl`: what is left out does not matter to what is kept.
+pub(super) fn journal(data: &[u8]) {
+    let Ok(contents) = journal::contents(data, Path::new("journal.jsonl")) else { return };
+    if contents.rows.is_empty() {
+        return;
+    }
+    let lines =
+        contents.rows.iter().map(|row| serde_json::to_string(row).expect("what was read can be written") + "\n");
+    let again = journal::contents(lines.collect::<String>().as_bytes(), Path::new("journal.jsonl"));
+    let again = again.expect("what was written can be read");
+    assert_eq!(again.rows, contents.rows);
+    assert!(again.bad_lines.is_empty());
+}
+
+/// A session as a run of the program wrote it.
+static SESSION: LazyLock<Session> = LazyLock::new(|| {
+    let text = include_str!("../session.toml");
+    Session::parse(text, Path::new("session.toml")).unwrap()
+});
+
+/// The report of a session whose journal this is.
+pub(super) fn report(data: &[u8]) {
+    let Ok(contents) = journal::contents(data, Path::new("journal.jsonl")) else { return };
+    if contents.rows.is_empty() {
+        return;
+    }
+    let summary = Summary::new(&SESSION, &contents.rows);
+    summary.json().expect("a summary is JSON");
+    assert!(!table::summary(&summary).is_empty());
+    assert!(html::page(&summary, &contents.rows, None).ends_with("</html>\n") || !contents.rows.is_empty());
+}
+
+/// The JSON files of a trial, by the first byte: `trial.json`, `now.json`, `guard.json`, `result.json` of a run or windows.
+pub(super) fn trial(data: &[u8]) {
+    let Some((kind, json)) = data.split_first() else { return };
+    match kind {
+        b't' => drop(json_comes_back::<Begun>(json)),
+        b'n' => drop(json_comes_back::<Now>(json).map(|now| now.line(jiff::Timestamp::UNIX_EPOCH))),
+        b'g' => drop(json_comes_back::<GuardRecord>(json)),
+        b'w' => drop(json_comes_back::<WindowsResult>(json)),
+        _ => drop(json_comes_back::<RunResult>(json)),
+    }
+}
+
+/// Name of the checksum that the program's own files have: without it a damaged file would be refused before it is decoded.
+const CHECKSUM: &[u8] = b"hpl-tune checksum";
+
+/// Tables of other sessions.
+pub(super) fn parquet(data: &[u8]) {
+    let mut bytes = data.to_vec();
+    while let Some(at) = bytes.windows(CHECKSUM.len()).position(|window| window == CHECKSUM) {
+        bytes[at] = b'H';
+    }
+    if let Ok(rows) = tables::rows::<Row>(bytes.clone()) {
+        rows.iter().for_each(|row| drop(row.candidate()));
+    }
+    let _ = tables::rows::<PhaseTime>(bytes.clone());
+    let _ = tables::cells(bytes);
+}

@@ -1,0 +1,51 @@
+//! The corpora of the fuzz targets: every file that was kept is read as the program reads it (`fuzz/targets`).
+
+use std::path::{Path, PathBuf};
+
+use tuner::record::decode::MEMORY_BYTES;
+
+use crate::docs::pages::root;
+
+#[path = "../fuzz/targets/mod.rs"]
+mod targets;
+
+use targets::TARGETS;
+
+/// What all corpora take at most, in bytes.
+const SMALL: u64 = 200_000;
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn every_input_that_was_kept_is_read_without_a_panic() {
+    let corpora = root().join("fuzz/corpus");
+    let mut read = 0;
+    for target in TARGETS {
+        assert!((target.memory_mib as u64) << 20 <= MEMORY_BYTES, "{} may take more than a child", target.name);
+        let files = entries(&corpora.join(target.name));
+        assert!(!files.is_empty(), "{} has no corpus", target.name);
+        for file in files {
+            let bytes = std::fs::read(&file).unwrap();
+            let name = file.strip_prefix(root()).unwrap().display().to_string();
+            let done = std::panic::catch_unwind(|| (target.run)(&bytes));
+            assert!(done.is_ok(), "{name}: FUZZ_TARGET={} of fuzz/run panics on it", target.name);
+            read += 1;
+        }
+    }
+    assert!(read > 200, "{read} files");
+}
+
+#[test]
+fn the_corpora_are_small_and_of_targets() {
+    let mut bytes = 0;
+    for folder in entries(&root().join("fuzz/corpus")) {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        assert!(TARGETS.iter().any(|target| target.name == name), "{name} is no target");
+        bytes += entries(&folder).iter().map(|file| file.metadata().unwrap().len()).sum::<u64>();
+    }
+    assert!(bytes < SMALL, "{bytes} bytes");
+}
