@@ -22,12 +22,15 @@ pub struct Network {
     buffers: Buffers,
 }
 
+/// Messages that no receive has taken, and receives without a message, in the order of their posting.
+type Matching = (VecDeque<Msg>, VecDeque<(usize, Slot)>);
+
 #[derive(Default)]
 struct State {
     /// The channels with messages in flight.
     in_flight: Vec<(Channel, VecDeque<(Msg, Slot)>)>,
     /// The messages that have arrived, by channel, and the number of receives posted before.
-    arrived: HashMap<Channel, (VecDeque<Msg>, VecDeque<(usize, Slot)>)>,
+    arrived: HashMap<Channel, Matching>,
 }
 
 /// What a request waits for; [`None`] until it is there.

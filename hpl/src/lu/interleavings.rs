@@ -18,7 +18,7 @@ use crate::comm::{Comm, Msg, Request};
 use crate::lu::fact::Fact;
 use crate::mat::{Buffer, Mat, MatMut};
 use crate::plan::Part;
-use crate::plan::layout::Axis;
+use crate::plan::layout::Distribution;
 
 const BCASTS: [Bcast; 6] =
     [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
@@ -44,7 +44,7 @@ struct Work {
     size: usize,
     depth: usize,
     bcasts: Vec<(Bcast, usize, usize)>,
-    rows: Axis,
+    rows: Distribution,
     cols: usize,
     swap: Swap,
     equil: bool,
@@ -69,7 +69,7 @@ impl Work {
         let swap = [Swap::BinExch, Swap::Long][random.below(2)];
         let u = [Form::Transposed, Form::NotTransposed][random.below(2)];
         let (depth, cols, equil) = (1 + random.below(3), 1 + random.below(3), random.below(2) == 0);
-        Self { size, depth, bcasts, rows: Axis::new(M, NB, size, owners), cols, swap, equil, u, panels }
+        Self { size, depth, bcasts, rows: Distribution::new(M, NB, size, owners), cols, swap, equil, u, panels }
     }
 
     fn laswp<'a>(&'a self, column: &'a Shuffled) -> Laswp<'a, Shuffled> {

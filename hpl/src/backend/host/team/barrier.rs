@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::{SPIN, tree};
+use super::shared::SPIN;
+use super::tree;
 
 /// A barrier for a fixed number of threads that breaks for all when one of them ends with an error or a panic.
 #[derive(Debug)]

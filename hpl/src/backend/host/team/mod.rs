@@ -9,23 +9,16 @@ mod tree;
 
 use std::ops::Range;
 use std::thread::{self, Scope};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
 pub(crate) use self::barrier::{Barrier, BarrierBroken};
-use self::shared::TeamState;
+use self::shared::{ForkedWork, TeamState};
 use crate::machine::affinity;
 use crate::mat::MatMut;
 
-/// Spin time of a wait before it parks.
-const SPIN: Duration = Duration::from_micros(20);
-
 /// Work on fewer matrix elements is done by the calling thread alone.
 const FORK_FROM: usize = 1 << 16;
-
-/// Work of one fork, called by each helper with its index.
-type ForkedWork<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// The threads of a rank. Thread 0 owns the team; it does its own part of the work and is the only one that
 /// sends and receives messages. The other threads are called helpers.
@@ -245,6 +238,7 @@ impl Drop for Join<'_> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
 

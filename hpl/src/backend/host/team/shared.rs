@@ -5,9 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{ForkedWork, SPIN, tree};
+use super::tree;
+
+/// Spin time of a wait before it parks.
+pub(super) const SPIN: Duration = Duration::from_micros(20);
+
+/// Work of one fork, called by each helper with its index.
+pub(super) type ForkedWork<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// State shared by all threads of a team.
 pub(super) struct TeamState {
