@@ -9,4 +9,4 @@ pub mod recursion;
 pub mod steps;
 pub mod windows;
 
-pub use self::steps::{PanelShape, Part, Plan, Section, Step, Strips, Task, fact_threads};
+pub use self::steps::{ColumnStrips, PanelShape, Part, Plan, Section, Step, Task, fact_threads};

@@ -11,7 +11,7 @@ use crate::comm::threads::{self, ThreadComm};
 use crate::lu::matgen;
 use crate::lu::trsv;
 use crate::mat::MatMut;
-use crate::plan::Strips;
+use crate::plan::ColumnStrips;
 use crate::plan::layout::Layout;
 
 /// The factored local matrix and info, by rank.
@@ -29,7 +29,7 @@ fn matrix(n: usize, change: impl Fn(&mut MatMut<'_>)) -> Vec<f64> {
 /// Factors `whole`, dealt to in-process ranks.
 fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outcome {
     let (n, p, q) = (params.n, params.p, params.q);
-    let strips = if threads == 1 { Strips::Each(10) } else { Strips::Whole };
+    let strips = if threads == 1 { ColumnStrips::Each(10) } else { ColumnStrips::Whole };
     let plan = Plan { layout: Layout::block_cyclic(n, params.nb, p, q), depth: params.depth, split, strips };
     let one_rank = |comm: ThreadComm| {
         let grid = Grid::new(&comm, Pmap::Row, p, q).unwrap();
@@ -148,7 +148,7 @@ fn kernels_use_only_the_given_instruction_set() {
                 layout: Layout::block_cyclic(n, params.nb, 1, 1),
                 depth: params.depth,
                 split: 0.0,
-                strips: Strips::Whole,
+                strips: ColumnStrips::Whole,
             };
             let comm = threads::world(1, false).pop().unwrap();
             let (grid, kernels, trace) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Builtin(isa), Trace::new(0));
@@ -170,7 +170,8 @@ fn kernels_use_only_the_given_instruction_set() {
 fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, Vec<f64>) {
     let n = 1700;
     let params = HplParams { nb: 400, depth, ..HplParams::baseline(n, 1, 1) };
-    let plan = Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth, split: 0.0, strips: Strips::Whole };
+    let plan =
+        Plan { layout: Layout::block_cyclic(n, params.nb, 1, 1), depth, split: 0.0, strips: ColumnStrips::Whole };
     let comm = threads::world(1, false).pop().unwrap();
     let (grid, trace, mut data) = (Grid::new(&comm, Pmap::Row, 1, 1).unwrap(), Trace::new(slots), matrix(n, |_| {}));
     let start = Instant::now();

@@ -26,7 +26,7 @@ use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
 use crate::plan::layout::Layout;
 use crate::plan::windows::{Window, WindowsReport};
-use crate::plan::{Plan, Strips};
+use crate::plan::{ColumnStrips, Plan};
 
 /// Time for which multiply–adds are measured after a run: some hundred readings.
 const PEAK_TIME: Duration = Duration::from_millis(8);
@@ -120,7 +120,7 @@ fn as_rank<C: Comm, R>(
     // A device updates whole sections.
     let on_host = candidate.engine.device == DeviceChoice::None;
     let by_strips = on_host && C::ASYNC_PROGRESS && threads == 1;
-    let strips = if by_strips { Strips::Each(kernels.widest_slab()) } else { Strips::Whole };
+    let strips = if by_strips { ColumnStrips::Each(kernels.widest_slab()) } else { ColumnStrips::Whole };
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strips };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = RankRun { candidate, comm, grid, kernels, watch, plan };

@@ -33,12 +33,12 @@ pub struct Plan {
     /// Fraction of a rank's columns in the right section; 0 for no split. Without effect at P = 1, which has no row exchange.
     pub split: f64,
     /// Strips of the last section. Without effect at P = 1 and with a split.
-    pub strips: Strips,
+    pub strips: ColumnStrips,
 }
 
 /// The strips in which the rows of a section are exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strips {
+pub enum ColumnStrips {
     /// All columns at once.
     Whole,
     /// Strips of this many columns, the last one narrower.
@@ -309,8 +309,8 @@ impl Plan {
     fn strips(&self, cols: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let exchanges_rows = self.layout.rows.procs() > 1;
         let (first, other) = match self.strips {
-            Strips::Each(width) if exchanges_rows => (width.max(1), width.max(1)),
-            Strips::FirstAndRest(width) if exchanges_rows => (width.max(1), cols.len().max(1)),
+            ColumnStrips::Each(width) if exchanges_rows => (width.max(1), width.max(1)),
+            ColumnStrips::FirstAndRest(width) if exchanges_rows => (width.max(1), cols.len().max(1)),
             _ => (cols.len().max(1), 1),
         };
         let Range { start, end } = cols;

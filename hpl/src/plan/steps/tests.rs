@@ -116,11 +116,11 @@ fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
 fn steps_cover_the_matrix_once() {
     for (n, nb, p, q) in [(1, 1, 1, 1), (7, 3, 2, 2), (9, 3, 1, 3), (64, 8, 3, 2), (5, 8, 2, 2), (40, 7, 1, 5)] {
         let sections = [
-            (0.0, Strips::Whole),
-            (0.0, Strips::Each(3)),
-            (0.0, Strips::FirstAndRest(3)),
-            (0.3, Strips::Each(5)),
-            (0.7, Strips::Whole),
+            (0.0, ColumnStrips::Whole),
+            (0.0, ColumnStrips::Each(3)),
+            (0.0, ColumnStrips::FirstAndRest(3)),
+            (0.3, ColumnStrips::Each(5)),
+            (0.7, ColumnStrips::Whole),
         ];
         for (depth, (split, strips)) in [0, 1, 2, 3, 9].into_iter().flat_map(|depth| sections.map(|cut| (depth, cut))) {
             let plan = Plan { layout: Layout::block_cyclic(n, nb, p, q), depth, split, strips };
@@ -143,7 +143,7 @@ proptest! {
             crate::plan::layout::Distribution::new(len, nb, 3, owners.iter().take(len.div_ceil(nb)).map(pick).collect())
         };
         let layout = Layout { rows: table(n, |o| o.0), cols: table(n + 1, |o| o.1) };
-        let strips = [Strips::Whole, Strips::Each(strips.1), Strips::FirstAndRest(strips.1)][strips.0];
+        let strips = [ColumnStrips::Whole, ColumnStrips::Each(strips.1), ColumnStrips::FirstAndRest(strips.1)][strips.0];
         let plan = Plan { layout, depth, split, strips };
         let first = first % plan.steps();
         for (row, col) in (0..3).flat_map(|row| (0..3).map(move |col| (row, col))) {
@@ -154,7 +154,7 @@ proptest! {
 
 #[test]
 fn rows_of_a_panel_sum_to_the_remaining_rows() {
-    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strips: Strips::Whole };
+    let plan = Plan { layout: Layout::block_cyclic(29, 4, 3, 2), depth: 1, split: 0.0, strips: ColumnStrips::Whole };
     for k in 0..plan.steps() {
         let panels: Vec<_> = (0..3).map(|row| plan.panel(k, row)).collect();
         assert_eq!(panels.iter().map(|panel| panel.mp).sum::<usize>(), 29 - 4 * k);
@@ -174,16 +174,16 @@ fn strips_keep_the_column_count_of_u() {
         });
         starts.collect()
     };
-    assert_eq!(of(&plan(Strips::Whole)), [(10, 10), (61, 61)]);
-    assert_eq!(of(&plan(Strips::Each(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
-    assert_eq!(of(&plan(Strips::FirstAndRest(25))), [(10, 10), (25, 61), (36, 61)]);
-    assert_eq!(of(&plan(Strips::FirstAndRest(70))), [(10, 10), (61, 61)]);
+    assert_eq!(of(&plan(ColumnStrips::Whole)), [(10, 10), (61, 61)]);
+    assert_eq!(of(&plan(ColumnStrips::Each(25))), [(10, 10), (25, 61), (25, 61), (11, 61)]);
+    assert_eq!(of(&plan(ColumnStrips::FirstAndRest(25))), [(10, 10), (25, 61), (36, 61)]);
+    assert_eq!(of(&plan(ColumnStrips::FirstAndRest(70))), [(10, 10), (61, 61)]);
 }
 
 /// L2 is packed where a panel updates more than the columns of the next panel.
 #[test]
 fn a_panel_is_packed_for_long_updates_only() {
-    let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strips: Strips::Whole };
+    let plan = Plan { layout: Layout::block_cyclic(40, 10, 1, 2), depth: 2, split: 0.0, strips: ColumnStrips::Whole };
     let packs = |tasks: &[Task]| -> Vec<(usize, usize, bool)> {
         let updates = flatten(tasks).into_iter().filter_map(|task| match task {
             Task::Update { panel, section, packs, .. } => Some((*panel, section.cols.len(), *packs)),
@@ -200,7 +200,7 @@ fn a_panel_is_packed_for_long_updates_only() {
 /// The schedule of the split update with look-ahead, written out for one example.
 #[test]
 fn split_update_overlaps_the_row_swap_of_one_section_with_the_update_of_the_other() {
-    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strips: Strips::Whole };
+    let plan = Plan { layout: Layout::block_cyclic(80, 10, 2, 1), depth: 1, split: 0.5, strips: ColumnStrips::Whole };
     let names = |tasks: &[Task]| -> Vec<String> {
         let name = |task: &Task| match task {
             Task::Fact(panel) => format!("fact {}", panel.k),

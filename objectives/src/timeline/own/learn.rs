@@ -8,7 +8,7 @@
 
 use hpl::plan::layout::Layout;
 use hpl::plan::recursion::Recipe;
-use hpl::plan::{Plan, Strips};
+use hpl::plan::{ColumnStrips, Plan};
 use space::machine::{EnginePhase, PhaseRate};
 use space::result::PhaseTime;
 use space::{Candidate, Pmap, RunResult};
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     fn new(result: &'a RunResult) -> Self {
         let Candidate { hpl, engine } = &result.candidate;
         let layout = Layout::of(hpl, &engine.weights);
-        Self { result, plan: Plan { layout, depth: 0, split: 0.0, strips: Strips::Whole } }
+        Self { result, plan: Plan { layout, depth: 0, split: 0.0, strips: ColumnStrips::Whole } }
     }
 
     /// Times of step `k` on a rank of the grid; the substitution is the step after the last.

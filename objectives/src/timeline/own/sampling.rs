@@ -6,7 +6,7 @@
 
 use hpl::backend::host::kernels::SLAB_OF_COPIES;
 use hpl::plan::layout::Layout;
-use hpl::plan::{PanelShape, Plan, Strips};
+use hpl::plan::{ColumnStrips, PanelShape, Plan};
 use num_integer::lcm;
 use space::{Candidate, DeviceChoice};
 
@@ -64,7 +64,7 @@ impl Sampling {
         let depth = hpl.depth.min(layout.rows.blocks());
         // As the engine decides it, for the slabs of the built-in kernels.
         let by_strips = in_process && engine.threads <= 1 && engine.device == DeviceChoice::None;
-        let strips = if by_strips { Strips::FirstAndRest(SLAB_OF_COPIES) } else { Strips::Whole };
+        let strips = if by_strips { ColumnStrips::FirstAndRest(SLAB_OF_COPIES) } else { ColumnStrips::Whole };
         let plan = Plan { layout, depth, split: engine.split.get(), strips };
         let alike = !unequal && engine.weights.is_empty();
         let columns = if alike { detail.columns.max(depth + 3).min(hpl.q) } else { hpl.q };

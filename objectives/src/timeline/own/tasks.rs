@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use hpl::plan::{PanelShape, Part, Section, Strips, Task, fact_threads};
+use hpl::plan::{ColumnStrips, PanelShape, Part, Section, Task, fact_threads};
 use space::Candidate;
 
 use super::forms::{Exchange, Shape, dot};
@@ -328,7 +328,8 @@ impl Column<'_> {
         }
         let (s, threads) = (self.times.len(), maker.threads() as f64);
         // As in `row_send`.
-        let of_strip = maker.sampling.plan.strips != Strips::Whole && section.part == Part::Rest && self.u_cols > n;
+        let of_strip =
+            maker.sampling.plan.strips != ColumnStrips::Whole && section.part == Part::Rest && self.u_cols > n;
         let whole = if of_strip { self.u_cols } else { n };
         let share = n as f64 / whole.max(1) as f64;
         for row in 0..maker.sampling.rows {
