@@ -212,9 +212,9 @@ fn bad_input_is_named_with_its_line() {
     std::fs::write(&log, "time,watts\n1,2\n2,x\n").unwrap();
     let log = log.to_str().unwrap();
     refused(&["--power-log", log], &["power.csv: line 3: watts", "'x'"]);
-    refused(&["--power-log", log, "--power-offset", "soon"], &["soon", "no number of seconds"]);
+    refused(&["--power-log", log, "--power-offset", "soon"], &["soon", "not a number of seconds"]);
     refused(&["--power-offset", "3"], &["--power-log"]);
-    refused(&["--target", "0"], &["--target", "no rate"]);
+    refused(&["--target", "0"], &["--target", "not a rate"]);
     let taken = pack("scc", home.path(), &[]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(err(&taken).contains("exists; choose another folder with --out"), "{}", err(&taken));
