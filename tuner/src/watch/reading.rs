@@ -1,6 +1,7 @@
 //! The run folder, read again and again: what is new since the last look.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -101,7 +102,7 @@ impl Reader {
         };
         let program = std::env::current_exe().unwrap_or_default();
         let runs = Engine::of(&record.session, &folder).ok().map(|engine| engine.runs(&program));
-        let runs = runs.filter(RealRuns::tell_progress);
+        let runs = runs.filter(RealRuns::reports_progress);
         let journal = Follower::new(&folder.journal());
         let now = Instant::now();
         let host = hpl::machine::host::facts().hostname;
@@ -237,7 +238,8 @@ struct Files {
 /// file is believed, which another machine may have given.
 #[derive(Debug, Default)]
 struct Seen {
-    stamp: Option<(SystemTime, u64)>,
+    /// Its time, length and number: a file that is replaced has another number, even within a tick of the clock.
+    stamp: Option<(SystemTime, u64, u64)>,
     /// When the change was seen, and how old it was by then.
     changed: Option<(Instant, f64)>,
 }
@@ -246,11 +248,11 @@ impl Seen {
     /// Whether the file has changed since the last look. It is opened, which on a network file system asks the server.
     fn look(&mut self, path: &Path) -> bool {
         let about = File::open(path).and_then(|file| file.metadata());
-        let stamp = about.ok().and_then(|about| Some((about.modified().ok()?, about.len())));
+        let stamp = about.ok().and_then(|about| Some((about.modified().ok()?, about.len(), about.ino())));
         if stamp == self.stamp {
             return false;
         }
-        let old = |(time, _): (SystemTime, u64)| SystemTime::now().duration_since(time).unwrap_or_default();
+        let old = |(time, ..): (SystemTime, u64, u64)| SystemTime::now().duration_since(time).unwrap_or_default();
         let before_s = if self.changed.is_none() { stamp.map(old).unwrap_or_default().as_secs_f64() } else { 0.0 };
         self.stamp = stamp;
         self.changed = Some((Instant::now(), before_s));
@@ -264,6 +266,111 @@ impl Seen {
 
     /// Whether it is there and was written no earlier than `other`.
     fn is_newer(&self, other: &Self) -> bool {
-        self.stamp.is_some_and(|(time, _)| other.stamp.is_none_or(|(before, _)| time >= before))
+        self.stamp.is_some_and(|(time, ..)| other.stamp.is_none_or(|(before, ..)| time >= before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::report::summary::tests::session;
+
+    /// A run folder with these rows.
+    fn folder(rows: &[Row]) -> (tempfile::TempDir, RunFolder) {
+        let home = tempfile::tempdir().unwrap();
+        let (folder, lock) = RunFolder::create(&home.path().join("run")).unwrap();
+        drop(lock);
+        session().save(&folder.session_toml()).unwrap();
+        fs::write(folder.journal(), "").unwrap();
+        rows.iter().for_each(|row| append(&folder, row));
+        (home, folder)
+    }
+
+    fn append(folder: &RunFolder, row: &Row) {
+        let mut journal = File::options().append(true).open(folder.journal()).unwrap();
+        writeln!(journal, "{}", serde_json::to_string(row).unwrap()).unwrap();
+    }
+
+    /// What the journal of a long session costs: each row is read once, and the summary waits for its time.
+    #[test]
+    fn the_summary_is_made_for_new_rows_and_not_at_each_look() {
+        let (_home, folder) = folder(&[row(0), row(1)]);
+        let mut reader = Reader::open(folder.root()).unwrap();
+        assert_eq!((reader.record.rows.len(), reader.record.summary.trials), (2, 2));
+        let due = reader.next;
+        for _ in 0..3 {
+            reader.look();
+            assert_eq!(reader.next, due, "nothing is new: no summary is made");
+        }
+        append(&folder, &row(2));
+        reader.next = Instant::now() + Duration::from_secs(3600);
+        let record = reader.look();
+        assert_eq!((record.rows.len(), record.summary.trials), (3, 2), "it is not due yet");
+        reader.next = Instant::now();
+        assert_eq!(reader.look().summary.trials, 3);
+        // The clock of the session makes nothing new; what it searches does.
+        let due = reader.next;
+        Session { elapsed_s: 77.0, ..session() }.save(&folder.session_toml()).unwrap();
+        assert_eq!(reader.look().session.elapsed_s, 77.0);
+        assert_eq!(reader.next, due);
+        Session { n: Some(2000), ..session() }.save(&folder.session_toml()).unwrap();
+        reader.next = Instant::now();
+        assert_eq!(reader.look().summary.session.n, Some(2000));
+    }
+
+    #[test]
+    fn rows_of_other_nodes_are_counted_apart() {
+        let on = |trial, nodes: &str| Row { nodes: Some(nodes.to_owned()), ..row(trial) };
+        let (_home, folder) = folder(&[on(0, "a b"), on(1, "c d"), on(2, "c d")]);
+        let hosts = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        Session { hosts: hosts(["c", "d"]), ..session() }.save(&folder.session_toml()).unwrap();
+        let mut reader = Reader::open(folder.root()).unwrap();
+        assert_eq!((reader.record.rows.len(), reader.record.elsewhere), (2, 1));
+        assert!(reader.record.doubts.iter().any(|doubt| doubt.starts_with("1 trials on other nodes")));
+        // Resumed on others.
+        Session { hosts: hosts(["b", "a"]), ..session() }.save(&folder.session_toml()).unwrap();
+        let record = reader.look();
+        assert_eq!((record.rows.len(), record.elsewhere), (1, 2));
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_a_doubt_and_what_was_read_stays() {
+        let (home, folder) = folder(&[row(0)]);
+        let mut reader = Reader::open(folder.root()).unwrap();
+        let away = home.path().join("away");
+        fs::rename(folder.root(), &away).unwrap();
+        let record = reader.look();
+        assert_eq!(record.rows.len(), 1);
+        assert!(matches!(record.work, Work::Silent { .. }));
+        assert!(record.doubts[0].contains("session.toml"), "{:?}", record.doubts);
+        fs::rename(&away, folder.root()).unwrap();
+        assert!(reader.look().doubts.is_empty());
+    }
+
+    #[test]
+    fn a_trial_under_way_is_read_with_its_prediction() {
+        let (_home, folder) = folder(&[]);
+        fs::create_dir_all(folder.trial(4)).unwrap();
+        let begun = serde_json::json!({
+            "identity": crate::record::arbitrary::identity(4), "candidate": row(4).candidate(), "extent": "whole",
+            "predicted": {"rate_gflops": 21.0, "sd": 0.1},
+        });
+        fs::write(folder.trial(4).join("trial.json"), begun.to_string()).unwrap();
+        let now = serde_json::json!({
+            "schema_version": 1, "trial": 4, "strategy": "bayes", "why": "expected", "extent": "whole",
+            "candidate": row(4).candidate(), "nodes": null, "command": "hpl-tune run",
+            "started_utc": "2026-11-20T07:01:00Z", "expected_s": 20.0, "limit_s": 60.0, "left_s": 58.0,
+        });
+        fs::write(folder.now(), now.to_string()).unwrap();
+        let mut reader = Reader::open(folder.root()).unwrap();
+        let running = reader.look().running.clone().unwrap();
+        assert_eq!((running.now.trial, running.predicted.map(|of| of.rate_gflops)), (4, Some(21.0)));
+        assert!(running.since_s < 60.0, "by this machine's clock, and not by the one that started it");
+        assert_eq!(reader.record.work, Work::AtWork, "something was written just now");
+        fs::remove_file(folder.now()).unwrap();
+        assert_eq!(reader.look().running, None);
     }
 }

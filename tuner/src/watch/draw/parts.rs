@@ -4,13 +4,13 @@ use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::text::{bar, cut, named, padded};
-use crate::session::progress::human;
+use crate::record::now::human;
 use crate::watch::look::{Look, Tone};
 use crate::watch::model::{Figure, Model, NodeSpeed};
 
 /// Columns of a bar, and the most of a screen that it takes.
 const BAR: usize = 20;
-const PART: usize = 8;
+const PART: usize = 10;
 
 /// What the session does, and its time.
 pub(super) fn head(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use objectives::real::{Extent, quoted};
 
+use crate::record::now::human;
 use crate::record::session::Session;
 use crate::record::{Identity, Row};
 use crate::search::budget::CLOSING_S;
-use crate::session::progress::human;
 use crate::watch::look::Tone;
 use crate::watch::reading::Record;
 use crate::watch::work::Work;

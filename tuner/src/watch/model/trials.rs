@@ -4,12 +4,12 @@ use objectives::real::Extent;
 use space::Candidate;
 use space::params::Coded;
 
+use crate::record::now::human;
 use crate::record::now::on_one_line;
 use crate::record::session::Session;
 use crate::record::{Identity, Row};
 use crate::report::sentences::failures;
 use crate::report::{Summary, digits};
-use crate::session::progress::human;
 use crate::watch::look::Tone;
 use crate::watch::reading::Running;
 
