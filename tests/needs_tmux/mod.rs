@@ -17,6 +17,9 @@ use crate::watch::simulated;
 /// Share of a core that watching may take.
 const MOST: f64 = 0.01;
 
+/// An end of the watcher: its name, its exit code, and how it comes.
+type End<'a> = (&'a str, i32, &'a dyn Fn(Pid));
+
 /// What watches the simulated session.
 fn watching(terminal: &Terminal) -> Pid {
     terminal.run(&format!("{} watch {}", env!("CARGO_BIN_EXE_hpl-tune"), simulated().display()));
@@ -83,7 +86,7 @@ fn the_terminal_is_as_before_after_any_end() {
     let terminal = Terminal::new(80, 24);
     let before = terminal.settings();
     assert!(before.contains(" icanon") && before.contains(" echo "), "{before}");
-    let ends: [(&str, i32, &dyn Fn(Pid)); 7] = [
+    let ends: [End; 7] = [
         ("q", 0, &|_| terminal.keys("q")),
         ("Esc", 0, &|_| terminal.keys("Escape")),
         ("Ctrl-C", 130, &|_| terminal.keys("C-c")),
