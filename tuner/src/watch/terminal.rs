@@ -1,6 +1,6 @@
 //! The terminal: entered, drawn on, and left as it was, whatever happens.
 //!
-//! It is told by the sequences that all terminals of today know (ECMA-48 with the private modes of xterm). Keys are read by [`Input`]: a
+//! It is told by the sequences that all terminals of today know (ECMA-48 with the private modes of xterm). Keys are read by a poll of our own: a
 //! hang-up, the end of the input and any error of it are the end. (The reader of crossterm goes on for ever, on a whole core, when the
 //! terminal is gone.)
 

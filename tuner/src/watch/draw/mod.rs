@@ -1,7 +1,7 @@
 //! The screen: a [`Model`] into a buffer of any size.
 //!
-//! A screen is a stack of [`Part`]s, or two stacks side by side where it is wide. Each part says how many rows it needs and how many it
-//! can use; [`rows_of`] gives the rows to the most important ones first, so that a small screen has the result, the trial under way and
+//! A screen is a stack of parts, or two stacks side by side where it is wide. Each part says how many rows it needs and how many it
+//! can use; the most important ones get theirs first, so that a small screen has the result, the trial under way and
 //! the time, and a large one everything.
 
 mod parts;
