@@ -2,7 +2,7 @@
 //!
 //! A newcomer's path: [`commands`] (one file per verb), [`search`] (the loop and what it tries next), [`record`] (what is
 //! kept of it), [`report`] (what is said of it). [`session`] is what is settled before the first trial, [`cluster`] what
-//! belongs to several nodes. [`predict`], [`replay`], [`earlier`], [`compare`], [`doctor`] and [`pack`] are off the main path.
+//! belongs to several nodes. [`predict`], [`replay`], [`earlier`], [`compare`], [`doctor`], [`pack`] and [`watch`] are off the main path.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -20,3 +20,4 @@ pub mod replay;
 pub mod report;
 pub mod search;
 pub mod session;
+pub mod watch;

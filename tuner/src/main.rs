@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Some(Command::Machines(args)) => commands::machines::machines(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Compare(args)) => commands::compare::compare(&args),
+        Some(Command::Watch(args)) => commands::watch::watch(&args),
         Some(Command::Pack(args)) => commands::pack::pack(&args),
         Some(Command::Verify(args)) => commands::verify::verify(&args),
         Some(Command::Space(args)) => commands::space::space(&args),

@@ -12,6 +12,7 @@ pub mod predict;
 pub mod space;
 pub mod survey;
 mod values;
+pub mod watch;
 pub mod weights;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 pub(crate) use self::values::duration;
 use self::values::{kernel_choice, percent, share};
+use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
@@ -79,6 +81,8 @@ pub enum Command {
     /// whole interval is below 1 by more than the tolerance. With fewer runs B is slower if all its runs are below all runs of
     /// A by more than the tolerance. The exit code is 3 if the residual of a compared configuration failed, 2 if nothing compares.
     Compare(CompareArgs),
+    /// Watch a session in a terminal while it works, or a finished one; only reads its run folder
+    Watch(WatchArgs),
     /// Pack the result of a session for a list, a competition or an acceptance test
     Pack(PackArgs),
     /// Check that the files of a pack or a run folder agree with each other; exit code 6 if a check fails

@@ -17,4 +17,5 @@ pub mod space;
 pub mod survey;
 pub mod tune;
 pub mod verify;
+pub mod watch;
 pub mod weights;

@@ -34,9 +34,13 @@ pub struct Contents {
     /// Lines that were left out.
     pub bad_lines: Vec<BadLine>,
     /// Bytes that are kept: all but a torn last line.
-    len: u64,
+    pub(super) len: u64,
     /// Whether the last kept line lacks its line feed.
     unterminated: bool,
+    /// Lines among these bytes.
+    lines: usize,
+    /// Numbers of the trials in `rows`, and of those that were taken out of it.
+    trials: HashSet<u64>,
 }
 
 /// A line that is no row.
@@ -120,35 +124,56 @@ pub fn read(path: &Path) -> Result<Contents, RecordError> {
 /// # Errors
 /// [`RecordError::Newer`], as [`read`].
 pub fn contents(bytes: &[u8], path: &Path) -> Result<Contents, RecordError> {
-    let mut contents = Contents { len: bytes.len() as u64, ..Contents::default() };
-    let mut trials = HashSet::new();
-    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let number = index + 1;
-        let whole = line.ends_with(b"\n");
-        match parse(line) {
-            Ok(row) => {
-                contents.unterminated = !whole;
-                if trials.insert(row.trial) {
-                    contents.rows.push(row);
-                } else {
-                    contents.bad_lines.push(BadLine::Again { line: number, trial: row.trial });
-                }
-            }
-            Err(Bad::Newer(found)) => {
-                return Err(RecordError::Newer { path: path.to_path_buf(), found, known: ROW_SCHEMA });
-            }
-            Err(Bad::Damaged(reason)) if whole => contents.bad_lines.push(BadLine::Damaged { line: number, reason }),
-            Err(Bad::Damaged(_)) => {
-                contents.bad_lines.push(BadLine::Torn { line: number });
-                contents.len -= line.len() as u64;
-            }
-        }
+    let mut contents = Contents::default();
+    if contents.take(bytes).map_err(|newer| newer.of(path))? {
+        contents.bad_lines.push(BadLine::Torn { line: contents.lines + 1 });
     }
     Ok(contents)
 }
 
+impl Contents {
+    /// Takes in the bytes that follow those that are kept; true where the last line is torn: it is not kept.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<bool, Newer> {
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let whole = line.ends_with(b"\n");
+            // The end of the line before.
+            let is_rest = std::mem::take(&mut self.unterminated) && line == b"\n";
+            if !is_rest {
+                let number = self.lines + 1;
+                match parse(line) {
+                    Ok(row) => {
+                        self.unterminated = !whole;
+                        if self.trials.insert(row.trial) {
+                            self.rows.push(row);
+                        } else {
+                            self.bad_lines.push(BadLine::Again { line: number, trial: row.trial });
+                        }
+                    }
+                    Err(Bad::Newer(found)) => return Err(found),
+                    Err(Bad::Damaged(reason)) if whole => {
+                        self.bad_lines.push(BadLine::Damaged { line: number, reason });
+                    }
+                    Err(Bad::Damaged(_)) => return Ok(true),
+                }
+                self.lines = number;
+            }
+            self.len += line.len() as u64;
+        }
+        Ok(false)
+    }
+}
+
+/// The schema version of a line that this program does not know.
+pub(super) struct Newer(u64);
+
+impl Newer {
+    pub(super) fn of(self, path: &Path) -> RecordError {
+        RecordError::Newer { path: path.to_path_buf(), found: self.0, known: ROW_SCHEMA }
+    }
+}
+
 enum Bad {
-    Newer(u64),
+    Newer(Newer),
     Damaged(String),
 }
 
@@ -156,7 +181,7 @@ fn parse(line: &[u8]) -> Result<Row, Bad> {
     let damaged = |e: serde_json::Error| Bad::Damaged(e.to_string());
     let version = serde_json::from_slice::<Version>(line).map_err(damaged)?.schema_version;
     if version > u64::from(ROW_SCHEMA) {
-        return Err(Bad::Newer(version));
+        return Err(Bad::Newer(Newer(version)));
     }
     serde_json::from_slice(line).map_err(damaged)
 }

@@ -1,13 +1,14 @@
 //! What is kept of a session, in its run folder.
 //!
 //! A [`PlannedTrial`] is started and ended through the [`store`]: one line in the [`journal`], which is the truth, and now and then all
-//! rows as [`parquet`]. [`row`] is the trial as a flat row, [`session`] what the session was asked to do,
+//! rows as [`parquet`]. [`follow`] reads a journal while it grows. [`row`] is the trial as a flat row, [`session`] what the session was asked to do,
 //! [`now`] what runs at this moment, [`vitals`] what the machine did meanwhile. [`folder`] says where each file lies;
 //! [`decode`] reads Parquet files of others.
 
 pub mod decode;
 mod ended;
 pub mod folder;
+pub mod follow;
 pub mod journal;
 pub mod left;
 pub mod now;

@@ -17,26 +17,27 @@ const NOW_SCHEMA: u32 = 1;
 pub struct Now {
     schema_version: u32,
     /// Its number.
-    trial: u64,
+    pub trial: u64,
     /// What chose it.
-    strategy: String,
+    pub strategy: String,
     /// Why, in one clause.
-    why: String,
+    pub why: String,
     /// A whole run or windows of one.
-    extent: Extent,
+    pub extent: Extent,
     /// What runs.
-    candidate: Candidate,
+    pub candidate: Candidate,
     /// On which nodes; `None` on this one alone.
-    nodes: Option<String>,
+    pub nodes: Option<String>,
     /// The command that runs it.
-    command: String,
-    started_utc: String,
+    pub command: String,
+    /// Start in UTC, RFC 3339.
+    pub started_utc: String,
     /// Seconds that it is expected to take.
-    expected_s: f64,
+    pub expected_s: f64,
     /// Seconds after which it is ended.
-    limit_s: f64,
+    pub limit_s: f64,
     /// Seconds of the budget that were left when it started.
-    left_s: f64,
+    pub left_s: f64,
 }
 
 impl Now {

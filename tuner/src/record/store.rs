@@ -68,6 +68,16 @@ impl RunningTrial {
     }
 }
 
+/// What was predicted of a trial that was begun in `folder`; `None` where nothing was, and where its file is gone or damaged.
+pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
+    begun(&folder.trial(trial))?.predicted
+}
+
+/// What a trial's folder says of it; `None` where the trial was never started.
+fn begun(folder: &Path) -> Option<Begun> {
+    serde_json::from_slice(&std::fs::read(folder.join(TRIAL)).ok()?).ok()
+}
+
 /// `space.toml`: the dimensions that are searched.
 #[derive(Serialize)]
 struct Searched<'a> {
@@ -298,9 +308,7 @@ impl Store {
         let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
         for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
-            let begun = std::fs::read(folder.join(TRIAL)).ok().and_then(|json| serde_json::from_slice(&json).ok());
-            // What has no identity file was never started.
-            let Some(begun): Option<Begun> = begun else { continue };
+            let Some(begun) = begun(&folder) else { continue };
             let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let left_s = self.session.budget_s - self.spent_s() - wall_s;

@@ -9,7 +9,7 @@ mod format;
 pub mod html;
 pub mod importance;
 pub mod owners;
-mod sentences;
+pub(crate) mod sentences;
 pub mod stats;
 pub mod summary;
 pub(crate) mod svg;

@@ -44,7 +44,7 @@ pub(super) fn spread(score: &Score) -> String {
 }
 
 /// What windows say of the target N, `145.2 ± 1.6 GFLOP/s at N = 51712, by windows of 5 trials; not run whole`.
-pub(super) fn estimated(estimate: &Estimate) -> String {
+pub(crate) fn estimated(estimate: &Estimate) -> String {
     let rate = estimate.estimated_rate_gflops;
     let samples = estimate.trials.len();
     format!(
@@ -57,7 +57,7 @@ pub(super) fn estimated(estimate: &Estimate) -> String {
 }
 
 /// The final run beside its estimate, `0.962: windows of 12.0 s predict 210.3 ± 2.1 GFLOP/s, the whole run took 340.2 s`.
-pub(super) fn final_by_estimate(beside: &FinalByEstimate) -> String {
+pub(crate) fn final_by_estimate(beside: &FinalByEstimate) -> String {
     let FinalByEstimate { ratio, estimate, final_s, windows_s, clock_hz } = beside;
     let rate = estimate.estimated_rate_gflops;
     let clock = clock_hz.map(|[windows, last]| format!(", clock {:.2} and {:.2} GHz", windows / 1e9, last / 1e9));
@@ -72,7 +72,7 @@ pub(super) fn final_by_estimate(beside: &FinalByEstimate) -> String {
 }
 
 /// Drift, steal and clock in one clause; `None` where nothing is known of them.
-pub(super) fn steadiness(summary: &Summary) -> Option<String> {
+pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
         let verdict = match drift.interval {
             Some([_, high]) if high < 0.99 => ": the machine slowed down, look for heat or other work",
@@ -98,7 +98,7 @@ pub(super) fn phases(summary: &Summary) -> Option<String> {
 
 /// The dimensions that made a difference, `explained by NB 41 % (chance: up to 12 %)`, or why none is named; `None` where chance
 /// explains as much.
-pub(super) fn importances(summary: &Summary) -> Option<String> {
+pub(crate) fn importances(summary: &Summary) -> Option<String> {
     if let Some(why) = summary.importance_not_judged {
         return Some(format!("not judged: {why}"));
     }
@@ -112,14 +112,14 @@ pub(super) fn importances(summary: &Summary) -> Option<String> {
 }
 
 /// What there is to say of the choice of the best: that pairs have taken it back, that another one has a higher median.
-pub(super) fn choice(summary: &Summary) -> Vec<String> {
+pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     let taken_back = summary.taken_back.as_ref().map(TakenBack::words);
     let higher = summary.higher.as_ref().map(|higher| higher.words(&summary.best_by_baseline));
     taken_back.into_iter().chain(higher).collect()
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.
-pub(super) fn failures(summary: &Summary) -> String {
+pub(crate) fn failures(summary: &Summary) -> String {
     let kinds: Vec<String> = summary.failures.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
     if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
 }

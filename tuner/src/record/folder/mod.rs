@@ -145,7 +145,7 @@ impl RunFolder {
         if !folder.session_toml().is_file() {
             let path = root.to_path_buf();
             // A folder that is not there cannot be listed.
-            let began = !folder.root.join("lock").exists() || !folder.never_began().unwrap_or(false);
+            let began = !folder.lock_file().exists() || !folder.never_began().unwrap_or(false);
             return Err(if began { RecordError::NoSession { path } } else { RecordError::NeverBegan { path } });
         }
         Ok(folder)
@@ -156,7 +156,7 @@ impl RunFolder {
     /// # Errors
     /// [`RecordError::Locked`] when another tuner holds it.
     pub fn lock(&self) -> Result<Lock, RecordError> {
-        let path = self.root.join("lock");
+        let path = self.lock_file();
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -185,7 +185,7 @@ impl RunFolder {
     /// # Errors
     /// [`RecordError::Locked`] when a tuner works here.
     pub fn lock_shared(&self) -> Result<Option<Lock>, RecordError> {
-        let Ok(file) = File::open(self.root.join("lock")) else { return Ok(None) };
+        let Ok(file) = File::open(self.lock_file()) else { return Ok(None) };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), pid: None }),
@@ -249,6 +249,11 @@ impl RunFolder {
     /// The folder's name, which names the session too.
     pub fn name(&self) -> String {
         self.root.file_name().unwrap_or(self.root.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// `lock`: held by the tuner at work, with its process id.
+    pub fn lock_file(&self) -> PathBuf {
+        self.root.join("lock")
     }
 
     /// `journal.jsonl`: the truth, see [`crate::record::journal`].

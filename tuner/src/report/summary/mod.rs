@@ -206,7 +206,7 @@ fn clock_hz(rows: &[Row]) -> Option<[f64; 2]> {
 }
 
 /// The trials that the search compares: its N, its extent.
-pub(super) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> {
+pub(crate) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> {
     let extent = session.extent;
     rows.iter().filter(|row| row.extent == extent && session.n.is_none_or(|n| n == row.n)).collect()
 }
