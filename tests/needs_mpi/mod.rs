@@ -145,7 +145,7 @@ fn a_failing_rank_ends_the_job() {
         ("poison", "rank 2 ends the job: boom"),
         ("too long", "rank 0 sent more than 4 doubles with tag 2 where rank 2 expects 4"),
         ("too short", "rank 0 sent 3 doubles with tag 2 where rank 2 expects 4"),
-        ("never received", "rank 2 ends the job: 1 dropped sends or receives found no partner"),
+        ("never received", "rank 2 ends the job: 1 dropped sends or receives were never matched"),
         ("thread", "rank 2 ends the job: it panicked"),
         ("leaves", "rank 2 ends the job: it leaves while other ranks stay"),
     ];
