@@ -49,6 +49,8 @@ fn main() -> ExitCode {
         Some(Command::MpiSetup(args)) => commands::mpi_setup::mpi_setup(&args),
         Some(Command::Weights(args)) => commands::weights::weights(&args),
         Some(Command::Balance(args)) => commands::balance::balance(&args),
+        Some(Command::Completions(args)) => commands::completions::completions(&args),
+        Some(Command::Man(args)) => commands::man::man(&args),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -20,6 +20,7 @@ mod runner;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod version;
 mod windows;
 pub mod xhpl;
 
@@ -30,4 +31,5 @@ pub use self::pair::{measure_pair, write_pair};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::runner::{CompletedRun, RunOptions, Runner, run_candidate, write_result};
+pub use self::version::long_version;
 pub use self::windows::{measure_candidate, result_of, write_windows};

@@ -2,9 +2,11 @@
 
 pub mod balance;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 #[cfg(test)]
 mod flags;
+pub mod man;
 pub mod mpi_setup;
 pub mod nodes;
 pub mod pack;
@@ -16,6 +18,7 @@ pub mod watch;
 pub mod weights;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use ::space::{DeviceChoice, KernelChoice};
@@ -25,7 +28,9 @@ use hpl::plan::windows::Windows;
 
 use self::balance::BalanceArgs;
 use self::compare::CompareArgs;
+use self::completions::CompletionsArgs;
 use self::doctor::DoctorArgs;
+use self::man::ManArgs;
 use self::mpi_setup::MpiSetupArgs;
 use self::nodes::NodesArgs;
 use self::pack::{PackArgs, VerifyArgs};
@@ -39,12 +44,16 @@ use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
 
+/// What `--version` says.
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| hpl::program::long_version(env!("CARGO_PKG_VERSION"), env!("HPL_BUILT_FROM")));
+
 /// Autotuner for High Performance Linpack.
 ///
 /// Without a command it tunes: it measures this machine, searches HPL's parameters within the time budget, and writes the best
 /// HPL.dat, the command that runs it, the verified score and every trial into a run folder.
 #[derive(Debug, Parser)]
-#[command(name = "hpl-tune", version, args_conflicts_with_subcommands = true)]
+#[command(name = "hpl-tune", version, long_version = VERSION.as_str(), args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do; tune when absent.
     #[command(subcommand)]
@@ -101,6 +110,10 @@ pub enum Command {
     Weights(WeightsArgs),
     /// Divide a product y ← y + A·x between two workers of unequal speed
     Balance(BalanceArgs),
+    /// Print the completions of these commands for a shell
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual: hpl-tune, each of its commands, xhpl
+    Man(ManArgs),
 }
 
 /// Flags of `tune`.

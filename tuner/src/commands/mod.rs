@@ -3,8 +3,10 @@
 pub mod balance;
 pub mod calibrate;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 pub mod machines;
+pub mod man;
 pub mod measured;
 pub mod mpi_setup;
 pub mod nodes;

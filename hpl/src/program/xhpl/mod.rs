@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use crate::machine::affinity;
 use crate::machine::host;
@@ -16,7 +17,7 @@ use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows};
 use crate::program::{self, CompletedRun, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use crate::{Residual, Watch};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Norms, Tally};
 use space::rules::RuleError;
@@ -28,6 +29,10 @@ use self::records::{RecordArgs, Records, Watching, WriteError};
 /// Maximum size of an HPL.dat in bytes.
 const MAX_DAT: u64 = 1 << 20;
 
+/// What `--version` says.
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| program::long_version(env!("CARGO_PKG_VERSION"), env!("HPL_BUILT_FROM")));
+
 /// High Performance Linpack on this machine.
 ///
 /// Reads HPL.dat in the current folder and runs all its combinations. The P×Q ranks of a run are threads of this process; with
@@ -36,7 +41,7 @@ const MAX_DAT: u64 = 1 << 20;
 ///
 /// Exit codes: 0 all runs completed, passed or not; 1 a run was aborted; 2 wrong usage or input; 5 output not written.
 #[derive(Parser)]
-#[command(name = "xhpl", version)]
+#[command(name = "xhpl", version, long_version = VERSION.as_str())]
 struct Args {
     #[command(flatten)]
     engine: EngineArgs,
@@ -111,6 +116,11 @@ impl XhplError {
             _ => 2,
         }
     }
+}
+
+/// The flags of the program, for its page of the manual.
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// The program; returns its exit code.

@@ -17,6 +17,9 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// All instruction sets, best first.
+    pub(crate) const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
+
     /// The best instruction set that this processor supports.
     pub(crate) fn detect() -> Self {
         Self::available().next().expect("portable is always available")
@@ -24,7 +27,7 @@ impl Isa {
 
     /// All instruction sets that this processor supports, best first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
-        [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.runs())
+        Self::ALL.into_iter().filter(|isa| isa.runs())
     }
 
     /// Whether this processor supports it; after the first call this is one load.
@@ -46,7 +49,7 @@ impl Isa {
     }
 
     /// Name as it appears in results.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
