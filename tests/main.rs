@@ -1,6 +1,7 @@
 //! What a user sees, run against the real programs.
 //!
-//! `needs_*` modules drive other programs; they are ignored here and run by `tests/run` where those programs are.
+//! `needs_*` modules and tests drive other programs; they are ignored here and run by `tests/run` where those programs are. `released_*` are run by
+//! `tests/run --release-builds`.
 
 mod circles;
 mod cli;
@@ -22,6 +23,7 @@ mod needs_readers;
 mod needs_slurm;
 mod needs_tmux;
 mod pack;
+mod packages;
 mod power_loss;
 mod predict;
 mod program;

@@ -17,9 +17,10 @@ use crate::program::{err, out};
 /// Packages of the workspace.
 const PACKAGES: [&str; 4] = ["space", "hpl", "objectives", "hpl-tune"];
 /// Commands of other programs, whose words are theirs.
-const OTHERS: [&str; 6] = ["reframe", "sbatch", "apt-get", "mdbook", "git", "ls"];
+const OTHERS: [&str; 13] =
+    ["reframe", "sbatch", "apt-get", "mdbook", "git", "ls", "uvx", "pipx", "pip", "dpkg", "rpm", "tar", "cd"];
 /// Flags that texts name and that belong to other programs.
-const OTHER_FLAGS: [&str; 4] = ["--signal", "--exclude", "--install", "--release"];
+const OTHER_FLAGS: [&str; 6] = ["--signal", "--exclude", "--install", "--release", "--programs", "--show-output"];
 /// Seconds after which a command is ended: none takes half of it.
 const LIMIT_S: &str = "120";
 
@@ -182,7 +183,9 @@ fn refused_by_script(words: &[String]) -> Option<String> {
 }
 
 fn wrong(words: &[String], of_a_text: bool, programs: &Programs) -> Option<String> {
-    let script = ["hpl/", "tuner/", "objectives/", "tests/", "fuzz/"].iter().any(|folder| words[0].starts_with(folder));
+    let script = ["hpl/", "tuner/", "objectives/", "tests/", "fuzz/", "packaging/"]
+        .iter()
+        .any(|folder| words[0].starts_with(folder));
     match words[0].as_str() {
         // Verbs that only the program itself starts.
         "hpl-tune" if words.get(1).is_some_and(|word| word.starts_with("__")) => None,

@@ -76,7 +76,8 @@ fn each_section_of_the_benchmarks_names_command_and_machine() {
 }
 
 /// Folders of the repository, as paths in texts begin.
-const FOLDERS: [&str; 8] = ["space/", "hpl/", "objectives/", "tuner/", "datasets/", "tests/", "docs/", "fuzz/"];
+const FOLDERS: [&str; 9] =
+    ["space/", "hpl/", "objectives/", "tuner/", "datasets/", "tests/", "docs/", "fuzz/", "packaging/"];
 
 #[test]
 fn files_that_texts_name_are_there() {
@@ -122,7 +123,7 @@ fn files_that_the_architecture_names_are_there() {
             files_below(&root().join(name).join("src")).into_iter().map(move |file| format!("/{name}/{file}"))
         })
         .collect();
-    for folder in ["tests", "datasets"] {
+    for folder in ["tests", "datasets", "packaging"] {
         there.extend(files_below(&root().join(folder)).into_iter().map(|file| format!("/{folder}/{file}")));
     }
     let is_path = |word: &str| {

@@ -1,0 +1,115 @@
+"""The programs, built for an old C library, and all that is packed with them."""
+
+import gzip
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import notices
+from project import Failed, run
+
+# The C library that built programs need at most: that of RHEL 7 (2014).
+GLIBC = (2, 17)
+PROGRAMS = ("hpl-tune", "xhpl")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a package, as a path below its prefix (usr, or the folder of a Python environment)."""
+
+    path: str
+    data: bytes
+    mode: int = 0o644
+
+
+def built(project):
+    """The folder of the two programs, built here by zig; the tools are those of requirements.txt."""
+    tools = project.root / "target/packaging"
+    if not (tools / "bin/cargo-zigbuild").exists():
+        run([sys.executable, "-m", "venv", tools])
+        run([tools / "bin/pip", "install", "--quiet", "--require-hashes", "--only-binary", ":all:",
+             "-r", project.root / "packaging/requirements.txt"])
+    folder = project.root / "target/zig"
+    triple = f"{project.processor}-unknown-linux-gnu"
+    # No path of this machine is in the programs.
+    sources = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry/src"
+    renamed = {str(index): "/cargo" for index in sorted(sources.glob("*"))} | {str(project.root): "/hpl-tune"}
+    flags = " ".join(f"--remap-path-prefix={old}={new}" for old, new in renamed.items())
+    environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}", "RUSTFLAGS": flags,
+                   "CARGO_PROFILE_RELEASE_STRIP": "symbols", "HPL_TUNE_COMMIT": project.commit}
+    run(["cargo", "zigbuild", "--release", "--locked", "--target", f"{triple}.{GLIBC[0]}.{GLIBC[1]}",
+         "--target-dir", folder, "-p", "hpl", "-p", "hpl-tune", "--bins"], quiet=False, env=environment, cwd=project.root)
+    programs = folder / triple / "release"
+    for name in PROGRAMS:
+        if needed_glibc(programs / name) > GLIBC:
+            raise Failed(f"{programs / name} needs glibc {needed_glibc(programs / name)}, not {GLIBC}: what was it linked by?")
+    return programs
+
+
+def needed_glibc(program):
+    """The newest version of the C library that a program names."""
+    text = run(["readelf", "-VW", program], package="binutils")
+    versions = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", text)
+    return max((int(major), int(minor)) for major, minor in versions)
+
+
+def needed_libraries(program):
+    """The shared libraries that a program names."""
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", run(["readelf", "-dW", program], package="binutils"))
+
+
+def contents(project, folder, scratch):
+    """All that is packed, sorted by path: programs, completions, manual, licences."""
+    for name in PROGRAMS:
+        if not (folder / name).is_file():
+            raise Failed(f"there is no {folder / name}; cargo build --release -p hpl -p hpl-tune makes both programs")
+    tune = folder / "hpl-tune"
+    said = run([tune, "--version"])
+    if said.splitlines()[0] != f"hpl-tune {project.version}":
+        raise Failed(f"{tune} is not version {project.version}: {said}")
+    pages = scratch / "man"
+    run([tune, "man", "--out", pages])
+
+    def completions(shell):
+        return run([tune, "completions", shell]).encode()
+
+    entries = [Entry(f"bin/{name}", (folder / name).read_bytes(), 0o755) for name in PROGRAMS]
+    entries += [Entry(f"share/man/man1/{page.name}", page.read_bytes()) for page in pages.iterdir()]
+    entries += [
+        Entry("share/bash-completion/completions/hpl-tune", completions("bash")),
+        Entry("share/zsh/site-functions/_hpl-tune", completions("zsh")),
+        Entry("share/fish/vendor_completions.d/hpl-tune.fish", completions("fish")),
+        # What mpi-setup compiles is in the program; this is for readers.
+        Entry("share/doc/hpl-tune/calls.c", project.text("hpl/src/comm/mpi/calls.c")),
+        Entry("share/doc/hpl-tune/LICENSE-MIT", project.text("LICENSE-MIT")),
+        Entry("share/doc/hpl-tune/LICENSE-APACHE", project.text("LICENSE-APACHE")),
+        Entry("share/doc/hpl-tune/third-party.txt", notices.text(project)),
+    ]
+    return sorted(entries, key=lambda entry: entry.path)
+
+
+def installed(project, entries, root):
+    """Writes a package's files below `root`/usr, as Debian and Red Hat lay them out.
+
+    The programs lie in a folder of their own, with links in usr/bin: mpi-setup puts its xhpl beside the program that it is a copy of.
+    """
+    for entry in entries:
+        path, data = entry.path, entry.data
+        if path.startswith("bin/"):
+            path = path.replace("bin/", "lib/hpl-tune/")
+        if path.startswith("share/man/"):
+            path, data = path + ".gz", gzip.compress(data, mtime=0)
+        target = root / "usr" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        target.chmod(entry.mode)
+        if entry.path.startswith("bin/"):
+            link = root / "usr" / entry.path
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(f"../{path}")
+    for folder in [root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())]:
+        folder.chmod(0o755)
+    for path in root.rglob("*"):
+        os.utime(path, (project.epoch, project.epoch), follow_symlinks=False)

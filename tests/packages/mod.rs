@@ -1,0 +1,140 @@
+//! What `packaging/build` makes: unpacked, looked at and run.
+//!
+//! `needs_packages_*` pack the programs of the workspace as they are, in seconds. `released_*` build as for a release, by zig for an old C library,
+//! which takes minutes: `tests/run --release-builds`.
+
+mod completions;
+mod released;
+mod system;
+mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::docs::pages::root;
+use crate::program::{err, hpl_dat, out};
+
+/// Both programs by their paths.
+struct Programs {
+    tune: PathBuf,
+    xhpl: PathBuf,
+}
+
+/// Makes packages in `out` and returns what was printed.
+fn packed(kinds: &[&str], more: &[&str], out: &Path) -> Output {
+    let mut command = Command::new(root().join("packaging/build"));
+    command.args(kinds).args(more).arg("--out").arg(out);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    output
+}
+
+/// A folder with a wheel, a .deb and an .rpm of the programs of the workspace, made once for all tests.
+fn packages() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let make = || {
+        let folder = tempfile::tempdir().unwrap();
+        packed(&["wheel", "deb", "rpm"], &["--programs", programs().to_str().unwrap()], folder.path());
+        folder
+    };
+    FOLDER.get_or_init(make).path()
+}
+
+/// The folder of the programs of the workspace.
+fn programs() -> &'static Path {
+    let folder = Path::new(env!("CARGO_BIN_EXE_hpl-tune")).parent().unwrap();
+    assert!(folder.join("xhpl").is_file(), "no xhpl in {}: cargo build --release -p hpl", folder.display());
+    folder
+}
+
+/// The one file of a folder whose name ends so.
+fn ending(folder: &Path, end: &str) -> PathBuf {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<PathBuf> = paths.filter(|path| path.to_str().unwrap().ends_with(end)).collect();
+    assert_eq!(found.len(), 1, "{end} in {}", folder.display());
+    found[0].clone()
+}
+
+/// Standard output of a command that must succeed.
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}{}", out(&output), err(&output));
+    out(&output)
+}
+
+/// The path of a program of this machine.
+fn which(name: &str) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()).unwrap()
+}
+
+/// What `--version` of both programs says: version, commit, kernels.
+fn check_versions(start: impl Fn(&Path) -> Command, programs: &Programs) {
+    for (program, name) in [(&programs.tune, "hpl-tune"), (&programs.xhpl, "xhpl")] {
+        let text = said(start(program).arg("--version"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!("{name} {}", env!("CARGO_PKG_VERSION")), "{text}");
+        assert!(
+            lines[1].starts_with("commit: ") && lines[2].starts_with("kernels: builtin avx512, avx2, portable"),
+            "{text}"
+        );
+        assert_eq!(said(start(program).arg("-V")).trim_end(), lines[0]);
+    }
+}
+
+/// A run of both programs in `folder`, which `start` sees as its current one.
+fn check_runs(start: impl Fn(&Path) -> Command, programs: &Programs, folder: &Path) {
+    hpl_dat(folder, 200, 32, 1, 1);
+    assert!(said(&mut start(&programs.xhpl)).contains("PASSED"));
+    assert!(said(start(&programs.tune).args(["run", "--dat", "HPL.dat"])).contains("PASSED"));
+}
+
+/// Pages of the manual, completions and licences below a folder `share`; names of pages end with `end`.
+fn check_shared(share: &Path, end: &str) {
+    for verb in ["", "-run", "-watch", "-mpi-setup", "-completions"] {
+        let page = share.join(format!("man/man1/hpl-tune{verb}.1{end}"));
+        assert!(page.is_file(), "{}", page.display());
+    }
+    for file in [
+        &format!("man/man1/xhpl.1{end}"),
+        "bash-completion/completions/hpl-tune",
+        "zsh/site-functions/_hpl-tune",
+        "fish/vendor_completions.d/hpl-tune.fish",
+        "doc/hpl-tune/calls.c",
+        "doc/hpl-tune/LICENSE-MIT",
+    ] {
+        assert!(fs::metadata(share.join(file)).is_ok_and(|file| file.len() > 0), "{file}");
+    }
+    let notices = fs::read_to_string(share.join("doc/hpl-tune/third-party.txt")).unwrap();
+    assert!(
+        notices.contains("\nclap 4") && notices.contains("Permission is hereby granted"),
+        "licences of what is linked"
+    );
+}
+
+/// Words of the checksum of each file of a folder.
+fn sums(folder: &Path) -> String {
+    said(Command::new("sh").args(["-c", "sha256sum *"]).current_dir(folder))
+}
+
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_made_again_are_equal() {
+    let again = tempfile::tempdir().unwrap();
+    packed(&["wheel", "deb", "rpm"], &["--programs", programs().to_str().unwrap()], again.path());
+    assert_eq!(sums(again.path()), sums(packages()));
+}
+
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_missing_programs_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(root().join("packaging/build"));
+    let output = command.args(["deb", "--out"]).arg(folder.path().join("out")).arg("--programs").arg(folder.path());
+    let output = output.output().unwrap();
+    assert!(!output.status.success() && err(&output).contains("cargo build --release"), "{}", err(&output));
+}
