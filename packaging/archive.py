@@ -2,12 +2,21 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import tarfile
 
 from project import PROCESSORS, Failed, run
 
+# What cargo reads in the root of the archive.
+SETTINGS = """\
+[source.crates-io]
+replace-with = "vendored-sources"
+
+[source.vendored-sources]
+directory = "vendor"
+"""
 # Sections of a Cargo.toml that name files.
 TARGETS = ("[lib]", "[[bin]]", "[[example]]", "[[test]]", "[[bench]]")
 
@@ -22,12 +31,13 @@ def pack(project, scratch, out):
     run(["git", "-C", project.root, "archive", f"--output={commit}", f"--prefix={name}/", "HEAD"], package="git")
     with tarfile.open(commit) as file:
         file.extractall(scratch)
-    # Read by cargo: sources are in vendor/ and nowhere else.
-    settings = run(["cargo", "vendor", "--locked", "--quiet", "--versioned-dirs", "vendor"], package="cargo", cwd=root)
+    run(["cargo", "vendor", "--locked", "--versioned-dirs", "vendor"], package="cargo", cwd=root)
     (root / ".cargo").mkdir()
-    (root / ".cargo/config.toml").write_text(settings)
+    (root / ".cargo/config.toml").write_text(SETTINGS)
     for package in foreign(root):
         emptied(package)
+    # What is left must do, without a network and without what lies in the home of cargo.
+    run(metadata(f"{project.processor}-unknown-linux-gnu"), cwd=root, env={**os.environ, "CARGO_HOME": str(scratch / "no-home")})
     path = out / f"{name}.tar.xz"
     with tarfile.open(path, "w:xz", preset=6) as file:
         for member in sorted(root.rglob("*")):
@@ -50,11 +60,14 @@ def foreign(root):
     """Folders of vendored packages that no build on Linux uses: those of other systems."""
     used = set()
     for processor in PROCESSORS:
-        platform = f"{processor}-unknown-linux-gnu"
-        found = json.loads(run(["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--all-features",
-                                "--filter-platform", platform], cwd=root))
+        found = json.loads(run(metadata(f"{processor}-unknown-linux-gnu"), cwd=root))
         used |= {f"{package['name']}-{package['version']}" for package in found["packages"]}
     return [folder for folder in sorted((root / "vendor").iterdir()) if folder.name not in used]
+
+
+def metadata(platform):
+    """The command that asks cargo which packages a platform needs, of those that are here."""
+    return ["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--all-features", "--filter-platform", platform]
 
 
 def emptied(folder):
@@ -66,5 +79,6 @@ def emptied(folder):
     shutil.rmtree(folder)
     (folder / "src").mkdir(parents=True)
     (folder / "src/lib.rs").write_text("// For another system than Linux: left out of this archive.\n")
-    (folder / "Cargo.toml").write_text(re.sub(r"^build = .*$", "build = false", kept, flags=re.M))
+    settings = re.sub(r"^(build|links) = .*\n", "", kept, flags=re.M)
+    (folder / "Cargo.toml").write_text(f'{settings}\n[lib]\npath = "src/lib.rs"\n')
     (folder / ".cargo-checksum.json").write_text(json.dumps({"files": {}, "package": checksum}))
