@@ -18,7 +18,7 @@ pub mod weights;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::space::{DeviceChoice, KernelChoice};
+use ::space::{DeviceRequest, KernelChoice};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use hpl::plan::windows::Windows;
@@ -207,9 +207,10 @@ pub struct RunArgs {
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// The device that holds the matrix: none, or reference, which is simulated on the host to test the engine [default: none]
+    /// The device that holds the matrix: none, cuda, hip (never run on a device so far), auto (a GPU if there is one), or reference,
+    /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with = "reference")]
-    pub device: Option<DeviceChoice>,
+    pub device: Option<DeviceRequest>,
     /// Write the result as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
