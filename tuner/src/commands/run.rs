@@ -102,12 +102,13 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
-/// The engine parameters, with the weights of their own file and the device of the flag where there is one.
+/// The engine parameters, with the weights of their own file, and split and device of the flags where there are any.
 fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
     let mut engine = read_params_of(args.engine_params.as_deref(), ranks)?;
     if let Some(path) = &args.weights {
         engine.weights = read_weights(path)?;
     }
+    engine.split = args.split.unwrap_or(engine.split);
     engine.device = args.device.map_or(engine.device, FoundGpus::choose);
     Ok(engine)
 }

@@ -138,7 +138,7 @@ impl Driver {
         };
         let driver = Self { platform, calls, own, library: library.name };
         // SAFETY: the first call of the driver; 0 is the only defined flag.
-        driver.check(&driver.calls.init.name, unsafe { (driver.calls.init.call)(0) }, "")?;
+        driver.check(driver.calls.init.name, unsafe { (driver.calls.init.call)(0) }, "")?;
         Ok(driver)
     }
 

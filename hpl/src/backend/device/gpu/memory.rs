@@ -27,7 +27,7 @@ impl GpuMemory {
     pub(super) fn new(gpu: &Arc<Gpu>, len: usize) -> Result<Self, DeviceError> {
         let (mut start, allocate) = (0, &gpu.driver.calls.allocate);
         // Both platforms refuse, or return null for, no bytes.
-        let bytes = len.checked_mul(ELEMENT).unwrap_or(usize::MAX).max(ELEMENT);
+        let bytes = len.saturating_mul(ELEMENT).max(ELEMENT);
         // SAFETY: writes one address.
         let status = unsafe { (allocate.call)(&raw mut start, bytes) };
         gpu.check(allocate.name, status).map_err(|error| {
@@ -87,7 +87,7 @@ impl PinnedMemory {
         /// `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`
         const PORTABLE: u32 = 1;
         let (mut start, allocate) = (std::ptr::null_mut(), &gpu.driver.calls.allocate_host);
-        let bytes = len.checked_mul(ELEMENT).unwrap_or(usize::MAX).max(ELEMENT);
+        let bytes = len.saturating_mul(ELEMENT).max(ELEMENT);
         // SAFETY: writes one address.
         gpu.check(allocate.name, unsafe { (allocate.call)(&raw mut start, bytes, PORTABLE) })?;
         // SAFETY: `bytes` bytes from there are this value's own.
