@@ -48,7 +48,7 @@ pub struct RunResult {
     /// Kernels with version.
     pub kernel: String,
     /// The device of rank 0 with its libraries; `None` on the host, or in older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub device: Option<String>,
     /// Version of the engine.
     pub version: String,
