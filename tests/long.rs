@@ -228,6 +228,7 @@ fn outcome(number: usize, candidate: &Candidate, wall_s: f64) -> Result<Observat
         info: 0,
         generate_s: 0.01,
         check_s: 0.01,
+        device: None,
         fma_peak_gflops: None,
         fma_peak_share: None,
         x_hash: None,

@@ -10,6 +10,7 @@ mod docs;
 mod engine;
 mod first_minute;
 mod fuzz_corpora;
+mod gpu;
 mod hostile;
 mod kill;
 mod long;

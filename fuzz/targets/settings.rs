@@ -13,7 +13,7 @@ use space::dims::Space;
 use space::domain::{DomainSpec, ForeignDomain, HplDomain, Limits};
 use space::machine::Machine;
 use space::weights_file::WeightsFile;
-use space::{Candidate, Candidates, DeviceChoice, EngineParams, HplParams, KernelChoice, Share, Unequal};
+use space::{Candidate, Candidates, DeviceRequest, EngineParams, HplParams, KernelChoice, Share, Unequal};
 use tuner::pack::site::Site;
 
 use super::utf8;
@@ -136,7 +136,7 @@ pub(super) fn flags(data: &[u8]) {
     assert!(words.iter().all(|word| !word.is_empty() && !word.contains(char::is_whitespace)) || words[0] == text);
     let candidate = Candidate { hpl: HplParams::baseline(1000, 2, 2), engine: EngineParams::default() };
     assert!(!MpiJob::new(text, "xhpl".into()).command(&candidate).is_empty());
-    let _ = (text.parse::<DeviceChoice>(), text.parse::<Share>().map(|share| share.to_string().parse::<Share>()));
+    let _ = (text.parse::<DeviceRequest>(), text.parse::<Share>().map(|share| share.to_string().parse::<Share>()));
     let _ = text.parse::<Window>().map(|window| window.check(10));
     let _ = text.parse::<StepRange>().map(|steps| steps.check(10));
     let _ = text.parse::<Windows>();

@@ -62,7 +62,7 @@ impl EngineParams {
     }
 }
 
-/// The device that holds the matrix and updates it: `none` or `reference`.
+/// The device that holds the matrix and updates it: `none`, `reference`, `cuda` or `hip`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
@@ -71,6 +71,34 @@ pub enum DeviceChoice {
     None,
     /// The reference device, which is simulated on the host to test the order of operations.
     Reference,
+    /// An NVIDIA GPU, by the libraries of CUDA.
+    Cuda,
+    /// An AMD GPU, by the libraries of ROCm.
+    Hip,
+}
+
+/// What a user asks for as device: `auto`, or one of [`DeviceChoice`]. It is resolved before a run, never stored with a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceRequest {
+    /// A GPU if there is one, else none.
+    Auto,
+    /// This device.
+    Only(DeviceChoice),
+}
+
+impl FromStr for DeviceRequest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self::Only(match text {
+            "auto" => return Ok(Self::Auto),
+            "none" => DeviceChoice::None,
+            "reference" => DeviceChoice::Reference,
+            "cuda" => DeviceChoice::Cuda,
+            "hip" => DeviceChoice::Hip,
+            _ => return Err(format!("{text} is not a device; use auto, none, reference, cuda or hip")),
+        }))
+    }
 }
 
 impl DeviceChoice {
@@ -78,17 +106,10 @@ impl DeviceChoice {
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
-}
 
-impl FromStr for DeviceChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self::None),
-            "reference" => Ok(Self::Reference),
-            _ => Err(format!("{text} is not a device; use none or reference")),
-        }
+    /// Whether the matrix is in the memory of a GPU.
+    pub fn is_gpu(&self) -> bool {
+        matches!(self, Self::Cuda | Self::Hip)
     }
 }
 

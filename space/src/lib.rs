@@ -34,7 +34,7 @@ pub mod windows;
 pub use candidate::Candidate;
 pub use deal::deal;
 pub use domain::Candidates;
-pub use engine::{DeviceChoice, EngineParams, KernelChoice};
+pub use engine::{DeviceChoice, DeviceRequest, EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
 pub use share::{Share, Weights};

@@ -47,6 +47,9 @@ pub struct RunResult {
     pub host: String,
     /// Kernels with version.
     pub kernel: String,
+    /// The device of rank 0 with its libraries; `None` on the host, or in older files.
+    #[serde(default)]
+    pub device: Option<String>,
     /// Version of the engine.
     pub version: String,
 }

@@ -12,6 +12,9 @@ pub(crate) trait Storage {
     /// Threads of the rank.
     fn threads(&self) -> usize;
 
+    /// The device with its libraries; `None` in main memory.
+    fn device(&self) -> Option<String>;
+
     /// [A | b] ← HPL's random matrix.
     ///
     /// # Errors

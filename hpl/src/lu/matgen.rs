@@ -88,7 +88,7 @@ impl LocalRows {
     }
 
     /// The rows with a global index of at least `first`.
-    fn from(layout: &Layout, row: usize, first: usize) -> Self {
+    pub(crate) fn from(layout: &Layout, row: usize, first: usize) -> Self {
         let axis: &Distribution = &layout.rows;
         let local = axis.local_from(row, first)..axis.local_len(row);
         let row_run = |run: BlockRun| {
@@ -100,8 +100,13 @@ impl LocalRows {
     }
 
     /// State of element (0, `col`); products of indices wrap like the sequence itself, whose period is 2⁶⁴.
-    fn top(&self, col: usize) -> u64 {
+    pub(crate) fn top(&self, col: usize) -> u64 {
         Jump::by((col as u64).wrapping_mul(self.n as u64).wrapping_add(1)).apply(100)
+    }
+
+    /// For each row the step of the generator from the top of a column to the row.
+    pub(crate) fn jumps(&self) -> impl Iterator<Item = Jump> {
+        self.runs.iter().flat_map(|RowRun { jump, rows }| (0..rows.len()).map(|i| jump.then(Jump::by(i as u64))))
     }
 
     /// Writes these rows of global column `col`.

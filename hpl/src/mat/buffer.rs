@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -60,6 +60,8 @@ struct Mapping {
     /// Elements from there on.
     len: usize,
     huge_pages: bool,
+    /// What a device keeps as long as the mapping exists.
+    pinned: OnceLock<Option<Box<dyn Send + Sync>>>,
 }
 
 // SAFETY: a mapping is only an address range that lives as long as the value.
@@ -90,12 +92,13 @@ impl Mapping {
             // SAFETY: the range is inside the mapping; this advice changes no content.
             let _ = unsafe { madvise(data, wanted, MmapAdvise::MADV_HUGEPAGE) };
         }
-        Ok(Self { start, bytes: bytes.get(), data: data.cast(), len, huge_pages })
+        Ok(Self { start, bytes: bytes.get(), data: data.cast(), len, huge_pages, pinned: OnceLock::new() })
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        drop(self.pinned.take());
         // SAFETY: exactly the mapping made in `new`; all buffers of it have been dropped.
         // An error of unmapping one's own whole mapping could not be handled.
         let _ = unsafe { munmap(self.start, self.bytes) };
@@ -196,6 +199,14 @@ impl Buffer {
         match &self.memory {
             Backing::Heap(_) => self.len,
             Backing::Mapped(mapping) => mapping.len,
+        }
+    }
+
+    /// Calls `pin` with start and bytes of the mapping of this buffer, if it has one and nobody did so before; the value that `pin`
+    /// returns is dropped before the mapping is returned to the system.
+    pub(crate) fn pin(&self, pin: impl FnOnce(*mut c_void, usize) -> Option<Box<dyn Send + Sync>>) {
+        if let Backing::Mapped(mapping) = &self.memory {
+            mapping.pinned.get_or_init(|| pin(mapping.start.as_ptr(), mapping.bytes));
         }
     }
 

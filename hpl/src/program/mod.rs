@@ -5,6 +5,7 @@
 //! the ranks is a `job`; their reports are combined into one [`RunResult`](space::RunResult). A rank that fails or panics ends
 //! the run with a [`RunError`] that names it. [`xhpl`] is the command line of Netlib's program.
 
+mod emulation;
 mod error;
 pub mod files;
 mod job;
@@ -24,6 +25,7 @@ mod version;
 mod windows;
 pub mod xhpl;
 
+pub use self::emulation::{Emulated, refuse_emulation};
 pub use self::error::RunError;
 pub use self::memory::check_memory;
 pub use self::mpi::{UnderMpi, refuse_mpi};

@@ -100,7 +100,7 @@ impl Runner {
         let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
         let report = outcome.run();
 
-        let Report { time_s, residual, info, generate_s, check_s, ref x, .. } = report;
+        let Report { time_s, residual, info, generate_s, check_s, ref x, ref device, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);
         let rate_gflops = flops::rate_gflops(candidate.hpl.n, time_s);
         let fma_peak_gflops = job::fma_peak_gflops(&of_ranks);
@@ -120,6 +120,7 @@ impl Runner {
             started_utc,
             host: host::facts().hostname,
             kernel: kernels.names(),
+            device: device.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,
         };
@@ -131,7 +132,7 @@ impl Runner {
         candidate.check()?;
         ranks.check_grid(&candidate.hpl)?;
         if !force {
-            check_memory(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
+            check_memory(candidate, ranks.free_bytes(candidate.hpl.ranks()))?;
         }
         let mut candidate = candidate.clone();
         candidate.engine.kernels = self.choice.clone();

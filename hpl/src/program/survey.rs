@@ -52,7 +52,8 @@ mod tests {
         // The matrix of one run takes 0.8 GB, those of eight ranks 6.4 GB.
         let message = check_memory_each(&hpl, 5_000_000_000).unwrap_err().to_string();
         assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
-        assert!(super::super::check_memory(&hpl, 5_000_000_000).is_ok(), "one run of all ranks would fit");
+        let one_run = Candidate { hpl, engine: space::EngineParams::default() };
+        assert!(super::super::check_memory(&one_run, 5_000_000_000).is_ok(), "one run of all ranks would fit");
         assert!(check_memory_each(&hpl, 8_000_000_000).is_ok());
     }
 }

@@ -102,8 +102,11 @@ fn hard_rules_and_memory_are_checked_before_the_run() {
     let error = run_candidate(&candidate(10_000_000, 1, 1), &OPTIONS).unwrap_err();
     let RunError::TooLarge { needed_bytes, free_bytes, largest_n, .. } = error else { panic!("{error}") };
     assert!(needed_bytes > 8 * 10_u64.pow(14) && free_bytes < needed_bytes);
-    check_memory(&HplParams { n: largest_n, ..candidate(0, 1, 1).hpl }, free_bytes).unwrap();
-    check_memory(&HplParams { n: largest_n + 16, ..candidate(0, 1, 1).hpl }, free_bytes).unwrap_err();
+    check_memory(&candidate(largest_n, 1, 1), free_bytes).unwrap();
+    check_memory(&candidate(largest_n + 16, 1, 1), free_bytes).unwrap_err();
+    let mut on_gpu = candidate(largest_n + 16, 1, 1);
+    on_gpu.engine.device = space::DeviceChoice::Cuda;
+    check_memory(&on_gpu, free_bytes).unwrap();
 }
 
 /// Kernels that panic in their n-th product.

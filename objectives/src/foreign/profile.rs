@@ -22,12 +22,14 @@ use crate::launcher;
 pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Profiles of known programs, by name.
-pub const SHIPPED: [(&str, &str); 5] = [
+pub const SHIPPED: [(&str, &str); 7] = [
     ("netlib", include_str!("../../../datasets/engines/netlib.toml")),
     ("hpcc", include_str!("../../../datasets/engines/hpcc.toml")),
     ("rochpl", include_str!("../../../datasets/engines/rochpl.toml")),
     ("nvidia", include_str!("../../../datasets/engines/nvidia.toml")),
     ("intel", include_str!("../../../datasets/engines/intel.toml")),
+    ("cuda", include_str!("../../../datasets/engines/cuda.toml")),
+    ("hip", include_str!("../../../datasets/engines/hip.toml")),
 ];
 
 /// Dimensions of HPL that an engine may obey, besides ranks and grid, which all engines obey.

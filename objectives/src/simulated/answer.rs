@@ -162,6 +162,7 @@ impl SimulatedCluster {
             info: 0,
             generate_s: generation_s,
             check_s: generation_s,
+            device: None,
             fma_peak_gflops: None,
             fma_peak_share: None,
             x_hash: None,

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use ::space::{DeviceChoice, KernelChoice};
+use ::space::{DeviceRequest, KernelChoice, Share};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use hpl::plan::windows::Windows;
@@ -143,7 +143,8 @@ pub struct TuneArgs {
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
-    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file
+    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file; cuda or hip: our engine on the GPUs of this node,
+    /// which has not been run on hardware so far
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
     /// Path of our xhpl, built for the MPI library of --launcher; by default the one that mpi-setup built. With --engine: path
@@ -220,9 +221,13 @@ pub struct RunArgs {
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// The device that holds the matrix: none, or reference, which is simulated on the host to test the engine [default: none]
+    /// The device that holds the matrix: none, cuda, hip (never run on a device so far), auto (a GPU if there is one), or reference,
+    /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with = "reference")]
-    pub device: Option<DeviceChoice>,
+    pub device: Option<DeviceRequest>,
+    /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1
+    #[arg(long, value_name = "F", conflicts_with = "reference")]
+    pub split: Option<Share>,
     /// Write the result as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use hpl::backend::device::FoundGpus;
 use hpl::plan::windows::Windows;
 use hpl::program::{
-    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_mpi, run_candidate, write_pair,
-    write_result, write_windows,
+    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_emulation, refuse_mpi, run_candidate,
+    write_pair, write_result, write_windows,
 };
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, KernelChoice, RunResult};
@@ -24,6 +25,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let dat = read_dat(&args.dat)?;
     let hpl = single(&dat, &args.dat)?;
     let candidate = Candidate { hpl, engine: read_engine(args, hpl.ranks())? };
+    refuse_emulation(candidate.engine.device, std::env::vars_os()).map_err(bad_input)?;
     let lines = ProgressLines::new(std::io::stderr());
     let options =
         RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
@@ -100,13 +102,14 @@ fn broken(error: RunError) -> anyhow::Error {
     }
 }
 
-/// The engine parameters, with the weights of their own file and the device of the flag where there is one.
+/// The engine parameters, with the weights of their own file, and split and device of the flags where there are any.
 fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
     let mut engine = read_params_of(args.engine_params.as_deref(), ranks)?;
     if let Some(path) = &args.weights {
         engine.weights = read_weights(path)?;
     }
-    engine.device = args.device.unwrap_or(engine.device);
+    engine.split = args.split.unwrap_or(engine.split);
+    engine.device = args.device.map_or(engine.device, FoundGpus::choose);
     Ok(engine)
 }
 

@@ -172,6 +172,7 @@ pub(crate) mod tests {
             candidate: Candidate { hpl: HplParams::baseline(1000, 1, 1), engine: EngineParams::default() },
             time_s: 1.0,
             rate_gflops: rate,
+            device: None,
             fma_peak_gflops: None,
             fma_peak_share: None,
             residual: Some(0.003),

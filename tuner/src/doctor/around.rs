@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hpl::backend::device::{DeviceError, FoundGpus};
 use hpl::backend::host::kernels::{installed, rate_gflops};
 use space::KernelChoice;
 
@@ -18,6 +19,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Programs that start processes of MPI.
 const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "srun", "flux", "aprun"];
 
+/// Devices of the drivers of GPUs, by platform.
+const DRIVERS: [(&str, &str); 2] = [("cuda", "/dev/nvidiactl"), ("hip", "/dev/kfd")];
+
 /// What was found around this process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Around {
@@ -29,6 +33,8 @@ pub struct Around {
     pub libraries: Vec<(PathBuf, Option<f64>)>,
     /// Variables that a library would obey.
     pub held: Option<Held>,
+    /// GPUs that the engine can use, with their libraries; why not, where the system has a driver for them.
+    pub gpus: Vec<Result<String, String>>,
     /// Launchers on the search path.
     pub launchers: Vec<PathBuf>,
     /// The compiler wrapper of an MPI library.
@@ -61,6 +67,7 @@ impl Around {
             builtin_gflops: rate_gflops(&KernelChoice::Builtin).ok(),
             libraries,
             held,
+            gpus: gpus(),
             launchers: LAUNCHERS.iter().filter_map(|name| found(name.as_ref())).collect(),
             mpicc: found("mpicc".as_ref()),
             xhpl: Some(program.with_file_name(MPI_FOLDER).join("xhpl")).filter(|path| path.is_file()),
@@ -83,6 +90,7 @@ impl Around {
         }
         lines.push(self.environment());
         lines.push(self.blas());
+        lines.extend(self.gpus.iter().map(gpu));
         lines.push(self.mpi());
         lines.push(self.manager());
         lines
@@ -137,6 +145,26 @@ impl Around {
             }
             None => Advice::fact("job", "none of Slurm, PBS or LSF"),
         }
+    }
+}
+
+/// The GPUs of each platform that has some, or a driver for some.
+fn gpus() -> Vec<Result<String, String>> {
+    let here = |platform| DRIVERS.iter().any(|(of, device)| *of == platform && Path::new(device).exists());
+    let told = |(platform, found): (&'static str, Result<FoundGpus, DeviceError>)| match found {
+        Ok(gpus) => Some(Ok(gpus.to_string())),
+        Err(error) => here(platform).then(|| Err(error.to_string())),
+    };
+    FoundGpus::look().into_iter().filter_map(told).collect()
+}
+
+fn gpu(found: &Result<String, String>) -> Advice {
+    match found {
+        Ok(gpus) => Advice::fact(
+            "GPU libraries",
+            format!("{gpus}; --engine cuda or hip runs our engine there, untested on hardware so far"),
+        ),
+        Err(reason) => Advice::fact("GPU libraries", format!("not usable: {reason}")),
     }
 }
 

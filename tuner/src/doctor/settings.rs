@@ -221,8 +221,8 @@ fn accelerators(facts: &Facts, system: &System) -> Advice {
     Advice::fact(
         "GPU",
         format!(
-            "{named}{driver}. The engine of hpl-tune computes on processors; to tune the vendor's HPL: --engine nvidia or rochpl with \
-             --program and --machine"
+            "{named}{driver}. Without --engine hpl-tune computes on processors; to tune the vendor's HPL: --engine nvidia or rochpl with \
+             --program"
         ),
     )
 }

@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod engine;
 pub mod environment;
 pub mod forecast;
+pub mod gpus;
 pub mod input;
 pub mod preflight;
 pub mod prepare;

@@ -75,6 +75,9 @@ pub(crate) trait Device {
     /// A point in a stream.
     type Event;
 
+    /// What it is, with its libraries.
+    fn label(&self) -> String;
+
     /// Memory for `len` elements.
     ///
     /// # Errors

@@ -14,11 +14,12 @@
 //! that of the waits (`waits`). During an update the host has only to queue it: it factors the next panel (`panel`), starts row
 //! exchanges (`rows`) and forwards messages, and runs ahead of the device by at most one panel.
 //!
-//! There is one device so far, the `reference`: it executes on the host, late and in random order, so that a missing wait shows on
-//! any machine.
+//! There are two: the `reference` executes on the host, late and in random order, so that a missing wait shows on any machine; `gpu` is
+//! a device of NVIDIA or AMD, whose libraries are opened at run time.
 
 mod api;
 mod error;
+pub(crate) mod gpu;
 mod memory;
 mod panel;
 mod rank;
@@ -29,5 +30,6 @@ mod waits;
 
 pub(crate) use self::api::{Block, Device, HostBlock, Stream};
 pub use self::error::DeviceError;
+pub use self::gpu::{FoundGpus, GpuFacts};
 pub(crate) use self::rank::OnDevice;
 pub(crate) use self::waits::Wait;

@@ -38,6 +38,8 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
     pub(super) panel: D::Staging,
     /// Memory for L that no update needs, the one that was used first at the front.
     pub(super) free_l: VecDeque<LMemory<D>>,
+    /// L that the last look-ahead update used, for the sections of the same panel.
+    ahead: Option<DeviceL<D>>,
     pub(super) exchange: RowMemory<D>,
     /// Vectors and sums.
     pub(super) vectors: D::Memory,
@@ -74,6 +76,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             ld,
             panel: device.staging(rows * nb)?,
             free_l,
+            ahead: None,
             exchange: RowMemory::new(&device, nb, cols, layout.rows.procs() == 1)?,
             vectors: device.allocate(vectors)?,
             staged_vectors: device.staging(vectors)?,
@@ -142,7 +145,7 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
     type L = DeviceL<D>;
 
     fn load(&mut self, panel: &mut Panel) -> Result<DeviceL<D>, Error> {
-        let l = self.upload_l(panel);
+        let l = self.ahead.take_if(|l| l.shape.k == panel.shape().k).unwrap_or_else(|| self.upload_l(panel));
         // The device keeps the message until it is copied.
         panel.release_l();
         Ok(l)
@@ -172,16 +175,27 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
     }
 
     fn update_lookahead(&mut self, panel: &Panel, update: &Update<'_>) -> Result<Instant, Error> {
-        let l = self.upload_l(panel);
+        let l = match self.ahead.take() {
+            Some(l) if l.shape.k == panel.shape().k => l,
+            other => {
+                if let Some(l) = other {
+                    self.unload(l);
+                }
+                self.upload_l(panel)
+            }
+        };
         let u_in_place = self.swap_rows(update);
         let placed = Instant::now();
         self.multiply(&l, update, u_in_place);
-        self.unload(l);
+        self.ahead = Some(l);
         Ok(placed)
     }
 
     fn finish(&mut self) -> Result<(), Error> {
         self.written.clear();
+        if let Some(l) = self.ahead.take() {
+            self.unload(l);
+        }
         Ok(self.device.synchronize(Wait::Finished)?)
     }
 }

@@ -39,6 +39,10 @@ impl<D: Device> Storage for OnDevice<'_, '_, D> {
         self.team.threads()
     }
 
+    fn device(&self) -> Option<String> {
+        Some(self.device.label())
+    }
+
     fn generate(&mut self, layout: &Layout, place: (usize, usize)) -> Result<(), Error> {
         self.device.generate(Stream::Main, layout, place, None, self.block(0, 0, self.rows, self.cols));
         Ok(self.device.synchronize(Wait::Generated)?)

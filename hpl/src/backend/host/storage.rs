@@ -17,6 +17,10 @@ use crate::plan::layout::Layout;
 const COLS_IN_TURN: usize = 256;
 
 impl Storage for HostBackend<'_, '_> {
+    fn device(&self) -> Option<String> {
+        None
+    }
+
     fn threads(&self) -> usize {
         self.team.threads()
     }

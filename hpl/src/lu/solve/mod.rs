@@ -7,8 +7,9 @@ use space::{Candidate, DeviceChoice};
 
 use crate::Error;
 use crate::backend::Backend;
-use crate::backend::device::OnDevice;
+use crate::backend::device::gpu::{GpuDevice, GpuPlatform};
 use crate::backend::device::reference::{ExecutionOrder, Reference};
+use crate::backend::device::{Device, OnDevice};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::kernels::isa::Isa;
 use crate::backend::host::kernels::peak::multiply_add_gflops;
@@ -31,7 +32,7 @@ use crate::plan::{ColumnStrips, Plan};
 /// Time for which multiply–adds are measured after a run: some hundred readings.
 const PEAK_TIME: Duration = Duration::from_millis(8);
 
-/// Result of a run on one rank; all fields except `phases`, `spans`, `started` and `fma_peak_gflops` are the same on all ranks.
+/// Result of a run on one rank; all fields except `phases`, `spans`, `started`, `fma_peak_gflops` and `device` are the same on all ranks.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Time of factorization and back substitution in seconds, maximum over ranks.
@@ -52,6 +53,8 @@ pub struct Report {
     pub started: Instant,
     /// Rate of independent multiply–adds of this rank's threads right after the run, in GFLOP/s; `None` where threads share cores.
     pub fma_peak_gflops: Option<f64>,
+    /// The device with its libraries; `None` on the host.
+    pub device: Option<String>,
     /// The solution, N elements; empty after a zero pivot.
     pub x: Vec<f64>,
 }
@@ -72,10 +75,11 @@ pub fn solve<C: Comm>(
     kernels: &dyn Kernels,
     watch: &dyn Watch,
 ) -> Result<Report, Error> {
-    let alone = cores.len() >= candidate.engine.threads;
+    // The rate of a device is no share of what the host's threads reach.
+    let comparable = cores.len() >= candidate.engine.threads && !candidate.engine.device.is_gpu();
     as_rank(candidate, comm, cores, kernels, watch, |run, team| {
-        let report = run.whole(team)?;
-        Ok(Report { fma_peak_gflops: alone.then(|| fma_peak_gflops(team)).transpose()?, ..report })
+        let report = run.with_backend(team, WholeRun)?;
+        Ok(Report { fma_peak_gflops: comparable.then(|| fma_peak_gflops(team)).transpose()?, ..report })
     })
 }
 
@@ -90,7 +94,7 @@ pub fn measure_windows<C: Comm>(
     cores: &[usize],
     kernels: &dyn Kernels,
 ) -> Result<WindowsReport, Error> {
-    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.some_windows(team, windows))
+    as_rank(candidate, comm, cores, kernels, &(), |run, team| run.with_backend(team, SomeWindows(windows)))
 }
 
 /// Rate of independent multiply–adds of all threads of `team` at the same time, in GFLOP/s.
@@ -134,6 +138,37 @@ fn as_rank<C: Comm, R>(
     outcome
 }
 
+/// What a rank does with its local matrix, on any backend.
+trait Work {
+    /// Its result.
+    type Output;
+
+    /// Does it.
+    fn run<C: Comm>(self, run: &RankRun<'_, C>, backend: &mut impl Backend) -> Result<Self::Output, Error>;
+}
+
+/// The whole run.
+struct WholeRun;
+
+impl Work for WholeRun {
+    type Output = Report;
+
+    fn run<C: Comm>(self, run: &RankRun<'_, C>, backend: &mut impl Backend) -> Result<Report, Error> {
+        run.run(backend)
+    }
+}
+
+/// Windows of the run.
+struct SomeWindows<'w>(&'w [Window]);
+
+impl Work for SomeWindows<'_> {
+    type Output = WindowsReport;
+
+    fn run<C: Comm>(self, run: &RankRun<'_, C>, backend: &mut impl Backend) -> Result<WindowsReport, Error> {
+        run.windows(backend, self.0)
+    }
+}
+
 /// One run on one rank.
 struct RankRun<'a, C> {
     candidate: &'a Candidate,
@@ -145,19 +180,15 @@ struct RankRun<'a, C> {
 }
 
 impl<C: Comm> RankRun<'_, C> {
-    /// The whole run, where the candidate wants it.
-    fn whole(&self, team: &mut Team<'_>) -> Result<Report, Error> {
+    /// Calls `work` with the local matrix where the candidate wants it.
+    fn with_backend<W: Work>(&self, team: &mut Team<'_>, work: W) -> Result<W::Output, Error> {
         match self.candidate.engine.device {
-            DeviceChoice::None => self.on_host(team, |host| self.run(host)),
-            DeviceChoice::Reference => self.on_reference(team, self.order(), |device| self.run(device)),
-        }
-    }
-
-    /// Windows of the run, where the candidate wants it.
-    fn some_windows(&self, team: &mut Team<'_>, windows: &[Window]) -> Result<WindowsReport, Error> {
-        match self.candidate.engine.device {
-            DeviceChoice::None => self.on_host(team, |host| self.windows(host, windows)),
-            DeviceChoice::Reference => self.on_reference(team, self.order(), |device| self.windows(device, windows)),
+            DeviceChoice::None => self.on_host(team, |backend| work.run(self, backend)),
+            DeviceChoice::Reference => {
+                self.on_device(team, self.reference(self.order()), |backend| work.run(self, backend))
+            }
+            DeviceChoice::Cuda => self.on_device(team, self.gpu(GpuPlatform::Cuda)?, |backend| work.run(self, backend)),
+            DeviceChoice::Hip => self.on_device(team, self.gpu(GpuPlatform::Hip)?, |backend| work.run(self, backend)),
         }
     }
 
@@ -166,16 +197,25 @@ impl<C: Comm> RankRun<'_, C> {
         ExecutionOrder { seed: self.comm.rank() as u64, without: None }
     }
 
-    /// Calls `work` with the local matrix on a reference device.
-    fn on_reference<R>(
+    /// A reference device that executes in this order.
+    fn reference(&self, order: ExecutionOrder) -> Reference<'_> {
+        Reference::new(self.kernels, order)
+    }
+
+    /// The GPU of this rank.
+    fn gpu(&self, platform: GpuPlatform) -> Result<GpuDevice, Error> {
+        Ok(GpuDevice::open(platform, self.comm.rank())?)
+    }
+
+    /// Calls `work` with the local matrix on `device`.
+    fn on_device<D: Device, R>(
         &self,
         team: &mut Team<'_>,
-        order: ExecutionOrder,
-        work: impl FnOnce(&mut OnDevice<'_, '_, Reference<'_>>) -> Result<R, Error>,
+        device: D,
+        work: impl FnOnce(&mut OnDevice<'_, '_, D>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
         let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
-        let device = Reference::new(self.kernels, order);
         work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld)?)
     }
 
@@ -232,7 +272,20 @@ impl<C: Comm> RankRun<'_, C> {
         let check = || residual::check(&plan.layout, grid, self.comm, backend, &x);
         let residual = (info == 0).then(check).transpose()?;
         let check_s = self.seconds_since(start)?;
-        Ok(Report { time_s, residual, info, generate_s, check_s, phases, spans, started, fma_peak_gflops: None, x })
+        let device = backend.device();
+        Ok(Report {
+            time_s,
+            residual,
+            info,
+            generate_s,
+            check_s,
+            phases,
+            spans,
+            started,
+            fma_peak_gflops: None,
+            device,
+            x,
+        })
     }
 
     /// Barrier of all ranks; returns the time after it.

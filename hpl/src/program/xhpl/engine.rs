@@ -4,10 +4,11 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use crate::backend::device::FoundGpus;
 use crate::program::Ranks;
 use clap::Args;
 use space::weights_file::{WeightsFile, WeightsFileError};
-use space::{Candidate, DeviceChoice, EngineParams, HplParams, KernelChoice, Share};
+use space::{Candidate, DeviceChoice, DeviceRequest, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. A flag overrides the file.
 #[derive(Args)]
@@ -26,9 +27,10 @@ pub(super) struct EngineArgs {
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
-    /// The device that holds the matrix: none, or reference, which is simulated on the host to test the engine [default: none]
+    /// The device that holds the matrix: none, cuda, hip (never run on a device so far), auto (a GPU if there is one), or reference,
+    /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["survey", "report_bindings"])]
-    device: Option<DeviceChoice>,
+    device: Option<DeviceRequest>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -64,7 +66,7 @@ impl EngineArgs {
         let (mut params, divide_cores) = file.unwrap_or((EngineParams::default(), true));
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
-        params.device = self.device.unwrap_or(params.device);
+        params.device = self.device.map_or(params.device, FoundGpus::choose);
         if let Some(kernels) = &self.blas {
             params.kernels = kernels.clone();
         }
@@ -79,6 +81,11 @@ impl EngineSettings {
     /// The kernels of all runs.
     pub(super) fn kernels(&self) -> &KernelChoice {
         &self.params.kernels
+    }
+
+    /// The device of all runs.
+    pub(super) fn device(&self) -> DeviceChoice {
+        self.params.device
     }
 
     /// The candidate of one run, on the cores of `ranks`.

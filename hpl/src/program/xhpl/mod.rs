@@ -15,7 +15,7 @@ use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows};
-use crate::program::{self, CompletedRun, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
+use crate::program::{self, CompletedRun, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use crate::{Residual, Watch};
 use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
@@ -83,6 +83,8 @@ struct Args {
 enum XhplError {
     #[error(transparent)]
     UnderMpi(#[from] UnderMpi),
+    #[error(transparent)]
+    Emulated(#[from] Emulated),
     #[error("HPL.dat has more than {MAX_DAT} bytes, its 31 lines need less than 10000; is it another file?")]
     TooLong,
     #[error("cannot read HPL.dat in {folder}: {source}; xhpl takes its parameters from there")]
@@ -166,6 +168,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     let engine = args.engine.read()?;
     let candidates: Vec<Candidate> = dat.runs().iter().map(|hpl| engine.candidate(hpl, ranks)).collect();
     check(&candidates, ranks, args.force)?;
+    program::refuse_emulation(engine.device(), std::env::vars_os())?;
     if let Some(windows) = &args.windows {
         sample::check(windows, &candidates)?;
     }
@@ -215,7 +218,7 @@ fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Xhp
         let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
         for candidate in same_size {
             let hpl = &candidate.hpl;
-            let memory = || if force { Ok(()) } else { program::check_memory(hpl, free_bytes) };
+            let memory = || if force { Ok(()) } else { program::check_memory(candidate, free_bytes) };
             let rules = candidate.check().map_err(RunError::from);
             rules.and_then(|()| ranks.check_grid(hpl)).and_then(|()| memory()).map_err(|source| {
                 match line_of(&source) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hpl::backend::device::FoundGpus;
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
@@ -25,6 +26,7 @@ use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::engine::programs::xhpl_beside;
+use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::unequal::RankInput;
@@ -50,6 +52,14 @@ pub(super) fn begin(
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
+    let (machine, text) = match machine {
+        Some(machine) => (Some(machine), text),
+        None => {
+            let machine = gpus::described(&engine, &facts, FoundGpus::look)?;
+            let text = machine.as_ref().map(Machine::to_toml).transpose()?;
+            (machine, text)
+        }
+    };
     let engine = engine.on(machine.as_ref());
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
     let placed = match &simulated {

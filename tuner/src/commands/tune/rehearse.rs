@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use hpl::backend::device::FoundGpus;
 use objectives::predict::Predictor;
 use objectives::real::RunSpec;
 use space::domain::DomainSpec;
@@ -23,6 +24,7 @@ use crate::exit::{self, bad_input};
 use crate::record::folder::RunFolder;
 use crate::search::budget::Budget;
 use crate::session::engine::Engine;
+use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::room::{Here, Modelled, Room, Wanted};
@@ -38,11 +40,16 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let budget = Budget::new(Instant::now(), budget_s(args.budget)?, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
-    let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let facts = hpl::machine::host::facts();
+    let machine = match args.machine.as_deref().map(read_machine).transpose()? {
+        Some((machine, _)) => Some(machine),
+        // A batch script is for other nodes.
+        None if args.sbatch.is_some() => None,
+        None => gpus::described(&engine, &facts, FoundGpus::look)?,
+    };
     let engine = engine.on(machine.as_ref());
     // Nodes that are found have no kernels.
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
-    let facts = hpl::machine::host::facts();
     // What the session would find on the nodes of its job.
     let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
     let (engine, machine) = match &job {

@@ -27,6 +27,9 @@ use crate::exit::bad_input;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::session::Session;
 
+/// The program of a profile whose runs are those of this program.
+const OUR_PROGRAM: &str = "hpl-tune";
+
 /// Largest NB of the domain where no profile says another.
 const LARGEST_NB: usize = 512;
 
@@ -80,6 +83,9 @@ impl Engine {
         }
         if let Some(program) = program {
             profile.program = program.display().to_string();
+        }
+        if program.is_none() && profile.program == OUR_PROGRAM {
+            profile.program = std::env::current_exe()?.display().to_string();
         }
         profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;

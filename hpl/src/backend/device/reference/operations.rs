@@ -28,6 +28,10 @@ impl Device for Reference<'_> {
     type Staging = Memory;
     type Event = Event;
 
+    fn label(&self) -> String {
+        "reference device on the host".to_owned()
+    }
+
     fn allocate(&self, len: usize) -> Result<Memory, Error> {
         Ok(Memory::new(len)?)
     }

@@ -82,7 +82,7 @@ impl Blas {
     pub fn open(path: &Path) -> Result<Self, KernelError> {
         // SAFETY: loading runs the library's initialisers; the user named it as a BLAS to run.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: reason(&error) })?;
+            .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: loader_message(&error) })?;
         // Never closed.
         let library: &'static Library = Box::leak(Box::new(library));
         let prefix = PREFIXES
@@ -106,7 +106,7 @@ impl Blas {
 }
 
 /// The loader's message, which is the source of the error.
-fn reason(error: &libloading::Error) -> String {
+pub(crate) fn loader_message(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 

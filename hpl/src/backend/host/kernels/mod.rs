@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use self::isa::Isa;
 use self::product::{ColumnGroups, Strips};
+pub(crate) use blas::loader_message;
 pub use blas::{Blas, installed};
 pub use builtin::Builtin;
 pub(crate) use by_rank::{Loaded, RankKernels};

@@ -35,8 +35,13 @@ impl Jump {
     }
 
     /// This jump, then `next`.
-    const fn then(self, next: Self) -> Self {
+    pub(crate) const fn then(self, next: Self) -> Self {
         Self { mul: next.mul.wrapping_mul(self.mul), add: next.apply(self.add) }
+    }
+
+    /// Factor and summand.
+    pub(crate) const fn parts(self) -> [u64; 2] {
+        [self.mul, self.add]
     }
 
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! The program `xhpl` from the command line.
 
+mod gpu;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -236,7 +238,11 @@ fn on_the_reference_device() {
     assert_eq!((host.0, device.0), (DeviceChoice::None, DeviceChoice::Reference));
     assert_eq!(host.1, device.1);
     succeeds(&xhpl(&folder, &["--device", "reference", "--windows", "0:3,5:2"]));
-    refuses(&xhpl(&folder, &["--device", "gpu"]), 2, &["--device", "gpu is not a device; use none or reference"]);
+    refuses(
+        &xhpl(&folder, &["--device", "gpu"]),
+        2,
+        &["--device", "gpu is not a device; use auto, none, reference, cuda or hip"],
+    );
     refuses(&xhpl(&folder, &["--device", "reference", "--survey", "1"]), 2, &["--survey"]);
 }
 

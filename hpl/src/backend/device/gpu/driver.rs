@@ -1,0 +1,405 @@
+//! The driver of a platform: the calls on one device, with their errors.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::super::DeviceError;
+use super::library::{Function, GpuLibrary, GpuPlatform, Handle, Purpose, Status, functions};
+
+/// An address in the memory of a device.
+pub(super) type Address = u64;
+
+functions! {
+    /// Functions of the CUDA driver, or of the HIP runtime.
+    struct Calls {
+        init(c_uint) = "cuInit", "hipInit";
+        driver_version(*mut c_int) = "cuDriverGetVersion", "hipDriverGetVersion";
+        device_count(*mut c_int) = "cuDeviceGetCount", "hipGetDeviceCount";
+        device(*mut c_int, c_int) = "cuDeviceGet", "hipDeviceGet";
+        device_name(*mut c_char, c_int, c_int) = "cuDeviceGetName", "hipDeviceGetName";
+        total_memory(*mut usize, c_int) = "cuDeviceTotalMem_v2", "hipDeviceTotalMem";
+        attribute(*mut c_int, c_int, c_int) = "cuDeviceGetAttribute", "hipDeviceGetAttribute";
+        memory_info(*mut usize, *mut usize) = "cuMemGetInfo_v2", "hipMemGetInfo";
+        allocate(*mut Address, usize) = "cuMemAlloc_v2", "hipMalloc";
+        free(Address) = "cuMemFree_v2", "hipFree";
+        allocate_host(*mut *mut c_void, usize, c_uint) = "cuMemHostAlloc", "hipHostMalloc";
+        free_host(*mut c_void) = "cuMemFreeHost", "hipHostFree";
+        pin_host(*mut c_void, usize, c_uint) = "cuMemHostRegister_v2", "hipHostRegister";
+        unpin_host(*mut c_void) = "cuMemHostUnregister", "hipHostUnregister";
+        priorities(*mut c_int, *mut c_int) = "cuCtxGetStreamPriorityRange", "hipDeviceGetStreamPriorityRange";
+        create_stream(*mut Handle, c_uint, c_int) = "cuStreamCreateWithPriority", "hipStreamCreateWithPriority";
+        destroy_stream(Handle) = "cuStreamDestroy_v2", "hipStreamDestroy";
+        stream_wait(Handle, Handle, c_uint) = "cuStreamWaitEvent", "hipStreamWaitEvent";
+        create_event(*mut Handle, c_uint) = "cuEventCreate", "hipEventCreateWithFlags";
+        destroy_event(Handle) = "cuEventDestroy_v2", "hipEventDestroy";
+        record(Handle, Handle) = "cuEventRecord", "hipEventRecord";
+        query(Handle) = "cuEventQuery", "hipEventQuery";
+        wait_for_event(Handle) = "cuEventSynchronize", "hipEventSynchronize";
+        synchronize() = "cuCtxSynchronize", "hipDeviceSynchronize";
+        upload(Address, *const c_void, usize, Handle) = "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync";
+        download(*mut c_void, Address, usize, Handle) = "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync";
+        load_module(*mut Handle, *const c_void) = "cuModuleLoadData", "hipModuleLoadData";
+        unload_module(Handle) = "cuModuleUnload", "hipModuleUnload";
+        kernel(*mut Handle, Handle, *const c_char) = "cuModuleGetFunction", "hipModuleGetFunction";
+        launch(
+            Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void
+        ) = "cuLaunchKernel", "hipModuleLaunchKernel";
+    }
+}
+
+/// The functions that differ between the platforms.
+enum OwnCalls {
+    Cuda {
+        retain: Function<unsafe extern "C" fn(*mut Handle, c_int) -> Status>,
+        release: Function<unsafe extern "C" fn(c_int) -> Status>,
+        set_current: Function<unsafe extern "C" fn(Handle) -> Status>,
+        copy: Function<unsafe extern "C" fn(*const CudaCopy, Handle) -> Status>,
+        error_name: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
+        error_text: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
+    },
+    Hip {
+        set_current: Function<unsafe extern "C" fn(c_int) -> Status>,
+        copy: Function<
+            unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, usize, usize, c_int, Handle) -> Status,
+        >,
+        error_name: Function<unsafe extern "C" fn(Status) -> *const c_char>,
+        error_text: Function<unsafe extern "C" fn(Status) -> *const c_char>,
+    },
+}
+
+/// `CUDA_MEMCPY2D` of cuda.h.
+#[repr(C)]
+struct CudaCopy {
+    from: CudaCopySide,
+    to: CudaCopySide,
+    width_bytes: usize,
+    height: usize,
+}
+
+/// Source or target in `CUDA_MEMCPY2D`.
+#[repr(C)]
+struct CudaCopySide {
+    x_bytes: usize,
+    y: usize,
+    /// `CUmemorytype`: 1 for host memory, 2 for device memory.
+    kind: c_uint,
+    host: usize,
+    device: Address,
+    array: Handle,
+    pitch_bytes: usize,
+}
+
+/// Columns of equal length on one side of a copy between host and device: the first byte, and bytes from one column to the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CopySide {
+    Host(*mut c_void, usize),
+    Device(Address, usize),
+}
+
+/// The driver of a platform.
+pub(super) struct Driver {
+    pub(super) platform: GpuPlatform,
+    pub(super) calls: Calls,
+    own: OwnCalls,
+    /// The library's name.
+    pub(super) library: String,
+}
+
+/// Status of an event that has not happened: `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`.
+const NOT_READY: Status = 600;
+
+impl Driver {
+    /// Opens and initialises the driver.
+    ///
+    /// # Errors
+    /// When there is none, it lacks a function, or it does not start.
+    pub(super) fn open(platform: GpuPlatform) -> Result<Self, DeviceError> {
+        let library = GpuLibrary::open(platform, Purpose::Driver)?;
+        let calls = Calls::load(&library)?;
+        // SAFETY: by their names these are the vendor's functions, whose arguments are as in its headers.
+        let own = unsafe {
+            match platform {
+                GpuPlatform::Cuda => OwnCalls::Cuda {
+                    retain: library.function("cuDevicePrimaryCtxRetain")?,
+                    release: library.function("cuDevicePrimaryCtxRelease_v2")?,
+                    set_current: library.function("cuCtxSetCurrent")?,
+                    copy: library.function("cuMemcpy2DAsync_v2")?,
+                    error_name: library.function("cuGetErrorName")?,
+                    error_text: library.function("cuGetErrorString")?,
+                },
+                GpuPlatform::Hip => OwnCalls::Hip {
+                    set_current: library.function("hipSetDevice")?,
+                    copy: library.function("hipMemcpy2DAsync")?,
+                    error_name: library.function("hipGetErrorName")?,
+                    error_text: library.function("hipGetErrorString")?,
+                },
+            }
+        };
+        let driver = Self { platform, calls, own, library: library.name };
+        // SAFETY: the first call of the driver; 0 is the only defined flag.
+        driver.check(driver.calls.init.name, unsafe { (driver.calls.init.call)(0) }, "")?;
+        Ok(driver)
+    }
+
+    /// Success, or the error `status` of the function `name`, on `device` if there is one.
+    pub(super) fn check(&self, name: &str, status: Status, device: &str) -> Result<(), DeviceError> {
+        if status == 0 {
+            return Ok(());
+        }
+        let mut reason = format!("{name} failed: {}", self.describe(status));
+        if let Some(way_out) = way_out(self.platform, status) {
+            let _ = write!(reason, "; {way_out}");
+        }
+        let device = if device.is_empty() { self.platform.to_string() } else { device.to_owned() };
+        Err(DeviceError { device, reason })
+    }
+
+    /// Name and text of an error.
+    fn describe(&self, status: Status) -> String {
+        let (mut name, mut text) = (std::ptr::null(), std::ptr::null());
+        match &self.own {
+            OwnCalls::Cuda { error_name, error_text, .. } => {
+                // SAFETY: both write the address of a constant text, or null for an unknown error.
+                unsafe {
+                    (error_name.call)(status, &raw mut name);
+                    (error_text.call)(status, &raw mut text);
+                }
+            }
+            OwnCalls::Hip { error_name, error_text, .. } => {
+                // SAFETY: both return the address of a constant text.
+                (name, text) = unsafe { ((error_name.call)(status), (error_text.call)(status)) };
+            }
+        }
+        // SAFETY: each is null or a constant text.
+        let [name, text] = [name, text].map(|text| unsafe { constant_text(text) });
+        let name = name.unwrap_or_else(|| "an unknown error".to_owned());
+        text.map_or_else(|| format!("{name} ({status})"), |text| format!("{name} ({status}), {text}"))
+    }
+
+    /// A number that a function writes.
+    fn int(&self, function: Function<unsafe extern "C" fn(*mut c_int) -> Status>) -> Result<c_int, DeviceError> {
+        let mut value = 0;
+        // SAFETY: the function writes one int.
+        self.check(function.name, unsafe { (function.call)(&raw mut value) }, "")?;
+        Ok(value)
+    }
+
+    /// Number of devices; 0 where the platform calls that an error.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn devices(&self) -> Result<usize, DeviceError> {
+        Ok(usize::try_from(self.int(self.calls.device_count)?).unwrap_or(0))
+    }
+
+    /// Version of the driver as its vendor writes it.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn version(&self) -> Result<String, DeviceError> {
+        let version = self.int(self.calls.driver_version)?;
+        Ok(match self.platform {
+            GpuPlatform::Cuda => format!("{}.{}", version / 1000, version % 1000 / 10),
+            GpuPlatform::Hip => format!("{}.{}", version / 10_000_000, version / 100_000 % 100),
+        })
+    }
+}
+
+/// A copy of a text.
+///
+/// # Safety
+/// `text` must be null or a text that ends with 0 and does not change.
+pub(super) unsafe fn constant_text(text: *const c_char) -> Option<String> {
+    // SAFETY: as the caller says.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// What to do after an error; both platforms have the same numbers for these.
+fn way_out(platform: GpuPlatform, status: Status) -> Option<&'static str> {
+    Some(match status {
+        2 => "lower N, or end what else uses the device's memory",
+        3 | 34 | 35 | 803 => {
+            "driver and libraries do not fit each other, or the driver is not loaded: see its kernel log"
+        }
+        101 => platform.pick(
+            "there is no such device, or it cannot be used: look at nvidia-smi and CUDA_VISIBLE_DEVICES",
+            "there is no device, or it cannot be used: look at rocminfo, ROCR_VISIBLE_DEVICES and the group render",
+        ),
+        46 | 219 => "the device is in use by another process, in exclusive mode, or shut off: free it, or use another",
+        100 => platform.pick(
+            "no device is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES",
+            "no device is visible: look at rocminfo, ROCR_VISIBLE_DEVICES and the group render",
+        ),
+        200 | 209 | 218 => "the kernels were compiled for another device: report this",
+        214 | 710 | 719 | 721 | 700 => {
+            "the device may have a fault: look at the kernel log and its ECC counters, reset the device, run again"
+        }
+        999 => "see the kernel log of the driver",
+        _ => return None,
+    })
+}
+
+/// A device with its context. Handles are numbers, so that values can go from thread to thread, as both platforms allow.
+pub(super) struct Gpu {
+    pub(super) driver: Driver,
+    /// Number of the device in its platform's list.
+    pub(super) device: c_int,
+    /// Its name in messages.
+    pub(super) label: String,
+    /// The primary context of CUDA; 0 with HIP, which has none.
+    context: Handle,
+}
+
+impl Gpu {
+    /// Opens device `index` and makes it current for this thread.
+    ///
+    /// # Errors
+    /// When the driver fails or has no such device.
+    pub(super) fn open(driver: Driver, index: usize) -> Result<Arc<Self>, DeviceError> {
+        let (mut device, index) = (0, c_int::try_from(index).unwrap_or(c_int::MAX));
+        let calls = &driver.calls;
+        // SAFETY: writes one int.
+        driver.check(calls.device.name, unsafe { (calls.device.call)(&raw mut device, index) }, "")?;
+        let label = format!("{} {index} ({})", driver.platform, name(&driver, device)?);
+        let mut context = 0;
+        if let OwnCalls::Cuda { retain, .. } = &driver.own {
+            // SAFETY: writes one handle; the device was returned by the driver.
+            driver.check(retain.name, unsafe { (retain.call)(&raw mut context, device) }, &label)?;
+        }
+        let gpu = Self { driver, device, label, context };
+        gpu.make_current()?;
+        Ok(Arc::new(gpu))
+    }
+
+    /// Makes the device that of this thread's calls.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn make_current(&self) -> Result<(), DeviceError> {
+        let (name, status) = match &self.driver.own {
+            // SAFETY: the context is retained until this value is dropped.
+            OwnCalls::Cuda { set_current, .. } => (set_current.name, unsafe { (set_current.call)(self.context) }),
+            // SAFETY: no memory is passed.
+            OwnCalls::Hip { set_current, .. } => (set_current.name, unsafe { (set_current.call)(self.device) }),
+        };
+        self.check(name, status)
+    }
+
+    /// Success, or the error `status` of the function `name`.
+    pub(super) fn check(&self, name: &str, status: Status) -> Result<(), DeviceError> {
+        self.driver.check(name, status, &self.label)
+    }
+
+    /// Attribute of the device, by its number in each platform's header.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn attribute(&self, cuda: c_int, hip: c_int) -> Result<c_int, DeviceError> {
+        let (mut value, get) = (0, &self.driver.calls.attribute);
+        let attribute = self.driver.platform.pick(cuda, hip);
+        // SAFETY: writes one int.
+        self.check(get.name, unsafe { (get.call)(&raw mut value, attribute, self.device) })?;
+        Ok(value)
+    }
+
+    /// Free bytes and all bytes of the device's memory.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn memory_bytes(&self) -> Result<(usize, usize), DeviceError> {
+        let (mut free, mut total, get) = (0, 0, &self.driver.calls.memory_info);
+        // SAFETY: writes two sizes.
+        self.check(get.name, unsafe { (get.call)(&raw mut free, &raw mut total) })?;
+        Ok((free, total))
+    }
+
+    /// Queues a copy of `cols` columns of `bytes` bytes between host and device on `stream`.
+    ///
+    /// # Errors
+    /// When the driver refuses it.
+    ///
+    /// # Safety
+    /// All columns must be in memory that exists, and that on the host in memory that nobody else writes, or reads where it is the
+    /// target, until the stream has executed the copy.
+    pub(super) unsafe fn copy_columns(
+        &self,
+        stream: Handle,
+        from: CopySide,
+        to: CopySide,
+        (bytes, cols): (usize, usize),
+    ) -> Result<(), DeviceError> {
+        let (name, status) = match &self.driver.own {
+            OwnCalls::Cuda { copy, .. } => {
+                let order = CudaCopy { from: from.cuda(), to: to.cuda(), width_bytes: bytes, height: cols };
+                // SAFETY: the driver reads the struct before it returns; the rest is said by the caller.
+                (copy.name, unsafe { (copy.call)(&raw const order, stream) })
+            }
+            OwnCalls::Hip { copy, .. } => {
+                // hipMemcpyHostToDevice, hipMemcpyDeviceToHost
+                let kind = if matches!(from, CopySide::Host(..)) { 1 } else { 2 };
+                let ((from, from_pitch), (to, to_pitch)) = (from.hip(), to.hip());
+                // SAFETY: said by the caller.
+                (copy.name, unsafe { (copy.call)(to, to_pitch, from, from_pitch, bytes, cols, kind, stream) })
+            }
+        };
+        self.check(name, status)
+    }
+
+    /// Whether an event has happened.
+    ///
+    /// # Errors
+    /// When an operation before it failed.
+    pub(super) fn has_happened(&self, event: Handle) -> Result<bool, DeviceError> {
+        let query = &self.driver.calls.query;
+        // SAFETY: the event exists.
+        match unsafe { (query.call)(event) } {
+            NOT_READY => Ok(false),
+            status => self.check(query.name, status).map(|()| true),
+        }
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        if let OwnCalls::Cuda { release, .. } = &self.driver.own {
+            // SAFETY: retained once in `open`; nothing of the context is used after this. An error could not be handled.
+            let _ = unsafe { (release.call)(self.device) };
+        }
+    }
+}
+
+impl CopySide {
+    fn cuda(self) -> CudaCopySide {
+        let (kind, host, device, pitch_bytes) = match self {
+            Self::Host(start, pitch) => (1, start as usize, 0, pitch),
+            Self::Device(start, pitch) => (2, 0, start, pitch),
+        };
+        CudaCopySide { x_bytes: 0, y: 0, kind, host, device, array: 0, pitch_bytes }
+    }
+
+    fn hip(self) -> (*mut c_void, usize) {
+        match self {
+            Self::Host(start, pitch) => (start, pitch),
+            Self::Device(start, pitch) => (start as usize as *mut c_void, pitch),
+        }
+    }
+}
+
+/// Name of a device.
+pub(super) fn name(driver: &Driver, device: c_int) -> Result<String, DeviceError> {
+    let (mut name, get) = ([0 as c_char; 256], &driver.calls.device_name);
+    // SAFETY: writes at most 256 bytes.
+    driver.check(get.name, unsafe { (get.call)(name.as_mut_ptr(), 256, device) }, "")?;
+    name[255] = 0;
+    // SAFETY: ends with 0.
+    Ok(unsafe { constant_text(name.as_ptr()) }.unwrap_or_default())
+}
+
+/// Bytes of a device's memory.
+pub(super) fn total_bytes(driver: &Driver, device: c_int) -> Result<u64, DeviceError> {
+    let (mut bytes, get) = (0, &driver.calls.total_memory);
+    // SAFETY: writes one size.
+    driver.check(get.name, unsafe { (get.call)(&raw mut bytes, device) }, "")?;
+    Ok(bytes as u64)
+}

@@ -1,0 +1,135 @@
+//! The kernels of `kernels.c` on one device.
+
+use std::ffi::{CStr, c_uint, c_void};
+use std::sync::Arc;
+
+use super::super::DeviceError;
+use super::compiler::KernelCompiler;
+use super::driver::Gpu;
+use super::library::Handle;
+
+/// The source of the kernels.
+pub(super) const SOURCE: &CStr = {
+    let source = concat!(include_str!("kernels.c"), "\0");
+    match CStr::from_bytes_with_nul(source.as_bytes()) {
+        Ok(source) => source,
+        Err(_) => panic!("the source contains a zero byte"),
+    }
+};
+
+/// Threads of a block.
+const THREADS: u64 = 256;
+
+/// Largest number of blocks along Y, the least that a platform allows.
+const MOST_Y: u64 = 65_535;
+
+/// A kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GpuKernel {
+    Copy,
+    Transpose,
+    Gather,
+    Scatter,
+    Generate,
+    RowSums,
+    CheckRows,
+    CheckCols,
+}
+
+impl GpuKernel {
+    const ALL: [Self; 8] = [
+        Self::Copy,
+        Self::Transpose,
+        Self::Gather,
+        Self::Scatter,
+        Self::Generate,
+        Self::RowSums,
+        Self::CheckRows,
+        Self::CheckCols,
+    ];
+
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::Copy => c"hpl_copy",
+            Self::Transpose => c"hpl_transpose",
+            Self::Gather => c"hpl_gather",
+            Self::Scatter => c"hpl_scatter",
+            Self::Generate => c"hpl_generate",
+            Self::RowSums => c"hpl_row_sums",
+            Self::CheckRows => c"hpl_check_rows",
+            Self::CheckCols => c"hpl_check_cols",
+        }
+    }
+}
+
+/// The kernels, compiled for a device.
+pub(super) struct GpuKernels {
+    gpu: Arc<Gpu>,
+    module: Handle,
+    kernels: [Handle; GpuKernel::ALL.len()],
+}
+
+impl GpuKernels {
+    /// Compiles and loads the kernels.
+    ///
+    /// # Errors
+    /// When compiler or driver fail.
+    pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
+        let compiler = KernelCompiler::open(gpu.driver.platform)?;
+        // Major and minor of the capability: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR; not needed with HIP.
+        let capability = match gpu.driver.platform {
+            super::library::GpuPlatform::Cuda => 10 * gpu.attribute(75, 75)? + gpu.attribute(76, 76)?,
+            super::library::GpuPlatform::Hip => 0,
+        };
+        let code = compiler.compile(SOURCE, capability, None)?;
+        let (mut module, load) = (0, gpu.driver.calls.load_module);
+        // SAFETY: writes one handle; the code is what the compiler made, and read before the call returns.
+        gpu.check(load.name, unsafe { (load.call)(&raw mut module, code.as_ptr().cast()) })?;
+        let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()] };
+        for (handle, kernel) in loaded.kernels.iter_mut().zip(GpuKernel::ALL) {
+            let find = gpu.driver.calls.kernel;
+            // SAFETY: writes one handle; the name ends with 0.
+            gpu.check(find.name, unsafe { (find.call)(handle, module, kernel.name().as_ptr()) })?;
+        }
+        Ok(loaded)
+    }
+
+    /// Queues `kernel` on `stream` with threads for `size` elements along X and Y; nothing for no elements.
+    ///
+    /// # Errors
+    /// When the driver refuses it.
+    ///
+    /// # Safety
+    /// `arguments` must be those of the kernel in `kernels.c`: sizes, and addresses of device memory that has what the kernel
+    /// reads and writes.
+    pub(super) unsafe fn launch(
+        &self,
+        stream: Handle,
+        kernel: GpuKernel,
+        size: (usize, usize),
+        arguments: &[u64],
+    ) -> Result<(), DeviceError> {
+        let (x, y) = (size.0 as u64, size.1 as u64);
+        if x == 0 || y == 0 {
+            return Ok(());
+        }
+        let blocks = |count: u64| c_uint::try_from(count).unwrap_or(c_uint::MAX);
+        let (x, y) = (blocks(x.div_ceil(THREADS).min(1 << 20)), blocks(y.min(MOST_Y)));
+        let mut values = arguments.to_vec();
+        let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let (launch, kernel) = (self.gpu.driver.calls.launch, self.kernels[kernel as usize]);
+        let threads = THREADS as c_uint;
+        // SAFETY: one pointer to eight bytes for each argument, read before the call returns; the rest is said by the caller.
+        let status = unsafe {
+            (launch.call)(kernel, x, y, 1, threads, 1, 1, 0, stream, pointers.as_mut_ptr(), std::ptr::null_mut())
+        };
+        self.gpu.check(launch.name, status)
+    }
+}
+
+impl Drop for GpuKernels {
+    fn drop(&mut self) {
+        // SAFETY: loaded in `new`; the device has executed all kernels (see `GpuDevice::drop`).
+        let _ = unsafe { (self.gpu.driver.calls.unload_module.call)(self.module) };
+    }
+}

@@ -1,0 +1,26 @@
+//! GPUs of NVIDIA and AMD as devices.
+//!
+//! Nothing of CUDA or ROCm is needed to build: the vendor's [`library`] for memory and streams ([`driver`]), for DGEMM and DTRSM
+//! ([`blas`]) and for the compilation of kernels ([`compiler`]) are opened at run time. Both platforms have the same functions under
+//! two names, so that there is one table of each, and one device ([`device`]) with one set of [`operations`]. What the BLAS lacks is in
+//! `kernels.c`, which is compiled for the device found ([`kernels`]); the lists that kernels read travel with them ([`lists`]).
+//!
+//! All calls of foreign functions are in this folder. Their pointers are inside memory that [`memory`] owns or that a message
+//! keeps; the device has executed what it was given before any of it is freed.
+//!
+//! [`found`] tells which devices there are.
+
+mod blas;
+mod compiler;
+mod device;
+mod driver;
+mod found;
+mod kernels;
+mod library;
+mod lists;
+mod memory;
+mod operations;
+
+pub(crate) use self::device::GpuDevice;
+pub use self::found::{FoundGpus, GpuFacts};
+pub(crate) use self::library::GpuPlatform;

@@ -1,0 +1,102 @@
+//! The GPUs of this host as the accelerators of an engine whose matrix is on them.
+
+use hpl::backend::device::{DeviceError, FoundGpus};
+use hpl::machine::host::HostFacts;
+use objectives::foreign::MatrixMemory;
+use space::machine::{Host, Machine, Node};
+
+use crate::exit::bad_input;
+use crate::session::engine::Engine;
+
+/// Engines by the platform whose devices they use.
+const PLATFORMS: [(&str, &str); 4] = [("cuda", "cuda"), ("nvidia", "cuda"), ("hip", "hip"), ("rochpl", "hip")];
+
+/// What the drivers say of the GPUs here, by platform.
+pub type Drivers = [(&'static str, Result<FoundGpus, DeviceError>); 2];
+
+/// This host with its GPUs as a description, for an engine whose matrix is on devices; `None` for other engines, and where another
+/// program's GPUs are not found.
+///
+/// # Errors
+/// Our engine on GPUs without one that can be used.
+pub fn described(
+    engine: &Engine,
+    facts: &HostFacts,
+    look: impl FnOnce() -> Drivers,
+) -> anyhow::Result<Option<Machine>> {
+    let Engine::Foreign(foreign) = engine else { return Ok(None) };
+    let profile = foreign.profile();
+    if profile.memory != MatrixMemory::Device {
+        return Ok(None);
+    }
+    let wanted = PLATFORMS.iter().find(|(name, _)| *name == profile.name).map(|(_, platform)| *platform);
+    let fits = |(platform, _): &(&'static str, Result<FoundGpus, DeviceError>)| wanted.is_none_or(|it| it == *platform);
+    let mut found = look().into_iter().filter(fits).map(|(_, found)| found).collect::<Vec<_>>();
+    match found.iter().position(Result::is_ok).map(|at| found.swap_remove(at)) {
+        Some(Ok(gpus)) => Ok(Some(machine(&gpus, facts))),
+        // Its own name: this engine.
+        _ if wanted == Some(&*profile.name) => match found.into_iter().find_map(Result::err) {
+            Some(error) => Err(bad_input(format!("--engine {}: {error}", profile.name))),
+            None => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// One node with these GPUs.
+fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
+    let least = gpus.devices.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
+    let node = Node {
+        name: facts.hostname.clone(),
+        count: 1,
+        cores: facts.cores_allowed.len(),
+        // Ranks have equal shares.
+        memory_bytes: least.saturating_mul(gpus.devices.len() as u64),
+        accelerators: Some(gpus.devices.len()),
+        ..Node::default()
+    };
+    let host = Host { name: facts.hostname.clone(), origin: gpus.to_string(), ..Host::default() };
+    Machine { host, nodes: vec![node], ..Machine::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use hpl::backend::device::GpuFacts;
+
+    use super::*;
+
+    fn drivers(cuda: Option<&[u64]>) -> Drivers {
+        let found = |bytes: &[u64]| FoundGpus {
+            platform: "cuda".to_owned(),
+            driver: "12.9".to_owned(),
+            libraries: vec!["libcuda.so.1".to_owned()],
+            devices: bytes.iter().map(|&memory_bytes| GpuFacts { name: "GPU".to_owned(), memory_bytes }).collect(),
+        };
+        let none = |device: &str| DeviceError { device: device.to_owned(), reason: "no driver".to_owned() };
+        [("cuda", cuda.map(found).ok_or_else(|| none("cuda"))), ("hip", Err(none("hip")))]
+    }
+
+    fn of(engine: &str, cuda: Option<&[u64]>) -> anyhow::Result<Option<Machine>> {
+        let engine = Engine::chosen(Some(engine), None, None).unwrap();
+        described(&engine, &hpl::machine::host::facts(), || drivers(cuda))
+    }
+
+    #[test]
+    fn the_gpus_of_this_host_are_its_accelerators() {
+        for engine in ["cuda", "nvidia"] {
+            let machine = of(engine, Some(&[80, 96])).unwrap().unwrap();
+            let node = &machine.nodes[0];
+            assert_eq!((node.count, node.accelerators, node.memory_bytes), (1, Some(2), 160), "that of the smallest");
+            assert!(machine.host.origin.contains("driver 12.9"), "{}", machine.host.origin);
+            Machine::parse(&machine.to_toml().unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn without_a_gpu_only_our_engine_is_refused() {
+        assert_eq!(of("cuda", None).unwrap_err().to_string(), "--engine cuda: cuda device: no driver");
+        assert_eq!(of("hip", Some(&[80])).unwrap_err().to_string(), "--engine hip: hip device: no driver");
+        assert!(of("nvidia", None).unwrap().is_none() && of("rochpl", Some(&[80])).unwrap().is_none());
+        assert!(of("netlib", Some(&[80])).unwrap().is_none());
+    }
+}
