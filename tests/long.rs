@@ -233,6 +233,7 @@ fn outcome(number: usize, candidate: &Candidate, wall_s: f64) -> Result<Observat
         x_hash: None,
         phases: (0..steps * ranks).map(phase).collect(),
         started_utc: started_utc.clone(),
+        core_started_utc: None,
         host: host.clone(),
         kernel: kernel.clone(),
         version: "0".to_owned(),

@@ -167,6 +167,7 @@ impl SimulatedCluster {
             x_hash: None,
             phases: (0..steps.len()).map(|k| phase(k, steps)).chain([substitution(steps.len(), trsv_s)]).collect(),
             started_utc: jiff::Timestamp::now().to_string(),
+            core_started_utc: None,
             host: self.hosts()[0].clone(),
             kernel: KERNEL.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
