@@ -22,6 +22,7 @@ mod needs_readers;
 mod needs_slurm;
 mod needs_tmux;
 mod pack;
+mod power;
 mod power_loss;
 mod predict;
 mod program;

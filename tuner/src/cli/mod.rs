@@ -33,7 +33,7 @@ use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 pub(crate) use self::values::duration;
-use self::values::{kernel_choice, percent, share};
+use self::values::{kernel_choice, offset, percent, share};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
 use crate::replay::play::PriorChoice;
@@ -190,6 +190,17 @@ pub struct TuneArgs {
     /// Seed of all random choices
     #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
+    /// Take the power of the runs from the file that a power meter writes during the session, in place of the sensors of this node: CSV
+    /// with the columns time (RFC 3339 with its zone, or seconds since 1970) and watts, each the mean since the reading before
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["resume", "simulate"])]
+    pub power_log: Option<PathBuf>,
+    /// Seconds to add to the times of the meter if its clock differs from that of this host
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log",
+        conflicts_with = "resume")]
+    pub power_offset: f64,
+    /// Look for the sensors of power below this folder, in place of /; for tests
+    #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
+    pub power_root: PathBuf,
     /// How results are shown
     #[command(flatten)]
     pub output: OutputArgs,

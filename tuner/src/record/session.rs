@@ -14,6 +14,7 @@ use space::machine::Node;
 use space::{Candidate, KernelChoice, Unequal};
 
 use crate::error::{RecordError, Version};
+use crate::power::MeterLog;
 use crate::record::Row;
 use crate::record::folder::replace_file;
 use crate::record::left::GainLeft;
@@ -123,6 +124,9 @@ pub struct Session {
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
+    /// The file of the meter that the user gave; `None` for the sensors of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_log: Option<MeterLog>,
 }
 
 impl Session {

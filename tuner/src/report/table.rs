@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::digits;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, importances, limit_of_n, phases, spread, steadiness,
-    telling_columns, words_of,
+    choice, estimated, failures, final_by_estimate, importances, limit_of_n, phases, power, spread, steadiness,
+    telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 
@@ -88,6 +88,9 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(phases) = phases(summary) {
         line("Phases", phases);
     }
+    if let Some(power) = power(summary) {
+        line("Power", power);
+    }
     if let Some(importances) = importances(summary) {
         line("Differences", importances);
     }
@@ -107,7 +110,8 @@ pub fn summary(summary: &Summary) -> String {
 
 fn score(score: &Score) -> String {
     let residual = score.residual.map_or(String::new(), |residual| format!(", residual at most {}", digits(residual)));
-    format!("{} GFLOP/s at N = {} ({}){residual}", digits(score.rate_gflops), score.candidate.hpl.n, spread(score))
+    let (rate, n) = (digits(score.rate_gflops), score.candidate.hpl.n);
+    format!("{rate} GFLOP/s at N = {n} ({}){residual}{}", spread(score), watts(score))
 }
 
 /// The words in lines of at most `width` characters, or of one word.

@@ -17,11 +17,13 @@ mod claims;
 mod drift;
 mod final_run;
 mod phases;
+mod power;
 mod score;
 
 pub use claims::{Comparison, Higher, TakenBack};
 pub use final_run::FinalByEstimate;
 pub use phases::PhaseTotals;
+pub use power::ShownPower;
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
 
@@ -80,6 +82,8 @@ pub struct Summary {
     pub importance_not_judged: Option<&'static str>,
     /// Where the time of the final run, else of the best one, went; `None` where its engine does not report it.
     pub phases: Option<PhaseTotals>,
+    /// Power and energy of that run; `None` where nothing of it was read.
+    pub power: Option<ShownPower>,
     /// The candidates with the highest medians at the target N, by whole runs or by windows as the search goes.
     pub top: Vec<Score>,
 }
@@ -110,7 +114,7 @@ impl Summary {
         for row in rows.iter().filter(|row| !row.passed) {
             *failures.entry(row.outcome).or_default() += 1;
         }
-        Self {
+        let mut summary = Self {
             schema_version: REPORT_SCHEMA,
             session: session.clone(),
             used_s: session.used_s(rows),
@@ -129,12 +133,17 @@ impl Summary {
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
             phases: None,
+            power: None,
             estimate: found.and_then(|candidate| estimate(candidate, rows)),
             baseline: usual.and_then(searched_score),
             expert: expert.as_ref().and_then(searched_score),
             top: searched.into_iter().filter(|score| Some(score.candidate.hpl.n) == n).take(TOP).collect(),
             best,
-        }
+        };
+        let shown = summary.shown_trial();
+        let row = shown.and_then(|shown| rows.iter().find(|row| row.trial == shown));
+        summary.power = row.and_then(ShownPower::new);
+        summary
     }
 
     /// The report for programs: this value as JSON, one line feed at its end.

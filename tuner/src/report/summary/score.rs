@@ -40,6 +40,10 @@ pub struct Score {
     pub residual: Option<f64>,
     /// The rate predicted before the first of them.
     pub predicted_rate_gflops: Option<f64>,
+    /// Median of the mean powers of their core phases in watts; `None` where none was read.
+    pub power_w: Option<f64>,
+    /// Median of their GFLOP/s per watt of the core phase.
+    pub gflops_per_w: Option<f64>,
     /// Their trial numbers.
     pub trials: Vec<u64>,
 }
@@ -78,8 +82,14 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
         range_gflops: [fold(f64::min)?, fold(f64::max)?],
         residual: runs.iter().filter_map(|row| row.residual).reduce(f64::max),
         predicted_rate_gflops: runs.first().and_then(|row| row.predicted_rate_gflops),
+        power_w: median_of(runs, |row| row.power_w),
+        gflops_per_w: median_of(runs, |row| row.gflops_per_w),
         trials: runs.iter().map(|row| row.trial).collect(),
     })
+}
+
+fn median_of(runs: &[&Row], figure: fn(&Row) -> Option<f64>) -> Option<f64> {
+    median(&runs.iter().filter_map(|row| figure(row)).collect::<Vec<_>>())
 }
 
 /// The rows of each candidate, in the order of first appearance.

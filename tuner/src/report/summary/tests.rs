@@ -39,6 +39,7 @@ pub(crate) fn session() -> Session {
         until_gain: None,
         left: None,
         unequal: space::Unequal::default(),
+        power_log: None,
     }
 }
 

@@ -1,20 +1,24 @@
 //! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hpl::measure::power::PowerSamples;
 use objectives::foreign::{ProgressPoint, ratio};
-use objectives::real::{Extent, RealRuns, RunSpec, Running};
+use objectives::real::{Extent, GuardRecord, RealRuns, RunSpec, Running};
 use objectives::{Failure, Observation};
 use space::Candidate;
 use space::stats::median;
 
 use crate::error::RecordError;
+use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
+use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::parquet;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
-use crate::record::{Identity, Outcome, PlannedTrial, Row};
+use crate::record::{Circumstances, Identity, Outcome, PlannedTrial, Row};
 use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
@@ -67,6 +71,8 @@ pub struct Drive<'a> {
     pub final_n: std::ops::RangeInclusive<usize>,
     /// Starts runs.
     pub runs: &'a RealRuns,
+    /// Reads the power that they take.
+    pub power: &'a PowerReader,
     /// The record.
     pub store: &'a mut Store,
     /// What the user sees.
@@ -150,7 +156,7 @@ impl Drive<'_> {
         self.progress.tick(self.budget.left_s());
         let trial = self.store.begin(plan, self.runs)?;
         Now::running(trial.identity(), plan, limit_s, self.budget.left_s()).write(self.store.folder());
-        let mut vitals = Vitals::start();
+        let mut vitals = Vitals::start(self.power);
         let started = Instant::now();
         let run = RunSpec { candidate: plan.candidate.clone(), extent: plan.extent };
         let rival = self.rival(plan);
@@ -164,7 +170,9 @@ impl Drive<'_> {
         let real_s = started.elapsed().as_secs_f64();
         let wall_s = self.runs.simulated(trial.folder()).map_or(real_s, |clock| clock.simulated_wall_s);
         self.budget.pass(wall_s - real_s);
-        self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
+        let (around, samples) = vitals.end(wall_s, self.budget.left_s());
+        let power = self.power_of(trial.folder(), &outcome, &samples);
+        self.store.finish(trial, &outcome, Circumstances { power, ..around })?;
         Now::ended(self.store.folder());
         self.show(plan);
         Ok(true)
@@ -201,7 +209,7 @@ impl Drive<'_> {
         &mut self,
         mut running: Running,
         rival: Option<&Rival>,
-        vitals: &mut Vitals,
+        vitals: &mut Vitals<'_>,
     ) -> Option<Result<Observation, Failure>> {
         let mut judged = Pace::new();
         loop {
@@ -222,6 +230,36 @@ impl Drive<'_> {
             self.progress.tick(self.budget.left_s());
             self.store.heartbeat(self.budget.spent_s());
         }
+    }
+
+    /// The power that the run in `folder` took, which is kept there as well.
+    fn power_of(&mut self, folder: &Path, outcome: &Result<Observation, Failure>, samples: &PowerSamples) -> RunPower {
+        if let Some(clock) = self.runs.simulated(folder) {
+            return clock.power.map(RunPower::simulated).unwrap_or_default();
+        }
+        let measured = match outcome {
+            Ok(Observation::Whole(measured)) => Some(measured),
+            _ => None,
+        };
+        // Only a run of another engine says by its output when its core phase was.
+        let printed = measured.filter(|measured| measured.result.is_none());
+        let output = printed.and_then(|_| std::fs::read_to_string(folder.join(self.runs.results_file())).ok());
+        let spans = GuardRecord::read(folder).ok();
+        let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, output.as_deref().unwrap_or_default()));
+        let record = spans.map_or(Ok(None), |spans| self.power.of_run(samples, &spans));
+        let record = record.unwrap_or_else(|problem| {
+            self.progress.warn_once(&problem);
+            None
+        });
+        if let Some(still) = self.power.still(samples) {
+            self.progress.warn_once(&still);
+        }
+        let Some(record) = record else { return RunPower::default() };
+        if let Ok(json) = serde_json::to_vec(&record) {
+            // The row has what counts; a full disk is seen when that is written.
+            let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
+        }
+        record.columns(measured.map(|measured| measured.rate_gflops).filter(|_| self.power.is_of_all()))
     }
 
     fn show(&mut self, plan: &PlannedTrial) {
