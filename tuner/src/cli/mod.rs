@@ -36,6 +36,7 @@ pub(crate) use self::values::duration;
 use self::values::{kernel_choice, offset, percent, share};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
+use crate::record::Objective;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
 
@@ -56,6 +57,7 @@ pub struct Cli {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, made once")]
 pub enum Command {
     /// Search for the best HPL.dat within a time budget (the default verb)
     Tune(TuneArgs),
@@ -179,6 +181,10 @@ pub struct TuneArgs {
     /// without them.
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "resume")]
     pub warm_start: Vec<PathBuf>,
+    /// What is made as large as possible: the rate (gflops), or the rate by the mean power of the whole run (gflops-per-watt), which needs a
+    /// source of power that can be read; see hpl-tune doctor
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Objective::Gflops, hide_possible_values = true, conflicts_with = "resume")]
+    pub objective: Objective,
     /// Search strategy: a Gaussian process with the model as its mean, refined by Nelder–Mead (bayes); Nelder–Mead alone;
     /// uniform without replacement (random); or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]

@@ -63,6 +63,8 @@ pub struct PowerRecord {
     pub schema_version: u32,
     /// As `Row::power_source`.
     pub source: String,
+    /// Whether it stands for all that ran: not for one of several nodes, and not for accelerators alone.
+    pub of_all: bool,
     /// Length of the core phase in seconds; `None` where its time is not known.
     pub core_s: Option<f64>,
     /// Of the source, over the core phase; `None` where no reading lies in it.
@@ -100,12 +102,12 @@ impl PowerRecord {
     /// Its file in the folder of a trial.
     pub const NAME: &str = "power.json";
 
-    /// The columns of the run. `rate_gflops`: its rate, where the readings are those of all that it ran on.
+    /// The columns of the run with this rate.
     pub fn columns(&self, rate_gflops: Option<f64>) -> RunPower {
         let joules = |mean: &Mean| mean.mean_watts * mean.covered_s;
         let (core, run) = (self.core.as_ref(), self.run.as_ref());
         let coverage = core.zip(self.core_s).map(|(core, core_s)| (core.covered_s / core_s).min(1.0));
-        let covered = core.filter(|core| core.mean_watts > 0.0 && coverage >= Some(LEAST_COVERAGE));
+        let covered = core.filter(|core| self.of_all && core.mean_watts > 0.0 && coverage >= Some(LEAST_COVERAGE));
         RunPower {
             energy_j: core.map(joules),
             power_w: core.map(|core| core.mean_watts),
@@ -132,6 +134,7 @@ mod tests {
         PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: "powercap package-0; not Green500 grade".into(),
+            of_all: true,
             core_s: Some(core_s),
             core,
             run,
@@ -156,7 +159,8 @@ mod tests {
         let found = record(80.0, mean(79.0, 60.0, 400.0), None).columns(Some(2000.0));
         assert_eq!((found.power_coverage, found.power_w, found.gflops_per_w), (Some(0.75), Some(400.0), None));
         assert_eq!((found.energy_j, found.run_power_w), (Some(24_000.0), None));
-        let several = record(80.0, mean(80.0, 80.0, 400.0), None).columns(None);
+        let part = PowerRecord { of_all: false, ..record(80.0, mean(80.0, 80.0, 400.0), None) };
+        let several = part.columns(Some(2000.0));
         assert_eq!((several.power_w, several.gflops_per_w), (Some(400.0), None));
         let none = record(80.0, None, None).columns(Some(2000.0));
         assert_eq!((none.energy_j, none.power_coverage, none.gflops_per_w), (None, None, None));

@@ -5,7 +5,7 @@ use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
-use super::summary::{Estimate, FinalByEstimate, Score, ShownPower, Summary, TakenBack};
+use super::summary::{Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack};
 use crate::record::session::Session;
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
@@ -111,6 +111,25 @@ pub(crate) fn power(summary: &Summary) -> Option<String> {
     let reading = if summary.session.is_simulated() { "" } else { "software reading: " };
     let reading = if source.starts_with("meter") { "" } else { reading };
     Some(format!("trial {trial}: {core}{rate}{run}; {reading}{source}"))
+}
+
+/// What the session made as large as possible, where that is not the rate.
+pub(crate) fn objective(summary: &Summary) -> Option<String> {
+    (!summary.session.objective.is_rate()).then(|| {
+        "GFLOPS/W by the mean power of whole runs: the search, the choice, the ratios and the order of the best are by it".to_owned()
+    })
+}
+
+/// The front of speed and efficiency, `8.02 GFLOP/s at 0.0454 GFLOPS/W (NB 384, 1×2×1t), …`; `None` where no power was read.
+pub(crate) fn pareto(summary: &Summary) -> Option<String> {
+    let point = |ParetoPoint { candidate, runs, rate_gflops, gflops_per_w }: &ParetoPoint| {
+        let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
+        let plural = if *runs == 1 { "" } else { "s" };
+        let shape = format!("NB {}, {}×{}×{threads}t, {runs} run{plural}", hpl.nb, hpl.p, hpl.q);
+        format!("{} GFLOP/s at {} GFLOPS/W ({shape})", digits(*rate_gflops), digits(*gflops_per_w))
+    };
+    let points: Vec<String> = summary.pareto.iter().map(point).collect();
+    (!points.is_empty()).then(|| format!("not beaten in speed and efficiency: {}", points.join("; ")))
 }
 
 /// The phases of the shown run with their part, `UPDATE 4.1 s (92 %), …`.

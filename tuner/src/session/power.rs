@@ -18,6 +18,29 @@ pub fn sentences(session: &Session, power: &PowerReader) -> Vec<String> {
     if session.is_simulated() { Vec::new() } else { power.sentences() }
 }
 
+/// Makes sure that the objective of a session can be read. `simulated`: whether its cluster has a power, where it is simulated.
+///
+/// # Errors
+/// Why it cannot, with the way out.
+pub fn check(session: &Session, root: &Path, simulated: Option<bool>) -> Result<(), String> {
+    if session.objective.is_rate() {
+        return Ok(());
+    }
+    const FLAG: &str = "--objective gflops-per-watt";
+    if let Some(has_power) = simulated {
+        return if has_power { Ok(()) } else { Err(format!("{FLAG}: the simulated cluster has no [power]")) };
+    }
+    let power = reader(session, root);
+    if !power.is_of_all() {
+        let why = "power is read on the node of hpl-tune alone, and the runs are on others, too";
+        return Err(format!("{FLAG}: {why}; use --local, or --objective gflops"));
+    }
+    if !power.can_read() {
+        return Err(format!("{FLAG}: {}", power.sentences().join("; ")));
+    }
+    Ok(())
+}
+
 /// Where the runs are. Without names the nodes are described or granted ones, this one among them.
 fn runs_on(session: &Session) -> RunsOn {
     let this = session.host.clone();
@@ -38,7 +61,26 @@ mod tests {
     use space::machine::Node;
 
     use super::*;
+    use crate::record::Objective;
     use crate::report::summary::tests::session;
+
+    #[test]
+    fn an_objective_that_cannot_be_read_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let rate = session();
+        assert_eq!(check(&rate, root.path(), None), Ok(()));
+        let per_watt = Session { objective: Objective::GflopsPerWatt, ..rate };
+        let message = check(&per_watt, root.path(), None).unwrap_err();
+        assert!(message.contains("no sensor was found") && message.contains("--power-log"), "{message}");
+        assert_eq!(check(&per_watt, root.path(), Some(true)), Ok(()));
+        assert!(check(&per_watt, root.path(), Some(false)).unwrap_err().contains("has no [power]"));
+        let counters = root.path().join("sys/cray/pm_counters");
+        std::fs::create_dir_all(&counters).unwrap();
+        std::fs::write(counters.join("energy"), "5 J 6 us").unwrap();
+        assert_eq!(check(&per_watt, root.path(), None), Ok(()));
+        let several = Session { hosts: vec!["host".into(), "other".into()], ..per_watt };
+        assert!(check(&several, root.path(), None).unwrap_err().contains("--local"));
+    }
 
     #[test]
     fn the_nodes_of_a_session_say_whose_power_is_read() {

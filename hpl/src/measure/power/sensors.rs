@@ -59,6 +59,11 @@ impl PowerSensors {
         chosen
     }
 
+    /// Whether there is more among these sensors than accelerators, which are no node.
+    pub fn have_processors(&self, chosen: &[usize]) -> bool {
+        chosen.iter().any(|&index| self.sensors[index].covers != Covers::Accelerator)
+    }
+
     /// Interfaces with the names of these sensors, `powercap package-0 dram-0, nvml gpu-0`.
     pub fn words(&self, chosen: &[usize]) -> String {
         let sensors: Vec<&Sensor> = chosen.iter().map(|&index| &self.sensors[index]).collect();

@@ -27,6 +27,7 @@ use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::engine::programs::xhpl_beside;
 use crate::session::input::read_machine;
+use crate::session::power;
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::unequal::RankInput;
 
@@ -105,6 +106,7 @@ pub(super) fn begin(
         left: None,
         engine: engine.name().to_owned(),
         extent: Extent::Whole,
+        objective: args.objective,
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
@@ -123,6 +125,11 @@ pub(super) fn begin(
         unequal,
         power_log,
     };
+    let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
+    if let Err(refused) = power::check(&session, &args.power_root, has_power) {
+        folder.discard();
+        return Err(bad_input(refused));
+    }
     let given = text.map_or(Ok(()), |text| replace_file(&folder.machine_toml(), text.as_bytes()));
     let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
     let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };

@@ -203,6 +203,7 @@ fn search(
             baseline: &baseline,
             expert: expert.as_ref(),
             extent,
+            objective: store.session().objective,
             seed: store.session().seed,
             until_gain: store.session().until_gain,
         },

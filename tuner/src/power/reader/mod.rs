@@ -131,6 +131,7 @@ impl PowerReader {
             return Ok(Some(PowerRecord {
                 schema_version: RECORD_SCHEMA,
                 source: self.on_nodes(format!("meter {}", meter.path.display())),
+                of_all: self.is_of_all(),
                 core_s,
                 core,
                 run,
@@ -154,6 +155,7 @@ impl PowerReader {
         Ok(Some(PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: self.source(&chosen),
+            of_all: self.is_of_all() && self.sensors.have_processors(&chosen),
             core_s,
             core,
             run,
@@ -162,6 +164,11 @@ impl PowerReader {
             sampled_s: samples.span().as_secs_f64(),
             sampler_cpu_s: samples.cpu_s,
         }))
+    }
+
+    /// Whether there is something to read that stands for the node.
+    pub fn can_read(&self) -> bool {
+        self.meter.is_some() || self.sensors.have_processors(&self.sensors.of_node(|_| true))
     }
 
     /// Whether the readings are those of all that a run uses.
@@ -179,7 +186,8 @@ impl PowerReader {
     }
 
     fn source(&self, chosen: &[usize]) -> String {
-        self.on_nodes(format!("{}; {GRADE}", self.sensors.words(chosen)))
+        let part = if self.sensors.have_processors(chosen) { "" } else { "; accelerators alone" };
+        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.words(chosen)))
     }
 
     fn on_nodes(&self, source: String) -> String {

@@ -80,6 +80,7 @@ fn of_several_nodes_the_reading_is_that_of_one() {
     let reader = PowerReader::new(root.path(), None, several.clone());
     let found = reader.of_run(&samples(&busy()), &spans()).unwrap().unwrap();
     assert!(found.source.ends_with("not Green500 grade; of n1 alone, one of 4 nodes"), "{}", found.source);
+    assert_eq!(found.columns(Some(600.0)).gflops_per_w, None);
     assert!(!reader.is_of_all() && reader.sentences()[0].contains("of n1 alone"));
     let others = PowerReader::new(root.path(), None, RunsOn::Others { this: "login".into() });
     assert_eq!(others.of_run(&others.start().end(), &spans()).unwrap(), None);
@@ -130,4 +131,21 @@ fn a_meter_is_read_with_its_offset_while_it_writes() {
     assert!(columns.power_source.unwrap().starts_with("meter "));
     fs::write(&path, "volts\n").unwrap();
     assert!(reader.of_run(&PowerSamples::default(), &spans()).unwrap_err().contains("no column time"));
+}
+
+#[test]
+fn accelerators_alone_are_no_node() {
+    let root = tempfile::tempdir().unwrap();
+    let card = root.path().join("sys/class/hwmon/hwmon0");
+    fs::create_dir_all(&card).unwrap();
+    fs::write(card.join("name"), "amdgpu\n").unwrap();
+    fs::write(card.join("power1_average"), "300000000\n").unwrap();
+    let reader = PowerReader::new(root.path(), None, RunsOn::ThisNode);
+    let watts = vec![vec![Some(300.0); 100]];
+    let samples = PowerSamples { watts, ..samples(&busy()) };
+    let found = reader.of_run(&samples, &spans()).unwrap().unwrap();
+    assert_eq!(found.source, "hwmon amdgpu-0; not Green500 grade; accelerators alone");
+    let columns = found.columns(Some(600.0));
+    assert_eq!((columns.power_w, columns.gflops_per_w), (Some(300.0), None));
+    assert!(!reader.can_read());
 }

@@ -6,7 +6,8 @@ use objectives::real::Extent;
 use super::format::digits;
 use super::importance::Importance;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, limit_of_n, power, spread, steadiness, telling_columns, words_of,
+    choice, estimated, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
+    telling_columns, words_of,
 };
 use super::svg::{Mark, Plot};
 use super::{Exports, Score, Summary};
@@ -92,6 +93,8 @@ fn head(summary: &Summary) -> Markup {
         let watts = summary.power.as_ref().and_then(|power| power.power_w);
         facts.push(("power", watts.map_or(String::new(), |watts| format!("{} W", digits(watts))), said));
     }
+    facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
+    facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
     if let Some(steadiness) = steadiness(summary) {
         facts.push(("machine", String::new(), steadiness));
     }

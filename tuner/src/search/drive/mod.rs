@@ -18,7 +18,7 @@ use crate::record::now::{Now, on_one_line};
 use crate::record::parquet;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
-use crate::record::{Circumstances, Identity, Outcome, PlannedTrial, Row};
+use crate::record::{Circumstances, Identity, Objective, Outcome, PlannedTrial, Row};
 use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
@@ -133,7 +133,7 @@ impl Drive<'_> {
             setup: self.setup,
             prior: self.model.prior.as_ref(),
             rows,
-            history: &History::from_rows(rows, self.setup.domain),
+            history: &History::from_rows(rows, self.setup.domain, self.setup.objective),
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
@@ -184,7 +184,8 @@ impl Drive<'_> {
         let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
         let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
-        if !self.runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
+        // A slow candidate may take little power.
+        if !self.setup.objective.is_rate() || !self.runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
             return None;
         }
         let mut runs: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
@@ -259,7 +260,7 @@ impl Drive<'_> {
             // The row has what counts; a full disk is seen when that is written.
             let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
         }
-        record.columns(measured.map(|measured| measured.rate_gflops).filter(|_| self.power.is_of_all()))
+        record.columns(measured.map(|measured| measured.rate_gflops))
     }
 
     fn show(&mut self, plan: &PlannedTrial) {
@@ -270,11 +271,17 @@ impl Drive<'_> {
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
         };
+        let per_watt = Objective::GflopsPerWatt.value(row).filter(|_| !self.setup.objective.is_rate());
+        let result = per_watt.map_or(result.clone(), |value| format!("{result} {value:.4} GFLOPS/W"));
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, on_one_line(&plan.candidate)));
         let alike = self.store.rows().iter().filter(|other| other.extent == row.extent && other.n == row.n);
-        let best = alike.filter_map(|row| row.comparable_rate_gflops()).fold(0.0, f64::max);
-        self.progress.best(format!("{best:.2} GFLOP/s"));
+        let objective = self.setup.objective;
+        let best = alike.filter_map(|row| objective.value(row)).fold(0.0, f64::max);
+        self.progress.best(match objective {
+            Objective::Gflops => format!("{best:.2} GFLOP/s"),
+            Objective::GflopsPerWatt => format!("{best:.4} GFLOPS/W"),
+        });
     }
 }
 
