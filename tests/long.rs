@@ -158,7 +158,8 @@ fn write(folder: &Path, distinct: usize, wall_s: f64, pairs: usize) -> usize {
         let plan = planned(number, &store, domain.as_ref(), &baseline, (distinct, pairs));
         let trial = store.begin(&plan, &runs).unwrap();
         let left_s = BUDGET_S - wall_s * (number + 1) as f64;
-        let around = Circumstances { wall_s, left_s, steal_share: Some(0.001), clock_hz: Some(2e9) };
+        let around =
+            Circumstances { wall_s, left_s, steal_share: Some(0.001), clock_hz: Some(2e9), power: Default::default() };
         store.finish(trial, &outcome(number, &plan.candidate, wall_s), around).unwrap();
     }
     domain.points().len()
@@ -234,6 +235,7 @@ fn outcome(number: usize, candidate: &Candidate, wall_s: f64) -> Result<Observat
         x_hash: None,
         phases: (0..steps * ranks).map(phase).collect(),
         started_utc: started_utc.clone(),
+        core_started_utc: None,
         host: host.clone(),
         kernel: kernel.clone(),
         version: "0".to_owned(),

@@ -8,9 +8,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tuner::record::ROW_SCHEMA;
-use tuner::record::journal;
 use tuner::record::session::SESSION_SCHEMA;
+use tuner::record::{ROW_SCHEMA, Row, journal, parquet};
 
 use crate::docs::pages::root;
 use crate::program::{err, hpl_tune, out};
@@ -51,6 +50,8 @@ fn a_folder_of_every_version_is_kept() {
         let contents = journal::read(&kept(version).join("journal.jsonl")).unwrap();
         assert_eq!((contents.rows.len(), contents.bad_lines.len()), (TRIALS, 0), "version {version}");
         assert!(contents.rows.iter().all(|row| row.schema_version == version));
+        let table: Vec<Row> = parquet::read(&kept(version).join("trials.parquet")).unwrap();
+        assert!(table == contents.rows && table.iter().all(|row| row.power_w.is_none()), "version {version}");
     }
 }
 

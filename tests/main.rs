@@ -25,6 +25,7 @@ mod needs_slurm;
 mod needs_tmux;
 mod pack;
 mod packages;
+mod power;
 mod power_loss;
 mod predict;
 mod program;

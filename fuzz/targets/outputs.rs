@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use objectives::foreign::{Foreign, Profile, SHIPPED};
 use space::out;
-use tuner::pack::power::log;
+use tuner::power::log;
 
 use super::utf8;
 

@@ -43,6 +43,10 @@ pub struct RunResult {
     pub phases: Vec<PhaseTime>,
     /// Start in UTC, RFC 3339.
     pub started_utc: String,
+    /// Start of the core phase (factorization and back substitution, what HPL times) in UTC, RFC 3339, by the clock of rank 0; `None`
+    /// in older files.
+    #[serde(default)]
+    pub core_started_utc: Option<String>,
     /// Host name.
     pub host: String,
     /// Kernels with version.
@@ -52,6 +56,14 @@ pub struct RunResult {
     pub device: Option<String>,
     /// Version of the engine.
     pub version: String,
+}
+
+impl RunResult {
+    /// Start of the core phase: a time in UTC, and seconds after it. In older files what a run does before it generates the matrix is
+    /// not known, and counts as nothing.
+    pub fn core_start(&self) -> (&str, f64) {
+        self.core_started_utc.as_deref().map_or((&self.started_utc, self.generate_s), |time| (time, 0.0))
+    }
 }
 
 /// Seconds that one rank spent in each phase of one step.

@@ -73,7 +73,9 @@ fn with_word(text: &str, at: usize, change: impl Fn(&str) -> String) -> String {
 }
 
 fn doubled(word: &str) -> String {
-    format!("{:.4e}", 2.0 * word.parse::<f64>().unwrap()).replace('e', "e+0")
+    let text = format!("{:.4e}", 2.0 * word.parse::<f64>().unwrap());
+    let (digits, exponent) = text.split_once('e').unwrap();
+    format!("{digits}e{:+03}", exponent.parse::<i32>().unwrap())
 }
 
 #[test]

@@ -75,7 +75,11 @@ impl Resumed {
                 row.trial
             );
         }
-        assert_eq!(History::from_rows(rows, self.domain.as_ref()).trials.len(), rows.len(), "{what}");
+        assert_eq!(
+            History::from_rows(rows, self.domain.as_ref(), tuner::record::Objective::Gflops).trials.len(),
+            rows.len(),
+            "{what}"
+        );
         // The next trial is recorded behind them, for good.
         let next = Row { trial: numbers.last().map_or(0, |last| last + 1), ..self.truth[&0].clone() };
         Journal::open(&open.journal()).unwrap().0.append(&next).unwrap();

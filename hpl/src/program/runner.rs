@@ -100,6 +100,8 @@ impl Runner {
         let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
         let report = outcome.run();
 
+        let core_started_utc =
+            jiff::Timestamp::now().checked_sub(report.started.elapsed()).ok().map(|time| time.to_string());
         let Report { time_s, residual, info, generate_s, check_s, ref x, ref device, .. } = report;
         let residual = residual.filter(|_| options.threshold > 0.0);
         let rate_gflops = flops::rate_gflops(candidate.hpl.n, time_s);
@@ -118,6 +120,7 @@ impl Runner {
             x_hash: (info == 0).then(|| hash(x)),
             phases: job::phases(&of_ranks),
             started_utc,
+            core_started_utc,
             host: host::facts().hostname,
             kernel: kernels.names(),
             device: device.clone(),

@@ -59,7 +59,7 @@ impl RealRuns {
 
     /// The record of a run in `folder`, in simulated time if the run is simulated.
     pub(super) fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
-        let Some(RunClock { simulated_wall_s: wall_s, timed_out }) = self.simulated(folder) else { return record };
+        let Some(RunClock { simulated_wall_s: wall_s, timed_out, .. }) = self.simulated(folder) else { return record };
         let ended_by = if timed_out { EndedBy::Deadline } else { record.ended_by };
         GuardRecord { wall_s, ended_by, ..record }
     }

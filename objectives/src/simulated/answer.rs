@@ -19,7 +19,7 @@ pub const KERNEL: &str = "none: simulated";
 /// Seconds that a rank's core takes to generate, or to check, an element of the matrix.
 const ELEMENT_S: f64 = 1.5e-9;
 /// Seconds to start the processes of a run.
-const START_S: f64 = 2.0;
+pub(super) const START_S: f64 = 2.0;
 /// Residuals below this pass; those of simulated runs are 0.
 const THRESHOLD: f64 = 16.0;
 /// Clock of the simulated processors in Hz.
@@ -168,6 +168,7 @@ impl SimulatedCluster {
             x_hash: None,
             phases: (0..steps.len()).map(|k| phase(k, steps)).chain([substitution(steps.len(), trsv_s)]).collect(),
             started_utc: jiff::Timestamp::now().to_string(),
+            core_started_utc: None,
             host: self.hosts()[0].clone(),
             kernel: KERNEL.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

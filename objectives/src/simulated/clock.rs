@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use hpl::program::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
+use super::power::SimulatedPower;
+
 /// The environment variable with the time limit of a simulated run in seconds.
 pub const LIMIT_VARIABLE: &str = "HPL_TUNE_SIMULATED_LIMIT_S";
 
@@ -52,6 +54,9 @@ pub struct RunClock {
     pub simulated_wall_s: f64,
     /// Whether it was ended at its time limit.
     pub timed_out: bool,
+    /// The power of the run, where its cluster says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<SimulatedPower>,
 }
 
 impl RunClock {

@@ -7,8 +7,10 @@
 
 mod answer;
 mod clock;
+mod power;
 #[cfg(test)]
 mod tests;
+mod watts;
 
 use serde::{Deserialize, Serialize};
 use space::machine::{Machine, MachineError, Node};
@@ -19,6 +21,7 @@ use crate::timeline::own::OwnModel;
 
 pub use self::answer::{KERNEL, SimulatedRun};
 pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
+pub use self::power::{NodePower, SimulatedPower};
 
 /// The verb of `hpl-tune` that replaces `xhpl`.
 pub const VERB: &str = "__simulated";
@@ -53,6 +56,9 @@ pub struct SimulatedCluster {
     /// Changes of speed of all nodes.
     #[serde(default)]
     pub change: Vec<SpeedChange>,
+    /// Power of each node; without it nothing is said of power.
+    #[serde(default)]
+    pub power: Option<NodePower>,
     /// The true machine: one group of equal nodes with the phases of the engine, and the layers between its ranks.
     pub machine: Machine,
 }
@@ -121,6 +127,9 @@ impl SimulatedCluster {
         }
         if cluster.change.iter().any(|change| !times(change.times) || !change.at_s.is_finite()) {
             return bad("[[change]]: at_s must be a number, times above 0");
+        }
+        if cluster.power.is_some_and(|power| !power.is_valid()) {
+            return bad("[power]: idle_watts must be at least 0, busy_watts no less");
         }
         if OwnModel::new(&cluster.machine).is_none() {
             return bad("[[machine.phase]]: fact, rows, update and trsv are needed for some number of threads");

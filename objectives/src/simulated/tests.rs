@@ -88,3 +88,34 @@ fn runs_break_off_hang_and_become_slower_as_described() {
     let crowded = candidate(20_000, 128, (40, 32), 1);
     assert!(changed.run(&crowded, None, Clock::default()).unwrap_err().contains("do not fit"));
 }
+
+/// Idle at 100 W, busy at 300 W, four nodes of 32 cores.
+#[test]
+fn power_follows_what_the_nodes_do() {
+    let of_node = NodePower { idle_watts: 100.0, busy_watts: 300.0 };
+    let cluster = SimulatedCluster { power: Some(of_node), noise: 0.0, slow: Vec::new(), ..cluster() };
+    let run = candidate(40_000, 128, (8, 16), 1);
+    let found = cluster.run(&run, None, Clock::default()).unwrap();
+    let power = cluster.power(&run, &found).unwrap();
+    let SimulatedRun::Whole(result, wall_s) = &found else { panic!("{found:?}") };
+    assert!(power.core_w > 600.0 && power.core_w < 1200.0, "{power:?}");
+    assert_eq!((power.core_s, power.rate_gflops), (Some(result.time_s), Some(result.rate_gflops)));
+    assert!((power.run_s - wall_s).abs() < 1e-9, "{power:?}");
+    // The energy of the run is that of its core phase, of four busy nodes before and after it, and of a start without work.
+    let around = 1200.0 * (result.generate_s + result.check_s) + 400.0 * 2.0;
+    assert!((power.run_w * power.run_s - around - power.core_w * result.time_s).abs() < 1e-3, "{power:?}");
+    let twice = candidate(40_000, 128, (16, 16), 1);
+    let of_twice = cluster.power(&twice, &cluster.run(&twice, None, Clock::default()).unwrap()).unwrap();
+    assert!(of_twice.core_w > 1200.0 && of_twice.core_w < 2400.0, "{of_twice:?}");
+    let windows = cluster.run(&run, Some(&Windows::Auto), Clock::default()).unwrap();
+    let sampled = cluster.power(&run, &windows).unwrap();
+    assert!(sampled.core_s.is_none() && sampled.run_w > 400.0 && sampled.run_w < 1200.0, "{sampled:?}");
+    assert_eq!(cluster.power(&run, &SimulatedRun::Hangs), None);
+    assert_eq!(SimulatedCluster { power: None, ..cluster }.power(&run, &found), None);
+}
+
+#[test]
+fn wrong_powers_are_refused() {
+    let text = DAHU.replace("busy_watts = 370", "busy_watts = 1");
+    assert!(SimulatedCluster::parse(&text).unwrap_err().to_string().contains("[power]"));
+}

@@ -223,8 +223,9 @@ pub fn report(dat: &HplDat, results: &[RunResult]) -> String {
         if i == 0 || dat.threshold > 0.0 {
             out += &heading();
         }
-        let stamp = |after_s| ctime_utc(&run.started_utc, after_s).unwrap_or_else(|| run.started_utc.clone());
-        let (started, ended) = (stamp(run.generate_s), stamp(run.generate_s + run.time_s));
+        let (core, before_s) = run.core_start();
+        let stamp = |after_s| ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
+        let (started, ended) = (stamp(before_s), stamp(before_s + run.time_s));
         out += &result(&run.candidate.hpl, run.time_s, run.rate_gflops, &started, &ended);
         match run.residual {
             _ if dat.threshold <= 0.0 => tally.passed += 1,

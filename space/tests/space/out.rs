@@ -101,6 +101,7 @@ fn netlib_result() -> RunResult {
         x_hash: None,
         phases: Vec::new(),
         started_utc: "2023-10-12T18:37:12.6Z".to_owned(),
+        core_started_utc: None,
         host: String::new(),
         kernel: String::new(),
         version: String::new(),

@@ -32,6 +32,7 @@ proptest! {
             x_hash: (info == 0).then(|| text.clone()),
             phases: phases.iter().map(|&(step, fact_s)| PhaseTime { step, fact_s, ..PhaseTime::default() }).collect(),
             started_utc: text.clone(),
+            core_started_utc: None,
             host: text.clone(),
             kernel: text.clone(),
             version: text,

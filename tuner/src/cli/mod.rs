@@ -38,9 +38,10 @@ use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 pub(crate) use self::values::duration;
-use self::values::{kernel_choice, percent, share};
+use self::values::{kernel_choice, offset, percent, share};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
+use crate::record::Objective;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
 
@@ -65,6 +66,7 @@ pub struct Cli {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, made once")]
 pub enum Command {
     /// Search for the best HPL.dat within a time budget (the default verb)
     Tune(TuneArgs),
@@ -193,6 +195,10 @@ pub struct TuneArgs {
     /// without them.
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "resume")]
     pub warm_start: Vec<PathBuf>,
+    /// What is made as large as possible: the rate (gflops), or the rate by the mean power of the whole run (gflops-per-watt), which needs a
+    /// source of power that can be read; see hpl-tune doctor
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Objective::Gflops, hide_possible_values = true, conflicts_with = "resume")]
+    pub objective: Objective,
     /// Search strategy: a Gaussian process with the model as its mean, refined by Nelder–Mead (bayes); Nelder–Mead alone;
     /// uniform without replacement (random); or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
@@ -204,6 +210,17 @@ pub struct TuneArgs {
     /// Seed of all random choices
     #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
+    /// Take the power of the runs from the file that a power meter writes during the session, in place of the sensors of this node: CSV
+    /// with the columns time (RFC 3339 with its zone, or seconds since 1970) and watts, each the mean since the reading before
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["resume", "simulate"])]
+    pub power_log: Option<PathBuf>,
+    /// Seconds to add to the times of the meter if its clock differs from that of this host
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log",
+        conflicts_with = "resume")]
+    pub power_offset: f64,
+    /// Look for the sensors of power below this folder, in place of /; for tests
+    #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
+    pub power_root: PathBuf,
     /// How results are shown
     #[command(flatten)]
     pub output: OutputArgs,

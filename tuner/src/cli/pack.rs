@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::values::offset;
 use crate::pack::Purpose;
 
 /// Pack the result of a session for a list, a competition or an acceptance test.
@@ -61,11 +62,6 @@ pub struct VerifyArgs {
     /// Print failed checks only
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-fn offset(text: &str) -> Result<f64, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
-    seconds.ok_or_else(|| format!("'{text}' is not a number of seconds"))
 }
 
 fn target(text: &str) -> Result<f64, String> {

@@ -54,6 +54,12 @@ pub(super) fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
     }
 }
 
+/// Seconds between two clocks.
+pub(super) fn offset(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
+    seconds.ok_or_else(|| format!("'{text}' is not a number of seconds"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

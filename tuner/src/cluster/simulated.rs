@@ -73,7 +73,8 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     if !timed_out {
         answer.write(result)?;
     }
-    RunClock { simulated_wall_s, timed_out }.write(Path::new("."))?;
+    let power = cluster.power(&candidate, &answer).filter(|_| !timed_out);
+    RunClock { simulated_wall_s, timed_out, power }.write(Path::new("."))?;
     clock.add(path, simulated_wall_s)?;
     match answer {
         _ if timed_out => Ok(ExitCode::FAILURE),

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use hpl::machine::host::facts;
+use hpl::measure::power::PowerSensors;
 
 use crate::cli::doctor::DoctorArgs;
 use crate::doctor::advice::{DOCTOR_SCHEMA, Report, text};
 use crate::doctor::around::Around;
-use crate::doctor::settings;
+use crate::doctor::{power, settings};
 use crate::exit;
 use crate::pack::facts::{Facts, System};
 
@@ -21,6 +22,7 @@ pub fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let (host, system) = (facts(), System::here());
     let mut checks = settings::lines(&host, &Facts::read(&system), &system);
+    checks.push(power::line(&PowerSensors::find(&args.power_root)));
     checks.extend(Around::look(Path::new(&program), &host.cores_allowed).lines());
     let report = Report { schema_version: DOCTOR_SCHEMA, host: &host.hostname, checks: &checks };
     let said = if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { text(&checks) };

@@ -183,6 +183,7 @@ pub(crate) mod tests {
             x_hash: None,
             phases: Vec::new(),
             started_utc: format!("2026-11-20T07:00:{second:02}Z"),
+            core_started_utc: None,
             host: "node7".into(),
             kernel: "builtin".into(),
             version: "0.1.0".into(),

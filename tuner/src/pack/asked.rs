@@ -25,7 +25,7 @@ impl Asked {
 }
 
 /// How fields are given that have no key of their own in `site.toml`.
-const HOW: [(&str, &str); 14] = [
+const HOW: [(&str, &str); 15] = [
     ("peak.gflops", "in site.toml, [peak] clock_ghz and flops_per_cycle, or gflops with its formula"),
     ("peak.formula", "in site.toml, [peak] clock_ghz and flops_per_cycle, or gflops with its formula"),
     ("run.efficiency", "it follows from Rpeak"),
@@ -34,6 +34,10 @@ const HOW: [(&str, &str); 14] = [
         "run hpl-tune run with a smaller N in HPL.dat until it reaches half of Rmax; then in site.toml, [run] n_half = …",
     ),
     ("run.output_sha256", "the record holds no hash of the output: run a new session"),
+    (
+        "run.power",
+        "hpl-tune doctor says which sensors of power a session can read, and what would make others readable",
+    ),
     (
         "power.core_watts",
         "measure the power of the run, and pack with --power-log FILE.csv; or in site.toml, [power] core_watts",
@@ -66,7 +70,7 @@ const fn may(key: &'static str, label: &'static str) -> Asked {
 }
 
 /// Of every purpose.
-const RUN: [Asked; 16] = [
+const RUN: [Asked; 17] = [
     must("run.rmax_gflops", "Rmax in GFLOP/s"),
     must("run.nmax", "Nmax"),
     may("run.n_half", "N1/2"),
@@ -83,6 +87,7 @@ const RUN: [Asked; 16] = [
     must("run.core_end_utc", "End of the core phase, UTC"),
     must("run.output_sha256", "SHA-256 of HPL.out, taken after the run"),
     may("run.repeats", "Repeats of the same configuration"),
+    may("run.power", "Power of the core phase, as read during the session"),
 ];
 
 /// Of the site and the system, as the TOP500 asks for them (\[TOP500\]).

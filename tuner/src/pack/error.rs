@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::power::log::LogError;
 use super::site::SiteError;
 use crate::error::RecordError;
+use crate::power::log::LogError;
 
 /// Each message names what is wrong and the way out.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use super::nodes::NodeFacts;
 use super::peak::Peak;
 use super::power::Judged;
 use super::repeats::Repeats;
-use super::stamps::Stamps;
 use crate::error::RecordError;
+use crate::power::stamps::Stamps;
 
 /// Version of `pack.json`.
 pub const PACK_SCHEMA: u32 = 1;

@@ -20,7 +20,6 @@ pub mod repeats;
 pub mod scored;
 pub mod sheet;
 pub mod site;
-pub mod stamps;
 pub mod values;
 pub mod verify;
 pub mod write;

@@ -9,8 +9,8 @@ use space::out::{OutRecord, parse};
 use space::{Candidate, RunResult};
 
 use super::error::PackError;
-use super::stamps::Stamps;
 use crate::error::RecordError;
+use crate::power::stamps::Stamps;
 use crate::record::Row;
 use crate::record::folder::RunFolder;
 use crate::record::journal;

@@ -14,6 +14,7 @@ use super::power::{Judged, Power, Statement};
 use super::repeats::{Repeats, n_half};
 use super::scored::Scored;
 use super::site::Site;
+use crate::record::Row;
 use crate::report::digits;
 
 /// Everything that values are taken from.
@@ -134,6 +135,7 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
     let half = n_half(&scored.rows, row, printed.rate_gflops);
     put("run.n_half", half.map(|(n, rate)| format!("{n} ({} GFLOP/s)", digits(rate))));
     put("run.repeats", sources.repeats.first().map(words));
+    put("run.power", recorded_power(row));
     if let Some(why) = &stamps.core_missing {
         for key in ["run.core_start_utc", "run.core_end_utc"] {
             values.missing.insert(key, why.clone());
@@ -148,6 +150,13 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
     values.put("peak.clock_ghz", peak.ok().and_then(|peak| peak.clock_ghz).map(|ghz| ghz.to_string()), "computed");
     let efficiency = peak.map(|peak| format!("{:.2} %", 100.0 * printed.rate_gflops / peak.gflops));
     values.put_or("run.efficiency", efficiency.map_err(|why| format!("Rpeak is missing: {why}")), "computed");
+}
+
+/// The power in the row of the run; that of a meter which is packed with it is another value.
+fn recorded_power(row: &Row) -> Option<String> {
+    let (watts, source) = (row.power_w?, row.power_source.as_ref()?);
+    let coverage = row.power_coverage.map_or(String::new(), |part| format!(", {:.0} % of it read", 100.0 * part));
+    Some(format!("{watts:.1} W{coverage}; {source}"))
 }
 
 /// Repeats in one line.

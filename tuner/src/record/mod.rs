@@ -12,6 +12,7 @@ pub mod follow;
 pub mod journal;
 pub mod left;
 pub mod now;
+mod objective;
 pub mod parquet;
 mod planned;
 pub mod row;
@@ -20,6 +21,7 @@ pub mod sha256;
 pub mod store;
 pub mod vitals;
 
+pub use self::objective::Objective;
 pub use self::planned::PlannedTrial;
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;

@@ -14,9 +14,10 @@ use space::machine::Node;
 use space::{Candidate, KernelChoice, Unequal};
 
 use crate::error::{RecordError, Version};
-use crate::record::Row;
+use crate::power::MeterLog;
 use crate::record::folder::replace_file;
 use crate::record::left::GainLeft;
+use crate::record::{Objective, Row};
 
 /// Version of the `session.toml` schema; raised by every release that changes a key.
 pub const SESSION_SCHEMA: u32 = 1;
@@ -77,6 +78,9 @@ pub struct Session {
     pub engine: String,
     /// Whether the search goes by whole runs or by windows.
     pub extent: Extent,
+    /// What the search makes as large as possible.
+    #[serde(default, skip_serializing_if = "Objective::is_rate")]
+    pub objective: Objective,
     /// Search strategy.
     pub strategy: String,
     /// The relative gain at which the search ends, where the user gave one: no more is expected to be left.
@@ -123,6 +127,9 @@ pub struct Session {
     /// What distinguishes the ranks.
     #[serde(default, skip_serializing_if = "Unequal::is_empty")]
     pub unequal: Unequal,
+    /// The file of the meter that the user gave; `None` for the sensors of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_log: Option<MeterLog>,
 }
 
 impl Session {

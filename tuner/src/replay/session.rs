@@ -20,7 +20,7 @@ use super::landscape::Landscape;
 use super::play::{PriorChoice, prior_of};
 use super::world::{self, Scenario, SeededLandscape};
 use crate::record::session::Session;
-use crate::record::{Circumstances, Identity, Row};
+use crate::record::{Circumstances, Identity, Objective, Row};
 use crate::report::stats::{Ratio, paired_ratio};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::{self, CostEstimate};
@@ -153,6 +153,7 @@ pub fn play(
     loop {
         let view = View {
             setup: Setup {
+                objective: Objective::Gflops,
                 domain: &playing.places,
                 strategy,
                 designed: prior_choice == PriorChoice::None,
@@ -164,7 +165,7 @@ pub fn play(
             },
             prior: prior.as_ref(),
             rows: &playing.rows,
-            history: &History::from_rows(&playing.rows, &playing.places),
+            history: &History::from_rows(&playing.rows, &playing.places, Objective::Gflops),
             cost: &CostEstimate::new(&playing.rows, &predictor),
             left_s: playing.left_s(),
             total_s: playing.total_s,
@@ -278,7 +279,7 @@ impl<'a> Playing<'a> {
     fn end(self, baseline: &Candidate, chosen: Option<Candidate>) -> Played {
         let verified = rounds::verified(&self.rows, N);
         let is_verified = verified.is_some();
-        let taken_back = rounds::taken_back(&self.rows, baseline);
+        let taken_back = rounds::taken_back(&self.rows, baseline, Objective::Gflops);
         let best = if taken_back { Some(baseline.clone()) } else { verified.or(chosen) };
         let (_, after) = rounds::at_choice(&self.rows);
         let other = best.as_ref().filter(|best| *best != baseline);
@@ -288,7 +289,7 @@ impl<'a> Playing<'a> {
             failed: self.rows.iter().filter(|row| !row.passed).count(),
             declared: best.as_ref().and_then(|best| self.places.place(best)),
             is_verified,
-            ratio: other.and_then(|best| paired_ratio(&rounds::in_turn(after, best, baseline))),
+            ratio: other.and_then(|best| paired_ratio(&rounds::in_turn(after, best, baseline, Objective::Gflops))),
             used: (self.spent_s + CLOSING_S) / self.total_s,
         }
     }

@@ -3,6 +3,7 @@
 use super::format::digits;
 use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
+use crate::record::Objective;
 use crate::record::left::GainLeft;
 use crate::search::rounds::PAIRS_TO_JUDGE;
 
@@ -18,12 +19,18 @@ pub fn closing(summary: &Summary, folder: &str) -> Vec<String> {
 }
 
 /// How much faster the best is, `3.2 % faster than`, `as fast as`.
-fn faster(ratio: f64, other: &str) -> String {
+fn faster(ratio: f64, other: &str, objective: Objective) -> String {
     let percent = 100.0 * (ratio - 1.0);
+    let [equal, more, less] = match objective {
+        Objective::Gflops => ["as fast as", "faster than", "slower than"],
+        Objective::GflopsPerWatt => {
+            ["as efficient (GFLOPS/W) as", "more efficient (GFLOPS/W) than", "less efficient (GFLOPS/W) than"]
+        }
+    };
     match format!("{:.1}", percent.abs()) {
-        none if none == "0.0" => format!("as fast as {other}"),
-        some if percent > 0.0 => format!("{some} % faster than {other}"),
-        some => format!("{some} % slower than {other}"),
+        none if none == "0.0" => format!("{equal} {other}"),
+        some if percent > 0.0 => format!("{some} % {more} {other}"),
+        some => format!("{some} % {less} {other}"),
     }
 }
 
@@ -31,29 +38,33 @@ fn won(summary: &Summary) -> String {
     const USUAL: &str = "the usual HPL.dat";
     let Some(best) = &summary.best else { return "Won: nothing, as no whole run passed.".to_owned() };
     let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
+    let better = if summary.session.objective.is_rate() { "faster" } else { "more efficient" };
     let said = match &summary.best_by_baseline {
-        Comparison::Measured { ratio } => of_pairs(ratio, USUAL),
+        Comparison::Measured { ratio } => of_pairs(ratio, USUAL, summary.session.objective),
         Comparison::Same { .. } => {
             format!("{USUAL} is the best that was found, at {} GFLOP/s", digits(best.rate_gflops))
         }
         Comparison::NotMeasured { not_measured } => {
-            format!("whether the best is faster than {USUAL} was not measured: {not_measured}")
+            format!("whether the best is {better} than {USUAL} was not measured: {not_measured}")
         }
     };
     format!("Won: {how}{said}.")
 }
 
-fn of_pairs(ratio: &Ratio, usual: &str) -> String {
+fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
     let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
     let Some(([low, high], level)) = ratio.interval.zip(ratio.level) else {
-        return format!("the best was {} in {pairs}; too few for an interval", faster(ratio.median, usual));
+        return format!("the best was {} in {pairs}; too few for an interval", faster(ratio.median, usual, objective));
     };
     let percent = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
     let interval = format!("{} … {} %, {:.1} %, {pairs}", percent(low), percent(high), 100.0 * level);
     if low > 1.0 {
-        return format!("the best is {} (interval {interval})", faster(ratio.median, usual));
+        return format!("the best is {} (interval {interval})", faster(ratio.median, usual, objective));
     }
-    format!("no gain over {usual} is shown; the best was {} (interval {interval})", faster(ratio.median, usual))
+    format!(
+        "no gain over {usual} is shown; the best was {} (interval {interval})",
+        faster(ratio.median, usual, objective)
+    )
 }
 
 fn next(summary: &Summary, folder: &str) -> Vec<String> {

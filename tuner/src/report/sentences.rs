@@ -5,7 +5,7 @@ use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
-use super::summary::{Estimate, FinalByEstimate, Score, Summary, TakenBack};
+use super::summary::{Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack};
 use crate::record::session::Session;
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
@@ -86,6 +86,50 @@ pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
     let parts: Vec<String> = [drift, stolen, clock].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The watts of a score, `, 412 W, 2.06 GFLOPS/W`; nothing where no power was read.
+pub(super) fn watts(score: &Score) -> String {
+    let watts = score.power_w.map(|watts| format!(", {} W", digits(watts)));
+    let rate = score.gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate)));
+    watts.into_iter().chain(rate).collect()
+}
+
+/// The power of the shown run, `trial 12: 412 W and 34100 J in the core phase (98 % read), …`; `None` where nothing was read.
+pub(crate) fn power(summary: &Summary) -> Option<String> {
+    let ShownPower { trial, power_w, energy_j, gflops_per_w, power_coverage, run_power_w, run_energy_j, source } =
+        summary.power.as_ref()?;
+    let parts = |watts: &Option<f64>, joules: &Option<f64>| {
+        watts.zip(*joules).map(|(watts, joules)| format!("{} W, {} J", digits(watts), digits(joules)))
+    };
+    let core = parts(power_w, energy_j).map_or("no reading of the core phase".to_owned(), |parts| {
+        let read = power_coverage.map_or(String::new(), |part| format!(" ({:.0} % of it read)", 100.0 * part));
+        format!("{parts} in the core phase{read}")
+    });
+    let rate = gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate))).unwrap_or_default();
+    let run = parts(run_power_w, run_energy_j).map(|parts| format!("; whole run {parts}")).unwrap_or_default();
+    let reading = if summary.session.is_simulated() { "" } else { "software reading: " };
+    let reading = if source.starts_with("meter") { "" } else { reading };
+    Some(format!("trial {trial}: {core}{rate}{run}; {reading}{source}"))
+}
+
+/// What the session made as large as possible, where that is not the rate.
+pub(crate) fn objective(summary: &Summary) -> Option<String> {
+    (!summary.session.objective.is_rate()).then(|| {
+        "GFLOPS/W by the mean power of whole runs: the search, the choice, the ratios and the order of the best are by it".to_owned()
+    })
+}
+
+/// The front of speed and efficiency, `8.02 GFLOP/s at 0.0454 GFLOPS/W (NB 384, 1×2×1t), …`; `None` where no power was read.
+pub(crate) fn pareto(summary: &Summary) -> Option<String> {
+    let point = |ParetoPoint { candidate, runs, rate_gflops, gflops_per_w }: &ParetoPoint| {
+        let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
+        let plural = if *runs == 1 { "" } else { "s" };
+        let shape = format!("NB {}, {}×{}×{threads}t, {runs} run{plural}", hpl.nb, hpl.p, hpl.q);
+        format!("{} GFLOP/s at {} GFLOPS/W ({shape})", digits(*rate_gflops), digits(*gflops_per_w))
+    };
+    let points: Vec<String> = summary.pareto.iter().map(point).collect();
+    (!points.is_empty()).then(|| format!("not beaten in speed and efficiency: {}", points.join("; ")))
 }
 
 /// The phases of the shown run with their part, `UPDATE 4.1 s (92 %), …`.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::digits;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, importances, limit_of_n, phases, spread, steadiness,
-    telling_columns, words_of,
+    choice, estimated, failures, final_by_estimate, importances, limit_of_n, objective, pareto, phases, power, spread,
+    steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 
@@ -18,6 +18,9 @@ pub fn summary(summary: &Summary) -> String {
     };
     if summary.session.is_simulated() {
         line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());
+    }
+    if let Some(objective) = objective(summary) {
+        line("Objective", objective);
     }
     match &summary.best {
         None => line("Best", "none: no whole run passed the residual check".to_owned()),
@@ -88,6 +91,12 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(phases) = phases(summary) {
         line("Phases", phases);
     }
+    if let Some(power) = power(summary) {
+        line("Power", power);
+    }
+    if let Some(pareto) = pareto(summary) {
+        line("Pareto", pareto);
+    }
     if let Some(importances) = importances(summary) {
         line("Differences", importances);
     }
@@ -107,7 +116,8 @@ pub fn summary(summary: &Summary) -> String {
 
 fn score(score: &Score) -> String {
     let residual = score.residual.map_or(String::new(), |residual| format!(", residual at most {}", digits(residual)));
-    format!("{} GFLOP/s at N = {} ({}){residual}", digits(score.rate_gflops), score.candidate.hpl.n, spread(score))
+    let (rate, n) = (digits(score.rate_gflops), score.candidate.hpl.n);
+    format!("{rate} GFLOP/s at N = {n} ({}){residual}{}", spread(score), watts(score))
 }
 
 /// The words in lines of at most `width` characters, or of one word.

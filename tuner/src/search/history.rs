@@ -8,7 +8,7 @@ use space::dims::Point;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use crate::record::{self, Row};
+use crate::record::{self, Objective, Row};
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;
@@ -54,17 +54,25 @@ impl History {
     /// The trials of `domain` among `rows`: whole runs and windows at its N of points that it has. What windows say is
     /// brought to whole runs by the [`offset`] of the two. Trials that were skipped on purpose say nothing of their point
     /// and are left out.
-    pub fn from_rows(rows: &[Row], domain: &dyn Candidates) -> Self {
+    ///
+    /// Where the objective is GFLOPS/W, a rate is that which the run would have at the power of the first one: the rate of equal
+    /// power, which compares as GFLOPS/W do and with predicted rates. Passed runs whose power was not read are left out.
+    pub fn from_rows(rows: &[Row], domain: &dyn Candidates, objective: Objective) -> Self {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
         let factor = offset(&rows).exp();
-        let to_whole = |extent| if extent == Extent::Windows { factor } else { 1.0 };
+        let of_extent = |extent| if extent == Extent::Windows { factor } else { 1.0 };
+        let at_equal_power = |row: &Row| match objective {
+            Objective::Gflops => Some(1.0),
+            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent)? / row.run_power_w?),
+        };
+        let to_whole = |row: &Row| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent));
         let quickest = quickest_windows(&rows);
         let trial = |row: &&Row| {
             let outcome = match (row.comparable_rate_gflops(), row.outcome) {
-                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row.extent)),
+                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row)?),
                 (None, record::Outcome::Skipped) => return None,
                 (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
-                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row.extent) },
+                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row).unwrap_or(1.0) },
                     None => TrialResult::Failed,
                 },
                 (None, _) => TrialResult::Failed,
@@ -73,6 +81,12 @@ impl History {
         };
         Self { trials: rows.iter().filter_map(trial).collect() }
     }
+}
+
+/// The power of the first passed run of this extent, to which those of the others are compared.
+fn first_power_w(rows: &[&Row], extent: Extent) -> Option<f64> {
+    let mut powers = rows.iter().filter(|row| row.passed && row.extent == extent).filter_map(|row| row.run_power_w);
+    powers.find(|watts| *watts > 0.0)
 }
 
 /// Logarithm of a whole run's rate over what its windows say: the mean over the candidates that have both, drawn towards
@@ -196,11 +210,43 @@ mod tests {
             row(3, record::Outcome::TimedOut, &elsewhere),
             row(4, record::Outcome::Crashed, &elsewhere),
         ];
-        let history = History::from_rows(&rows, &domain);
+        let history = History::from_rows(&rows, &domain, Objective::Gflops);
         assert_eq!(history.trials.iter().map(|trial| trial.number).collect::<Vec<_>>(), [0, 3, 4]);
         assert_eq!(domain.candidate(&history.trials[0].point), candidate);
         assert_eq!(history.trials[0].outcome, TrialResult::Rate(20.0));
         assert_eq!(history.trials[1].outcome, TrialResult::TimedOut { at_most_gflops: rate_gflops(1000, 0.5) });
         assert_eq!(history.trials[2].outcome, TrialResult::Failed);
+    }
+
+    /// The faster one takes more power than its speed is worth.
+    #[test]
+    fn by_gflops_per_watt_rates_are_those_of_equal_power() {
+        let spec = DomainSpec {
+            n: 1000,
+            cores: 2,
+            memory_bytes: 1 << 30,
+            kernels: KernelChoice::Builtin,
+            ranks: None,
+            threads: None,
+            most_threads: None,
+            unequal: Unequal::default(),
+        };
+        let domain = HplDomain::new(&spec).unwrap();
+        let candidate = default_candidate(&spec);
+        let run = |trial: u64, rate: f64, watts: Option<f64>| Row {
+            rate_gflops: Some(rate),
+            run_power_w: watts,
+            ..row_of(trial, &candidate)
+        };
+        let rows = [run(0, 20.0, Some(100.0)), run(1, 22.0, Some(125.0)), run(2, 30.0, None), run(3, 19.0, Some(50.0))];
+        let rates = |objective| {
+            let rate = |trial: &Trial| match trial.outcome {
+                TrialResult::Rate(rate) => (trial.number, rate),
+                _ => panic!("{trial:?}"),
+            };
+            History::from_rows(&rows, &domain, objective).trials.iter().map(rate).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(Objective::Gflops), [(0, 20.0), (1, 22.0), (2, 30.0), (3, 19.0)]);
+        assert_eq!(rates(Objective::GflopsPerWatt), [(0, 20.0), (1, 22.0 * 0.8), (3, 38.0)]);
     }
 }

@@ -15,7 +15,7 @@ use space::machine::Machine;
 use space::result::PhaseTime;
 use space::stats::mean;
 
-use crate::record::Row;
+use crate::record::{Objective, Row};
 use crate::search::history::{History, TrialResult};
 use crate::search::model_prior;
 use crate::search::strategy::Prior;
@@ -105,7 +105,7 @@ impl<'a> SessionModel<'a> {
             self.tables[0] = model_prior::table(self.domain, &self.predictor);
         }
         let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
-        let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain));
+        let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain, Objective::Gflops));
         (self.prior, self.informed) = build_prior(self.domain, weighted_mean(&self.tables, &weights), &self.earlier);
     }
 }

@@ -1,5 +1,6 @@
 //! What the user sees while a session runs: a bar on a terminal, plain lines elsewhere, nothing when quiet.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,6 +14,7 @@ pub struct Progress {
     phase: String,
     now: String,
     best: String,
+    warned: HashSet<String>,
 }
 
 enum Out {
@@ -33,7 +35,7 @@ impl Progress {
             // Hidden where no bar can be drawn: not a terminal, or a dumb one.
             if bar.is_hidden() { Out::Lines } else { Out::Bar(bar) }
         };
-        Self { out, total_s, phase: String::new(), now: String::new(), best: String::new() }
+        Self { out, total_s, phase: String::new(), now: String::new(), best: String::new(), warned: HashSet::new() }
     }
 
     /// Prints a line that stays.
@@ -50,6 +52,13 @@ impl Progress {
         match &self.out {
             Out::Quiet | Out::Lines => say(&format!("warning: {text}")),
             Out::Bar(bar) => bar.println(format!("warning: {text}")),
+        }
+    }
+
+    /// Prints a warning that was not printed before.
+    pub fn warn_once(&mut self, text: &str) {
+        if self.warned.insert(text.to_owned()) {
+            self.warn(text);
         }
     }
 

@@ -7,7 +7,7 @@
 use space::Candidate;
 use space::stats::median;
 
-use crate::record::{Identity, Row};
+use crate::record::{Identity, Objective, Row};
 
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
@@ -36,22 +36,22 @@ pub fn verified(rows: &[Row], n: usize) -> Option<Candidate> {
     Some(row.candidate().at_n(n))
 }
 
-/// Rates of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.
-pub fn in_turn(rows: &[Row], a: &Candidate, b: &Candidate) -> Vec<(f64, f64)> {
+/// Values of the objective of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.
+pub fn in_turn(rows: &[Row], a: &Candidate, b: &Candidate, objective: Objective) -> Vec<(f64, f64)> {
     let firsts = rows.iter().filter(|row| row.strategy == Identity::CONFIRM && row.paired_with.is_none());
     let rates = |first: &Row| {
         let in_round = |row: &&Row| row.trial == first.trial || row.paired_with == Some(first.trial);
         let round: Vec<&Row> = rows.iter().filter(in_round).filter(|row| row.extent == first.extent).collect();
-        let rate = |of: &Candidate| round.iter().find(|row| row.candidate() == *of)?.comparable_rate_gflops();
-        Some((rate(a)?, rate(b)?))
+        let value = |of: &Candidate| objective.value(round.iter().find(|row| row.candidate() == *of)?);
+        Some((value(a)?, value(b)?))
     };
     firsts.filter_map(rates).collect()
 }
 
-/// Whether the pairs after the choice take it back: there are enough of them, and by their median the baseline is faster.
-pub fn taken_back(rows: &[Row], baseline: &Candidate) -> bool {
+/// Whether the pairs after the choice take it back: there are enough of them, and by their median the baseline is better.
+pub fn taken_back(rows: &[Row], baseline: &Candidate, objective: Objective) -> bool {
     let Some(verified) = verified(rows, baseline.hpl.n) else { return false };
-    let pairs = in_turn(at_choice(rows).1, &verified, baseline);
+    let pairs = in_turn(at_choice(rows).1, &verified, baseline, objective);
     pairs.len() >= PAIRS_TO_TAKE_BACK && ratio(&pairs).is_some_and(|ratio| ratio < 1.0)
 }
 
@@ -66,6 +66,7 @@ pub(crate) mod tests {
     use crate::record::arbitrary::row;
 
     const BASELINE: usize = 128;
+    const RATE: Objective = Objective::Gflops;
 
     fn confirm(number: u64, nb: usize, rate: f64, paired_with: Option<u64>) -> Row {
         Row { strategy: Identity::CONFIRM.into(), trial: number, nb, rate_gflops: Some(rate), paired_with, ..row(0) }
@@ -103,24 +104,36 @@ pub(crate) mod tests {
         let (before, after) = at_choice(&rows);
         assert_eq!((before.len(), after.len()), (3, 6));
         let [expert, best] = [240, 192].map(|nb| confirm(0, nb, 1.0, None).candidate());
-        assert_eq!(in_turn(after, &best, &baseline()), [(12.0, 10.0), (22.0, 20.0)]);
-        assert_eq!(in_turn(after, &best, &expert), [(12.0, 8.0), (22.0, 16.0)]);
+        assert_eq!(in_turn(after, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
+        assert_eq!(in_turn(after, &best, &expert, RATE), [(12.0, 8.0), (22.0, 16.0)]);
         // What was run before the choice, what did not pass, and what was not run to compare is no pair.
         let mut more = rows.clone();
         more.push(Row { passed: false, ..confirm(9, BASELINE, 1.0, None) });
         more.push(confirm(10, 192, 12.0, Some(9)));
         more.push(Row { strategy: "bayes".into(), ..confirm(11, 192, 90.0, Some(3)) });
-        assert_eq!(in_turn(at_choice(&more).1, &best, &baseline()), [(12.0, 10.0), (22.0, 20.0)]);
+        assert_eq!(in_turn(at_choice(&more).1, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
         assert_eq!(at_choice(&rows[..2]), (&rows[..2], &rows[2..2]));
     }
 
     #[test]
     fn three_pairs_after_the_choice_with_a_median_below_1_take_it_back() {
         let worse = (10.0, 9.0, 9.9);
-        assert!(taken_back(&with_rounds(&[worse; 3]), &baseline()));
-        assert!(!taken_back(&with_rounds(&[worse; 2]), &baseline()), "too few");
+        assert!(taken_back(&with_rounds(&[worse; 3]), &baseline(), RATE));
+        assert!(!taken_back(&with_rounds(&[worse; 2]), &baseline(), RATE), "too few");
         let better = (10.0, 9.0, 10.1);
-        assert!(!taken_back(&with_rounds(&[worse, worse, worse, better, better, better, better]), &baseline()));
-        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline()), "nothing was chosen");
+        assert!(!taken_back(&with_rounds(&[worse, worse, worse, better, better, better, better]), &baseline(), RATE));
+        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline(), RATE), "nothing was chosen");
+    }
+
+    /// The verified one is faster in each round and takes more power than that is worth.
+    #[test]
+    fn by_gflops_per_watt_the_pairs_are_those_of_it() {
+        let watts = |nb: usize| if nb == BASELINE { 100.0 } else { 150.0 };
+        let mut rows = with_rounds(&[(10.0, 8.0, 12.0); 3]);
+        rows.iter_mut().for_each(|row| row.run_power_w = Some(watts(row.nb)));
+        assert!(!taken_back(&rows, &baseline(), RATE));
+        assert!(taken_back(&rows, &baseline(), Objective::GflopsPerWatt));
+        rows.iter_mut().for_each(|row| row.run_power_w = None);
+        assert!(!taken_back(&rows, &baseline(), Objective::GflopsPerWatt), "nothing was read");
     }
 }

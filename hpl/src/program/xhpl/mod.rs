@@ -331,8 +331,9 @@ fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
 /// The text of one completed run, which is counted in `tally`.
 fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
     let result = &run.result;
-    let stamp = |after_s| out::ctime_utc(&result.started_utc, after_s).unwrap_or_else(|| result.started_utc.clone());
-    let (started, ended) = (stamp(result.generate_s), stamp(result.generate_s + result.time_s));
+    let (core, before_s) = result.core_start();
+    let stamp = |after_s| out::ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
+    let (started, ended) = (stamp(before_s), stamp(before_s + result.time_s));
     let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
     if threshold <= 0.0 {
         tally.passed += 1;

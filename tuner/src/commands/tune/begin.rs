@@ -19,6 +19,7 @@ use crate::commands::space::read_limits;
 use crate::earlier;
 use crate::error::RecordError;
 use crate::exit::bad_input;
+use crate::power::MeterLog;
 use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
@@ -28,6 +29,7 @@ use crate::session::engine::Engine;
 use crate::session::engine::programs::xhpl_beside;
 use crate::session::gpus;
 use crate::session::input::read_machine;
+use crate::session::power;
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::unequal::RankInput;
 
@@ -73,6 +75,7 @@ pub(super) fn begin(
         _ => text,
     };
     let PlacedEngine { engine, nodes, hosts } = placed;
+    let power_log = power_log(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
@@ -113,6 +116,7 @@ pub(super) fn begin(
         left: None,
         engine: engine.name().to_owned(),
         extent: Extent::Whole,
+        objective: args.objective,
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
@@ -129,7 +133,13 @@ pub(super) fn begin(
         mpi_job,
         nodes,
         unequal,
+        power_log,
     };
+    let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
+    if let Err(refused) = power::check(&session, &args.power_root, has_power) {
+        folder.discard();
+        return Err(bad_input(refused));
+    }
     let given = text.map_or(Ok(()), |text| replace_file(&folder.machine_toml(), text.as_bytes()));
     let allowed = || limits.map_or(Ok(()), |(_, text)| replace_file(&folder.limits_toml(), text.as_bytes()));
     let warm = || if args.warm_start.is_empty() { Ok(()) } else { earlier::save(&folder, &found.runs) };
@@ -144,6 +154,17 @@ pub(super) fn begin(
         return Err(error.into());
     }
     Ok((folder, lock, session))
+}
+
+/// The file of the meter, by a path that holds in any folder.
+///
+/// # Errors
+/// One that is not a meter's.
+fn power_log(args: &TuneArgs) -> anyhow::Result<Option<MeterLog>> {
+    let Some(path) = &args.power_log else { return Ok(None) };
+    let meter = MeterLog { path: std::path::absolute(path)?, offset_s: args.power_offset };
+    meter.check().map_err(bad_input)?;
+    Ok(Some(meter))
 }
 
 /// A simulated cluster and the text of its file.

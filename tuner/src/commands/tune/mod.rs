@@ -35,6 +35,7 @@ use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::forecast::Forecast;
 use crate::session::input::read_machine;
+use crate::session::power;
 use crate::session::preflight;
 use crate::session::prepare;
 use crate::session::room::Modelled;
@@ -109,7 +110,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let ended = if store.has_final() || budget.left_s() <= 0.0 {
         Ok(SessionEnd::Done)
     } else {
-        search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args.output.verbose)
+        search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args)
     };
     let ended = match ended {
         Err(error) if store.rows().is_empty() => {
@@ -142,11 +143,13 @@ fn search(
     program: &Path,
     progress: &mut Progress,
     interrupt: &Interrupt,
-    verbose: bool,
+    args: &TuneArgs,
 ) -> anyhow::Result<SessionEnd> {
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
+    let power = power::reader(store.session(), &args.power_root);
+    power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         if !store.session().is_simulated() {
@@ -200,6 +203,7 @@ fn search(
             baseline: &baseline,
             expert: expert.as_ref(),
             extent,
+            objective: store.session().objective,
             seed: store.session().seed,
             until_gain: store.session().until_gain,
         },
@@ -207,10 +211,11 @@ fn search(
         budget,
         final_n,
         runs: &engine.runs(program),
+        power: &power,
         store,
         progress,
         interrupt,
-        verbose,
+        verbose: args.output.verbose,
     };
     Ok(drive.run()?)
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Power;
 use crate::pack::site::{POINTS, Site, find};
+use crate::power::window::Mean;
 
 /// Shortest core phase, in seconds.
 const CORE_S: f64 = 60.0;
@@ -170,7 +171,7 @@ fn of_run(power: &Power) -> Vec<String> {
     }
 }
 
-fn gaps(span: &str, mean: &super::Mean) -> Vec<String> {
+fn gaps(span: &str, mean: &Mean) -> Vec<String> {
     let gap = |[from, to]: &[f64; 2]| format!("readings from {from:.1} s to {to:.1} s of the {span}");
     mean.gaps.iter().map(gap).collect()
 }
@@ -209,7 +210,6 @@ fn of_machine(level: u8, power: &Power, said: &Statement) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Mean;
     use super::*;
 
     fn power(span_s: f64, interval_s: f64, watts: f64) -> Power {

@@ -3,19 +3,17 @@
 //! Source: \[Green500\], aspects 1 to 4.
 
 pub mod level;
-pub mod log;
-pub mod window;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 pub use level::{Judged, Statement};
-pub use log::{LogError, Reading};
-pub use window::Mean;
 
 use super::error::PackError;
-use super::stamps::Stamps;
+use crate::power::log::{self, LogError};
+use crate::power::stamps::{Stamps, TimeSpan};
+use crate::power::window::{self, Mean};
 
 /// Version of `power.json`.
 pub const POWER_SCHEMA: u32 = 1;
@@ -47,8 +45,7 @@ impl Power {
     pub fn new(text: &str, offset_s: f64, stamps: &Stamps) -> Result<Self, LogError> {
         let readings = log::parse(text, offset_s)?;
         let interval_s = log::interval_s(&readings);
-        let mean =
-            |span: &Option<super::stamps::TimeSpan>| window::mean(&readings, interval_s, span.as_ref()?.unix_s());
+        let mean = |span: &Option<TimeSpan>| window::mean(&readings, interval_s, span.as_ref()?.unix_s());
         let run = mean(&stamps.job);
         Ok(Self {
             schema_version: POWER_SCHEMA,

@@ -7,7 +7,7 @@ use space::out::{OutRecord, parse, tv_code};
 use space::params::Coded;
 
 use super::Checked;
-use crate::pack::stamps;
+use crate::power::stamps;
 use crate::record::Row;
 
 /// What to do about an output that cannot be right.

@@ -96,6 +96,14 @@ impl ParquetRow for Row {
         ("budget_left_s", Float),
         ("steal_share", Float),
         ("clock_hz", Float),
+        ("energy_j", Float),
+        ("power_w", Float),
+        ("gflops_per_w", Float),
+        ("power_coverage", Float),
+        ("run_energy_j", Float),
+        ("run_power_w", Float),
+        ("run_power_coverage", Float),
+        ("power_source", Text),
         ("started_utc", Text),
         ("seed", UInt),
         ("command", Text),
@@ -150,7 +158,7 @@ impl Fault {
 /// not have are ignored.
 ///
 /// # Errors
-/// [`RecordError::Damaged`] when the file is not Parquet, cut short, or lacks a column;
+/// [`RecordError::Damaged`] when the file is not Parquet, cut short, or lacks a column that no row may lack;
 /// [`RecordError::Newer`] when its `schema_version` column says so.
 pub fn read<T: ParquetRow>(path: &Path) -> Result<Vec<T>, RecordError> {
     let bytes = std::fs::read(path).map_err(RecordError::read(path))?;
@@ -178,6 +186,10 @@ pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
     }
     let mut maps = vec![Map::new(); frame.height()];
     for &(name, kind) in T::COLUMNS {
+        // Columns that files of older builds lack are nulls where a row may lack them; for others the row says what is missing.
+        if frame.get_column_index(name).is_none() {
+            continue;
+        }
         let column = frame.column(name).map_err(damaged)?.as_materialized_series();
         for (map, value) in maps.iter_mut().zip(values(column, kind).map_err(damaged)?) {
             map.insert(name.to_owned(), value);

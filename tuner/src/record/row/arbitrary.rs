@@ -9,6 +9,7 @@ use space::params::Coded;
 use space::windows::WindowResult;
 
 use super::*;
+use crate::power::RunPower;
 use crate::report::summary::tests::session;
 
 /// A passed run of NB 64 + 8 × its number.
@@ -18,7 +19,7 @@ pub(crate) fn row(trial: u64) -> Row {
 }
 
 fn around(wall_s: f64, left_s: f64) -> Circumstances {
-    Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9) }
+    Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9), power: RunPower::default() }
 }
 
 /// Who a trial of the strategy `bayes` is.
@@ -152,7 +153,9 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     );
     let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
-    (identity, sizes, words, numbers, outcome).prop_map(|(identity, sizes, words, numbers, outcome)| {
+    let power = (proptest::array::uniform7(of(any_finite())), of(any::<String>()));
+    (identity, sizes, words, numbers, outcome, power).prop_map(|(identity, sizes, words, numbers, outcome, power)| {
+        let (power, power_source) = power;
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
         let ((pmap, pfact, rfact, bcast, l1, u), swap, extent, engine, (split, weights, rank_kernels)) = words;
         let (kernels, equil, huge_pages, extra) = engine;
@@ -205,6 +208,14 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             wall_s: fixed[0],
             cost_fraction: fixed[1],
             budget_left_s: fixed[2],
+            energy_j: power[0],
+            power_w: power[1],
+            gflops_per_w: power[2],
+            power_coverage: power[3],
+            run_energy_j: power[4],
+            run_power_w: power[5],
+            run_power_coverage: power[6],
+            power_source,
             ..row(0)
         }
     })

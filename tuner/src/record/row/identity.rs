@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::power::RunPower;
+
 /// What surrounded a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Circumstances {
     /// Wall-clock seconds that it took, start and end of the process included.
     pub wall_s: f64,
@@ -13,6 +15,8 @@ pub struct Circumstances {
     pub steal_share: Option<f64>,
     /// As [`super::Row::clock_hz`].
     pub clock_hz: Option<f64>,
+    /// The power that it took.
+    pub power: RunPower,
 }
 
 /// A posterior at one point.

@@ -128,6 +128,24 @@ pub struct Row {
     pub steal_share: Option<f64>,
     /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
     pub clock_hz: Option<f64>,
+    /// Energy of the core phase (factorization and back substitution) in joules, of the part of it that readings cover; null where none
+    /// was read.
+    pub energy_j: Option<f64>,
+    /// Mean power of that part, in watts.
+    pub power_w: Option<f64>,
+    /// GFLOP/s of the run by the mean power of its core phase; null where readings cover less than
+    /// [`LEAST_COVERAGE`](crate::power::record::LEAST_COVERAGE) of it, or not all nodes of the run.
+    pub gflops_per_w: Option<f64>,
+    /// Share of the core phase that readings cover.
+    pub power_coverage: Option<f64>,
+    /// Energy of the whole run in joules, of the part of it that readings cover.
+    pub run_energy_j: Option<f64>,
+    /// Mean power of that part, in watts.
+    pub run_power_w: Option<f64>,
+    /// Share of the whole run that readings cover.
+    pub run_power_coverage: Option<f64>,
+    /// What was read, and what that is worth.
+    pub power_source: Option<String>,
     /// Start in UTC, RFC 3339.
     pub started_utc: String,
 

@@ -6,7 +6,8 @@ use objectives::real::Extent;
 use super::format::digits;
 use super::importance::Importance;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, limit_of_n, spread, steadiness, telling_columns, words_of,
+    choice, estimated, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
+    telling_columns, words_of,
 };
 use super::svg::{Mark, Plot};
 use super::{Exports, Score, Summary};
@@ -88,6 +89,12 @@ fn head(summary: &Summary) -> Markup {
         summary.trials.to_string(),
         format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary)),
     ));
+    if let Some(said) = power(summary) {
+        let watts = summary.power.as_ref().and_then(|power| power.power_w);
+        facts.push(("power", watts.map_or(String::new(), |watts| format!("{} W", digits(watts))), said));
+    }
+    facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
+    facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
     if let Some(steadiness) = steadiness(summary) {
         facts.push(("machine", String::new(), steadiness));
     }

@@ -7,7 +7,7 @@ use super::super::format::{digits, ratio_in_words, runs_in_words};
 use super::super::stats::{Ratio, paired_ratio};
 use super::score::Score;
 use crate::record::session::{ExpertChoice, Session};
-use crate::record::{Identity, Row};
+use crate::record::{Identity, Objective, Row};
 use crate::search::rounds;
 
 /// The best beside another configuration.
@@ -56,14 +56,19 @@ impl Comparison {
 }
 
 /// Best by baseline, from the pairs after the choice.
-pub(super) fn by_baseline(rows: &[Row], best: Option<&Candidate>, baseline: Option<&Candidate>) -> Comparison {
+pub(super) fn by_baseline(
+    rows: &[Row],
+    best: Option<&Candidate>,
+    baseline: Option<&Candidate>,
+    objective: Objective,
+) -> Comparison {
     let (best, baseline) = match (best, baseline) {
         (None, _) => return Comparison::not_measured("no trial passed"),
         (_, None) => return Comparison::not_measured("the default did not run"),
         (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
         (Some(best), Some(baseline)) => (best, baseline),
     };
-    match paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, baseline)) {
+    match paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured("no time was left for pairs of the two"),
     }
@@ -85,7 +90,7 @@ pub(super) fn by_expert(
         (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
         (Some(best), Some(expert)) => (best, expert),
     };
-    if let Some(ratio) = paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, expert)) {
+    if let Some(ratio) = paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, expert, session.objective)) {
         return Comparison::Measured { ratio };
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);

@@ -10,18 +10,22 @@ use space::Candidate;
 use super::importance::{Importance, importance};
 use super::stats::{Ratio, paired_ratio};
 use crate::record::session::Session;
-use crate::record::{Identity, Outcome, Row};
+use crate::record::{Identity, Objective, Outcome, Row};
 use crate::search::rounds;
 
 mod claims;
 mod drift;
 mod final_run;
+mod pareto;
 mod phases;
+mod power;
 mod score;
 
 pub use claims::{Comparison, Higher, TakenBack};
 pub use final_run::FinalByEstimate;
+pub use pareto::ParetoPoint;
 pub use phases::PhaseTotals;
+pub use power::ShownPower;
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
 
@@ -80,17 +84,23 @@ pub struct Summary {
     pub importance_not_judged: Option<&'static str>,
     /// Where the time of the final run, else of the best one, went; `None` where its engine does not report it.
     pub phases: Option<PhaseTotals>,
-    /// The candidates with the highest medians at the target N, by whole runs or by windows as the search goes.
+    /// Power and energy of that run; `None` where nothing of it was read.
+    pub power: Option<ShownPower>,
+    /// The candidates at the target N that no other one beats in GFLOP/s and in GFLOPS/W of the core phase, the fastest first; empty
+    /// where no power was read.
+    pub pareto: Vec<ParetoPoint>,
+    /// The candidates with the highest medians of the objective at the target N, by whole runs or by windows as the search goes.
     pub top: Vec<Score>,
 }
 
 impl Summary {
     /// The findings of `session` with the finished trials `rows`.
     pub fn new(session: &Session, rows: &[Row]) -> Self {
-        let scores = scores(rows, Extent::Whole);
+        let objective = session.objective;
+        let scores = scores(rows, Extent::Whole, objective);
         let searched = match session.extent {
             Extent::Whole => scores.clone(),
-            Extent::Windows => self::scores(rows, Extent::Windows),
+            Extent::Windows => self::scores(rows, Extent::Windows, objective),
         };
         let baseline = rounds::baseline(rows);
         let best = best(session, rows, &scores, baseline.as_ref());
@@ -110,17 +120,17 @@ impl Summary {
         for row in rows.iter().filter(|row| !row.passed) {
             *failures.entry(row.outcome).or_default() += 1;
         }
-        Self {
+        let mut summary = Self {
             schema_version: REPORT_SCHEMA,
             session: session.clone(),
             used_s: session.used_s(rows),
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
             failures,
-            best_by_baseline: claims::by_baseline(rows, found, usual),
+            best_by_baseline: claims::by_baseline(rows, found, usual, objective),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
-            higher: found.and_then(|found| Higher::find(&searched, found, usual)),
-            taken_back: usual.and_then(|usual| taken_back(rows, usual, found)),
+            higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
+            taken_back: usual.and_then(|usual| taken_back(rows, usual, found, objective)),
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
@@ -129,12 +139,18 @@ impl Summary {
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
             phases: None,
+            power: None,
             estimate: found.and_then(|candidate| estimate(candidate, rows)),
             baseline: usual.and_then(searched_score),
             expert: expert.as_ref().and_then(searched_score),
+            pareto: pareto::front(scores.iter().filter(|score| Some(score.candidate.hpl.n) == n)),
             top: searched.into_iter().filter(|score| Some(score.candidate.hpl.n) == n).take(TOP).collect(),
             best,
-        }
+        };
+        let shown = summary.shown_trial();
+        let row = shown.and_then(|shown| rows.iter().find(|row| row.trial == shown));
+        summary.power = row.and_then(ShownPower::new);
+        summary
     }
 
     /// The report for programs: this value as JSON, one line feed at its end.
@@ -174,15 +190,16 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Can
     };
     let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
     let chosen = || whole(at_target_n(&first?.candidate(), session));
-    let baseline_instead = baseline.filter(|baseline| rounds::taken_back(rows, baseline)).cloned().and_then(whole);
+    let baseline_instead =
+        baseline.filter(|baseline| rounds::taken_back(rows, baseline, session.objective)).cloned().and_then(whole);
     let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
     baseline_instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
 }
 
 /// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
-fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>) -> Option<TakenBack> {
-    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline))?;
-    let pairs = rounds::in_turn(rounds::at_choice(rows).1, &candidate, baseline);
+fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, objective: Objective) -> Option<TakenBack> {
+    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline, objective))?;
+    let pairs = rounds::in_turn(rounds::at_choice(rows).1, &candidate, baseline, objective);
     Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use space::Candidate;
 use space::stats::{median, sample_sd};
 
-use crate::record::Row;
+use crate::record::{Objective, Row};
 use crate::search::history::{offset, offset_sd};
 
 /// The rate of a whole run as predicted from windows.
@@ -40,6 +40,12 @@ pub struct Score {
     pub residual: Option<f64>,
     /// The rate predicted before the first of them.
     pub predicted_rate_gflops: Option<f64>,
+    /// Median of the mean powers of their core phases in watts; `None` where none was read.
+    pub power_w: Option<f64>,
+    /// Median of their GFLOP/s per watt of the core phase.
+    pub gflops_per_w: Option<f64>,
+    /// Median of their GFLOP/s per watt of the whole run.
+    pub run_gflops_per_w: Option<f64>,
     /// Their trial numbers.
     pub trials: Vec<u64>,
 }
@@ -59,11 +65,16 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
     })
 }
 
-/// The scores of all candidates that passed at this extent, highest median first.
-pub(super) fn scores(rows: &[Row], extent: Extent) -> Vec<Score> {
+/// The scores of all candidates that passed at this extent, the highest median of the objective first.
+pub(super) fn scores(rows: &[Row], extent: Extent, objective: Objective) -> Vec<Score> {
     let groups = by_candidate(rows.iter().filter(|row| row.extent == extent && row.comparable_rate_gflops().is_some()));
     let mut scores: Vec<Score> = groups.into_iter().filter_map(|(candidate, runs)| score(candidate, &runs)).collect();
-    scores.sort_by(|a, b| b.rate_gflops.total_cmp(&a.rate_gflops));
+    // Without a reading there is no efficiency: such candidates come last.
+    let value = |score: &Score| match objective {
+        Objective::Gflops => score.rate_gflops,
+        Objective::GflopsPerWatt => score.run_gflops_per_w.unwrap_or(0.0),
+    };
+    scores.sort_by(|a, b| value(b).total_cmp(&value(a)).then(b.rate_gflops.total_cmp(&a.rate_gflops)));
     scores
 }
 
@@ -78,8 +89,15 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
         range_gflops: [fold(f64::min)?, fold(f64::max)?],
         residual: runs.iter().filter_map(|row| row.residual).reduce(f64::max),
         predicted_rate_gflops: runs.first().and_then(|row| row.predicted_rate_gflops),
+        power_w: median_of(runs, |row| row.power_w),
+        gflops_per_w: median_of(runs, |row| row.gflops_per_w),
+        run_gflops_per_w: median_of(runs, |row| Objective::GflopsPerWatt.value(row)),
         trials: runs.iter().map(|row| row.trial).collect(),
     })
+}
+
+fn median_of(runs: &[&Row], figure: fn(&Row) -> Option<f64>) -> Option<f64> {
+    median(&runs.iter().filter_map(|row| figure(row)).collect::<Vec<_>>())
 }
 
 /// The rows of each candidate, in the order of first appearance.

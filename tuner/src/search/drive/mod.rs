@@ -1,20 +1,24 @@
 //! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hpl::measure::power::PowerSamples;
 use objectives::foreign::{ProgressPoint, ratio};
-use objectives::real::{Extent, RealRuns, RunSpec, Running};
+use objectives::real::{Extent, GuardRecord, RealRuns, RunSpec, Running};
 use objectives::{Failure, Observation};
 use space::Candidate;
 use space::stats::median;
 
 use crate::error::RecordError;
+use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
+use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::parquet;
 use crate::record::store::Store;
 use crate::record::vitals::Vitals;
-use crate::record::{Identity, Outcome, PlannedTrial, Row};
+use crate::record::{Circumstances, Identity, Objective, Outcome, PlannedTrial, Row};
 use crate::search::budget::Budget;
 use crate::search::cost::CostEstimate;
 use crate::search::history::History;
@@ -67,6 +71,8 @@ pub struct Drive<'a> {
     pub final_n: std::ops::RangeInclusive<usize>,
     /// Starts runs.
     pub runs: &'a RealRuns,
+    /// Reads the power that they take.
+    pub power: &'a PowerReader,
     /// The record.
     pub store: &'a mut Store,
     /// What the user sees.
@@ -127,7 +133,7 @@ impl Drive<'_> {
             setup: self.setup,
             prior: self.model.prior.as_ref(),
             rows,
-            history: &History::from_rows(rows, self.setup.domain),
+            history: &History::from_rows(rows, self.setup.domain, self.setup.objective),
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
             total_s: self.budget.total_s(),
@@ -150,7 +156,7 @@ impl Drive<'_> {
         self.progress.tick(self.budget.left_s());
         let trial = self.store.begin(plan, self.runs)?;
         Now::running(trial.identity(), plan, limit_s, self.budget.left_s()).write(self.store.folder());
-        let mut vitals = Vitals::start();
+        let mut vitals = Vitals::start(self.power);
         let started = Instant::now();
         let run = RunSpec { candidate: plan.candidate.clone(), extent: plan.extent };
         let rival = self.rival(plan);
@@ -164,7 +170,9 @@ impl Drive<'_> {
         let real_s = started.elapsed().as_secs_f64();
         let wall_s = self.runs.simulated(trial.folder()).map_or(real_s, |clock| clock.simulated_wall_s);
         self.budget.pass(wall_s - real_s);
-        self.store.finish(trial, &outcome, vitals.end(wall_s, self.budget.left_s()))?;
+        let (around, samples) = vitals.end(wall_s, self.budget.left_s());
+        let power = self.power_of(trial.folder(), &outcome, &samples);
+        self.store.finish(trial, &outcome, Circumstances { power, ..around })?;
         Now::ended(self.store.folder());
         self.show(plan);
         Ok(true)
@@ -176,7 +184,8 @@ impl Drive<'_> {
         let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
         let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
-        if !self.runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
+        // A slow candidate may take little power.
+        if !self.setup.objective.is_rate() || !self.runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
             return None;
         }
         let mut runs: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
@@ -201,7 +210,7 @@ impl Drive<'_> {
         &mut self,
         mut running: Running,
         rival: Option<&Rival>,
-        vitals: &mut Vitals,
+        vitals: &mut Vitals<'_>,
     ) -> Option<Result<Observation, Failure>> {
         let mut judged = Pace::new();
         loop {
@@ -224,6 +233,36 @@ impl Drive<'_> {
         }
     }
 
+    /// The power that the run in `folder` took, which is kept there as well.
+    fn power_of(&mut self, folder: &Path, outcome: &Result<Observation, Failure>, samples: &PowerSamples) -> RunPower {
+        if let Some(clock) = self.runs.simulated(folder) {
+            return clock.power.map(RunPower::simulated).unwrap_or_default();
+        }
+        let measured = match outcome {
+            Ok(Observation::Whole(measured)) => Some(measured),
+            _ => None,
+        };
+        // Only a run of another engine says by its output when its core phase was.
+        let printed = measured.filter(|measured| measured.result.is_none());
+        let output = printed.and_then(|_| std::fs::read_to_string(folder.join(self.runs.results_file())).ok());
+        let spans = GuardRecord::read(folder).ok();
+        let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, output.as_deref().unwrap_or_default()));
+        let record = spans.map_or(Ok(None), |spans| self.power.of_run(samples, &spans));
+        let record = record.unwrap_or_else(|problem| {
+            self.progress.warn_once(&problem);
+            None
+        });
+        if let Some(still) = self.power.still(samples) {
+            self.progress.warn_once(&still);
+        }
+        let Some(record) = record else { return RunPower::default() };
+        if let Ok(json) = serde_json::to_vec(&record) {
+            // The row has what counts; a full disk is seen when that is written.
+            let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
+        }
+        record.columns(measured.map(|measured| measured.rate_gflops))
+    }
+
     fn show(&mut self, plan: &PlannedTrial) {
         let Some(row) = self.store.rows().last() else { return };
         let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
@@ -232,11 +271,17 @@ impl Drive<'_> {
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
         };
+        let per_watt = Objective::GflopsPerWatt.value(row).filter(|_| !self.setup.objective.is_rate());
+        let result = per_watt.map_or(result.clone(), |value| format!("{result} {value:.4} GFLOPS/W"));
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{why}", row.trial, on_one_line(&plan.candidate)));
         let alike = self.store.rows().iter().filter(|other| other.extent == row.extent && other.n == row.n);
-        let best = alike.filter_map(|row| row.comparable_rate_gflops()).fold(0.0, f64::max);
-        self.progress.best(format!("{best:.2} GFLOP/s"));
+        let objective = self.setup.objective;
+        let best = alike.filter_map(|row| objective.value(row)).fold(0.0, f64::max);
+        self.progress.best(match objective {
+            Objective::Gflops => format!("{best:.2} GFLOP/s"),
+            Objective::GflopsPerWatt => format!("{best:.4} GFLOPS/W"),
+        });
     }
 }
 

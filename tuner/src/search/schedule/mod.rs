@@ -20,7 +20,7 @@ use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
 use crate::record::left::GainLeft;
-use crate::record::{Identity, PlannedTrial, Row};
+use crate::record::{Identity, Objective, PlannedTrial, Row};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -52,6 +52,8 @@ pub struct Setup<'a> {
     pub expert: Option<&'a Candidate>,
     /// Whether trials of the search are whole runs or windows.
     pub extent: Extent,
+    /// What is made as large as possible.
+    pub objective: Objective,
     /// Seed of the session.
     pub seed: u64,
     /// The relative gain at which the search ends, where one was given: no more is expected to be left.

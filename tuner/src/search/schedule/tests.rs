@@ -95,9 +95,10 @@ fn session_until(
     let mut last = false;
     while !last {
         let rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
-        let history = History::from_rows(&rows, &domain);
+        let history = History::from_rows(&rows, &domain, Objective::Gflops);
         let mut view = View {
             setup: Setup {
+                objective: Objective::Gflops,
                 domain: &domain,
                 strategy: &Bayes,
                 designed: false,
@@ -263,6 +264,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
     what(&View {
         setup: Setup {
+            objective: Objective::Gflops,
             domain: &domain,
             strategy: &Bayes,
             designed: false,
@@ -274,7 +276,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
         },
         prior: &prior,
         rows,
-        history: &History::from_rows(rows, &domain),
+        history: &History::from_rows(rows, &domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
@@ -336,10 +338,10 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
     };
     let rows: Vec<Row> = (0..ROWS).map(row).collect();
     let begun = std::time::Instant::now();
-    let history = History::from_rows(&rows, &domain);
+    let history = History::from_rows(&rows, &domain, Objective::Gflops);
     let cost = CostEstimate::new(&rows, &predictor);
     assert!(cost.at_most(&baseline, Extent::Whole) > 0.0 && history.trials.len() == rows.len());
-    assert!(!rounds::taken_back(&rows, &baseline));
+    assert!(!rounds::taken_back(&rows, &baseline, Objective::Gflops));
     let session = crate::record::session::Session { n: Some(N), ..crate::report::summary::tests::session() };
     let summary = crate::report::Summary::new(&session, &rows);
     assert!(summary.drift.is_some() && crate::report::html::page(&summary, &rows, None).len() > rows.len());

@@ -33,8 +33,9 @@ impl View<'_> {
         if finals.clone().any(|row| row.passed) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let due =
-                self.setup.extent == Extent::Windows && !tried && rounds::taken_back(self.rows, self.setup.baseline);
+            let due = self.setup.extent == Extent::Windows
+                && !tried
+                && rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective);
             return due.then(|| {
                 self.whole(self.setup.baseline.clone(), "the default, faster in the pairs after the final run")
             });
@@ -82,7 +83,7 @@ impl View<'_> {
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
         let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
-        if enough || rounds::taken_back(self.rows, self.setup.baseline) {
+        if enough || rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective) {
             return None;
         }
         let round = RoundState::new(self, &verified, after);
@@ -102,7 +103,8 @@ impl View<'_> {
     /// Whether a session that ends as soon as it can has the rounds that an interval needs.
     fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
-        let rounds = other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other).len());
+        let rounds =
+            other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other, self.setup.objective).len());
         self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
@@ -197,7 +199,8 @@ impl<'a> RoundState<'a> {
     /// Whether the expert takes part in a round of which `rest_s` is left without it: not where it takes the time of pairs
     /// that an interval of best by baseline needs.
     fn takes_expert(&self, rest_s: f64) -> bool {
-        let done = rounds::in_turn(self.after, self.verified, self.view.setup.baseline).len();
+        let done =
+            rounds::in_turn(self.after, self.verified, self.view.setup.baseline, self.view.setup.objective).len();
         let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
         let more_s = missing as f64 * (self.baseline_s + self.verified_s);
         let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };

@@ -9,6 +9,7 @@ use space::domain::{DomainSpec, HplDomain, default_candidate};
 use super::super::Setup;
 use super::super::tests::{TOTAL_S, predictor, session_by, spec};
 use super::*;
+use crate::record::Objective;
 use crate::record::arbitrary::row_of;
 use crate::search::cost::model_s;
 use crate::search::history::History;
@@ -56,6 +57,7 @@ fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>
     let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
     what(&View {
         setup: Setup {
+            objective: Objective::Gflops,
             domain,
             strategy: &Bayes,
             designed: false,
@@ -67,7 +69,7 @@ fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>
         },
         prior: &NoPrior,
         rows,
-        history: &History::from_rows(rows, domain),
+        history: &History::from_rows(rows, domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
         left_s,
         total_s: TOTAL_S,
@@ -98,7 +100,7 @@ fn run_s() -> f64 {
 }
 
 fn pairs(rows: &[Row], [a, b]: [&Candidate; 2]) -> usize {
-    rounds::in_turn(rows, a, b).len()
+    rounds::in_turn(rows, a, b, Objective::Gflops).len()
 }
 
 #[test]

@@ -63,9 +63,10 @@ impl Stamps {
     }
 }
 
-fn of_result(result: &RunResult) -> Option<TimeSpan> {
-    let generated = TimeSpan::new(result.started_utc.parse().ok()?, result.generate_s)?;
-    TimeSpan::new(generated.end_utc, result.time_s)
+pub(super) fn of_result(result: &RunResult) -> Option<TimeSpan> {
+    let (time, before_s) = result.core_start();
+    let before = TimeSpan::new(time.parse().ok()?, before_s)?;
+    TimeSpan::new(before.end_utc, result.time_s)
 }
 
 /// Start and end that HPL has printed last, `HPL_pdgesv() start time Thu Oct 12 18:37:13 2023`: in the local time of the run,

@@ -1,0 +1,42 @@
+//! What the interfaces have found: sensors that can be read, and those that cannot.
+
+use std::fmt::{self, Display};
+use std::io::{self, ErrorKind};
+
+use super::sensor::Sensor;
+
+/// A sensor that is there and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The interface that has it.
+    pub source: &'static str,
+    /// Its name there.
+    pub name: String,
+    /// Why, as a clause.
+    pub why: String,
+    /// What would make it readable.
+    pub way_out: String,
+}
+
+impl Unreadable {
+    pub(super) fn of(source: &'static str, name: &str, error: &io::Error, way_out: &str) -> Self {
+        let why = match error.kind() {
+            ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
+            _ => error.to_string(),
+        };
+        Self { source, name: name.to_owned(), why, way_out: way_out.to_owned() }
+    }
+}
+
+impl Display for Unreadable {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} {}: {}", self.source, self.name, self.why)
+    }
+}
+
+/// What the interfaces have found.
+#[derive(Debug, Default)]
+pub(super) struct FoundSensors {
+    pub(super) sensors: Vec<Sensor>,
+    pub(super) unreadable: Vec<Unreadable>,
+}

@@ -1,0 +1,74 @@
+//! Sensors of hwmon: power meters of ACPI (of the node, or of the sockets of NVIDIA Grace), AMD's energy counters and accelerators.
+
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::found::{FoundSensors, Unreadable};
+use super::sensor::{Access, Covers, Sensor};
+
+/// Microwatts in a watt, microjoules in a joule.
+const MICRO: f64 = 1e6;
+
+const WAY_OUT: &str = "sudo chmod a+r that file until the next boot; docs/power.md has a udev rule";
+
+/// The sensors below `root`.
+pub(super) fn find(root: &Path, found: &mut FoundSensors) {
+    for (_, folder) in files::entries(&root.join("sys/class/hwmon")) {
+        match files::text(&folder.join("name")).as_deref() {
+            Some("power_meter") => acpi(&folder, found),
+            Some("amd_energy") => amd_energy(&folder, found),
+            Some("amdgpu") => amdgpu(&folder, found),
+            _ => {}
+        }
+    }
+}
+
+/// A power meter of ACPI. Grace has one for each rail of a socket, named in `power1_oem_info`; of these the socket counts, or
+/// the module where there is no such.
+fn acpi(folder: &Path, found: &mut FoundSensors) {
+    // The attributes are those of the device; newer kernels have them in both folders.
+    let Some(folder) =
+        [folder.to_owned(), folder.join("device")].into_iter().find(|at| at.join("power1_average").exists())
+    else {
+        return;
+    };
+    let name = files::text(&folder.join("power1_oem_info"));
+    let (name, covers) = match name.as_deref() {
+        Some(name) if name.starts_with("Grace Power") => (name.to_lowercase(), Covers::Package),
+        Some(name) if name.starts_with("Module Power") => (name.to_lowercase(), Covers::Node),
+        Some(name) if name.starts_with("CPU Power") || name.starts_with("SysIO Power") => return,
+        _ => ("power_meter".to_owned(), Covers::Node),
+    };
+    push(folder.join("power1_average"), false, name, covers, found);
+}
+
+/// The counters of the sockets; those of cores are parts of them.
+fn amd_energy(folder: &Path, found: &mut FoundSensors) {
+    for (file, path) in files::entries(folder) {
+        let Some(number) = file.strip_prefix("energy").and_then(|rest| rest.strip_suffix("_label")) else { continue };
+        if let Some(socket) = files::text(&path).and_then(|label| Some(label.strip_prefix("Esocket")?.to_owned())) {
+            let path = folder.join(format!("energy{number}_input"));
+            push(path, true, format!("package-{socket}"), Covers::Package, found);
+        }
+    }
+}
+
+fn amdgpu(folder: &Path, found: &mut FoundSensors) {
+    let files = ["power1_average", "power1_input"].map(|name| folder.join(name));
+    let Some(path) = files.into_iter().find(|path| path.exists()) else { return };
+    let count = found.sensors.iter().filter(|sensor| sensor.covers == Covers::Accelerator).count();
+    push(path, false, format!("amdgpu-{count}"), Covers::Accelerator, found);
+}
+
+fn push(path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut FoundSensors) {
+    match files::number(&path) {
+        Ok(_) => {
+            let access = if energy { Access::Energy(path, MICRO) } else { Access::Power(path, MICRO) };
+            found.sensors.push(Sensor { source: "hwmon", name, covers, range_j: None, access });
+        }
+        Err(error) => {
+            let named = format!("{name} ({})", path.display());
+            found.unreadable.push(Unreadable::of("hwmon", &named, &error, WAY_OUT));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! RAPL counters of Intel and AMD, in the powercap folder of sysfs.
+//!
+//! AMD's have the same names, `intel-rapl` included. `core` and `uncore` are parts of a package and left out, and so is
+//! `intel-rapl-mmio`, which counts the same energy again.
+
+use std::path::Path;
+
+use super::files;
+use super::found::{FoundSensors, Unreadable};
+use super::sensor::{Access, Covers, Sensor};
+
+/// Microjoules in a joule.
+const MICRO: f64 = 1e6;
+
+const WAY_OUT: &str =
+    "sudo chmod a+r /sys/class/powercap/intel-rapl*/energy_uj until the next boot; docs/power.md has a udev rule";
+
+/// The counters below `root`.
+pub(super) fn find(root: &Path, found: &mut FoundSensors) {
+    for (zone, folder) in files::entries(&root.join("sys/class/powercap")) {
+        let Some(number) = zone.strip_prefix("intel-rapl:") else { continue };
+        let Some(name) = files::text(&folder.join("name")) else { continue };
+        let (name, covers) = match name.as_str() {
+            "psys" => (name, Covers::Platform),
+            // Its parent is the package.
+            "dram" => (format!("dram-{}", number.split(':').next().unwrap_or(number)), Covers::Memory),
+            package if package.starts_with("package") => (name, Covers::Package),
+            _ => continue,
+        };
+        let path = folder.join("energy_uj");
+        match files::number(&path) {
+            Ok(_) => found.sensors.push(Sensor {
+                source: "powercap",
+                name,
+                covers,
+                range_j: files::number(&folder.join("max_energy_range_uj")).ok().map(|range| range / MICRO),
+                access: Access::Energy(path, MICRO),
+            }),
+            Err(error) => found.unreadable.push(Unreadable::of("powercap", &name, &error, WAY_OUT)),
+        }
+    }
+}

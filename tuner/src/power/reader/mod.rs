@@ -1,0 +1,229 @@
+//! The sources of power of a session: the sensors of this node, or the file of a meter.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hpl::measure::power::{PowerSampler, PowerSamples, PowerSensors, Unreadable};
+use serde::{Deserialize, Serialize};
+
+use super::log::{self, LogError, Reading};
+use super::record::{GRADE, PowerRecord, RECORD_SCHEMA, SensorMeans};
+use super::spans::RunSpans;
+use super::window::mean;
+
+/// The file of a meter that goes on while the session does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeterLog {
+    /// The CSV.
+    pub path: PathBuf,
+    /// Seconds that are added to its times.
+    #[serde(default)]
+    pub offset_s: f64,
+}
+
+impl MeterLog {
+    /// The readings so far. A last line without its end is still being written, and left out.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub fn readings(&self) -> Result<Vec<Reading>, LogError> {
+        let text = fs::read_to_string(&self.path).map_err(|error| LogError::Unreadable(error.to_string()))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        log::parse(&text[..whole], self.offset_s)
+    }
+
+    /// Makes sure that it is a meter's file, which may have no readings yet.
+    ///
+    /// # Errors
+    /// A sentence with the file.
+    pub fn check(&self) -> Result<(), String> {
+        match self.readings() {
+            Ok(_) | Err(LogError::TooFew(_)) => Ok(()),
+            Err(error) => Err(format!("--power-log {}: {error}", self.path.display())),
+        }
+    }
+}
+
+/// Where runs are, seen from the node whose sensors are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunsOn {
+    /// On it alone.
+    ThisNode,
+    /// On it and others, so many in all.
+    Several {
+        /// Its name.
+        this: String,
+        /// All nodes.
+        nodes: usize,
+    },
+    /// On others alone.
+    Others {
+        /// Its name.
+        this: String,
+    },
+}
+
+/// Reads the power of runs.
+#[derive(Debug)]
+pub struct PowerReader {
+    sensors: PowerSensors,
+    meter: Option<MeterLog>,
+    runs_on: RunsOn,
+}
+
+impl PowerReader {
+    /// The meter where there is one, else the sensors below `root`, `/` for this host.
+    pub fn new(root: &Path, meter: Option<MeterLog>, runs_on: RunsOn) -> Self {
+        let here = meter.is_none() && !matches!(runs_on, RunsOn::Others { .. });
+        let sensors = if here { PowerSensors::find(root) } else { PowerSensors::default() };
+        Self { sensors, meter, runs_on }
+    }
+
+    /// One that reads nothing: for simulated runs.
+    pub fn nothing() -> Self {
+        Self { sensors: PowerSensors::default(), meter: None, runs_on: RunsOn::ThisNode }
+    }
+
+    /// What is read and what is not, with what would make it readable, a sentence each.
+    pub fn sentences(&self) -> Vec<String> {
+        if let Some(MeterLog { path, offset_s }) = &self.meter {
+            let offset = if *offset_s == 0.0 { String::new() } else { format!(", {offset_s} s added to its times") };
+            return vec![format!("power: of each run, by the readings in {}{offset}", path.display())];
+        }
+        if let RunsOn::Others { this } = &self.runs_on {
+            return vec![format!(
+                "power: not recorded, as the runs are not on this node, {this}; {WITH_METER}, or start the session on a node of its runs"
+            )];
+        }
+        let chosen = self.sensors.of_node(|_| true);
+        let unreadable = unreadable(self.sensors.unreadable());
+        if chosen.is_empty() {
+            let none = if unreadable.is_empty() { "no sensor was found on this node" } else { "no sensor can be read" };
+            return std::iter::once(format!("power: not recorded, {none}; {WITH_METER}")).chain(unreadable).collect();
+        }
+        std::iter::once(format!("power: of each run, by {}", self.source(&chosen))).chain(unreadable).collect()
+    }
+
+    /// Begins to read.
+    pub fn start(&self) -> PowerSampler<'_> {
+        PowerSampler::start(&self.sensors)
+    }
+
+    /// What was read during the run in these spans; `None` where there is nothing to read.
+    ///
+    /// # Errors
+    /// The file of a meter that has become none.
+    pub fn of_run(&self, samples: &PowerSamples, spans: &RunSpans) -> Result<Option<PowerRecord>, String> {
+        let core_s = spans.core.map(|core| core.length_s);
+        let means = |readings: &[Reading]| {
+            let interval_s = log::interval_s(readings);
+            let over = |span| mean(readings, interval_s, span);
+            (spans.core.and_then(|core| over(core.inside)), over(spans.job))
+        };
+        if let Some(meter) = &self.meter {
+            let readings = match meter.readings() {
+                Ok(readings) => readings,
+                Err(LogError::TooFew(_)) => Vec::new(),
+                Err(error) => return Err(format!("--power-log {}: {error}", meter.path.display())),
+            };
+            let (core, run) = means(&readings);
+            return Ok(Some(PowerRecord {
+                schema_version: RECORD_SCHEMA,
+                source: self.on_nodes(format!("meter {}", meter.path.display())),
+                of_all: self.is_of_all(),
+                core_s,
+                core,
+                run,
+                sensors: Vec::new(),
+                samples: 0,
+                sampled_s: 0.0,
+                sampler_cpu_s: 0.0,
+            }));
+        }
+        let chosen = self.sensors.of_node(|sensor| samples.moves(sensor));
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        let (core, run) = means(&readings_of(samples, &chosen));
+        let of_sensor = |index: usize| {
+            let sensor = &self.sensors.all()[index];
+            let (core, run) = means(&readings_of(samples, &[index]));
+            let (counted, moves) = (chosen.contains(&index), samples.moves(index));
+            SensorMeans { source: sensor.source.to_owned(), name: sensor.name.clone(), counted, moves, core, run }
+        };
+        Ok(Some(PowerRecord {
+            schema_version: RECORD_SCHEMA,
+            source: self.source(&chosen),
+            of_all: self.is_of_all() && self.sensors.have_processors(&chosen),
+            core_s,
+            core,
+            run,
+            sensors: (0..self.sensors.all().len()).map(of_sensor).collect(),
+            samples: samples.times_s.len(),
+            sampled_s: samples.span().as_secs_f64(),
+            sampler_cpu_s: samples.cpu_s,
+        }))
+    }
+
+    /// Whether there is something to read that stands for the node.
+    pub fn can_read(&self) -> bool {
+        self.meter.is_some() || self.sensors.have_processors(&self.sensors.of_node(|_| true))
+    }
+
+    /// Whether the readings are those of all that a run uses.
+    pub fn is_of_all(&self) -> bool {
+        self.runs_on == RunsOn::ThisNode
+    }
+
+    /// The sensors in words that none of them moves, where there are some.
+    pub fn still(&self, samples: &PowerSamples) -> Option<String> {
+        let all = self.sensors.of_node(|_| true);
+        let still = !all.is_empty() && samples.times_s.len() > 1 && all.iter().all(|&sensor| !samples.moves(sensor));
+        still.then(|| {
+            format!("power: {} stood still during a run, so nothing is recorded of it", self.sensors.words(&all))
+        })
+    }
+
+    fn source(&self, chosen: &[usize]) -> String {
+        let part = if self.sensors.have_processors(chosen) { "" } else { "; accelerators alone" };
+        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.words(chosen)))
+    }
+
+    fn on_nodes(&self, source: String) -> String {
+        match (&self.meter, &self.runs_on) {
+            (None, RunsOn::Several { this, nodes }) => format!("{source}; of {this} alone, one of {nodes} nodes"),
+            _ => source,
+        }
+    }
+}
+
+const WITH_METER: &str = "a meter's readings are taken with --power-log FILE.csv";
+
+/// Sensors that cannot be read, together where the way out is the same.
+fn unreadable(sensors: &[Unreadable]) -> Vec<String> {
+    let of = |way_out: String| {
+        let same = sensors.iter().filter(|sensor| sensor.way_out == way_out);
+        let named: Vec<String> = same.map(ToString::to_string).collect();
+        format!("power: not read: {}. To change that: {way_out}", named.join("; "))
+    };
+    ways_out(sensors).into_iter().map(of).collect()
+}
+
+/// What would make sensors readable, each once.
+pub fn ways_out(sensors: &[Unreadable]) -> Vec<String> {
+    let mut ways: Vec<String> = Vec::new();
+    for sensor in sensors {
+        if !ways.contains(&sensor.way_out) {
+            ways.push(sensor.way_out.clone());
+        }
+    }
+    ways
+}
+
+fn readings_of(samples: &PowerSamples, sensors: &[usize]) -> Vec<Reading> {
+    samples.sum(sensors).map(|(start_s, end_s, watts)| Reading { start_s, end_s, watts }).collect()
+}
+
+#[cfg(test)]
+mod tests;
