@@ -97,6 +97,7 @@ fn netlib_result() -> RunResult {
         generate_s: 0.5,
         check_s: 0.5,
         fma_peak_gflops: None,
+        device: None,
         fma_peak_share: None,
         x_hash: None,
         phases: Vec::new(),

@@ -23,6 +23,7 @@ proptest! {
             time_s,
             rate_gflops: 1.0 / time_s,
             fma_peak_gflops: residual,
+            device: None,
             fma_peak_share: residual.map(|peak| peak / 2.0),
             residual,
             passed: residual.is_some_and(|residual| residual < 16.0),
