@@ -89,7 +89,8 @@ fn every_run_has_the_power_of_its_core_phase() {
         assert!((joules / (watts * coverage * row.time_s.unwrap()) - 1.0).abs() < 1e-6, "{joules} J");
         let expected = row.rate_gflops.filter(|_| coverage >= 0.8).map(|rate| rate / watts);
         assert_eq!(row.gflops_per_w, expected);
-        assert!(row.run_energy_j.unwrap() > joules, "the whole run takes more than its core phase");
+        // Equal where no reading lies wholly before or after the core phase.
+        assert!(row.run_energy_j.unwrap() >= joules * (1.0 - 1e-9), "the whole run takes no less than its core phase");
         assert_eq!(row.power_source.as_deref(), Some("powercap package-0 dram-0; not Green500 grade"));
         let path = folder.join("trials").join(row.trial.to_string()).join(PowerRecord::NAME);
         let record: PowerRecord = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();

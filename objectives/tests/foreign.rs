@@ -31,6 +31,8 @@ fn every_shipped_profile_reads_the_output_of_its_program() {
         ("rochpl", 256_000, vec![153_000.0], 7.81204902e-5, 3),
         ("nvidia", 264_192, vec![93_500.0], 2.1e-5, 3),
         ("intel", 100_000, vec![2666.7], 1.38204902e-3, 0),
+        ("cuda", 150, vec![7.8921e-2], 9.38177704e-3, 0),
+        ("hip", 150, vec![7.8921e-2], 9.38177704e-3, 0),
     ];
     assert_eq!(expected.len(), SHIPPED.len());
     for (name, n, rates, residual, progress) in expected {
