@@ -86,7 +86,11 @@ mod tests {
         for engine in ["cuda", "nvidia"] {
             let machine = of(engine, Some(&[80 << 30, 96 << 30])).unwrap().unwrap();
             let node = &machine.nodes[0];
-            assert_eq!((node.count, node.accelerators, node.memory_bytes), (1, Some(2), 160 << 30), "that of the smallest");
+            assert_eq!(
+                (node.count, node.accelerators, node.memory_bytes),
+                (1, Some(2), 160 << 30),
+                "that of the smallest"
+            );
             assert!(machine.host.origin.contains("driver 12.9"), "{}", machine.host.origin);
             Machine::parse(&machine.to_toml().unwrap()).unwrap();
         }
