@@ -139,7 +139,7 @@ fn as_rank<C: Comm, R>(
 }
 
 /// What a rank does with its local matrix, on any backend.
-trait Work {
+trait RankWork {
     /// Its result.
     type Output;
 
@@ -150,7 +150,7 @@ trait Work {
 /// The whole run.
 struct WholeRun;
 
-impl Work for WholeRun {
+impl RankWork for WholeRun {
     type Output = Report;
 
     fn run<C: Comm>(self, run: &RankRun<'_, C>, backend: &mut impl Backend) -> Result<Report, Error> {
@@ -161,7 +161,7 @@ impl Work for WholeRun {
 /// Windows of the run.
 struct SomeWindows<'w>(&'w [Window]);
 
-impl Work for SomeWindows<'_> {
+impl RankWork for SomeWindows<'_> {
     type Output = WindowsReport;
 
     fn run<C: Comm>(self, run: &RankRun<'_, C>, backend: &mut impl Backend) -> Result<WindowsReport, Error> {
@@ -181,7 +181,7 @@ struct RankRun<'a, C> {
 
 impl<C: Comm> RankRun<'_, C> {
     /// Calls `work` with the local matrix where the candidate wants it.
-    fn with_backend<W: Work>(&self, team: &mut Team<'_>, work: W) -> Result<W::Output, Error> {
+    fn with_backend<W: RankWork>(&self, team: &mut Team<'_>, work: W) -> Result<W::Output, Error> {
         match self.candidate.engine.device {
             DeviceChoice::None => self.on_host(team, |backend| work.run(self, backend)),
             DeviceChoice::Reference => {

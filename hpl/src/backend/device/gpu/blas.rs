@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::{Block, DeviceError};
 use super::driver::{Address, Gpu, constant_text};
-use super::library::{Function, GpuLibrary, Handle, Purpose, Status, functions};
+use super::library::{Function, GpuLibrary, Handle, LibraryPurpose, Status, functions};
 use super::memory::GpuMemory;
 
 functions! {
@@ -37,7 +37,7 @@ pub(super) struct GpuBlas {
 }
 
 /// The numbers of options.
-struct Options {
+struct BlasOptions {
     not_transposed: c_int,
     upper: c_int,
     lower: c_int,
@@ -47,10 +47,11 @@ struct Options {
 }
 
 /// `cublasOperation_t`, `cublasFillMode_t`, `cublasDiagType_t`, `cublasSideMode_t`
-const CUBLAS: Options = Options { not_transposed: 0, upper: 1, lower: 0, not_unit: 0, unit: 1, left: 0 };
+const CUBLAS: BlasOptions = BlasOptions { not_transposed: 0, upper: 1, lower: 0, not_unit: 0, unit: 1, left: 0 };
 
 /// `rocblas_operation`, `rocblas_fill`, `rocblas_diagonal`, `rocblas_side`
-const ROCBLAS: Options = Options { not_transposed: 111, upper: 121, lower: 122, not_unit: 131, unit: 132, left: 141 };
+const ROCBLAS: BlasOptions =
+    BlasOptions { not_transposed: 111, upper: 121, lower: 122, not_unit: 131, unit: 132, left: 141 };
 
 static ONE: f64 = 1.0;
 static MINUS_ONE: f64 = -1.0;
@@ -66,7 +67,7 @@ impl GpuBlas {
     /// # Errors
     /// When there is none, or it fails.
     pub(super) fn open(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(gpu.driver.platform, Purpose::Blas)?;
+        let library = GpuLibrary::open(gpu.driver.platform, LibraryPurpose::Blas)?;
         let calls = BlasCalls::load(&library)?;
         let text = gpu.driver.platform.pick("cublasGetStatusString", "rocblas_status_to_string");
         // SAFETY: both take a status and return a constant text.
@@ -79,7 +80,7 @@ impl GpuBlas {
         Ok(blas)
     }
 
-    fn options(&self) -> &'static Options {
+    fn options(&self) -> &'static BlasOptions {
         self.gpu.driver.platform.pick(&CUBLAS, &ROCBLAS)
     }
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::super::DeviceError;
 use super::driver::constant_text;
-use super::library::{Function, GpuLibrary, GpuPlatform, Handle, Purpose, Status, functions};
+use super::library::{Function, GpuLibrary, GpuPlatform, Handle, LibraryPurpose, Status, functions};
 
 functions! {
     /// Functions of NVRTC or hipRTC.
@@ -41,14 +41,14 @@ pub(super) struct KernelCompiler {
 
 /// What NVRTC generates for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum CodeTarget {
     /// Code of this capability (10·major + minor).
     Cubin(c_int),
     /// Code that the driver compiles further, where the device is newer than NVRTC.
     Ptx(c_int),
 }
 
-impl Target {
+impl CodeTarget {
     /// For a device of `capability`, by an NVRTC that knows `known`; `None` where all of these are newer.
     fn of(capability: c_int, known: &[c_int]) -> Option<Self> {
         if known.contains(&capability) {
@@ -67,7 +67,7 @@ impl Target {
 }
 
 /// The program that is compiled, freed when dropped.
-struct Source<'c> {
+struct ProgramSource<'c> {
     compiler: &'c KernelCompiler,
     handle: Handle,
 }
@@ -78,7 +78,7 @@ impl KernelCompiler {
     /// # Errors
     /// When there is none, or it lacks a function.
     pub(super) fn open(platform: GpuPlatform) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(platform, Purpose::Compiler)?;
+        let library = GpuLibrary::open(platform, LibraryPurpose::Compiler)?;
         let calls = CompilerCalls::load(&library)?;
         // SAFETY: by their names these are the vendor's functions, whose arguments are as in its headers.
         unsafe {
@@ -129,16 +129,16 @@ impl KernelCompiler {
                 let known = self.known(cuda)?;
                 let too_old =
                     || self.platform.error(format!("{} does not know devices as old as this one", self.library));
-                Some(Target::of(capability, &known).ok_or_else(too_old)?)
+                Some(CodeTarget::of(capability, &known).ok_or_else(too_old)?)
             }
             None => None,
         };
-        let option = target.map(Target::option).or(arch.map(|arch| format!("--offload-arch={arch}")));
+        let option = target.map(CodeTarget::option).or(arch.map(|arch| format!("--offload-arch={arch}")));
         let options = option.map(|text| CString::new(text).expect("no zero in an option"));
-        let program = Source::new(self, source)?;
+        let program = ProgramSource::new(self, source)?;
         program.compile(options.as_deref())?;
         match (target, &self.cuda) {
-            (Some(Target::Ptx(_)), Some(cuda)) => program.bytes(cuda.ptx_size, cuda.ptx),
+            (Some(CodeTarget::Ptx(_)), Some(cuda)) => program.bytes(cuda.ptx_size, cuda.ptx),
             _ => program.bytes(self.calls.code_size, self.calls.code),
         }
     }
@@ -155,7 +155,7 @@ impl KernelCompiler {
     }
 }
 
-impl<'c> Source<'c> {
+impl<'c> ProgramSource<'c> {
     fn new(compiler: &'c KernelCompiler, source: &CStr) -> Result<Self, DeviceError> {
         let (mut handle, create) = (0, compiler.calls.create);
         let (name, none) = (c"hpl_kernels.cu".as_ptr(), std::ptr::null());
@@ -195,7 +195,7 @@ impl<'c> Source<'c> {
     }
 }
 
-impl Drop for Source<'_> {
+impl Drop for ProgramSource<'_> {
     fn drop(&mut self) {
         // SAFETY: created in `new`. An error could not be handled.
         let _ = unsafe { (self.compiler.calls.destroy.call)(&raw mut self.handle) };
@@ -210,9 +210,12 @@ mod tests {
     #[test]
     fn a_device_newer_than_the_compiler_gets_code_that_the_driver_compiles() {
         let known = [50, 70, 80, 90, 100];
-        assert_eq!(Target::of(90, &known).map(Target::option).as_deref(), Some("--gpu-architecture=sm_90"));
-        assert_eq!(Target::of(120, &known).map(Target::option).as_deref(), Some("--gpu-architecture=compute_100"));
-        assert_eq!(Target::of(35, &known), None);
+        assert_eq!(CodeTarget::of(90, &known).map(CodeTarget::option).as_deref(), Some("--gpu-architecture=sm_90"));
+        assert_eq!(
+            CodeTarget::of(120, &known).map(CodeTarget::option).as_deref(),
+            Some("--gpu-architecture=compute_100")
+        );
+        assert_eq!(CodeTarget::of(35, &known), None);
     }
 
     /// The kernels by the real NVRTC, which needs no device: `tests/run --install` gets it and names its folder.

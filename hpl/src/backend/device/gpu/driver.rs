@@ -5,14 +5,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::super::DeviceError;
-use super::library::{Function, GpuLibrary, GpuPlatform, Handle, Purpose, Status, functions};
+use super::library::{Function, GpuLibrary, GpuPlatform, Handle, LibraryPurpose, Status, functions};
 
 /// An address in the memory of a device.
 pub(super) type Address = u64;
 
 functions! {
     /// Functions of the CUDA driver, or of the HIP runtime.
-    struct Calls {
+    struct DriverCalls {
         init(c_uint) = "cuInit", "hipInit";
         driver_version(*mut c_int) = "cuDriverGetVersion", "hipDriverGetVersion";
         device_count(*mut c_int) = "cuDeviceGetCount", "hipGetDeviceCount";
@@ -100,7 +100,7 @@ pub(super) enum CopySide {
 /// The driver of a platform.
 pub(super) struct Driver {
     pub(super) platform: GpuPlatform,
-    pub(super) calls: Calls,
+    pub(super) calls: DriverCalls,
     own: OwnCalls,
     /// The library's name.
     pub(super) library: String,
@@ -115,8 +115,8 @@ impl Driver {
     /// # Errors
     /// When there is none, it lacks a function, or it does not start.
     pub(super) fn open(platform: GpuPlatform) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(platform, Purpose::Driver)?;
-        let calls = Calls::load(&library)?;
+        let library = GpuLibrary::open(platform, LibraryPurpose::Driver)?;
+        let calls = DriverCalls::load(&library)?;
         // SAFETY: by their names these are the vendor's functions, whose arguments are as in its headers.
         let own = unsafe {
             match platform {

@@ -7,7 +7,7 @@ use space::{DeviceChoice, DeviceRequest};
 use super::super::DeviceError;
 use super::compiler::KernelCompiler;
 use super::driver::{Driver, name, total_bytes};
-use super::library::{GpuLibrary, GpuPlatform, Purpose};
+use super::library::{GpuLibrary, GpuPlatform, LibraryPurpose};
 
 /// A device as its driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl FoundGpus {
         };
         let devices = (0..count).map(device).collect::<Result<_, _>>()?;
         let compiler = KernelCompiler::open(platform)?;
-        let blas = GpuLibrary::open(platform, Purpose::Blas)?;
+        let blas = GpuLibrary::open(platform, LibraryPurpose::Blas)?;
         let libraries =
             vec![driver.library.clone(), blas.name, format!("{} {}", compiler.library, compiler.version()?)];
         Ok(Self { platform: platform.to_string(), driver: driver.version()?, libraries, devices })

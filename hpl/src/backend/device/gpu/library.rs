@@ -27,7 +27,7 @@ pub(crate) enum GpuPlatform {
 
 /// What a library of a platform is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum LibraryPurpose {
     /// Memory, streams, events, kernels.
     Driver,
     /// DGEMM and DTRSM.
@@ -56,17 +56,23 @@ impl GpuPlatform {
     pub(crate) const ALL: [Self; 2] = [Self::Cuda, Self::Hip];
 
     /// File names of a library, newest first.
-    fn names(self, purpose: Purpose) -> &'static [&'static str] {
+    fn names(self, purpose: LibraryPurpose) -> &'static [&'static str] {
         match (self, purpose) {
-            (Self::Cuda, Purpose::Driver) => &["libcuda.so.1"],
-            (Self::Cuda, Purpose::Blas) => &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"],
-            (Self::Cuda, Purpose::Compiler) => &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"],
-            (Self::Hip, Purpose::Driver) => {
+            (Self::Cuda, LibraryPurpose::Driver) => &["libcuda.so.1"],
+            (Self::Cuda, LibraryPurpose::Blas) => {
+                &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"]
+            }
+            (Self::Cuda, LibraryPurpose::Compiler) => {
+                &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
+            }
+            (Self::Hip, LibraryPurpose::Driver) => {
                 &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"]
             }
-            (Self::Hip, Purpose::Blas) => &["librocblas.so.5", "librocblas.so.4", "librocblas.so.0", "librocblas.so"],
+            (Self::Hip, LibraryPurpose::Blas) => {
+                &["librocblas.so.5", "librocblas.so.4", "librocblas.so.0", "librocblas.so"]
+            }
             // Until ROCm 5 hipRTC is a part of the runtime.
-            (Self::Hip, Purpose::Compiler) => {
+            (Self::Hip, LibraryPurpose::Compiler) => {
                 &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5"]
             }
         }
@@ -105,7 +111,7 @@ impl GpuLibrary {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn open(platform: GpuPlatform, purpose: Purpose) -> Result<Self, DeviceError> {
+    pub(super) fn open(platform: GpuPlatform, purpose: LibraryPurpose) -> Result<Self, DeviceError> {
         let names = platform.names(purpose);
         let in_folder = names.iter().map(|name| format!("{}/{name}", platform.folder()));
         let mut reasons = Vec::new();
@@ -120,13 +126,13 @@ impl GpuLibrary {
         let is_there = |reason: &&String| !reason.contains("No such file");
         let reason = reasons.iter().find(is_there).or(reasons.first()).cloned().unwrap_or_default();
         let what = match purpose {
-            Purpose::Driver => platform.pick("no NVIDIA driver", "no ROCm runtime"),
-            Purpose::Blas => platform.pick("cuBLAS was not found", "rocBLAS was not found"),
-            Purpose::Compiler => platform.pick("NVRTC was not found", "hipRTC was not found"),
+            LibraryPurpose::Driver => platform.pick("no NVIDIA driver", "no ROCm runtime"),
+            LibraryPurpose::Blas => platform.pick("cuBLAS was not found", "rocBLAS was not found"),
+            LibraryPurpose::Compiler => platform.pick("NVRTC was not found", "hipRTC was not found"),
         };
         let way_out = match purpose {
-            Purpose::Driver => platform.pick("install the driver of the device", "install ROCm"),
-            Purpose::Blas | Purpose::Compiler => platform.pick(
+            LibraryPurpose::Driver => platform.pick("install the driver of the device", "install ROCm"),
+            LibraryPurpose::Blas | LibraryPurpose::Compiler => platform.pick(
                 "install the CUDA toolkit, or name its folder in LD_LIBRARY_PATH",
                 "install ROCm, or name its folder in LD_LIBRARY_PATH",
             ),
