@@ -103,7 +103,8 @@ fn runs_on_devices_are_predicted_from_stated_rates() {
     assert!(h200(&["--host-panel-gflops", "300"]) > 1.05 * h200(&[]));
     assert!(h200(&["--fact", "device"]) > 1.05 * h200(&["--fact", "host"]));
     assert_eq!(h200(&["--split", "0.5"]), h200(&[]));
-    let crusher = |more: &[&str]| rate(&of("crusher", &[&["--model", "device", "--n", "256000"], more].concat()));
+    let node = ["--model", "device", "--n", "256000", "--p", "4", "--q", "2"];
+    let crusher = |more: &[&str]| rate(&of("crusher", &[&node[..], more].concat()));
     assert!(crusher(&["--split", "0.5"]) > 1.02 * crusher(&["--split", "0"]));
     let text = told(&["predict", "--machine", "h100", "--fact", "device"]);
     for words in
