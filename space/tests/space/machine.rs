@@ -205,7 +205,7 @@ fn impossible_rates_of_a_device_are_named() {
         ("trsm_share = 0.5", "trsm_share = 1.5", "trsm_share must be a share above 0, at most 1, found 1.5"),
         ("= 55", "= 0", "link_gbytes_per_s must be a number above 0"),
         ("= 3350", "= inf", "memory_gbytes_per_s must be a number above 0"),
-        ("5e-6", "-5e-6", "launch_s must be a number from 0"),
+        ("launch_s = 5e-6", "launch_s = -5e-6", "launch_s must be a number from 0"),
         ("panel_nb = 1024", "", "panel_s must be stated together with panel_row_s and panel_nb"),
         ("panel_nb = 1024", "panel_nb = 1024\npanel_share = 1", "panel_share must be a share from 0, below 1, found 1"),
         ("panel_nb = 1024", "panel_nb = 1024\nhost_panel_gflops = 0", "host_panel_gflops must be a number above 0"),
