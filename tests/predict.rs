@@ -89,6 +89,41 @@ fn one_crusher_node_is_fitted_and_128_are_predicted() {
 }
 
 #[test]
+fn runs_on_devices_are_predicted_from_stated_rates() {
+    let of = |machine: &str, more: &[&str]| json(&[&["predict", "--machine", machine, "--json"], more].concat());
+    let rate = |answer: &Value| answer["predicted_rate_gflops"].as_f64().unwrap();
+    for machine in ["h100", "h200", "mi250x-gcd"] {
+        let answer = of(machine, &[]);
+        assert_eq!(answer["model"].as_str(), Some("device"), "{answer}");
+        let terms = answer["terms"].as_array().unwrap().iter().map(|term| term["time_s"].as_f64().unwrap());
+        let time_s = answer["predicted_time_s"].as_f64().unwrap();
+        assert!((terms.sum::<f64>() / time_s - 1.0).abs() < 1e-9, "{answer}");
+    }
+    let h200 = |more: &[&str]| rate(&of("h200", &[&["--n", "129024", "--nb", "512"], more].concat()));
+    assert!(h200(&["--host-panel-gflops", "300"]) > 1.05 * h200(&[]));
+    assert!(h200(&["--fact", "device"]) > 1.05 * h200(&["--fact", "host"]));
+    assert_eq!(h200(&["--split", "0.5"]), h200(&[]));
+    let node = ["--model", "device", "--n", "256000", "--p", "4", "--q", "2"];
+    let crusher = |more: &[&str]| rate(&of("crusher", &[&node[..], more].concat()));
+    assert!(crusher(&["--split", "0.5"]) > 1.02 * crusher(&["--split", "0"]));
+    let text = told(&["predict", "--machine", "h100", "--fact", "device"]);
+    for words in
+        ["NVIDIA's HPL", "on the device, which our engine does not do", "FACT hidden", "sustained", "nothing fitted"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let output = tune(["predict", "--machine", "crusher", "--split", "0.5", "--fact", "host"]);
+    assert!(err(&output).contains("overlap does not depend on --split, --fact"), "{}", err(&output));
+    let device =
+        |more: &[&str], words: &[&str]| refused(&[&["predict", "--n", "20000", "--machine"], more].concat(), words);
+    device(&["crusher", "--model", "device", "--fact", "device"], &["panel_s of [device]", "--fact host"]);
+    device(&["dahu", "--model", "device"], &["[device]"]);
+    device(&["h100", "--split", "1"], &["'1' is not a number of at least 0 and below 1"]);
+    device(&["h100", "--fact", "gpu"], &["possible values: host, device"]);
+    device(&["h100", "--p", "2", "--q", "1"], &["need 2 nodes, there are 1"]);
+}
+
+#[test]
 fn what_a_model_does_not_see_is_said() {
     let output = tune(["predict", "--machine", "crusher", "--bcast", "long", "--depth", "0"]);
     assert_eq!(output.status.code(), Some(0));
@@ -188,6 +223,8 @@ fn pictures_are_whole_documents() {
     let pairs = [
         ("p100-cluster", "mcl"),
         ("crusher", "overlap"),
+        ("crusher", "device"),
+        ("h100", "device"),
         ("ibm-x440", "mcl"),
         ("theta", "netlib"),
         ("dahu", "timeline"),

@@ -1,12 +1,13 @@
 //! What a run *costs*: models, calibration, guarded real runs.
 //!
 //! Start at [`real::RealRuns`]: a candidate goes in, an [`Observation`] or a typed [`Failure`] comes out. Both are
-//! data for the record. The engine runs there as another process; [`mcl`], [`netlib`], [`overlap`] and
+//! data for the record. The engine runs there as another process; [`mcl`], [`netlib`], [`overlap`], [`device`] and
 //! [`timeline`] predict, [`scenario`] makes the inputs of the closed forms from a machine description and a run.
 
 #![forbid(unsafe_code)]
 
 pub mod calibration;
+pub mod device;
 mod failure;
 pub mod fit;
 pub mod foreign;

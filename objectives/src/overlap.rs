@@ -8,7 +8,7 @@
 use space::machine::{Machine, Measured};
 
 use crate::netlib::Problem;
-use crate::scenario::{Choices, Placement, Run, ScenarioError, layers};
+use crate::scenario::{Choices, Placement, Run, ScenarioError, Ways};
 use crate::timeline::{StepTimes, Timeline};
 
 /// Name of the model in messages.
@@ -25,13 +25,6 @@ pub struct Overlap<'a> {
     pub column_s: f64,
     /// Fitted: the host's seconds per column of a panel, local row of it and column of NB.
     pub entry_s: f64,
-}
-
-/// Messages of a run on its layers: seconds per message and per word, along rows and along columns of the grid.
-#[derive(Debug, Clone, Copy)]
-struct Ways {
-    row: [f64; 2],
-    column: [f64; 2],
 }
 
 /// The host's work in a step, in seconds.
@@ -64,7 +57,7 @@ impl<'a> Overlap<'a> {
         let placement = Placement::new(machine, &run)?;
         let steady_s_per_flop = 1e-9 * placement.ranks_per_node as f64 / offload.steady_gflops;
         let unfitted = Self { machine, choices: *choices, steady_s_per_flop, column_s: 0.0, entry_s: 0.0 };
-        let ways = unfitted.ways(&run, &placement)?;
+        let ways = Ways::new(MODEL, machine, &run, &placement, choices)?;
         let measured_s = space::flops::hpl_flops(run.n) * 1e-9 / rate_gflops;
         unfitted.fit(&run.problem(), &ways, offload.hidden_steps, measured_s).ok_or_else(|| {
             missing("a measured run that is slower than its steady rate and not slower than without overlap", copy)
@@ -102,7 +95,7 @@ impl<'a> Overlap<'a> {
     /// [`ScenarioError`] when the run does not fit the machine.
     pub fn timeline(&self, run: &Run) -> Result<Timeline, ScenarioError> {
         let placement = Placement::new(self.machine, run)?;
-        let (g, ways) = (run.problem(), self.ways(run, &placement)?);
+        let (g, ways) = (run.problem(), Ways::new(MODEL, self.machine, run, &placement, &self.choices)?);
         let mut end_s = 0.0;
         let steps = self.steps(&g, &ways).map(|(update_s, chain)| {
             let shown = (chain.total_s() - update_s).max(0.0) / chain.total_s();
@@ -139,28 +132,6 @@ impl<'a> Overlap<'a> {
             "the host's own work depends on local rows and NB alone, not on P".to_owned(),
             "the back substitution is left out".to_owned(),
         ]
-    }
-
-    /// Costs of messages along rows and columns: of the innermost layer that joins them.
-    fn ways(&self, run: &Run, placement: &Placement) -> Result<Ways, ScenarioError> {
-        let layers = layers(MODEL, self.machine, run, placement, &self.choices)?;
-        let inside = placement.ranks_per_node;
-        let columns_in_node = inside.min(run.q);
-        let rows_in_node = inside.div_ceil(columns_in_node);
-        let way = |across: bool, flows: usize| {
-            let wanted = if across { run.ranks() } else { inside };
-            let Some(layer) = layers.iter().find(|layer| layer.ranks >= wanted) else { return [0.0; 2] };
-            let stated = self.machine.layers.iter().find(|stated| stated.name == layer.name);
-            // `beta_s` is for all ranks of a node together; with fewer senders each has a larger share, at most a whole link.
-            let shared_by = stated.map_or(1, |stated| stated.shared_by) as f64;
-            let share = (shared_by * flows as f64 / inside as f64).max(1.0);
-            [layer.alpha_s, layer.beta_s / shared_by * share]
-        };
-        let single = [0.0; 2];
-        Ok(Ways {
-            row: if run.q > 1 { way(run.q > columns_in_node, rows_in_node) } else { single },
-            column: if run.p > 1 { way(run.p > rows_in_node, columns_in_node) } else { single },
-        })
     }
 
     /// Update and chain of every step.

@@ -98,7 +98,7 @@ fn the_keys_of_a_machine_description_are_those_of_its_reader() {
     let page = "docs/machine-toml.md";
     let tables = known(Machine::parse(&format!("{UNKNOWN} = 1")).err());
     for name in &tables {
-        let single = ["host", "accelerator", "offload", "timeline", "choices"].contains(&name.as_str());
+        let single = ["host", "accelerator", "offload", "device", "timeline", "choices"].contains(&name.as_str());
         let table = if single { format!("[{name}]") } else { format!("[[{name}]]") };
         let mut keys = known(Machine::parse(&format!("{table}\n{UNKNOWN} = 1")).err());
         match name.as_str() {

@@ -5,12 +5,14 @@
 
 mod place;
 mod rate;
+mod ways;
 
 pub use space::machine::Layering;
 use space::machine::Machine;
 
 pub use place::{Placement, UsedNodes};
 pub use rate::Gamma;
+pub(crate) use ways::Ways;
 
 use crate::mcl::{self, InnerGrid, LayerExtent, McLayer, Mcl, MemoryBandwidth};
 use crate::netlib::{Costs, Problem};
@@ -65,6 +67,22 @@ pub struct Choices {
     pub alpha_s: Option<f64>,
     /// GB/s of one link that joins all ranks, if the description states no layer.
     pub link_gbytes_per_s: Option<f64>,
+    /// Fraction of a rank's columns in the right section of the split update on devices.
+    pub split: f64,
+    /// Where panels are factored if the matrix is on devices.
+    pub fact: FactPlace,
+    /// Rate in GFLOP/s of the panel factorization by the host threads of one device; replaces the one of the description.
+    pub host_panel_gflops: Option<f64>,
+}
+
+/// Where panels are factored if the matrix is on devices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FactPlace {
+    /// By the threads of the host, as our engine does.
+    #[default]
+    Host,
+    /// On the device, which our engine does not do.
+    Device,
 }
 
 impl Default for Choices {
@@ -79,6 +97,9 @@ impl Default for Choices {
             rank_gflops: None,
             alpha_s: None,
             link_gbytes_per_s: None,
+            split: 0.0,
+            fact: FactPlace::Host,
+            host_panel_gflops: None,
         }
     }
 }

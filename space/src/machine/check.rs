@@ -5,7 +5,8 @@
 use std::fmt::Display;
 
 use super::{
-    Accelerator, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, RankCosts, Rate, RateKernel,
+    Accelerator, DeviceRates, Layer, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate, RankCosts, Rate,
+    RateKernel,
 };
 
 /// Longest latency and time per word, in seconds.
@@ -46,6 +47,7 @@ impl Machine {
         each("measured", &self.measured, check_measured)?;
         self.accelerator.as_ref().map_or(Ok(()), check_accelerator)?;
         self.offload.as_ref().map_or(Ok(()), check_offload)?;
+        self.device.as_ref().map_or(Ok(()), check_device)?;
         let nb = self.choices.and_then(|published| published.nb);
         nb.map_or(Ok(()), |nb| Table("[choices]".to_owned()).count("nb", nb))?;
         self.timeline.as_ref().map_or(Ok(()), check_timeline)
@@ -160,6 +162,40 @@ fn check_offload(offload: &Offload) -> Result<(), MachineError> {
     table.above("steady_gflops", offload.steady_gflops, MAX_GFLOPS)?;
     let share = offload.hidden_steps;
     table.require(share > 0.0 && share < 1.0, "hidden_steps", "a share above 0 and below 1", share)
+}
+
+fn check_device(device: &DeviceRates) -> Result<(), MachineError> {
+    let table = Table("[device]".to_owned());
+    let pairs = &device.dgemm_gflops;
+    let rising = !pairs.is_empty() && pairs.windows(2).all(|pair| pair[0][0] < pair[1][0]);
+    let wanted = "pairs [k, GFLOP/s], one at least, with k ascending";
+    table.require(rising, "dgemm_gflops", wanted, format_args!("{pairs:?}"))?;
+    for &[k, gflops] in pairs {
+        let wanted = format_args!("pairs [k, GFLOP/s] of a k from 1 and a rate above 0, at most {MAX_GFLOPS:e}");
+        let possible = (1.0..=MAX_COUNT as f64).contains(&k) && gflops > 0.0 && gflops <= MAX_GFLOPS;
+        table.require(possible, "dgemm_gflops", wanted, format_args!("[{k}, {gflops}]"))?;
+    }
+    table.real("dgemm_half", device.dgemm_half, MAX_COUNT as f64)?;
+    let share = device.trsm_share;
+    table.require(share > 0.0 && share <= 1.0, "trsm_share", "a share above 0, at most 1", share)?;
+    table.above("memory_gbytes_per_s", device.memory_gbytes_per_s, MAX_GBYTES_PER_S)?;
+    table.above("link_gbytes_per_s", device.link_gbytes_per_s, MAX_GBYTES_PER_S)?;
+    let seconds = [("launch_s", device.launch_s), ("host_panel_column_s", device.host_panel_column_s)];
+    seconds.iter().try_for_each(|&(key, value)| table.real(key, value, MAX_S))?;
+    device.host_panel_gflops.map_or(Ok(()), |rate| table.above("host_panel_gflops", rate, MAX_GFLOPS))?;
+    let share = device.panel_share;
+    table.require((0.0..1.0).contains(&share), "panel_share", "a share from 0, below 1", share)?;
+    match (device.panel_s, device.panel_row_s, device.panel_nb) {
+        (None, None, None) => Ok(()),
+        (Some(panel_s), Some(row_s), Some(nb)) => {
+            table.real("panel_s", panel_s, MAX_S)?;
+            table.real("panel_row_s", row_s, MAX_S)?;
+            table.count("panel_nb", nb)
+        }
+        _ => {
+            table.require(false, "panel_s", "stated together with panel_row_s and panel_nb", "one or two of the three")
+        }
+    }
 }
 
 fn check_accelerator(accelerator: &Accelerator) -> Result<(), MachineError> {

@@ -1,6 +1,7 @@
 //! `machine.toml`: the description of a machine, each number with its origin.
 
 mod check;
+mod device;
 mod error;
 mod measured;
 mod phase;
@@ -8,6 +9,7 @@ pub mod published;
 
 use serde::{Deserialize, Serialize};
 
+pub use device::DeviceRates;
 pub use error::MachineError;
 pub use measured::Measured;
 pub use phase::{EnginePhase, PhaseRate};
@@ -62,6 +64,9 @@ pub struct Machine {
     /// How far the host's work hides behind the accelerators', for the overlap model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
+    /// Rates of the device of each rank that holds the matrix, for the model of such runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceRates>,
     /// Figures of the timeline beyond rates and layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<RankCosts>,

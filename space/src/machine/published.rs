@@ -31,9 +31,12 @@ macro_rules! published {
 pub const ALL: &[Published] = published![
     "crusher",
     "dahu",
+    "h100",
+    "h200",
     "ibm-x440",
     "isabella-hpc1",
     "isabella-hpc2",
+    "mi250x-gcd",
     "p100-cluster",
     "roadrunner",
     "stampede",

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use space::machine::{
-    Accelerator, EnginePhase, Host, Layer, Layering, Link, Machine, MachineError, Measured, Node, Offload, PhaseRate,
-    PublishedChoices, RankCosts, Rate, RateKernel, published,
+    Accelerator, DeviceRates, EnginePhase, Host, Layer, Layering, Link, Machine, MachineError, Measured, Node, Offload,
+    PhaseRate, PublishedChoices, RankCosts, Rate, RateKernel, published,
 };
 
 const EXAMPLE: &str = r#"
@@ -192,6 +192,31 @@ fn impossible_runs_are_named() {
 }
 
 #[test]
+fn impossible_rates_of_a_device_are_named() {
+    let device = "\n[device]\ndgemm_gflops = [[512, 40_000], [1024, 47_100.0]]\ntrsm_share = 0.5\n\
+                  memory_gbytes_per_s = 3350\nlink_gbytes_per_s = 55\nlaunch_s = 5e-6\n\
+                  panel_s = 12e-3\npanel_row_s = 0.15e-6\npanel_nb = 1024\n";
+    let read = Machine::parse(&format!("{EXAMPLE}{device}")).unwrap().device.unwrap();
+    assert_eq!((read.dgemm_gflops[1], read.dgemm_half, read.panel_nb), ([1024.0, 47_100.0], 0.0, Some(1024)));
+    for (old, new, expected) in [
+        ("[512, 40_000]", "[2048, 40_000]", "dgemm_gflops must be pairs [k, GFLOP/s], one at least, with k ascending"),
+        ("[[512, 40_000], [1024, 47_100.0]]", "[]", "dgemm_gflops must be pairs [k, GFLOP/s], one at least"),
+        ("40_000", "0", "of a k from 1 and a rate above 0, at most 1e9, found [512, 0]"),
+        ("trsm_share = 0.5", "trsm_share = 1.5", "trsm_share must be a share above 0, at most 1, found 1.5"),
+        ("= 55", "= 0", "link_gbytes_per_s must be a number above 0"),
+        ("= 3350", "= inf", "memory_gbytes_per_s must be a number above 0"),
+        ("launch_s = 5e-6", "launch_s = -5e-6", "launch_s must be a number from 0"),
+        ("panel_nb = 1024", "", "panel_s must be stated together with panel_row_s and panel_nb"),
+        ("panel_nb = 1024", "panel_nb = 1024\npanel_share = 1", "panel_share must be a share from 0, below 1, found 1"),
+        ("panel_nb = 1024", "panel_nb = 1024\nhost_panel_gflops = 0", "host_panel_gflops must be a number above 0"),
+    ] {
+        let text = message(&format!("{EXAMPLE}{}", device.replace(old, new)));
+        assert!(text.starts_with("[device]: ") && text.contains(expected), "{text}");
+    }
+    assert!(message(&format!("{EXAMPLE}{}", device.replace("trsm_share = 0.5", ""))).contains("trsm_share"));
+}
+
+#[test]
 fn every_published_description_is_read_and_names_its_source() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/machines");
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -299,6 +324,22 @@ fn machine() -> impl Strategy<Value = Machine> {
     }));
     let offload = option::of((1e-3..1e9f64, 0.01..0.99f64))
         .prop_map(|known| known.map(|(steady_gflops, hidden_steps)| Offload { steady_gflops, hidden_steps }));
+    let device = option::of((1.0..1e6f64, 0.01..0.99f64, option::of(1..9999usize))).prop_map(|known| {
+        known.map(|(rate, share, panel_nb)| DeviceRates {
+            dgemm_gflops: vec![[rate, rate], [2.0 * rate, 3.0 * rate]],
+            dgemm_half: rate,
+            trsm_share: share,
+            memory_gbytes_per_s: rate,
+            link_gbytes_per_s: share,
+            launch_s: share,
+            host_panel_gflops: panel_nb.map(|_| rate),
+            host_panel_column_s: share,
+            panel_s: panel_nb.map(|_| share),
+            panel_row_s: panel_nb.map(|_| 0.5 * share),
+            panel_nb,
+            panel_share: share,
+        })
+    });
     let timeline = option::of((1..9usize, 1e-12..1e-3f64)).prop_map(|known| {
         known.map(|(cpus, cost)| RankCosts {
             cpus,
@@ -315,8 +356,8 @@ fn machine() -> impl Strategy<Value = Machine> {
     let links = vec((0..4usize, 0..4usize, 0.0..1e3f64), 0..4);
     let rates = (vec(rate(), 0..4), vec(phase(), 0..4));
     let lists = (vec(node(), 1..4), rates, layers(), links, vec(measured(), 0..3));
-    (vec(text(), 4), lists, accelerator, offload, timeline).prop_map(
-        |(texts, (nodes, (rates, phases), layers, links, measured), accelerator, offload, timeline)| {
+    (vec(text(), 4), lists, accelerator, (offload, device), timeline).prop_map(
+        |(texts, (nodes, (rates, phases), layers, links, measured), accelerator, (offload, device), timeline)| {
             let name = |at: usize| nodes[at % nodes.len()].name.clone();
             let link = |(a, b, gbytes_per_s)| Link { nodes: [name(a), name(b)], gbytes_per_s };
             let links = links.into_iter().map(link).collect();
@@ -325,7 +366,20 @@ fn machine() -> impl Strategy<Value = Machine> {
             let choices = measured
                 .first()
                 .map(|run: &Measured| PublishedChoices { nb: run.nb, layers: run.n.map(|_| Layering::Ends) });
-            Machine { host, nodes, rates, phases, layers, links, accelerator, offload, timeline, choices, measured }
+            Machine {
+                host,
+                nodes,
+                rates,
+                phases,
+                layers,
+                links,
+                accelerator,
+                offload,
+                device,
+                timeline,
+                choices,
+                measured,
+            }
         },
     )
 }

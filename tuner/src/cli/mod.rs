@@ -66,7 +66,6 @@ pub struct Cli {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one, made once")]
 pub enum Command {
     /// Search for the best HPL.dat within a time budget (the default verb)
     Tune(TuneArgs),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use objectives::mcl::{InnerGrid, LayerExtent, MemoryBandwidth};
-use objectives::scenario::{Choices, Layering};
+use objectives::scenario::{Choices, FactPlace, Layering};
 use space::machine::Machine;
 use space::params::Coded;
 use space::{Bcast, Pmap, Swap};
@@ -29,8 +29,8 @@ pub struct PredictArgs {
     /// A name that `hpl-tune machines` lists, or the path of a machine.toml
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: String,
-    /// Model: mcl, netlib, overlap, calibrated or timeline; by default the first of timeline, calibrated, overlap and mcl that
-    /// the machine file has the figures for
+    /// Model: mcl, netlib, overlap, device, calibrated or timeline; by default the first of timeline, calibrated, overlap, device
+    /// and mcl that the machine file has the figures for
     #[arg(long, value_name = "MODEL", value_parser = one_of(&MODELS))]
     pub model: Option<Model>,
     /// HPL.dat that names exactly one run; flags below change it
@@ -115,12 +115,22 @@ pub struct ChoiceArgs {
     /// Bandwidth between ranks in GB/s, where the machine file states no layer
     #[arg(long, value_name = "GB/S", value_parser = positive)]
     pub link: Option<f64>,
+    /// device: fraction of a rank's columns in the right section of the split update, 0 (no split) or more and below 1
+    #[arg(long, value_name = "F", value_parser = split)]
+    pub split: Option<f64>,
+    /// device: panels factored by the threads of the host, as our engine does, or on the device, as a what-if
+    #[arg(long, value_name = "PLACE", value_parser = one_of(&FACT_PLACES))]
+    pub fact: Option<FactPlace>,
+    /// device: panel factorization by the host threads of one device, in GFLOP/s, in place of what the machine file says
+    #[arg(long, value_name = "GFLOPS", value_parser = positive)]
+    pub host_panel_gflops: Option<f64>,
 }
 
 const READINGS: [(&str, LayerExtent); 2] = [("cumulative", LayerExtent::Cumulative), ("printed", LayerExtent::Printed)];
 const MEMORIES: [(&str, MemoryBandwidth); 2] =
     [("equivalent", MemoryBandwidth::Equivalent), ("simple-sum", MemoryBandwidth::SimpleSum)];
 const LAYERINGS: [(&str, Layering); 2] = [("all", Layering::All), ("ends", Layering::Ends)];
+const FACT_PLACES: [(&str, FactPlace); 2] = [("host", FactPlace::Host), ("device", FactPlace::Device)];
 const INNER_GRIDS: [(&str, InnerGrid); 2] = [("square", InnerGrid::Square), ("primes", InnerGrid::PrimesKeepGrid)];
 
 impl ChoiceArgs {
@@ -136,6 +146,9 @@ impl ChoiceArgs {
             rank_gflops: self.rank_gflops,
             alpha_s: self.alpha,
             link_gbytes_per_s: self.link,
+            split: self.split.unwrap_or_default(),
+            fact: self.fact.unwrap_or_default(),
+            host_panel_gflops: self.host_panel_gflops,
         }
     }
 }
@@ -173,6 +186,11 @@ fn swap(text: &str) -> Result<Swap, String> {
 fn count(text: &str) -> Result<usize, String> {
     let valid = text.parse::<usize>().ok().filter(|count| (1..=1_000_000_000).contains(count));
     valid.ok_or_else(|| format!("'{text}' is not a whole number from 1 to 1000000000"))
+}
+
+fn split(text: &str) -> Result<f64, String> {
+    let valid = text.parse::<f64>().ok().filter(|value| (0.0..1.0).contains(value));
+    valid.ok_or_else(|| format!("'{text}' is not a number of at least 0 and below 1"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -80,6 +80,9 @@ fn unseen(args: &PredictArgs, seen: &[&str]) -> Vec<&'static str> {
         ("BCAST", args.bcast.is_some()),
         ("SWAP", args.swap.is_some()),
         ("PMAP", args.pmap.is_some()),
+        ("--split", args.choices.split.is_some()),
+        ("--fact", args.choices.fact.is_some()),
+        ("--host-panel-gflops", args.choices.host_panel_gflops.is_some()),
     ];
     given.iter().filter(|(name, given)| *given && !seen.contains(name)).map(|(name, _)| *name).collect()
 }

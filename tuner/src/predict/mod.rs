@@ -6,6 +6,7 @@
 mod chart;
 mod columns;
 pub mod compare;
+mod device;
 pub mod model;
 pub mod parts;
 pub mod plot;

@@ -11,7 +11,7 @@ use space::machine::Machine;
 use space::params::Coded;
 use space::{Candidate, EngineParams, HplParams};
 
-use super::{Question, columns};
+use super::{Question, columns, device};
 use crate::exit::bad_input;
 use crate::report::words;
 
@@ -25,6 +25,8 @@ pub enum Model {
     Netlib,
     /// The update of accelerators against the chain of the host.
     Overlap,
+    /// Step by step: the engine's own plan where the matrix is on devices, by rates of the device.
+    Device,
     /// MCL's steps with the fitted rates of a calibrated machine.
     Calibrated,
     /// Step by step: the engine's own plan, costed by what its phases were measured to take; without phases Netlib's
@@ -33,10 +35,11 @@ pub enum Model {
 }
 
 /// The models by the names that `--model` takes.
-pub(crate) const MODELS: [(&str, Model); 5] = [
+pub(crate) const MODELS: [(&str, Model); 6] = [
     ("mcl", Model::Mcl),
     ("netlib", Model::Netlib),
     ("overlap", Model::Overlap),
+    ("device", Model::Device),
     ("calibrated", Model::Calibrated),
     ("timeline", Model::Timeline),
 ];
@@ -88,6 +91,8 @@ impl Model {
             Self::Calibrated
         } else if machine.offload.is_some() {
             Self::Overlap
+        } else if machine.device.is_some() {
+            Self::Device
         } else {
             Self::Mcl
         }
@@ -98,9 +103,10 @@ impl Model {
         MODELS.into_iter().map(|(_, model)| model)
     }
 
-    /// Parameters of HPL.dat besides N, NB, P and Q that it includes on this machine.
+    /// Parameters besides N, NB, P and Q that it includes on this machine: those of HPL.dat, and flags of single models.
     pub fn sees(self, machine: &Machine) -> &'static [&'static str] {
         match self {
+            Self::Device => &["DEPTH", "--split", "--fact", "--host-panel-gflops"],
             Self::Calibrated => &["DEPTH"],
             Self::Timeline if machine.phases.is_empty() => &["DEPTH", "BCAST", "SWAP", "PMAP"],
             Self::Timeline => &["DEPTH", "BCAST", "SWAP"],
@@ -117,6 +123,7 @@ impl Model {
             Self::Mcl => mcl(machine, question, choices),
             Self::Netlib => netlib(machine, question, choices),
             Self::Overlap => overlap(machine, question, choices),
+            Self::Device => on_devices(machine, question, choices),
             Self::Calibrated => calibrated(machine, question),
             Self::Timeline => timeline(machine, question),
         }?;
@@ -206,6 +213,23 @@ fn overlap(machine: &Machine, question: &Question, choices: &Choices) -> anyhow:
         parameters,
         notes: model.assumptions(),
     })
+}
+
+fn on_devices(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
+    let (predicted, notes) = device::predict(machine, question, choices)?;
+    let parameters = device::parameters(&predicted, question, choices);
+    let (sums, timeline) = (predicted.sums, predicted.timeline);
+    let terms = vec![
+        term("device", "DGEMM", sums.dgemm_s),
+        term("device", "DTRSM", sums.trsm_s),
+        term("device", "rows moved", sums.rows_s),
+        term("not hidden", "FACT and copies of panels", sums.fact_s),
+        term("not hidden", "LBCAST", sums.lbcast_s),
+        term("not hidden", "RS", sums.rs_s),
+        term("not hidden", "starts of operations", sums.launch_s),
+        term("ranks", "back substitution", timeline.trsv_s),
+    ];
+    Ok(Answer { time_s: timeline.total_s, terms, timeline: Some(timeline), parameters, notes })
 }
 
 fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {

@@ -1,0 +1,46 @@
+//! Messages along the rows and the columns of the grid, where ranks are accelerators.
+
+use space::machine::Machine;
+
+use super::{Choices, Placement, Run, ScenarioError, layers};
+
+/// Seconds per message and per word, along rows and along columns of the grid; 0 where a process is alone there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ways {
+    pub(crate) row: [f64; 2],
+    pub(crate) column: [f64; 2],
+}
+
+impl Ways {
+    /// Costs of messages: of the innermost layer that joins the ranks. The ranks of a node lie in as many columns of the grid as
+    /// possible.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] when the layers do not join the ranks, or lack a latency.
+    pub(crate) fn new(
+        model: &'static str,
+        machine: &Machine,
+        run: &Run,
+        placement: &Placement,
+        choices: &Choices,
+    ) -> Result<Self, ScenarioError> {
+        let layers = layers(model, machine, run, placement, choices)?;
+        let inside = placement.ranks_per_node;
+        let columns_in_node = inside.min(run.q);
+        let rows_in_node = inside.div_ceil(columns_in_node);
+        let way = |across: bool, flows: usize| {
+            let wanted = if across { run.ranks() } else { inside };
+            let Some(layer) = layers.iter().find(|layer| layer.ranks >= wanted) else { return [0.0; 2] };
+            let stated = machine.layers.iter().find(|stated| stated.name == layer.name);
+            // `beta_s` is for all ranks of a node together; with fewer senders each has a larger share, at most a whole link.
+            let shared_by = stated.map_or(1, |stated| stated.shared_by) as f64;
+            let share = (shared_by * flows as f64 / inside as f64).max(1.0);
+            [layer.alpha_s, layer.beta_s / shared_by * share]
+        };
+        let single = [0.0; 2];
+        Ok(Self {
+            row: if run.q > 1 { way(run.q > columns_in_node, rows_in_node) } else { single },
+            column: if run.p > 1 { way(run.p > rows_in_node, columns_in_node) } else { single },
+        })
+    }
+}
