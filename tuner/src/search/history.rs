@@ -183,9 +183,8 @@ mod tests {
         assert_eq!(limit(&beaten, None), Some(7.0));
     }
 
-    #[test]
-    fn rows_of_the_domain_become_trials() {
-        let spec = DomainSpec {
+    fn spec() -> DomainSpec {
+        DomainSpec {
             n: 1000,
             cores: 2,
             memory_bytes: 1 << 30,
@@ -194,7 +193,12 @@ mod tests {
             threads: None,
             most_threads: None,
             unequal: Unequal::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn rows_of_the_domain_become_trials() {
+        let spec = spec();
         let domain = HplDomain::new(&spec).unwrap();
         let candidate = default_candidate(&spec);
         let row = |trial: u64, outcome: record::Outcome, candidate: &space::Candidate| {
@@ -221,16 +225,7 @@ mod tests {
     /// The faster one takes more power than its speed is worth.
     #[test]
     fn by_gflops_per_watt_rates_are_those_of_equal_power() {
-        let spec = DomainSpec {
-            n: 1000,
-            cores: 2,
-            memory_bytes: 1 << 30,
-            kernels: KernelChoice::Builtin,
-            ranks: None,
-            threads: None,
-            most_threads: None,
-            unequal: Unequal::default(),
-        };
+        let spec = spec();
         let domain = HplDomain::new(&spec).unwrap();
         let candidate = default_candidate(&spec);
         let run = |trial: u64, rate: f64, watts: Option<f64>| Row {

@@ -34,7 +34,7 @@ pub struct FoundGpus {
 impl FoundGpus {
     /// Looks for devices of CUDA, then of HIP: for each platform what was found, or why it cannot be used.
     pub fn look() -> [(&'static str, Result<Self, DeviceError>); 2] {
-        GpuPlatform::ALL.map(|platform| (platform.pick("cuda", "hip"), Self::of(platform)))
+        GpuPlatform::ALL.map(|platform| (platform.name(), Self::of(platform)))
     }
 
     /// The device of a request: for `auto` a GPU that can be used, else none.

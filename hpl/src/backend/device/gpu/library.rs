@@ -55,6 +55,11 @@ impl GpuPlatform {
     /// Both.
     pub(crate) const ALL: [Self; 2] = [Self::Cuda, Self::Hip];
 
+    /// `cuda` or `hip`.
+    pub(super) fn name(self) -> &'static str {
+        self.pick("cuda", "hip")
+    }
+
     /// File names of a library, newest first.
     fn names(self, purpose: LibraryPurpose) -> &'static [&'static str] {
         match (self, purpose) {
@@ -102,7 +107,7 @@ impl GpuPlatform {
 
 impl fmt::Display for GpuPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.pick("cuda", "hip"))
+        f.write_str(self.name())
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::{DerefMut, Range};
 
 use space::Form;
 
+use super::blas::GpuBlas;
 use super::device::GpuDevice;
 use super::kernels::GpuKernel;
 use super::memory::{GpuEvent, GpuMemory, PinnedMemory};
@@ -51,6 +52,35 @@ impl GeneratorTables {
     fn addresses(rows: usize, cols: usize, start: u64) -> [u64; 3] {
         let tops = start + 16 * rows as u64;
         [start, tops, tops + 8 * cols as u64]
+    }
+}
+
+impl GpuDevice {
+    /// Queues a kernel with two blocks, for the elements of `from`.
+    ///
+    /// # Safety
+    /// The kernel must be one of two blocks, and `to` must have a place for each element of `from`.
+    unsafe fn launch_on_two(
+        &self,
+        stream: Stream,
+        kernel: GpuKernel,
+        from: Block<'_, GpuMemory>,
+        to: Block<'_, GpuMemory>,
+    ) {
+        if !from.is_empty() {
+            let [from_ld, to_ld, rows, cols] = words([from.ld, to.ld, from.rows, from.cols]);
+            let arguments = [from.address(), from_ld, to.address(), to_ld, rows, cols];
+            // SAFETY: as the caller says.
+            unsafe { self.launch(stream, kernel, (from.rows, from.cols), &arguments) };
+        }
+    }
+
+    /// Queues a call of the BLAS on `stream`.
+    fn queue_blas(&self, stream: Stream, call: impl FnOnce(&GpuBlas) -> Result<(), DeviceError>) {
+        self.queue(|| {
+            self.blas.on(self.handle(stream))?;
+            call(&self.blas)
+        });
     }
 }
 
@@ -120,22 +150,14 @@ impl Device for GpuDevice {
 
     fn copy(&self, stream: Stream, from: Block<'_, GpuMemory>, to: Block<'_, GpuMemory>) {
         assert!((from.rows, from.cols) == (to.rows, to.cols), "blocks of the same shape");
-        if !from.is_empty() {
-            let [from_ld, to_ld, rows, cols] = words([from.ld, to.ld, from.rows, from.cols]);
-            let arguments = [from.address(), from_ld, to.address(), to_ld, rows, cols];
-            // SAFETY: the arguments of hpl_copy, and blocks of `rows × cols` elements.
-            unsafe { self.launch(stream, GpuKernel::Copy, (from.rows, from.cols), &arguments) };
-        }
+        // SAFETY: hpl_copy, and blocks of the same shape.
+        unsafe { self.launch_on_two(stream, GpuKernel::Copy, from, to) };
     }
 
     fn transpose(&self, stream: Stream, from: Block<'_, GpuMemory>, to: Block<'_, GpuMemory>) {
         assert!((from.rows, from.cols) == (to.cols, to.rows), "a block of the transposed shape");
-        if !from.is_empty() {
-            let [from_ld, to_ld, rows, cols] = words([from.ld, to.ld, from.rows, from.cols]);
-            let arguments = [from.address(), from_ld, to.address(), to_ld, rows, cols];
-            // SAFETY: the arguments of hpl_transpose, and blocks of `rows × cols` and `cols × rows` elements.
-            unsafe { self.launch(stream, GpuKernel::Transpose, (from.rows, from.cols), &arguments) };
-        }
+        // SAFETY: hpl_transpose, and a block of the transposed shape.
+        unsafe { self.launch_on_two(stream, GpuKernel::Transpose, from, to) };
     }
 
     fn gather(&self, stream: Stream, form: Form, rows: &[usize], from: Block<'_, GpuMemory>, to: Block<'_, GpuMemory>) {
@@ -176,25 +198,25 @@ impl Device for GpuDevice {
 
     fn trsm(&self, stream: Stream, l: Block<'_, GpuMemory>, b: Block<'_, GpuMemory>) {
         if !b.is_empty() {
-            self.queue(|| self.blas.on(self.handle(stream)).and_then(|()| self.blas.trsm(l, b)));
+            self.queue_blas(stream, |blas| blas.trsm(l, b));
         }
     }
 
     fn gemm(&self, stream: Stream, a: Block<'_, GpuMemory>, b: Block<'_, GpuMemory>, c: Block<'_, GpuMemory>) {
         if !c.is_empty() && a.cols > 0 {
-            self.queue(|| self.blas.on(self.handle(stream)).and_then(|()| self.blas.gemm(a, b, c)));
+            self.queue_blas(stream, |blas| blas.gemm(a, b, c));
         }
     }
 
     fn trsv(&self, stream: Stream, u: Block<'_, GpuMemory>, x: Block<'_, GpuMemory>) {
         if !u.is_empty() {
-            self.queue(|| self.blas.on(self.handle(stream)).and_then(|()| self.blas.trsv(u, x)));
+            self.queue_blas(stream, |blas| blas.trsv(u, x));
         }
     }
 
     fn gemv(&self, stream: Stream, a: Block<'_, GpuMemory>, x: Block<'_, GpuMemory>, y: Block<'_, GpuMemory>) {
         if !a.is_empty() {
-            self.queue(|| self.blas.on(self.handle(stream)).and_then(|()| self.blas.gemv(a, x, y)));
+            self.queue_blas(stream, |blas| blas.gemv(a, x, y));
         }
     }
 
