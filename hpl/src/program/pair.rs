@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use space::windows::{PAIR_SCHEMA, PairResult};
+use space::windows::{PAIR_SCHEMA, PairResult, WindowsResult};
 use space::{Candidate, HplParams};
 
 use super::job::{Job, RankReport};
@@ -32,6 +32,17 @@ pub fn measure_pair(
 /// Those of [`files::write_atomically`].
 pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+/// The logarithm of the ratio of the rates of two whole runs, from that of their steps alone and the predicted times of both:
+/// the whole and the back substitution, in seconds.
+fn with_substitution(log_ratio: f64, [[_, trsv_s], [reference_s, reference_trsv_s]]: [[f64; 2]; 2]) -> f64 {
+    let steps_s = (reference_s - reference_trsv_s) / log_ratio.exp();
+    (reference_s / (steps_s + trsv_s)).ln()
+}
+
+fn predicted_times(of: &WindowsResult) -> [f64; 2] {
+    [of.predicted_time_s, of.predicted_trsv_s]
 }
 
 /// One of the two runs, with the measurements of its windows so far.
@@ -87,7 +98,7 @@ impl Runner {
         let (candidate, reference) = (result(a), result(b));
         Ok(PairResult {
             pair_schema_version: PAIR_SCHEMA,
-            predicted_log_ratio: found.log_ratio,
+            predicted_log_ratio: with_substitution(found.log_ratio, [&candidate, &reference].map(predicted_times)),
             predicted_log_ratio_sd: found.sd,
             candidate,
             reference,
@@ -144,6 +155,14 @@ mod tests {
         assert_eq!(phases(&found.candidate), steps(&found.candidate));
         assert_eq!(phases(&found.reference), 2 * steps(&found.reference));
         assert!(found.candidate.wall_s >= found.candidate.windows.iter().flat_map(|w| &w.step_s).sum());
+    }
+
+    #[test]
+    fn the_back_substitution_is_part_of_the_ratio() {
+        let equal_steps = with_substitution(0.0, [[0.0, 3.0], [10.0, 1.0]]);
+        assert!((equal_steps - (10.0_f64 / 12.0).ln()).abs() < 1e-12);
+        let equal_parts = with_substitution(0.1, [[0.0, 1.0 / 0.1_f64.exp()], [10.0, 1.0]]);
+        assert!((equal_parts - 0.1).abs() < 1e-12);
     }
 
     #[test]

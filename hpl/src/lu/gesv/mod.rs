@@ -47,11 +47,18 @@ pub(crate) struct Lu<'a, C: Comm> {
 }
 
 impl<'a, C: Comm> Lu<'a, C> {
-    /// Allocates the memory for the panels that this rank factors before its first update; later panels reuse it, as each
-    /// update frees one panel. This is done before the timer starts; Netlib's program allocates its panels in the timed part.
-    pub(crate) fn new(plan: &'a Plan, grid: &'a Grid<C>, params: &'a HplParams, rank: usize, trace: &'a Trace) -> Self {
-        let first = 0..plan.steps().min(plan.depth.max(1));
-        for k in first.filter(|&k| plan.layout.cols.block_owner(k) == grid.col) {
+    /// Allocates the memory for those of `panels` that this rank factors; later panels reuse it, as each update frees one panel.
+    /// This is done before the timer starts; Netlib's program allocates its panels in the timed part.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        grid: &'a Grid<C>,
+        params: &'a HplParams,
+        rank: usize,
+        trace: &'a Trace,
+        panels: Range<usize>,
+    ) -> Self {
+        let panels = panels.start..panels.end.min(plan.steps());
+        for k in panels.filter(|&k| plan.layout.cols.block_owner(k) == grid.col) {
             grid.row_comm.buffers().panels.reserve(plan.panel(k, grid.row).words());
         }
         Self {

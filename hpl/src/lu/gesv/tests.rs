@@ -38,7 +38,7 @@ fn factor(whole: &[f64], params: &HplParams, split: f64, threads: usize) -> Outc
         let column = |j| (0..mp).map(move |i| whole[rows.global(grid.row, i) + cols.global(grid.col, j) * n]);
         let mut data: Vec<f64> = (0..nq).flat_map(column).collect();
         let trace = Trace::new(0);
-        let mut lu = Lu::new(&plan, &grid, params, comm.rank(), &trace);
+        let mut lu = Lu::new(&plan, &grid, params, comm.rank(), &trace, 0..plan.depth.max(1));
         let team = TeamParams { threads, cores: &[], spin: false };
         let a = MatMut::new(&mut data, mp, nq, mp.max(1));
         let mut workspace = Workspace::default();
@@ -156,7 +156,7 @@ fn kernels_use_only_the_given_instruction_set() {
             let solve = |team: &mut Team<'_>| {
                 let mut workspace = Workspace::default();
                 let mut host = HostBackend::new(&kernels, team, MatMut::new(&mut data, n, n + 1, n), &mut workspace);
-                let mut lu = Lu::new(&plan, &grid, &params, 0, &trace);
+                let mut lu = Lu::new(&plan, &grid, &params, 0, &trace, 0..plan.depth.max(1));
                 lu.factor(0..plan.steps(), &mut host, None).unwrap();
                 trsv::solve(&plan, 0, &grid, &mut host).unwrap();
             };
@@ -180,7 +180,7 @@ fn factors(depth: usize, team: TeamParams<'_>, slots: usize) -> (Vec<Vec<u32>>, 
         let mut workspace = Workspace::default();
         let kernels = Builtin::best();
         let mut host = HostBackend::new(&kernels, team, a, &mut workspace);
-        Lu::new(&plan, &grid, &params, 0, &trace).factor(0..plan.steps(), &mut host, None)
+        Lu::new(&plan, &grid, &params, 0, &trace, 0..plan.depth.max(1)).factor(0..plan.steps(), &mut host, None)
     };
     assert_eq!(with_team(team, work).unwrap().unwrap(), 0);
     let spans = trace.into_spans(0, start);

@@ -1,5 +1,6 @@
 //! One run on one rank: generate, factor, substitute, check.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
@@ -242,7 +243,7 @@ impl<C: Comm> RankRun<'_, C> {
         let start = self.start()?;
         backend.generate(&plan.layout, (grid.row, grid.col))?;
         let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
-        let mut lu = self.lu(&trace);
+        let mut lu = self.lu(&trace, 0..plan.depth.max(1));
         // Before the timer starts; Netlib's program allocates its panels in the timed part.
         self.warm_up(0, backend)?;
         let generate_s = self.seconds_since(start)?;
@@ -299,9 +300,9 @@ impl<C: Comm> RankRun<'_, C> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
-    /// A new factorization.
-    fn lu<'s>(&'s self, trace: &'s Trace) -> Lu<'s, C> {
-        Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace)
+    /// A new factorization, with memory for `panels`.
+    fn lu<'s>(&'s self, trace: &'s Trace, panels: Range<usize>) -> Lu<'s, C> {
+        Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace, panels)
     }
 
     /// Touches the workspace that step `first` needs, so that the step runs as it would after earlier steps.
