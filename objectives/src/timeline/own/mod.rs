@@ -98,9 +98,9 @@ impl OwnModel {
         })
     }
 
-    /// The same from all steps on all ranks, without the cache: the reference for [`OwnModel::time_s`].
+    /// The same from all steps and strips on all ranks, without the cache: the reference for [`OwnModel::time_s`].
     pub fn exact_time_s(&self, candidate: &Candidate) -> f64 {
-        self.one_time_s(candidate, SampleSize::EXACT)
+        self.one_time_s(candidate, SampleSize::EACH_STRIP)
     }
 
     /// The same for ranks whose computation takes `slowness` times as long, by process row, then column.

@@ -21,17 +21,22 @@ pub(super) struct SampleSize {
     whole: usize,
     /// Up to this number, equal process rows are walked one by one; more are represented by one.
     rows: usize,
+    /// Whether each strip of the columns is walked, or the first one and the others together: some thirty times fewer tasks.
+    each_strip: bool,
 }
 
 impl SampleSize {
     /// All steps on all ranks.
-    pub(super) const EXACT: Self = Self { steps: usize::MAX, columns: usize::MAX, whole: 0, rows: usize::MAX };
+    pub(super) const EXACT: Self =
+        Self { steps: usize::MAX, columns: usize::MAX, whole: 0, rows: usize::MAX, each_strip: false };
+    /// All tasks of the engine.
+    pub(super) const EACH_STRIP: Self = Self { each_strip: true, ..Self::EXACT };
     /// All steps, with sampled process columns and rows.
-    pub(super) const ALL_STEPS: Self = Self { steps: usize::MAX, columns: 64, whole: 0, rows: 2 };
+    pub(super) const ALL_STEPS: Self = Self { steps: usize::MAX, columns: 64, whole: 0, rows: 2, each_strip: false };
     /// For a final prediction.
-    pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2 };
+    pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2, each_strip: false };
     /// For a first prediction of very many candidates.
-    pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1 };
+    pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1, each_strip: false };
 }
 
 /// Steps per process column, so that every column is the owner of an early and of a late panel.
@@ -64,7 +69,11 @@ impl Sampling {
         let depth = hpl.depth.min(layout.rows.blocks());
         // As the engine decides it, for the slabs of the built-in kernels.
         let by_strips = in_process && engine.threads <= 1 && engine.device == DeviceChoice::None;
-        let strips = if by_strips { ColumnStrips::FirstAndRest(SLAB_OF_COPIES) } else { ColumnStrips::Whole };
+        let strips = match (by_strips, detail.each_strip) {
+            (false, _) => ColumnStrips::Whole,
+            (true, true) => ColumnStrips::Each(SLAB_OF_COPIES),
+            (true, false) => ColumnStrips::FirstAndRest(SLAB_OF_COPIES),
+        };
         let plan = Plan { layout, depth, split: engine.split.get(), strips };
         let alike = !unequal && engine.weights.is_empty();
         let columns = if alike { detail.columns.max(depth + 3).min(hpl.q) } else { hpl.q };

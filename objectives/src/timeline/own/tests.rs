@@ -358,3 +358,19 @@ fn strips_let_the_next_panel_start_earlier() {
         assert!((0.8..0.9999).contains(&ratio), "{grid:?}: {ratio}");
     }
 }
+
+/// What walking the strips after the first as one leaves out.
+#[test]
+fn strips_walked_one_by_one_take_as_long_as_the_first_and_the_others_together() {
+    let model = model();
+    let mut largest: f64 = 0.0;
+    for (grid, depth) in [((2, 1), 0), ((2, 1), 1), ((4, 1), 1), ((2, 2), 0), ((2, 2), 1), ((2, 4), 1), ((4, 2), 2)] {
+        for (n, nb) in [(2000, 64), (6000, 128), (6000, 256)] {
+            let c = candidate(n, nb, grid, 1, depth, 0.0);
+            let each = model.exact_time_s(&c);
+            let together = model.one_time_s(&c, SampleSize::EXACT);
+            largest = largest.max((together / each - 1.0).abs());
+        }
+    }
+    assert!(largest < 0.0003, "{largest}");
+}
