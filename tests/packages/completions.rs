@@ -48,7 +48,8 @@ fn a_folder_that_takes_no_pages_is_named() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let output = tune(["man", "--out", file.to_str().unwrap()]);
-    assert!(!output.status.success() && err(&output).contains("--out"), "{}", err(&output));
+    assert_eq!(output.status.code(), Some(5));
+    assert!(err(&output).contains("--out") && err(&output).contains("file"), "{}", err(&output));
     let output = tune(["man", "--out", folder.path().join("new/man1").to_str().unwrap()]);
     assert!(output.status.success() && out(&output).contains("pages in"), "{}", err(&output));
     let page = std::fs::read_to_string(folder.path().join("new/man1/hpl-tune-doctor.1")).unwrap();

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 
 use crate::cli::Cli;
 use crate::cli::man::ManArgs;
+use crate::error::RecordError;
 use crate::exit;
 
 /// Writes a page for `hpl-tune`, one for each of its commands, and one for `xhpl`.
@@ -17,12 +18,12 @@ use crate::exit;
 /// A folder or a page that cannot be written.
 pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     let folder = &args.out;
-    fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make {}: name another folder with --out", folder.display()))?;
+    let elsewhere = "name another folder with --out";
+    fs::create_dir_all(folder).map_err(RecordError::write(folder)).context(elsewhere)?;
     let pages = pages()?;
     for (name, page) in &pages {
         let path = folder.join(name);
-        fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, page).map_err(RecordError::write(&path)).context(elsewhere)?;
     }
     println!("{} pages in {}", pages.len(), folder.display());
     Ok(exit::DONE)

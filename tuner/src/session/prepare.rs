@@ -143,6 +143,14 @@ pub fn choose_target(
     let most = largest_safe_n(spec, engine);
     let n_memory = (spec.memory_bytes < u64::MAX).then_some(most);
     let Some(n) = n else {
+        if most == 0 {
+            return Err(format!(
+                "{} bytes of memory for HPL hold no run with NB up to {}; free memory, give --n, or correct memory_bytes of the \
+                 machine description",
+                spec.memory_bytes,
+                engine.largest_nb()
+            ));
+        }
         let whole = largest_rounded(costs, most, budget.run_s(), Extent::Whole);
         let windows = if ours { largest_rounded(costs, most, budget.run_s(), Extent::Windows) } else { whole };
         let far = windows as f64 >= WORTH_WINDOWS * whole as f64;
@@ -200,6 +208,15 @@ mod tests {
             (long.extent, long.limited_by_budget, long.n),
             (Extent::Whole, false, round(long.n_memory.unwrap()))
         );
+    }
+
+    #[test]
+    fn memory_for_no_run_is_named() {
+        let (predictor, spec) = (predictor(), DomainSpec { memory_bytes: 20 << 20, ..spec() });
+        let costs = SearchCosts::new(&spec, &Engine::Ours, &predictor).unwrap();
+        let budget = Budget::new(Instant::now(), 120.0, 0.0);
+        let message = choose_target(&Engine::Ours, &spec, &costs, &budget, None).unwrap_err();
+        assert!(message.contains("20971520 bytes of memory") && message.contains("memory_bytes"), "{message}");
     }
 
     #[test]
