@@ -10,7 +10,7 @@ mod six_state;
 pub mod weights;
 
 pub use fixed_point::FixedPoint;
-pub use six_state::{SixState, State};
+pub use six_state::{BalanceState, SixState};
 
 /// Times of one iteration in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

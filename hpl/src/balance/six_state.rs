@@ -4,7 +4,7 @@ use super::Times;
 
 /// State of the machine. `Stop1` and `Stop2` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum BalanceState {
     /// The first iteration, with the ratio of the peak rates.
     Init,
     /// The second iteration, with the ratio of the measured rates.
@@ -22,7 +22,7 @@ pub enum State {
 /// Balance with whole ratios: the host's share is 1/ratio, and 0 for ratio 0.
 #[derive(Debug, Clone)]
 pub struct SixState {
-    state: State,
+    state: BalanceState,
     ratio: u32,
     last_whole_s: f64,
     /// The ratio before the current one.
@@ -32,11 +32,16 @@ pub struct SixState {
 impl SixState {
     /// Starts with the ratio of the peak rates, accelerator to host, rounded down; at least 1.
     pub fn new(peak_ratio: f64) -> Self {
-        Self { state: State::Init, ratio: (peak_ratio as u32).max(1), last_whole_s: f64::INFINITY, last_ratio: 0 }
+        Self {
+            state: BalanceState::Init,
+            ratio: (peak_ratio as u32).max(1),
+            last_whole_s: f64::INFINITY,
+            last_ratio: 0,
+        }
     }
 
     /// The state.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> BalanceState {
         self.state
     }
 
@@ -50,26 +55,26 @@ impl SixState {
     }
 
     pub(super) fn is_final(&self) -> bool {
-        matches!(self.state, State::Stop1 | State::Stop2)
+        matches!(self.state, BalanceState::Stop1 | BalanceState::Stop2)
     }
 
     pub(super) fn observe(&mut self, times: &Times) {
         let Times { slow_s, fast_s, whole_s } = *times;
         match self.state {
-            State::Init if slow_s >= fast_s => (self.state, self.ratio) = (State::Stop1, 0),
-            State::Init => {
+            BalanceState::Init if slow_s >= fast_s => (self.state, self.ratio) = (BalanceState::Stop1, 0),
+            BalanceState::Init => {
                 let share = self.share();
                 let ratio = (1.0 - share) / fast_s / (share / slow_s);
-                self.state = State::Perf;
+                self.state = BalanceState::Perf;
                 self.go_to((ratio as u32).max(1), f64::INFINITY);
             }
-            State::Perf => {
-                self.state = if slow_s < fast_s { State::Dec } else { State::Inc };
+            BalanceState::Perf => {
+                self.state = if slow_s < fast_s { BalanceState::Dec } else { BalanceState::Inc };
                 self.step(whole_s);
             }
-            State::Dec | State::Inc if whole_s > self.last_whole_s => self.stop(),
-            State::Dec | State::Inc => self.step(whole_s),
-            State::Stop1 | State::Stop2 => (),
+            BalanceState::Dec | BalanceState::Inc if whole_s > self.last_whole_s => self.stop(),
+            BalanceState::Dec | BalanceState::Inc => self.step(whole_s),
+            BalanceState::Stop1 | BalanceState::Stop2 => (),
         }
     }
 
@@ -77,8 +82,8 @@ impl SixState {
     fn step(&mut self, whole_s: f64) {
         match self.state {
             // The host already has all the work.
-            State::Dec if self.ratio == 1 => self.state = State::Stop2,
-            State::Dec => self.go_to(self.ratio - 1, whole_s),
+            BalanceState::Dec if self.ratio == 1 => self.state = BalanceState::Stop2,
+            BalanceState::Dec => self.go_to(self.ratio - 1, whole_s),
             _ => self.go_to(self.ratio + 1, whole_s),
         }
     }
@@ -88,6 +93,6 @@ impl SixState {
     }
 
     fn stop(&mut self) {
-        (self.state, self.ratio) = (State::Stop2, self.last_ratio);
+        (self.state, self.ratio) = (BalanceState::Stop2, self.last_ratio);
     }
 }

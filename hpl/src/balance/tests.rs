@@ -61,7 +61,7 @@ fn near(found: &[f64], wanted: &[f64]) {
 #[test]
 fn harbor_stops_with_5_at_iteration_5() {
     let (ratios, times, balance) = HARBOR.six_states();
-    assert_eq!((ratios, balance.ratio(), balance.state()), (vec![28, 4, 5, 6], 5, State::Stop2));
+    assert_eq!((ratios, balance.ratio(), balance.state()), (vec![28, 4, 5, 6], 5, BalanceState::Stop2));
     near(&times, &[1.524, 1.490, 1.308, 1.317]);
     let accelerator_only = HARBOR.times(0.0, [1.0; 2]).whole_s;
     near(&[1.0 - times[2] / times[0]], &[0.1417]);
@@ -79,9 +79,9 @@ fn dense_stops_with_8_at_iteration_7() {
 fn a_host_that_is_too_slow_gets_no_work() {
     let mut balance = SixState::new(4.0);
     balance.observe(&Times { slow_s: 2.0, fast_s: 1.0, whole_s: 2.0 });
-    assert_eq!((balance.state(), balance.share(), balance.is_final()), (State::Stop1, 0.0, true));
+    assert_eq!((balance.state(), balance.share(), balance.is_final()), (BalanceState::Stop1, 0.0, true));
     balance.observe(&Times { slow_s: 0.0, fast_s: 1.0, whole_s: 1.0 });
-    assert_eq!(balance.state(), State::Stop1);
+    assert_eq!(balance.state(), BalanceState::Stop1);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn decreasing_ratios_end_with_all_work_on_the_host() {
         balance.observe(&Times { slow_s: 0.5, fast_s: 1.0, whole_s });
         whole_s *= 0.9;
     }
-    assert_eq!((balance.ratio(), balance.state()), (1, State::Stop2));
+    assert_eq!((balance.ratio(), balance.state()), (1, BalanceState::Stop2));
 }
 
 /// With noise the fixed point is nearer to the optimum than the six states, unless the optimum is at a whole ratio, as that of

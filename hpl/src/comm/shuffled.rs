@@ -18,7 +18,7 @@ type Channel = (usize, usize, Tag);
 /// The messages of a group.
 #[derive(Default)]
 pub struct Network {
-    state: Mutex<State>,
+    state: Mutex<ShuffledState>,
     buffers: Buffers,
 }
 
@@ -26,7 +26,7 @@ pub struct Network {
 type Matching = (VecDeque<Msg>, VecDeque<(usize, Slot)>);
 
 #[derive(Default)]
-struct State {
+struct ShuffledState {
     /// The channels with messages in flight.
     in_flight: Vec<(Channel, VecDeque<(Msg, Slot)>)>,
     /// The messages that have arrived, by channel, and the number of receives posted before.

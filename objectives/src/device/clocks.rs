@@ -50,7 +50,7 @@ pub(super) enum Operation {
 
 /// When each part of a rank is done with what it was given, in seconds since the start of the run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Clocks {
+pub(super) struct StreamClocks {
     pub(super) host: f64,
     pub(super) main: f64,
     pub(super) fact: f64,
@@ -69,7 +69,7 @@ pub(super) struct Clocks {
     pub(super) fact_s: f64,
 }
 
-impl Clocks {
+impl StreamClocks {
     /// `Main` executes an operation after the moment `after`.
     pub(super) fn run_main(&mut self, after: f64, time_s: f64, operation: Operation) {
         self.idle_until(self.host.max(after));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hpl::plan::{PanelShape, Part, Plan, Section, Task};
 
-use super::clocks::{Awaited, Clocks, DeviceSums, Operation};
+use super::clocks::{Awaited, DeviceSums, Operation, StreamClocks};
 use super::costs::OperationCosts;
 use crate::scenario::FactPlace;
 use crate::timeline::StepTimes;
@@ -17,7 +17,7 @@ pub(super) struct Walk<'a> {
     plan: &'a Plan,
     costs: &'a OperationCosts<'a>,
     fact: FactPlace,
-    clocks: Clocks,
+    clocks: StreamClocks,
     /// Process row and column of the rank that is walked.
     place: (usize, usize),
     /// Moments at which the last updates of each part end.
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
             plan,
             costs,
             fact,
-            clocks: Clocks::default(),
+            clocks: StreamClocks::default(),
             place: (0, 0),
             ended: HashMap::new(),
             arrived: HashMap::new(),
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
             (before, slowed_s) = (sums, self.clocks.slowed_s);
             self.forget(k);
         }
-        let Clocks { sums, fact_s, .. } = self.clocks;
+        let StreamClocks { sums, fact_s, .. } = self.clocks;
         let n = self.plan.layout.n();
         // The wait in step k is for what the update of the step before, of all columns from panel k on, did not hide.
         let first_exposed = last_hidden.map_or(0, |k| k + 1);

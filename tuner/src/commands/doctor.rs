@@ -8,7 +8,7 @@ use hpl::machine::host::facts;
 use hpl::measure::power::PowerSensors;
 
 use crate::cli::doctor::DoctorArgs;
-use crate::doctor::advice::{DOCTOR_SCHEMA, Report, text};
+use crate::doctor::advice::{DOCTOR_SCHEMA, DoctorReport, text};
 use crate::doctor::around::Around;
 use crate::doctor::{power, settings};
 use crate::exit;
@@ -24,7 +24,7 @@ pub fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
     let mut checks = settings::lines(&host, &Facts::read(&system), &system);
     checks.push(power::line(&PowerSensors::find(&args.power_root)));
     checks.extend(Around::look(Path::new(&program), &host.cores_allowed).lines());
-    let report = Report { schema_version: DOCTOR_SCHEMA, host: &host.hostname, checks: &checks };
+    let report = DoctorReport { schema_version: DOCTOR_SCHEMA, host: &host.hostname, checks: &checks };
     let said = if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { text(&checks) };
     let mut out = std::io::stdout().lock();
     out.write_all(said.as_bytes())?;

@@ -8,7 +8,7 @@ use crate::exit::{self, bad_input};
 use crate::watch::draw::plain;
 use crate::watch::live::live;
 use crate::watch::look::Look;
-use crate::watch::model::Model;
+use crate::watch::model::WatchModel;
 use crate::watch::reading::Reader;
 use crate::watch::terminal::has_keyboard;
 
@@ -29,7 +29,7 @@ pub fn watch(args: &WatchArgs) -> anyhow::Result<u8> {
         return live(reader, look);
     }
     let mut out = stdout().lock();
-    out.write_all(plain(&Model::new(reader.look()), look).as_bytes())?;
+    out.write_all(plain(&WatchModel::new(reader.look()), look).as_bytes())?;
     out.flush()?;
     Ok(exit::DONE)
 }

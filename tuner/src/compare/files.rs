@@ -7,7 +7,7 @@ use space::result::RESULT_SCHEMA;
 use space::windows::WINDOWS_SCHEMA;
 use space::{Candidate, EngineParams, RunResult, WindowsResult, out};
 
-use super::run::{Ended, Facts, Known, Run};
+use super::run::{Ended, Known, Run, RunOrigin};
 use crate::record::session::Session;
 
 /// Why a file is not used.
@@ -68,8 +68,8 @@ fn of_output(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
             None => Ended::Unchecked,
         };
         let candidate = Candidate { hpl: record.params, engine: EngineParams::default() };
-        let (started, facts) = (None, Facts::default());
-        Run { candidate, known: Known::Output, extent: Extent::Whole, ended, started, facts }
+        let (started, origin) = (None, RunOrigin::default());
+        Run { candidate, known: Known::Output, extent: Extent::Whole, ended, started, origin }
     };
     Ok(out::parse(&text).into_iter().map(run).collect())
 }
@@ -128,14 +128,14 @@ fn ended(rate_gflops: f64, passed: bool, residual: Option<f64>) -> Ended {
 }
 
 fn run(candidate: Candidate, extent: Extent, ended: Ended, [host, kernel, version, started]: [&String; 4]) -> Run {
-    let facts = Facts {
+    let origin = RunOrigin {
         host: Some(host.clone()),
         engine: Some(Session::OURS.to_owned()),
         kernel: Some(kernel.clone()),
         versions: Some(format!("hpl {version}")),
         command: None,
     };
-    Run { candidate, known: Known::All, extent, ended, started: started.parse().ok(), facts }
+    Run { candidate, known: Known::All, extent, ended, started: started.parse().ok(), origin }
 }
 
 /// A value of a version that is known here.
@@ -201,7 +201,7 @@ pub(crate) mod tests {
         assert_eq!((kind, runs.len()), ("result.json", 3));
         assert_eq!(runs[0].ended, Ended::Passed { rate_gflops: 10.0, residual: Some(0.003) });
         assert_eq!((runs[1].ended, runs[2].ended), (Ended::Wrong, Ended::Unchecked));
-        assert_eq!((runs[0].facts.host.as_deref(), runs[0].started.is_some()), (Some("node7"), true));
+        assert_eq!((runs[0].origin.host.as_deref(), runs[0].started.is_some()), (Some("node7"), true));
     }
 
     #[test]

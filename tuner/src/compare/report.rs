@@ -146,7 +146,7 @@ fn side(side: &Side<'_>, first: &Run) -> SideReport {
     let Source { path, kind, session_command, .. } = side.source;
     let words =
         first.words().into_iter().filter(|(name, _)| name != "N").map(|(name, value)| format!("{name} {value}"));
-    let facts = first.facts.clone();
+    let origin = first.origin.clone();
     SideReport {
         source: path.display().to_string(),
         kind,
@@ -158,11 +158,11 @@ fn side(side: &Side<'_>, first: &Run) -> SideReport {
         residual: side.residual(),
         residual_failed: side.wrong,
         left_out: side.unchecked + side.lost,
-        host: facts.host,
-        engine: facts.engine,
-        kernel: facts.kernel,
-        versions: facts.versions,
-        command: facts.command,
+        host: origin.host,
+        engine: origin.engine,
+        kernel: origin.kernel,
+        versions: origin.versions,
+        command: origin.command,
         session_command: session_command.clone(),
     }
 }
@@ -177,10 +177,10 @@ fn differs(a: &Run, b: &Run) -> Vec<Differs> {
         }
     };
     let facts = [
-        ("host", &a.facts.host, &b.facts.host),
-        ("engine", &a.facts.engine, &b.facts.engine),
-        ("kernel", &a.facts.kernel, &b.facts.kernel),
-        ("versions", &a.facts.versions, &b.facts.versions),
+        ("host", &a.origin.host, &b.origin.host),
+        ("engine", &a.origin.engine, &b.origin.engine),
+        ("kernel", &a.origin.kernel, &b.origin.kernel),
+        ("versions", &a.origin.versions, &b.origin.versions),
     ];
     for (what, a, b) in facts {
         if let (Some(a), Some(b)) = (a, b) {
@@ -223,7 +223,7 @@ fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     if a.source.path.canonicalize().is_ok_and(|path| b.source.path.canonicalize().is_ok_and(|other| other == path)) {
         notes.push("A and B are the same".to_owned());
     }
-    let unknown = |side: &Side<'_>| side.first().is_some_and(|run| run.facts.host.is_none());
+    let unknown = |side: &Side<'_>| side.first().is_some_and(|run| run.origin.host.is_none());
     if unknown(a) || unknown(b) {
         notes.push("HPL.out reports neither host nor threads: whether these differ is not known".to_owned());
     }

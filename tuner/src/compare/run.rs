@@ -40,7 +40,7 @@ pub enum Ended {
 
 /// Where a run was made, and by what; `None` where its source does not say.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct RunOrigin {
     /// Host, or all nodes of the job.
     pub host: Option<String>,
     /// The engine.
@@ -67,7 +67,7 @@ pub struct Run {
     /// Its start.
     pub started: Option<Timestamp>,
     /// Where, and by what.
-    pub facts: Facts,
+    pub origin: RunOrigin,
 }
 
 impl Run {

@@ -187,7 +187,7 @@ fn listed(source: &Source) -> String {
 pub(crate) mod tests {
     use space::{EngineParams, HplParams};
 
-    use super::super::run::{Facts, Known};
+    use super::super::run::{Known, RunOrigin};
     use super::*;
 
     /// A passed whole run of NB `nb` at order `n`.
@@ -199,7 +199,7 @@ pub(crate) mod tests {
             extent: Extent::Whole,
             ended: Ended::Passed { rate_gflops, residual: Some(0.002) },
             started: None,
-            facts: Facts::default(),
+            origin: RunOrigin::default(),
         }
     }
 

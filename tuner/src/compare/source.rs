@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::run::{Ended, Facts, Known, Run};
+use super::run::{Ended, Known, Run, RunOrigin};
 use crate::exit::bad_input;
 use crate::record::folder::RunFolder;
 use crate::record::journal::{self, BadLine};
@@ -99,7 +99,7 @@ fn of_row(row: &Row) -> Run {
         extent: row.extent,
         ended,
         started: row.started_utc.parse().ok(),
-        facts: Facts {
+        origin: RunOrigin {
             host: Some(row.nodes.as_ref().unwrap_or(&row.host).clone()),
             engine: Some(row.engine.clone()),
             kernel: row.kernel.clone(),

@@ -10,7 +10,7 @@ pub const DOCTOR_SCHEMA: u32 = 1;
 /// Whether what was found is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// It is as a run wants it.
     Good,
     /// It costs speed or room; there is something to change.
@@ -25,7 +25,7 @@ pub struct Advice {
     /// What was looked at.
     pub topic: &'static str,
     /// Whether it is good.
-    pub state: State,
+    pub state: CheckState,
     /// What is there.
     pub found: String,
     /// What to do, a command where there is one.
@@ -37,17 +37,17 @@ pub struct Advice {
 impl Advice {
     /// Something that is good.
     pub fn good(topic: &'static str, found: impl Into<String>) -> Self {
-        Self { topic, state: State::Good, found: found.into(), change: None, worth: None }
+        Self { topic, state: CheckState::Good, found: found.into(), change: None, worth: None }
     }
 
     /// Something that is not judged.
     pub fn fact(topic: &'static str, found: impl Into<String>) -> Self {
-        Self { state: State::Fact, ..Self::good(topic, found) }
+        Self { state: CheckState::Fact, ..Self::good(topic, found) }
     }
 
     /// Something to change.
     pub fn change(topic: &'static str, found: impl Into<String>, change: impl Into<String>) -> Self {
-        Self { state: State::Change, change: Some(change.into()), ..Self::good(topic, found) }
+        Self { state: CheckState::Change, change: Some(change.into()), ..Self::good(topic, found) }
     }
 
     /// The same with its worth.
@@ -59,7 +59,7 @@ impl Advice {
 
 /// All lines as JSON.
 #[derive(Debug, Serialize)]
-pub struct Report<'a> {
+pub struct DoctorReport<'a> {
     /// [`DOCTOR_SCHEMA`].
     pub schema_version: u32,
     /// Host name.
@@ -73,9 +73,9 @@ pub fn text(checks: &[Advice]) -> String {
     let mut text = String::new();
     for Advice { topic, state, found, change, worth } in checks {
         let mark = match state {
-            State::Good => "good",
-            State::Change => "CHANGE",
-            State::Fact => "-",
+            CheckState::Good => "good",
+            CheckState::Change => "CHANGE",
+            CheckState::Fact => "-",
         };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{mark:<8}{topic:<16}{found}");
@@ -85,7 +85,7 @@ pub fn text(checks: &[Advice]) -> String {
             }
         }
     }
-    let count = checks.iter().filter(|advice| advice.state == State::Change).count();
+    let count = checks.iter().filter(|advice| advice.state == CheckState::Change).count();
     let _ = match count {
         0 => writeln!(text, "\nnothing to change; start with: hpl-tune --budget 10m"),
         1 => writeln!(text, "\n1 thing to change; a session runs without that, too"),

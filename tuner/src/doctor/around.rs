@@ -170,7 +170,7 @@ fn gpu(found: &Result<String, String>) -> Advice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::advice::State;
+    use super::super::advice::CheckState;
     use super::*;
 
     fn line(around: &Around, topic: &str) -> Advice {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_around_is_judged() {
         let quiet = Around { builtin_gflops: Some(52.04), ..Around::default() };
-        assert!(quiet.lines().iter().all(|advice| advice.state != State::Change), "{:?}", quiet.lines());
+        assert!(quiet.lines().iter().all(|advice| advice.state != CheckState::Change), "{:?}", quiet.lines());
         assert!(line(&quiet, "BLAS").found.contains("builtin 52.0"));
         let held = Held {
             named: "OPENBLAS_CORETYPE=Prescott".into(),
@@ -190,7 +190,7 @@ mod tests {
         let slow = vec!["core 1: 20.0 GFLOP/s, 60 % slower than the median".to_owned()];
         let bad = Around { held: Some(held), cores: Some(("pre-flight: 2 cores".into(), slow)), ..quiet.clone() };
         let variables = line(&bad, "variables");
-        assert_eq!((variables.state, variables.worth.as_deref()), (State::Change, Some("10 with, 50 without")));
+        assert_eq!((variables.state, variables.worth.as_deref()), (CheckState::Change, Some("10 with, 50 without")));
         assert!(line(&bad, "cores now").found.contains("core 1: 20.0"));
     }
 
@@ -202,6 +202,6 @@ mod tests {
         around.mpicc = Some("/usr/bin/mpicc".into());
         assert_eq!(line(&around, "MPI").change.as_deref(), Some("hpl-tune mpi-setup"));
         around.xhpl = Some("/opt/mpi/xhpl".into());
-        assert_eq!((line(&around, "MPI").state, line(&around, "MPI").change), (State::Good, None));
+        assert_eq!((line(&around, "MPI").state, line(&around, "MPI").change), (CheckState::Good, None));
     }
 }

@@ -33,7 +33,7 @@ pub fn line(sensors: &PowerSensors) -> Advice {
 mod tests {
     use std::fs;
 
-    use super::super::advice::State;
+    use super::super::advice::CheckState;
     use super::*;
 
     #[test]
@@ -56,6 +56,6 @@ mod tests {
         fs::create_dir(&closed).unwrap();
         let some = look();
         assert!(some.found.contains("package-0; not Green500 grade; not read: powercap package-1: "), "{some:?}");
-        assert!(some.state == State::Fact && some.change.unwrap().contains("udev"));
+        assert!(some.state == CheckState::Fact && some.change.unwrap().contains("udev"));
     }
 }

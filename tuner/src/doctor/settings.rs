@@ -233,7 +233,7 @@ mod tests {
 
     use hpl::machine::host::facts_below;
 
-    use super::super::advice::State;
+    use super::super::advice::CheckState;
     use super::*;
     use crate::pack::facts::tests::tree;
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn to_change(lines: &[Advice]) -> Vec<&'static str> {
-        lines.iter().filter(|advice| advice.state == State::Change).map(|advice| advice.topic).collect()
+        lines.iter().filter(|advice| advice.state == CheckState::Change).map(|advice| advice.topic).collect()
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         ] {
             let lines = with(&[(file, text)]);
             assert_eq!(to_change(&lines), [topic], "{file}: {lines:?}");
-            let advice = lines.iter().find(|advice| advice.state == State::Change).unwrap();
+            let advice = lines.iter().find(|advice| advice.state == CheckState::Change).unwrap();
             assert!(advice.change.as_ref().unwrap().contains(words), "{advice:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! Watching: the screen follows the folder until the user, a signal or the loss of the terminal ends it.
 //!
-//! A thread of its own reads the folder and makes a [`Model`] every second, so that a file server that does not answer leaves keys and
+//! A thread of its own reads the folder and makes a [`WatchModel`] every second, so that a file server that does not answer leaves keys and
 //! signals alone.
 
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ use signal_hook::iterator::Signals;
 
 use super::draw::draw;
 use super::look::Look;
-use super::model::Model;
+use super::model::WatchModel;
 use super::reading::Reader;
-use super::terminal::{Before, Input, Key, Screen, Waited};
+use super::terminal::{Before, Input, Screen, UserKey, Waited};
 use super::work::Work;
 use crate::exit;
 
@@ -42,8 +42,8 @@ pub fn live(mut reader: Reader, look: Look) -> anyhow::Result<u8> {
     notifier.set_nonblocking(true)?;
     let mut input = Input::open(waker)?;
     let before = Before::new()?;
-    let asked = Asked::listen(notifier.try_clone()?, before.clone())?;
-    let mut model = Model::new(reader.look());
+    let asked = SignalRequests::listen(notifier.try_clone()?, before.clone())?;
+    let mut model = WatchModel::new(reader.look());
     let models = follow(reader, notifier)?;
     // From here on an error of the terminal means that it is gone, and nobody is there to be told.
     let Ok(mut screen) = Screen::enter(before) else { return Ok(exit::INTERRUPTED) };
@@ -74,14 +74,14 @@ pub fn live(mut reader: Reader, look: Look) -> anyhow::Result<u8> {
             Waited::Keys(keys) => keys,
             Waited::Woken => Vec::new(),
         };
-        if asked.to_end.load(Ordering::Relaxed) || keys.contains(&Key::Interrupt) {
+        if asked.to_end.load(Ordering::Relaxed) || keys.contains(&UserKey::Interrupt) {
             return Ok(exit::INTERRUPTED);
         }
-        if keys.contains(&Key::Quit) {
+        if keys.contains(&UserKey::Quit) {
             return Ok(exit::DONE);
         }
-        let suspended = keys.contains(&Key::Suspend) && screen.suspend().is_err();
-        let anew = asked.to_begin_anew.swap(false, Ordering::Relaxed) || keys.contains(&Key::Redraw);
+        let suspended = keys.contains(&UserKey::Suspend) && screen.suspend().is_err();
+        let anew = asked.to_begin_anew.swap(false, Ordering::Relaxed) || keys.contains(&UserKey::Redraw);
         if suspended || (anew && screen.again().is_err()) {
             return Ok(exit::INTERRUPTED);
         }
@@ -90,13 +90,13 @@ pub fn live(mut reader: Reader, look: Look) -> anyhow::Result<u8> {
 }
 
 /// Reads the folder in a thread, which ends with the receiver of its models.
-fn follow(mut reader: Reader, notifier: UnixStream) -> io::Result<Receiver<Model>> {
+fn follow(mut reader: Reader, notifier: UnixStream) -> io::Result<Receiver<WatchModel>> {
     let (sender, models) = mpsc::channel();
     thread::Builder::new().name("reading".to_owned()).spawn(move || {
         loop {
             let record = reader.look();
             let every = if record.work == Work::Over { EVERY_WHEN_OVER } else { EVERY };
-            if sender.send(Model::new(record)).is_err() {
+            if sender.send(WatchModel::new(record)).is_err() {
                 return;
             }
             wake(&notifier);
@@ -113,13 +113,13 @@ fn wake(mut notifier: &UnixStream) {
 
 /// What signals ask for.
 #[derive(Debug, Clone, Default)]
-struct Asked {
+struct SignalRequests {
     to_end: Arc<AtomicBool>,
     to_resize: Arc<AtomicBool>,
     to_begin_anew: Arc<AtomicBool>,
 }
 
-impl Asked {
+impl SignalRequests {
     fn listen(notifier: UnixStream, before: Before) -> io::Result<Self> {
         let asked = Self::default();
         let to = asked.clone();

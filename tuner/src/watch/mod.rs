@@ -7,7 +7,7 @@
 //! Record          the folder as it is now
 //!   │ model       what is to be seen: words and numbers
 //!   ▼
-//! Model
+//! WatchModel
 //!   │ draw        by the size of the screen and the look: colours or none, Unicode or ASCII
 //!   ▼
 //! the screen (live, terminal), or a text (draw::plain) where there is no terminal

@@ -67,7 +67,7 @@ pub struct Reader {
     folder: RunFolder,
     journal: Follower,
     record: Record,
-    files: Files,
+    files: TimedFiles,
     /// Name of this machine.
     host: String,
     /// To find what a run prints, where its engine tells its progress.
@@ -106,7 +106,7 @@ impl Reader {
         let journal = Follower::new(&folder.journal());
         let now = Instant::now();
         let host = hpl::machine::host::facts().hostname;
-        let files = Files::default();
+        let files = TimedFiles::default();
         let mut reader = Self { folder, journal, record, files, host, runs, stale: true, next: now, read: now };
         reader.read_on()?;
         Ok(reader)
@@ -227,7 +227,7 @@ impl Reader {
 
 /// The files that tell when something happened.
 #[derive(Debug, Default)]
-struct Files {
+struct TimedFiles {
     session: Seen,
     journal: Seen,
     now: Seen,

@@ -191,7 +191,7 @@ fn rendition((color, modifier): (Color, Modifier)) -> String {
 
 /// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum UserKey {
     /// To leave.
     Quit,
     /// To interrupt, Ctrl-C.
@@ -206,7 +206,7 @@ pub(super) enum Key {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Waited {
     /// Keys, some of which may mean nothing.
-    Keys(Vec<Key>),
+    Keys(Vec<UserKey>),
     /// News, or the time is up.
     Woken,
     /// The terminal is gone.
@@ -259,7 +259,7 @@ impl Input {
     }
 
     /// The keys that were pressed; `None` at the end of the input.
-    fn keys(&mut self) -> Option<Vec<Key>> {
+    fn keys(&mut self) -> Option<Vec<UserKey>> {
         let mut bytes = self.read()?;
         // The rest of the sequence of an arrow may be late.
         if bytes.ends_with(b"\x1b") && matches!(self.ready(SEQUENCE), Ok([true, false])) {
@@ -296,19 +296,19 @@ pub fn has_keyboard() -> bool {
 }
 
 /// The keys in what was typed. ESC is a key where nothing follows it: arrows and function keys are sequences that begin with it.
-fn keys(bytes: &[u8]) -> Vec<Key> {
+fn keys(bytes: &[u8]) -> Vec<UserKey> {
     if bytes == b"\x1b" {
-        return vec![Key::Quit];
+        return vec![UserKey::Quit];
     }
     let mut found = Vec::new();
     let mut rest = bytes;
     while let [first, after @ ..] = rest {
         rest = after;
         match first {
-            b'q' | b'Q' => found.push(Key::Quit),
-            0x03 => found.push(Key::Interrupt),
-            0x0c => found.push(Key::Redraw),
-            0x1a => found.push(Key::Suspend),
+            b'q' | b'Q' => found.push(UserKey::Quit),
+            0x03 => found.push(UserKey::Interrupt),
+            0x0c => found.push(UserKey::Redraw),
+            0x1a => found.push(UserKey::Suspend),
             0x1b => rest = after_sequence(after),
             _ => {}
         }
@@ -345,13 +345,13 @@ mod tests {
 
     #[test]
     fn keys_are_told_from_sequences() {
-        assert_eq!(keys(b"q"), [Key::Quit]);
-        assert_eq!(keys(b"\x1b"), [Key::Quit]);
-        assert_eq!(keys(b"\x03"), [Key::Interrupt]);
-        assert_eq!(keys(b"xyz\x1a"), [Key::Suspend]);
+        assert_eq!(keys(b"q"), [UserKey::Quit]);
+        assert_eq!(keys(b"\x1b"), [UserKey::Quit]);
+        assert_eq!(keys(b"\x03"), [UserKey::Interrupt]);
+        assert_eq!(keys(b"xyz\x1a"), [UserKey::Suspend]);
         // Arrow up, F2, page down, Alt-q, a cursor with parameters.
         assert_eq!(keys(b"\x1b[A\x1bOQ\x1b[6~\x1bq\x1b[1;5C"), []);
-        assert_eq!(keys(b"\x1b[Aq"), [Key::Quit]);
+        assert_eq!(keys(b"\x1b[Aq"), [UserKey::Quit]);
         assert_eq!(keys(b"\x1b["), []);
     }
 }

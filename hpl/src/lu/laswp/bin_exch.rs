@@ -21,7 +21,7 @@ use crate::comm::reduce::power_of_two;
 type RowList = Vec<usize>;
 
 /// Messages exchanged with one other rank; for an empty list there is no message.
-struct Round {
+struct ExchangeRound {
     /// The other rank.
     peer: usize,
     sends: RowList,
@@ -36,9 +36,9 @@ struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// The rounds of the rank at position `me`, in order.
-    fn of(&self, me: usize) -> Vec<Round> {
+    fn of(&self, me: usize) -> Vec<ExchangeRound> {
         let half = power_of_two(self.size);
-        let round = |peer: usize, sends, receives| Round {
+        let round = |peer: usize, sends, receives| ExchangeRound {
             peer: rank_at(peer, self.permutation.owner, self.size),
             sends,
             receives,
@@ -125,7 +125,7 @@ pub(super) struct BinExch<C: Comm> {
     /// The rows of this receive.
     awaited_rows: RowList,
     /// Rounds not started yet.
-    rounds: vec::IntoIter<Round>,
+    rounds: vec::IntoIter<ExchangeRound>,
 }
 
 impl<C: Comm> BinExch<C> {
@@ -249,11 +249,11 @@ mod tests {
             let pivots: Vec<usize> = (0..8).map(|j| 16 + j + j * 22).collect();
             let permutation = RowPermutation::new(&rows, 16, &pivots);
             let rounds = Rounds { permutation: &permutation, size: p };
-            let all: Vec<Vec<Round>> = (0..p).map(|me| rounds.of(me)).collect();
+            let all: Vec<Vec<ExchangeRound>> = (0..p).map(|me| rounds.of(me)).collect();
             for (me, mine) in all.iter().enumerate() {
                 let mut known = rounds.fold(me);
                 for (other, theirs) in all.iter().enumerate() {
-                    let with = |list: &[Round], at: usize| -> Vec<(RowList, RowList)> {
+                    let with = |list: &[ExchangeRound], at: usize| -> Vec<(RowList, RowList)> {
                         let rounds = list.iter().filter(|round| round.peer == rounds.owner_at(at));
                         rounds.map(|round| (round.sends.clone(), round.receives.clone())).collect()
                     };

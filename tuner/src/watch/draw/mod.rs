@@ -1,4 +1,4 @@
-//! The screen: a [`Model`] into a buffer of any size.
+//! The screen: a [`WatchModel`] into a buffer of any size.
 //!
 //! A screen is a stack of parts, or two stacks side by side where it is wide. Each part says how many rows it needs and how many it
 //! can use; the most important ones get theirs first, so that a small screen has the result, the trial under way and
@@ -15,7 +15,7 @@ use ratatui_core::text::Line;
 
 use self::parts::{bottom, differences, doubts, figures, head, machine, nodes, outcome, running, title};
 use super::look::{Look, Tone};
-use super::model::Model;
+use super::model::WatchModel;
 
 /// Columns and rows from which on there are two stacks.
 const WIDE: (u16, u16) = (140, 24);
@@ -30,7 +30,7 @@ const PLAIN_TRIALS: usize = 10;
 const CURVE_ROWS: u16 = 24;
 
 /// Draws the model; `late_s`: seconds since the run folder answered, where that is long ago.
-pub fn draw(buffer: &mut Buffer, model: &Model, look: Look, late_s: Option<f64>) {
+pub fn draw(buffer: &mut Buffer, model: &WatchModel, look: Look, late_s: Option<f64>) {
     let area = buffer.area;
     if area.is_empty() {
         return;
@@ -58,7 +58,7 @@ pub fn draw(buffer: &mut Buffer, model: &Model, look: Look, late_s: Option<f64>)
 }
 
 /// The model as text, a line for each figure however long, and the latest trials.
-pub fn plain(model: &Model, look: Look) -> String {
+pub fn plain(model: &WatchModel, look: Look) -> String {
     let width = usize::MAX / 2;
     let curve = model.curve.as_ref().map(|curve| format!("{}, {}", curve.unit, curve.words));
     let curve = curve.map(|words| title("Best so far", &words, width, look));
@@ -81,7 +81,7 @@ pub fn plain(model: &Model, look: Look) -> String {
 }
 
 /// Figures, the trial under way and what is around, in this order.
-fn sides(model: &Model, width: usize, look: Look, bars: bool) -> [Part; 6] {
+fn sides(model: &WatchModel, width: usize, look: Look, bars: bool) -> [Part; 6] {
     let first = &model.figures[..FIRST.min(model.figures.len())];
     let first = figures(first, width, look).len() as u16;
     [
@@ -118,7 +118,7 @@ impl Part {
         Self { what: What::Text(lines), least: least.min(most), wanted: most, most, rank }
     }
 
-    fn curve(model: &Model, width: u16, look: Look) -> Self {
+    fn curve(model: &WatchModel, width: u16, look: Look) -> Self {
         let Some(curve) = &model.curve else { return Self::text(Vec::new(), 0, 6) };
         let words = format!("{}, {}", curve.unit, curve.words);
         let title = vec![title("Best so far", &words, usize::from(width), look)];
@@ -126,7 +126,7 @@ impl Part {
         Self { what: What::Curve(title, curve.clone()), least, wanted: least, most: CURVE_ROWS, rank: 6 }
     }
 
-    fn table(model: &Model, width: u16, look: Look) -> Self {
+    fn table(model: &WatchModel, width: u16, look: Look) -> Self {
         let lines = table::lines(&model.trials, usize::from(width), look);
         let most = lines.len() as u16;
         Self { what: What::Table(lines), least: most.min(3), wanted: most.min(4), most, rank: 5 }

@@ -6,14 +6,14 @@ use unicode_width::UnicodeWidthStr;
 use super::text::{bar, cut, named, padded};
 use crate::record::now::human;
 use crate::watch::look::{Look, Tone};
-use crate::watch::model::{Figure, Model, NodeSpeed};
+use crate::watch::model::{Figure, NodeSpeed, WatchModel};
 
 /// Columns of a bar, and the most of a screen that it takes.
 const BAR: usize = 20;
 const PART: usize = 10;
 
 /// What the session does, and its time.
-pub(super) fn head(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn head(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     let state = &model.state;
     let mut spans = Vec::new();
     let mut room = width;
@@ -42,7 +42,7 @@ pub(super) fn head(model: &Model, width: usize, look: Look) -> Vec<Line<'static>
 }
 
 /// What a stop leaves, and how a stopped session goes on.
-pub(super) fn outcome(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn outcome(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     let outcome = &model.outcome;
     let mut lines = named(outcome.name, &outcome.value, outcome.tone, width, look);
     lines.extend(model.state.way_on.iter().flat_map(|way| named("Go on", way, Tone::Plain, width, look)));
@@ -55,7 +55,7 @@ pub(super) fn figures(figures: &[Figure], width: usize, look: Look) -> Vec<Line<
 }
 
 /// The trial under way, its time in the first line.
-pub(super) fn running(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn running(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     let Some(running) = &model.running else { return Vec::new() };
     let bar = bar(running.done, BAR.min(width / PART), look);
     let mut lines = named("Running", &format!("{bar} {}", running.time), Tone::Strong, width, look);
@@ -65,7 +65,7 @@ pub(super) fn running(model: &Model, width: usize, look: Look) -> Vec<Line<'stat
 }
 
 /// The dimensions that made a difference: a sentence, or a bar for each.
-pub(super) fn differences(model: &Model, width: usize, look: Look, bars: bool) -> Vec<Line<'static>> {
+pub(super) fn differences(model: &WatchModel, width: usize, look: Look, bars: bool) -> Vec<Line<'static>> {
     let name = "Differences";
     let Some(said) = &model.differences else { return Vec::new() };
     if !bars || model.importance.is_empty() {
@@ -86,12 +86,12 @@ pub(super) fn differences(model: &Model, width: usize, look: Look, bars: bool) -
 }
 
 /// Clock, steal and drift.
-pub(super) fn machine(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn machine(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     model.machine.iter().flat_map(|said| named("Machine", said, Tone::Plain, width, look)).collect()
 }
 
 /// A sign for each node by its speed, and the names of the slower ones.
-pub(super) fn nodes(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn nodes(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     let nodes = &model.nodes;
     if nodes.is_empty() {
         return Vec::new();
@@ -121,7 +121,7 @@ fn sign(speed: f64, look: Look) -> char {
 }
 
 /// What is wrong with the record.
-pub(super) fn doubts(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn doubts(model: &WatchModel, width: usize, look: Look) -> Vec<Line<'static>> {
     model.doubts.iter().flat_map(|doubt| named("Note", doubt, Tone::Doubt, width, look)).collect()
 }
 

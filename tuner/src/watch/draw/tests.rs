@@ -11,7 +11,7 @@ const COLOUR: Look = Look { colour: true, ascii: false };
 const PLAIN: Look = Look { colour: false, ascii: true };
 
 /// The screen as a terminal of this size has it.
-fn screen(model: &Model, (width, height): (u16, u16), look: Look) -> Buffer {
+fn screen(model: &WatchModel, (width, height): (u16, u16), look: Look) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame.buffer_mut(), model, look, None)).unwrap();
     terminal.backend().buffer().clone()
@@ -30,7 +30,7 @@ fn shows(text: &str, wanted: &[&str]) {
 
 #[test]
 fn a_usual_terminal_shows_everything_that_matters() {
-    let text = text(&screen(&Model::new(&at_work()), (80, 24), COLOUR));
+    let text = text(&screen(&WatchModel::new(&at_work()), (80, 24), COLOUR));
     shows(
         &text,
         &[
@@ -56,7 +56,7 @@ fn a_usual_terminal_shows_everything_that_matters() {
 
 #[test]
 fn a_wide_terminal_has_two_stacks() {
-    let text = text(&screen(&Model::new(&ended()), (200, 60), COLOUR));
+    let text = text(&screen(&WatchModel::new(&ended()), (200, 60), COLOUR));
     shows(&text, &["Result        22.50 GFLOP/s", "crashed", "segmentation fault", "8 pairs", "1×2×1t"]);
     let line = text.lines().find(|line| line.contains("Best so far")).unwrap();
     assert!(line.contains("Best          22.00 GFLOP/s"), "side by side: {line}");
@@ -64,7 +64,7 @@ fn a_wide_terminal_has_two_stacks() {
 
 #[test]
 fn a_small_terminal_has_the_result_the_time_and_the_trial_under_way() {
-    let text = text(&screen(&Model::new(&at_work()), (40, 10), COLOUR));
+    let text = text(&screen(&WatchModel::new(&at_work()), (40, 10), COLOUR));
     shows(
         &text,
         &["searching · at work", "46 s left", "If stopped no score", "trial 3", "Best 21.00 GFLOP/s", "q: quit"],
@@ -75,7 +75,7 @@ fn a_small_terminal_has_the_result_the_time_and_the_trial_under_way() {
 fn a_failure_has_its_reason_where_there_is_room_for_one_of_both() {
     let mut record = ended();
     record.rows.truncate(13);
-    let text = text(&screen(&Model::new(&record), (80, 24), COLOUR));
+    let text = text(&screen(&WatchModel::new(&record), (80, 24), COLOUR));
     shows(&text, &["   12    crashed  ", "the run ended with exit code 139"]);
 }
 
@@ -83,7 +83,7 @@ fn a_failure_has_its_reason_where_there_is_room_for_one_of_both() {
 fn without_colour_there_is_none_and_in_ascii_nothing_else() {
     for record in [at_work(), ended()] {
         for size in [(80, 24), (200, 60), (40, 10)] {
-            let model = Model::new(&record);
+            let model = WatchModel::new(&record);
             let coloured = screen(&model, size, COLOUR);
             assert!(coloured.content.iter().any(|cell| cell.fg != Color::Reset));
             let plain = screen(&model, size, PLAIN);
@@ -94,14 +94,14 @@ fn without_colour_there_is_none_and_in_ascii_nothing_else() {
     }
 }
 
-fn plain_text_is_ascii(model: &Model) -> bool {
+fn plain_text_is_ascii(model: &WatchModel) -> bool {
     super::plain(model, PLAIN).is_ascii()
 }
 
 #[test]
 fn every_size_down_to_nothing_is_drawn_without_panic() {
     for record in [at_work(), ended()] {
-        let model = Model::new(&record);
+        let model = WatchModel::new(&record);
         for width in (0..64).chain([79, 80, 139, 140, 141, 300]) {
             for height in (0..30).chain([60, 100]) {
                 for look in [COLOUR, PLAIN] {
@@ -114,7 +114,7 @@ fn every_size_down_to_nothing_is_drawn_without_panic() {
 
 #[test]
 fn the_text_has_whole_lines() {
-    let model = Model::new(&ended());
+    let model = WatchModel::new(&ended());
     let text = super::plain(&model, COLOUR);
     shows(
         &text,
@@ -129,7 +129,7 @@ fn the_text_has_whole_lines() {
 
 #[test]
 fn a_simulated_session_says_so_first() {
-    let mut model = Model::new(&ended());
+    let mut model = WatchModel::new(&ended());
     model.simulated = true;
     let text = text(&screen(&model, (80, 24), PLAIN));
     assert!(text.starts_with("simulated, nothing is measured * ended"), "{text}");
@@ -138,7 +138,7 @@ fn a_simulated_session_says_so_first() {
 #[test]
 fn a_folder_that_does_not_answer_is_told() {
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-    let model = Model::new(&at_work());
+    let model = WatchModel::new(&at_work());
     terminal.draw(|frame| draw(frame.buffer_mut(), &model, COLOUR, Some(12.0))).unwrap();
     shows(&text(terminal.backend().buffer()), &["q: quit   the run folder has not answered for 12 s"]);
 }

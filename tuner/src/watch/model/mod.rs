@@ -1,6 +1,6 @@
 //! What is to be seen of a session at one moment: words, numbers and lists, and nothing of a terminal.
 //!
-//! [`Model::new`] makes it of a [`Record`]. Figures are those of the report ([`crate::report::Summary`]); no statistics are made here.
+//! [`WatchModel::new`] makes it of a [`Record`]. Figures are those of the report ([`crate::report::Summary`]); no statistics are made here.
 
 mod curve;
 mod figures;
@@ -11,8 +11,8 @@ mod trials;
 pub use curve::Curve;
 pub use figures::Figure;
 pub use nodes::NodeSpeed;
-pub use state::{Clock, State};
-pub use trials::{RunningTrial, TrialLine, TrialList};
+pub use state::{Clock, SessionState};
+pub use trials::{TrialLine, TrialList, TrialUnderWay};
 
 use crate::report::importance::Importance;
 use crate::report::sentences;
@@ -21,7 +21,7 @@ use crate::watch::work::Work;
 
 /// What is to be seen of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Model {
+pub struct WatchModel {
     /// Name of the session.
     pub name: String,
     /// Its machine, engine and N.
@@ -29,7 +29,7 @@ pub struct Model {
     /// Whether nothing of it is measured.
     pub simulated: bool,
     /// What it does.
-    pub state: State,
+    pub state: SessionState,
     /// Its time.
     pub clock: Clock,
     /// What a stop at this moment leaves, or what the session has left.
@@ -39,7 +39,7 @@ pub struct Model {
     /// Rates of the search, trial by trial.
     pub curve: Option<Curve>,
     /// The trial under way.
-    pub running: Option<RunningTrial>,
+    pub running: Option<TrialUnderWay>,
     /// The trials that have ended.
     pub trials: TrialList,
     /// Dimensions that made a difference, where a permutation test shows it.
@@ -54,7 +54,7 @@ pub struct Model {
     pub doubts: Vec<String>,
 }
 
-impl Model {
+impl WatchModel {
     /// What is to be seen of this record.
     pub fn new(record: &Record) -> Self {
         let Record { session, summary, rows, work, .. } = record;
@@ -72,12 +72,12 @@ impl Model {
             name: session.name.clone(),
             about: state::about(session, rows),
             simulated: session.is_simulated(),
-            state: State::new(record),
+            state: SessionState::new(record),
             clock: Clock::new(record),
             outcome: figures::outcome(summary, *work),
             figures: figures::figures(summary, session, *work),
             curve,
-            running: running.map(RunningTrial::new),
+            running: running.map(TrialUnderWay::new),
             trials,
             importance: summary.importance.iter().filter(|dim| dim.is_shown()).cloned().collect(),
             differences: sentences::importances(summary),

@@ -14,7 +14,7 @@ use crate::watch::work::Work;
 
 /// What a session does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct SessionState {
     /// In a word or two.
     pub stage: &'static str,
     /// What is known of its process.
@@ -25,7 +25,7 @@ pub struct State {
     pub way_on: Option<String>,
 }
 
-impl State {
+impl SessionState {
     pub(super) fn new(record: &Record) -> Self {
         let final_passed = record.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed);
         match record.work {

@@ -88,13 +88,13 @@ fn now(trial: u64, strategy: &str) -> Now {
     serde_json::from_value(text).unwrap()
 }
 
-fn figure<'a>(model: &'a Model, name: &str) -> &'a str {
+fn figure<'a>(model: &'a WatchModel, name: &str) -> &'a str {
     &model.figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}")).value
 }
 
 #[test]
 fn a_session_at_work_says_what_it_does_and_what_a_stop_leaves() {
-    let model = Model::new(&at_work());
+    let model = WatchModel::new(&at_work());
     assert_eq!((model.state.stage, model.state.work.as_str()), ("searching", "at work"));
     // 120 s less 62 s at the start of the trial, and its 12 s.
     assert_eq!(model.clock.words, "46 s left of 2 min");
@@ -117,7 +117,7 @@ fn a_session_at_work_says_what_it_does_and_what_a_stop_leaves() {
 #[test]
 fn a_session_that_is_over_has_the_figures_of_the_report() {
     let record = ended();
-    let model = Model::new(&record);
+    let model = WatchModel::new(&record);
     assert_eq!((model.state.stage, model.state.work.as_str()), ("ended", "with a verified run"));
     assert_eq!((model.outcome.name, model.outcome.tone), ("Result", Tone::Good));
     assert_eq!(model.outcome.value, "22.50 GFLOP/s at N = 1000, verified by the final run");
@@ -135,7 +135,7 @@ fn a_session_that_is_over_has_the_figures_of_the_report() {
 fn every_state_of_a_session_has_its_words() {
     let mut record = record_of(session(), Vec::new(), Work::AtWork);
     let said = |record: &Record| {
-        let State { stage, work, way_on, .. } = State::new(record);
+        let SessionState { stage, work, way_on, .. } = SessionState::new(record);
         (stage, work, way_on.is_some())
     };
     let at_work = || "at work".to_owned();
@@ -155,7 +155,7 @@ fn every_state_of_a_session_has_its_words() {
     assert_eq!(said(&record), ("searching", "no sign of life for 2 min 10 s".to_owned(), false));
     record.work = Work::Over;
     assert_eq!(said(&record), ("stopped", "without a verified run".to_owned(), true));
-    assert!(Model::new(&record).running.is_none(), "what a killed session left in now.json does not run");
+    assert!(WatchModel::new(&record).running.is_none(), "what a killed session left in now.json does not run");
     record.session.elapsed_s = record.session.budget_s;
     assert_eq!(said(&record), ("ended", "without a verified run".to_owned(), false));
     record.rows = vec![run(0, Identity::FINAL, 128, 20.0, None)];
@@ -167,9 +167,9 @@ fn every_state_of_a_session_has_its_words() {
 #[test]
 fn whole_runs_without_a_final_one_are_not_verified() {
     let rows = vec![run(0, Identity::BASELINE, 128, 20.0, None), run(1, "bayes", 64, 21.0, None)];
-    let outcome = Model::new(&record_of(session(), rows, Work::AtWork)).outcome;
+    let outcome = WatchModel::new(&record_of(session(), rows, Work::AtWork)).outcome;
     assert_eq!(outcome.value, "21.00 GFLOP/s at N = 1000, by 1 whole run; no final run yet");
-    let none = Model::new(&record_of(session(), Vec::new(), Work::AtWork)).outcome;
+    let none = WatchModel::new(&record_of(session(), Vec::new(), Work::AtWork)).outcome;
     assert_eq!(none.value, "no score: no trial has passed");
 }
 
@@ -178,26 +178,26 @@ fn the_progress_of_an_engine_that_tells_it_comes_before_the_time() {
     let mut record = at_work();
     let running = record.running.as_mut().unwrap();
     running.progress = Some(ProgressPoint { flops: 0.25, rate_gflops: 30.0 });
-    let running = Model::new(&record).running.unwrap();
+    let running = WatchModel::new(&record).running.unwrap();
     assert_eq!(running.done, 0.25);
     assert!(running.time.ends_with("; 25 % of the flops done at 30.00 GFLOP/s"), "{running:?}");
 }
 
 #[test]
 fn the_curve_has_each_trial_of_the_search_and_the_best_so_far() {
-    let curve = Model::new(&at_work()).curve.unwrap();
+    let curve = WatchModel::new(&at_work()).curve.unwrap();
     assert_eq!(curve.points, [(0.0, 20.0), (1.0, 19.0), (2.0, 21.0)]);
     assert_eq!(curve.best, [(0.0, 20.0), (2.0, 20.0), (2.0, 21.0), (2.0, 21.0)]);
     assert_eq!((curve.raised, curve.default), (vec![0, 2], Some(20.0)));
     assert_eq!(curve.words, "from 20.00 to 21.00, raised last by trial 2");
     assert_eq!(curve.unit, "GFLOP/s by windows");
-    assert!(Model::new(&record_of(session(), Vec::new(), Work::AtWork)).curve.is_none());
+    assert!(WatchModel::new(&record_of(session(), Vec::new(), Work::AtWork)).curve.is_none());
 }
 
 #[test]
 fn a_summary_that_is_behind_says_so() {
     let mut record = ended();
     record.rows.push(run(40, "bayes", 64, 20.0, None));
-    let doubts = Model::new(&record).doubts;
+    let doubts = WatchModel::new(&record).doubts;
     assert_eq!(doubts, ["best, default and differences are those of the first 30 trials"]);
 }

@@ -18,7 +18,7 @@ const LISTED: usize = 100;
 
 /// The trial under way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunningTrial {
+pub struct TrialUnderWay {
     /// Which one, and how long it runs.
     pub time: String,
     /// How much of it is done, 0 to 1: by the engine's own words, else by the time that is expected.
@@ -29,7 +29,7 @@ pub struct RunningTrial {
     pub candidate: String,
 }
 
-impl RunningTrial {
+impl TrialUnderWay {
     pub(super) fn new(running: &Running) -> Self {
         let Running { now, since_s, predicted, progress } = running;
         let what = if now.extent == Extent::Windows { "windows" } else { "whole run" };

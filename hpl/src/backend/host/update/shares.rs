@@ -29,7 +29,7 @@ fn panel(m: usize, jb: usize) -> Panel {
 const TRIES: usize = 5;
 
 /// A section whose tasks are all done by this thread.
-struct Section<'a> {
+struct OwnSection<'a> {
     work: &'a SlabUpdate<'a>,
     group: usize,
     height: usize,
@@ -44,7 +44,7 @@ struct Timed {
     nanoseconds: u64,
 }
 
-impl Section<'_> {
+impl OwnSection<'_> {
     /// The tasks of a section for `threads` threads in the order of the queue. `a` has `rows` rows, of which the first `jb` are the
     /// diagonal block.
     fn tasks(&self, a: &mut [f64], rows: usize, jb: usize, threads: usize) -> Vec<Timed> {
@@ -118,7 +118,7 @@ fn shares(m: usize, jb: usize, n: usize, threads: usize) -> (f64, f64) {
         let scratch = ScratchPool::default();
         let work = &SlabUpdate { kernels: &kernels, scratch: &scratch, l: &l, rows: &rows };
         let height = kernels.strip_rows().expect("packed");
-        let section = Section { work, group: kernels.group_cols(), height };
+        let section = OwnSection { work, group: kernels.group_cols(), height };
         let mut a: Vec<f64> = (0..(m + jb) * n).map(|i| (i % 1013) as f64).collect();
         let update = |threads| end(&section.tasks(&mut a, m + jb, jb, threads), threads);
         let panel = panel(m, jb);
