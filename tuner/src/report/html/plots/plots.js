@@ -1,0 +1,106 @@
+// Draws the plots of a page from the data in it, by plotly.js.
+"use strict";
+(() => {
+  const { labels, plots } = JSON.parse(document.getElementById("plots").textContent);
+  const root = document.documentElement;
+
+  // Colours "--x" of a trace or a layout, as the style sheet has them now.
+  function coloured(value, css, key) {
+    if (typeof value === "string") {
+      return key.endsWith("color") && value.startsWith("--") ? css.getPropertyValue(value).trim() : value;
+    }
+    if (Array.isArray(value)) {
+      // Of long arrays of numbers and texts only those of colours change.
+      return key.endsWith("color") || typeof value[0] === "object" ? value.map((one) => coloured(one, css, key)) : value;
+    }
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, coloured(one, css, name)]));
+  }
+
+  function traces(plot, css) {
+    return plot.traces.map((trace) => {
+      const drawn = coloured(trace, css, "");
+      drawn.type ??= "scatter";
+      if (trace.trials) {
+        drawn.text = trace.trials.map((trial) => labels[trial] ?? "");
+        drawn.hovertemplate = "%{text}<extra></extra>";
+      }
+      return drawn;
+    });
+  }
+
+  function layout(plot, css, onPaper) {
+    const color = (name) => css.getPropertyValue(name).trim();
+    const axis = {
+      gridcolor: color("--line"), linecolor: color("--line"), zeroline: false, automargin: true, tickfont: { color: color("--soft") },
+    };
+    const own = coloured(plot.layout, css, "");
+    return {
+      height: 340, barmode: "group", ...own,
+      xaxis: { ...axis, ...own.xaxis }, yaxis: { ...axis, ...own.yaxis },
+      width: onPaper ? 660 : undefined, autosize: !onPaper,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { color: color("--text"), size: 12, family: "system-ui, sans-serif" },
+      margin: { l: 10, r: 14, t: 16, b: 10 },
+      legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, ...own.legend },
+      hovermode: "closest",
+      hoverlabel: { align: "left", namelength: -1, bgcolor: color("--box"), bordercolor: color("--soft"), font: { color: color("--text") } },
+      // A finger moves the page, and a tap names the trial.
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    };
+  }
+
+  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+
+  function draw(onPaper) {
+    const css = getComputedStyle(root);
+    for (const plot of plots) {
+      const element = document.getElementById(plot.id);
+      try {
+        Plotly.react(element, traces(plot, css), layout(plot, css, onPaper), config);
+        element.parentElement.classList.add("drawn");
+      } catch (error) {
+        console.error(`${plot.id} was not drawn: ${error}`);
+      }
+    }
+  }
+
+  // The line of the trial under the pointer, on top of all others.
+  function pointed(element) {
+    const name = "http://www.w3.org/2000/svg";
+    let path = null;
+    element.on("plotly_unhover", () => path?.remove());
+    element.on("plotly_hover", ({ points: [point] }) => {
+      path?.remove();
+      const { data, xaxis, yaxis } = point;
+      const trial = data.trials?.[point.pointNumber];
+      const layer = element.querySelector(".plot .overplot") ?? element.querySelector(".plot");
+      if (trial === undefined || trial === null || !layer) return;
+      const line = data.trials.flatMap((of, at) => (of === trial ? [`${xaxis.c2p(data.x[at])},${yaxis.c2p(data.y[at])}`] : []));
+      path = document.createElementNS(name, "path");
+      path.setAttribute("d", `M${line.join("L")}`);
+      path.setAttribute("class", "pointed");
+      layer.append(path);
+    });
+  }
+
+  draw(false);
+  const parallel = document.getElementById("plot-parallel");
+  if (parallel?.on) pointed(parallel);
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(root.classList.contains("paper")));
+
+  // On paper all is light, of the width of a page, and nothing is folded.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((details) => { details.open = true; });
+    root.classList.add("paper");
+    draw(true);
+  });
+  addEventListener("afterprint", () => {
+    folded.forEach((details) => { details.open = false; });
+    root.classList.remove("paper");
+    draw(false);
+  });
+})();
