@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use crate::report::Summary;
 use crate::report::closing::closing;
-use crate::report::format::digits;
+use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
-    choice, estimated, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
+    choice, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
 };
 
 /// A figure with its name and what is to be said of it.
@@ -72,8 +72,11 @@ fn verified(summary: &Summary) -> Vec<Fact> {
         facts.push(("final / estimate", format!("{:.3}", beside.ratio), final_by_estimate(beside)));
     }
     if let Some(estimate) = &summary.estimate {
-        let detail = "the whole run as predicted from windows, ± one standard deviation".to_owned();
-        facts.push(("estimated", estimated(estimate), detail));
+        let (rate, n) = (estimate.estimated_rate_gflops, estimate.candidate.hpl.n);
+        let value = format!("{} ± {} GFLOP/s", digits(rate), digits(rate * estimate.estimated_sd));
+        let samples = runs_in_words(estimate.trials.len());
+        let detail = format!("the whole run at N = {n} as predicted by windows of {samples}, ± one standard deviation");
+        facts.push(("estimated", value, detail));
     }
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
         facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));

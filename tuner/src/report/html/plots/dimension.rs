@@ -72,15 +72,22 @@ impl DimensionAxis {
         [place(self.different.first()), place(self.different.last())]
     }
 
-    /// Places with names, at most `most`: of all values where they are so few, else evenly chosen, the first and the last one
-    /// with them.
+    /// Places with names, about `most` at most and not so near that names overlap: the first and the last one, and some between.
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
-        let last = self.different.len() - 1;
-        let each = last.div_ceil(most - 1).max(1);
-        // Not so near to the last one that their names overlap.
-        let chosen = |&at: &usize| at == last || (at % each == 0 && at + each.div_ceil(2) <= last);
-        let tick = |at: usize| (self.place_of(&self.different[at]), shortened(&self.different[at]));
-        (0..=last).filter(chosen).map(tick).collect()
+        let places: Vec<(f64, &String)> = self.different.iter().map(|value| (self.place_of(value), value)).collect();
+        let [first, last] = self.ends();
+        let apart = ((last - first) / most as f64).max(f64::MIN_POSITIVE);
+        let mut chosen: Vec<(f64, &String)> = Vec::new();
+        for &(place, value) in &places {
+            let is_last = place == last;
+            while is_last && chosen.len() > 1 && chosen.last().is_some_and(|&(before, _)| place - before < apart) {
+                chosen.pop();
+            }
+            if is_last || chosen.last().is_none_or(|&(before, _)| place - before >= apart) {
+                chosen.push((place, value));
+            }
+        }
+        chosen.into_iter().map(|(place, value)| (place, shortened(value))).collect()
     }
 
     /// Whether its values lie where their size says.
@@ -124,7 +131,7 @@ mod tests {
         let found = DimensionAxis::new("NB".to_owned(), values);
         assert!(found.is_by_size() && found.place(4) == 40.0 && found.ends() == [8.0, 320.0]);
         let ticks = found.ticks(5);
-        assert!(ticks.len() <= 5 && ticks.last().unwrap().0 == 320.0, "{ticks:?}");
+        assert!((3..=6).contains(&ticks.len()) && ticks[0].0 == 8.0 && ticks.last().unwrap().0 == 320.0, "{ticks:?}");
     }
 
     #[test]

@@ -24,11 +24,13 @@ pub(super) fn history(summary: &Summary, rows: &[Row], trials: &[SearchTrial<'_>
     });
     let mut traces: Vec<Value> = bands.iter().map(|band| band.trace(first, last)).collect();
     traces.push(line);
-    traces.extend(failures(rows, trials));
+    let failed = failures(rows, trials);
+    traces.extend(failed.clone());
     traces.extend(points(trials.iter(), |trial| Some((trial.row.trial as f64, trial.rate_gflops))));
     let said: Vec<String> = bands.iter().map(Band::words).collect();
     let caption = html! {
-        "Rates trial by trial; the line is the highest so far, crosses are failures."
+        "Rates trial by trial; the line is the highest so far."
+        @if failed.is_some() { " Crosses are failures: they have no rate." }
         @if !said.is_empty() { " Bands: " (said.join("; ")) "." }
         " Runs before the choice have luck in them: what is claimed is the ratio of the pairs above."
     };

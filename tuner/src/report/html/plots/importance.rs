@@ -42,7 +42,7 @@ pub(super) fn importance(summary: &Summary) -> Option<InteractivePlot> {
         traces: vec![explained, chance],
         layout: json!({
             "xaxis": { "title": { "text": "explained, %" }, "rangemode": "tozero" }, "yaxis": { "type": "category", "automargin": true },
-            "height": 120 + 24 * dims.len(), "bargap": 0.35,
+            "showlegend": false, "height": 80 + 24 * dims.len(), "bargap": 0.35,
         }),
         still: bars(&still),
         is_wide: false,

@@ -48,7 +48,10 @@ impl ReportPlots {
     pub(super) fn new(summary: &Summary, rows: &[Row], times: &[PhaseTime]) -> Self {
         let trials = trials::search_trials(summary, rows);
         let history = history::history(summary, rows, &trials);
-        let timeline = summary.phases.as_ref().and_then(|phases| timeline::timeline(phases.trial, times));
+        let timeline = summary
+            .phases
+            .as_ref()
+            .and_then(|phases| timeline::timeline(phases.trial, times, summary.session.is_simulated()));
         Self {
             search: history.into_iter().chain(predicted::predicted(summary, &trials)).collect(),
             importance: importance::importance(summary),

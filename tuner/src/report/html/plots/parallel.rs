@@ -50,7 +50,7 @@ pub(super) fn parallel(summary: &Summary, all: &[SearchTrial<'_>]) -> Option<Int
                 "showgrid": true, "gridcolor": "--soft", "zeroline": false,
             },
             "yaxis": { "visible": false, "range": [-0.06, 1.06], "fixedrange": true },
-            "height": 420,
+            "height": 440, "margin": { "t": 60 },
         }),
         still: needs_script(),
         is_wide: true,

@@ -41,8 +41,9 @@
       width: onPaper ? 660 : undefined, autosize: !onPaper,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: color("--text"), size: 12, family: "system-ui, sans-serif" },
-      margin: { l: 10, r: 14, t: 16, b: 10 },
-      legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, ...own.legend },
+      margin: { l: 10, r: 14, t: own.showlegend === false ? 12 : 30, b: 10, ...own.margin },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, ...own.legend },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: color("--faint"), activecolor: color("--text") },
       hovermode: "closest",
       hoverlabel: { align: "left", namelength: -1, bgcolor: color("--box"), bordercolor: color("--soft"), font: { color: color("--text") } },
       // A finger moves the page, and a tap names the trial.
@@ -50,14 +51,18 @@
     };
   }
 
-  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  // A small plot is enlarged by dragging, and is as before after a double click.
+  const config = (plot) => ({
+    displaylogo: false, responsive: true, displayModeBar: plot.layout.showlegend === false ? false : "hover",
+    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
+  });
 
   function draw(onPaper) {
     const css = getComputedStyle(root);
     for (const plot of plots) {
       const element = document.getElementById(plot.id);
       try {
-        Plotly.react(element, traces(plot, css), layout(plot, css, onPaper), config);
+        Plotly.react(element, traces(plot, css), layout(plot, css, onPaper), config(plot));
         element.parentElement.classList.add("drawn");
       } catch (error) {
         console.error(`${plot.id} was not drawn: ${error}`);

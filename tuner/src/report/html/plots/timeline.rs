@@ -21,7 +21,7 @@ const PHASES: [(&str, fn(&PhaseTime) -> f64); 5] = [
 ];
 
 /// The phases of a trial along its run, a row for each rank. `None` where the ends of its steps are not recorded.
-pub(super) fn timeline(trial: u64, times: &[PhaseTime]) -> Option<InteractivePlot> {
+pub(super) fn timeline(trial: u64, times: &[PhaseTime], simulated: bool) -> Option<InteractivePlot> {
     let ranks = times.iter().map(|time| time.rank).max()? as usize + 1;
     let shown: Vec<usize> = match ranks {
         0..=MOST_RANKS => (0..ranks).collect(),
@@ -40,7 +40,8 @@ pub(super) fn timeline(trial: u64, times: &[PhaseTime]) -> Option<InteractivePlo
         name: "timeline".to_owned(),
         caption: html! {
             "Trial " (trial) ", what the first thread of each rank did along the run. Steps are gathered in intervals, in which each phase has as \
-             much room as time; what look-ahead did of a step before it began counts in that step. White: other things."
+             much room as time; what look-ahead did of a step before it began counts in that step. Gaps: other things."
+            @if simulated { " One simulated rank stands for all." }
             @if ranks > shown.len() { " Of " (ranks) " ranks " (shown.len()) " are shown." }
         },
         traces: PHASES.iter().enumerate().filter_map(trace).collect(),
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn phases_lie_one_after_the_other_in_their_step() {
         let trsv = PhaseTime { step: 2, rank: 0, trsv_s: 0.2, ..PhaseTime::default() };
-        let plot = timeline(7, &[step(0, 0, 1.0), step(1, 0, 1.5), trsv]).unwrap();
+        let plot = timeline(7, &[step(0, 0, 1.0), step(1, 0, 1.5), trsv], false).unwrap();
         let names: Vec<&Value> = plot.traces.iter().map(|trace| &trace["name"]).collect();
         assert_eq!(names, ["FACT", "UPDATE", "TRSV"]);
         assert_eq!(plot.traces[1]["base"], json!([0.1, 1.0 + 0.1 * (0.5 / 0.7)]), "less room than time: look-ahead");
@@ -142,7 +143,7 @@ mod tests {
     fn many_steps_and_ranks_are_gathered() {
         let times: Vec<PhaseTime> =
             (0..500).flat_map(|at| (0..64).map(move |rank| step(at, rank, f64::from(at + 1)))).collect();
-        let plot = timeline(7, &times).unwrap();
+        let plot = timeline(7, &times, false).unwrap();
         assert!(plot.traces[0]["x"].as_array().unwrap().len() <= INTERVALS * MOST_RANKS);
         let rows = plot.layout["yaxis"]["categoryarray"].as_array().unwrap();
         assert_eq!((rows.len(), &rows[0], &rows[15]), (16, &json!("rank 63"), &json!("rank 0")));
@@ -151,6 +152,6 @@ mod tests {
 
     #[test]
     fn without_ends_of_steps_there_is_none() {
-        assert!(timeline(0, &[]).is_none() && timeline(0, &[step(0, 0, 0.0)]).is_none());
+        assert!(timeline(0, &[], false).is_none() && timeline(0, &[step(0, 0, 0.0)], false).is_none());
     }
 }
