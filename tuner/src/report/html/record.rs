@@ -5,18 +5,24 @@ use maud::{Markup, html};
 use super::tables::{table, words};
 use crate::record::Row;
 use crate::report::Summary;
-use crate::report::format::digits;
+use crate::report::format::{cut, digits};
 use crate::report::sentences::telling_columns;
 
-/// All trials, folded where they are many.
+/// Trials that are listed.
+const MOST_TRIALS: usize = 3000;
+/// Longest reason in the list, in characters.
+const LONGEST: usize = 200;
+
+/// The trials, folded where they are many; of thousands the last ones.
 pub(super) fn trials(rows: &[Row]) -> Markup {
-    let candidates: Vec<_> = rows.iter().map(Row::candidate).collect();
+    let listed = &rows[rows.len().saturating_sub(MOST_TRIALS)..];
+    let candidates: Vec<_> = listed.iter().map(Row::candidate).collect();
     let telling = telling_columns(&candidates.iter().collect::<Vec<_>>());
     let names = telling.iter().map(|(name, _)| name.as_str());
     let header =
         ["trial", "chosen by", "measured GFLOP/s", "estimated GFLOP/s", "residual", "predicted GFLOP/s", "wall s"];
     let header = header.into_iter();
-    let lines = rows.iter().enumerate().map(|(index, row)| {
+    let lines = listed.iter().enumerate().map(|(index, row)| {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), digits);
         let rate = if row.passed { number(row.score_gflops()) } else { row.outcome.name().to_owned() };
         let fixed = [
@@ -29,13 +35,17 @@ pub(super) fn trials(rows: &[Row]) -> Markup {
             digits(row.wall_s),
         ];
         let cells = telling.iter().map(|(_, cells)| cells[index].clone());
-        let why = row.failure_detail.as_ref().unwrap_or(&row.why).clone();
+        let why = cut(row.failure_detail.as_ref().unwrap_or(&row.why), LONGEST);
         fixed.into_iter().chain(cells).chain([why]).collect()
     });
     html! {
         h2 { "Trials" }
         details open[rows.len() <= 40] {
-            summary { "All " (rows.len()) " trials, in order" }
+            summary {
+                @if listed.len() < rows.len() {
+                    "The last " (listed.len()) " of " (rows.len()) " trials; trials.parquet has all"
+                } @else { "All " (rows.len()) " trials, in order" }
+            }
             (table(header.chain(names).chain(["why"]), lines))
         }
     }

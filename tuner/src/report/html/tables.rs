@@ -36,7 +36,7 @@ pub(super) fn table<'a>(header: impl Iterator<Item = &'a str>, lines: impl Itera
                 tr { @for name in header { th { (name) } } }
                 @for line in lines {
                     tr {
-                        @for cell in &line { td.number[cell.parse::<f64>().is_ok()] { (cell) } }
+                        @for cell in &line { td.n[cell.parse::<f64>().is_ok()] { (cell) } }
                     }
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::figure::plain;
 use super::trials::SearchTrial;
 use crate::report::Summary;
+use crate::report::format::cut;
 use crate::report::importance::dimensions;
 
 /// Different numbers from which on they lie where their size says, and not side by side.
@@ -87,7 +88,7 @@ impl DimensionAxis {
                 chosen.push((place, value));
             }
         }
-        chosen.into_iter().map(|(place, value)| (place, shortened(value))).collect()
+        chosen.into_iter().map(|(place, value)| (place, plain(&cut(value, LONGEST)))).collect()
     }
 
     /// Whether its values lie where their size says.
@@ -100,11 +101,6 @@ impl DimensionAxis {
         let of = |value: &String| (0..self.values.len()).filter(|&at| self.values[at] == *value).collect();
         self.different.iter().map(|value| (self.place_of(value), of(value))).collect()
     }
-}
-
-fn shortened(value: &str) -> String {
-    let short: String = value.chars().take(LONGEST).collect();
-    plain(&if short.len() < value.len() { short + "…" } else { short })
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@ use maud::{PreEscaped, html};
 use serde_json::{Value, json};
 
 use super::figure::{InteractivePlot, titled};
-use super::still::{Mark, Plot};
-use super::trials::{Kind, SearchTrial, points, rate_name};
+use super::still::{MOST_DOTS, Mark, Plot};
+use super::trials::{Kind, MOST, SearchTrial, points, rate_name, thinned};
 use crate::record::Row;
 use crate::report::Summary;
 use crate::report::format::digits;
 use crate::report::stats::median_interval;
+
+/// Failures from which on a part of them is shown.
+const MOST_FAILURES: usize = 500;
 
 /// Passed trials, the highest rate so far, failed trials at the lower edge, and how sure the medians of the best and of the default
 /// are. `None` until a trial has passed.
@@ -26,12 +29,13 @@ pub(super) fn history(summary: &Summary, rows: &[Row], trials: &[SearchTrial<'_>
     traces.push(line);
     let failed = failures(rows, trials);
     traces.extend(failed.clone());
-    traces.extend(points(trials.iter(), |trial| Some((trial.row.trial as f64, trial.rate_gflops))));
+    traces.extend(points(thinned(trials, MOST).into_iter(), |trial| Some((trial.row.trial as f64, trial.rate_gflops))));
     let said: Vec<String> = bands.iter().map(Band::words).collect();
     let caption = html! {
         "Rates trial by trial; the line is the highest so far."
         @if failed.is_some() { " Crosses are failures: they have no rate." }
         @if !said.is_empty() { " Bands: " (said.join("; ")) "." }
+        @if trials.len() > MOST { " Some of " (trials.len()) " trials are shown." }
         " Runs before the choice have luck in them: what is claimed is the ratio of the pairs above."
     };
     Some(InteractivePlot {
@@ -62,6 +66,8 @@ fn highest_so_far(trials: &[SearchTrial<'_>], last: f64) -> Vec<(f64, f64)> {
 fn failures(rows: &[Row], trials: &[SearchTrial<'_>]) -> Option<Value> {
     let lowest = trials.iter().map(|trial| trial.rate_gflops).fold(f64::INFINITY, f64::min);
     let failed: Vec<u64> = rows.iter().filter(|row| !row.passed).map(|row| row.trial).collect();
+    let each = failed.len().div_ceil(MOST_FAILURES).max(1);
+    let failed: Vec<u64> = failed.into_iter().step_by(each).collect();
     (!failed.is_empty()).then(|| {
         json!({
             "name": "failed", "mode": "markers", "x": failed, "y": vec![lowest; failed.len()], "trials": failed,
@@ -114,8 +120,9 @@ impl Band {
 
 /// The same without a script.
 fn still(summary: &Summary, trials: &[SearchTrial<'_>], line: Vec<(f64, f64)>) -> Plot<'static> {
-    let points =
-        trials.iter().map(|trial| Mark::of(trial.row, trial.row.trial as f64, trial.rate_gflops, trial.kind.name()));
+    let points = thinned(trials, MOST_DOTS)
+        .into_iter()
+        .map(|trial| Mark::of(trial.row, trial.row.trial as f64, trial.rate_gflops, trial.kind.name()));
     let y_name = rate_name(summary);
     Plot { x_name: "trial", y_name, description: "Rates trial by trial", points: points.collect(), line }
 }

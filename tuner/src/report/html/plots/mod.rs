@@ -67,10 +67,12 @@ impl ReportPlots {
         self.search.iter().chain(&self.slices).chain(single)
     }
 
-    /// What the script draws, with the labels of all trials.
+    /// What the script draws, with the labels of the trials in it.
     pub(super) fn data(&self, summary: &Summary, rows: &[Row]) -> Value {
+        let traces = self.all().flat_map(|plot| &plot.traces);
+        let shown = traces.filter_map(|trace| trace["trials"].as_array()).flatten().filter_map(Value::as_u64).collect();
         let plots: Vec<Value> = self.all().map(InteractivePlot::data).collect();
-        json!({ "labels": trials::labels(summary, rows), "plots": plots })
+        json!({ "labels": trials::labels(summary, rows, &shown), "plots": plots })
     }
 }
 

@@ -35,17 +35,18 @@
       gridcolor: color("--line"), linecolor: color("--line"), zeroline: false, automargin: true, tickfont: { color: color("--soft") },
     };
     const own = coloured(plot.layout, css, "");
+    const font = { color: color("--text"), size: 12, family: "system-ui, sans-serif" };
     return {
       height: 340, barmode: "group", ...own,
       xaxis: { ...axis, ...own.xaxis }, yaxis: { ...axis, ...own.yaxis },
       width: onPaper ? 660 : undefined, autosize: !onPaper,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: color("--text"), size: 12, family: "system-ui, sans-serif" },
+      font,
       margin: { l: 10, r: 14, t: own.showlegend === false ? 12 : 30, b: 10, ...own.margin },
       legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, ...own.legend },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: color("--faint"), activecolor: color("--text") },
       hovermode: "closest",
-      hoverlabel: { align: "left", namelength: -1, bgcolor: color("--box"), bordercolor: color("--soft"), font: { color: color("--text") } },
+      hoverlabel: { align: "left", namelength: -1, bgcolor: color("--box"), bordercolor: color("--soft"), font },
       // A finger moves the page, and a tap names the trial.
       dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     };
@@ -79,12 +80,13 @@
       path?.remove();
       const { data, xaxis, yaxis } = point;
       const trial = data.trials?.[point.pointNumber];
-      const layer = element.querySelector(".plot .overplot") ?? element.querySelector(".plot");
+      const layer = element.querySelector(".main-svg .layer-above");
       if (trial === undefined || trial === null || !layer) return;
       const line = data.trials.flatMap((of, at) => (of === trial ? [`${xaxis.c2p(data.x[at])},${yaxis.c2p(data.y[at])}`] : []));
       path = document.createElementNS(name, "path");
       path.setAttribute("d", `M${line.join("L")}`);
       path.setAttribute("class", "pointed");
+      path.setAttribute("transform", `translate(${xaxis._offset},${yaxis._offset})`);
       layer.append(path);
     });
   }

@@ -4,8 +4,8 @@ use maud::{PreEscaped, html};
 use serde_json::json;
 
 use super::figure::{InteractivePlot, titled};
-use super::still::{Mark, Plot};
-use super::trials::{SearchTrial, points, rate_name};
+use super::still::{MOST_DOTS, Mark, Plot};
+use super::trials::{MOST, SearchTrial, points, rate_name, thinned};
 use crate::report::Summary;
 
 /// Passed trials that were predicted, and the diagonal. `None` where there are none.
@@ -18,7 +18,7 @@ pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option
         "name": "equal", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip",
         "line": { "color": "--soft", "width": 1.5, "dash": "dash" },
     });
-    let marks = trials.iter().filter_map(|trial| {
+    let marks = thinned(trials, MOST_DOTS).into_iter().filter_map(|trial| {
         let (x, y) = place(trial)?;
         Some(Mark::of(trial.row, x, y, trial.kind.name()))
     });
@@ -28,7 +28,7 @@ pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option
     Some(InteractivePlot {
         name: "predicted".to_owned(),
         caption: html! { "The rate of each trial against the rate that was predicted before it; on the line both are equal." },
-        traces: std::iter::once(diagonal).chain(points(trials.iter(), place)).collect(),
+        traces: std::iter::once(diagonal).chain(points(thinned(trials, MOST).into_iter(), place)).collect(),
         layout: json!({ "xaxis": titled(x_name), "yaxis": titled(y_name) }),
         still: html! { @if let Some(svg) = still.draw() { (PreEscaped(svg)) } },
         is_wide: false,

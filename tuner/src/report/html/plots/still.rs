@@ -5,6 +5,9 @@ use hpl::observe::picture::{Axis, Frame, Svg};
 use crate::record::Row;
 use crate::report::format::digits;
 
+/// Dots of a picture from which on a part of them is drawn.
+pub(super) const MOST_DOTS: usize = 500;
+
 /// A picture with two linear axes.
 pub(super) struct Plot<'a> {
     pub(super) x_name: &'a str,

@@ -1,6 +1,6 @@
 //! The trials that plots show: those of the search that passed, and what is said of each under the pointer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use objectives::real::Extent;
 use serde_json::{Value, json};
@@ -10,13 +10,16 @@ use super::figure::plain;
 use crate::record::Row;
 use crate::record::now::on_one_line;
 use crate::report::Summary;
-use crate::report::format::digits;
+use crate::report::format::{cut, digits};
 use crate::report::summary::of_search;
 
 /// Longest line under the pointer, in characters.
 const LINE: usize = 64;
 /// Longest text of the record under the pointer, in characters.
-const LONGEST: usize = 240;
+const LONGEST: usize = 160;
+
+/// Trials from which on a plot of all trials shows a part of them.
+pub(super) const MOST: usize = 2000;
 
 /// Which candidate a trial is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +116,10 @@ pub(super) fn rate_name(summary: &Summary) -> &'static str {
     }
 }
 
-/// What is said of each trial under the pointer, by its number.
-pub(in crate::report::html) fn labels(summary: &Summary, rows: &[Row]) -> BTreeMap<u64, String> {
-    rows.iter().map(|row| (row.trial, label(summary, row))).collect()
+/// What is said of each of the trials that are `shown` under the pointer, by its number.
+pub(super) fn labels(summary: &Summary, rows: &[Row], shown: &BTreeSet<u64>) -> BTreeMap<u64, String> {
+    let shown = rows.iter().filter(|row| shown.contains(&row.trial));
+    shown.map(|row| (row.trial, label(summary, row))).collect()
 }
 
 /// Number and rate of a trial, its candidate, who chose it and why, or how it failed.
@@ -137,10 +141,8 @@ fn label(summary: &Summary, row: &Row) -> String {
 
 /// A text of the record in lines of [`LINE`] characters or so, cut at [`LONGEST`].
 fn wrapped(text: &str) -> Vec<String> {
-    let short: String = text.chars().take(LONGEST).collect();
-    let end = if short.len() < text.len() { " …" } else { "" };
     let mut lines: Vec<String> = vec![String::new()];
-    for word in (short + end).split_whitespace() {
+    for word in cut(text, LONGEST).split_whitespace() {
         // A word may be longer than a line.
         let pieces = word.chars().collect::<Vec<_>>();
         for piece in pieces.chunks(LINE) {
@@ -167,14 +169,15 @@ mod tests {
     #[test]
     fn labels_say_what_ran_why_and_how_it_failed_and_are_text() {
         let failed = Row { passed: false, failure_detail: Some("<i>lost</i> ".repeat(100)), ..row(3) };
-        let rows = [row(0), failed];
-        let found = labels(&Summary::new(&session(), &rows), &rows);
+        let rows = [row(0), row(2), failed];
+        let found = labels(&Summary::new(&session(), &rows), &rows, &[0, 3].into());
         assert!(
             found[&0].starts_with("<b>trial 0: 20.00 GFLOP/s, measured</b><br>N 1000 NB 64 1×2×1t"),
             "{}",
             found[&0]
         );
         assert!(found[&0].contains("bayes: expected improvement"), "{}", found[&0]);
+        assert_eq!(found.len(), 2, "only those that are shown");
         assert!(found[&3].contains("&lt;i&gt;lost&lt;/i&gt;") && !found[&3].contains("<i>"), "{}", found[&3]);
         assert!(found[&3].contains('…') && found[&3].len() < 1000, "{}", found[&3]);
     }
