@@ -9,8 +9,24 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use self::browser::Browser;
+use crate::docs::pages::root;
 use crate::program::{err, tune};
-use crate::watch::simulated;
+
+/// A session on four simulated nodes, one of them slow, that is long enough to judge dimensions.
+fn simulated() -> &'static Path {
+    static DONE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, folder) = DONE.get_or_init(|| {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("evening");
+        let cluster = root().join("datasets/simulated/four-nodes.toml");
+        let words =
+            ["--budget", "1h", "--quiet", "--simulate", cluster.to_str().unwrap(), "--out", folder.to_str().unwrap()];
+        let output = tune(words);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        (home, folder)
+    });
+    folder
+}
 
 /// A text that ends a script, is markup for HTML and for plotly.js, and a place of a template.
 const HOSTILE: &str = "</script><script>window.broken = 1</script><!-- <b>%{x}</b> <img src=x onerror=window.broken=1>";
@@ -41,8 +57,8 @@ fn hostile() -> &'static Path {
     page
 }
 
-/// Where a point of a trace lies in the window, and the text that belongs to it; `what` names the element, `trace` the trace.
-fn place_of(browser: &mut Browser, what: &str, trace: &str, at: usize) -> [f64; 2] {
+/// Where the `at`-th point of a trace lies in the window, or the middle of a bar that lies; the last one is −1.
+fn place_of(browser: &mut Browser, what: &str, trace: &str, at: i64) -> [f64; 2] {
     let place = browser.js(&format!(
         "(() => {{
             const element = document.getElementById('{what}');
@@ -50,8 +66,9 @@ fn place_of(browser: &mut Browser, what: &str, trace: &str, at: usize) -> [f64; 
             const {{ left, top }} = element.getBoundingClientRect();
             const {{ xaxis, yaxis }} = element._fullLayout;
             const trace = element.data.find((one) => one.name === '{trace}');
-            const x = trace.base ? trace.base[{at}] + trace.x[{at}] / 2 : trace.orientation === 'h' ? trace.x[{at}] / 2 : trace.x[{at}];
-            return [left + xaxis._offset + xaxis.d2p(x), top + yaxis._offset + yaxis.d2p(trace.y[{at}])];
+            const [base, x, y] = [trace.base ?? [], trace.x, trace.y].map((values) => values.at({at}));
+            const middle = trace.orientation === 'h' ? (base ?? 0) + x / 2 : x;
+            return [left + xaxis._offset + xaxis.d2p(middle), top + yaxis._offset + yaxis.d2p(y)];
         }})()"
     ));
     [0, 1].map(|axis| place[axis].as_f64().unwrap_or_else(|| panic!("{what}, {trace}: {place}")))
@@ -133,12 +150,13 @@ fn the_pointer_names_the_trial_and_a_drag_enlarges() {
     let line = browser.js(line);
     let [left, right] = [0, 1].map(|end| line[end].as_f64().unwrap());
     assert!((left - x).abs() < 4.0 && right > left + 200.0, "{line}, {x}");
-    for (what, trace, word) in [
-        ("plot-importance", "explained", "chance: up to"),
-        ("plot-timeline", "UPDATE", "rank 0, step"),
-        ("plot-nodes", "speed", "of the fastest"),
+    // The last bar of the importance is the longest.
+    for (what, trace, at, word) in [
+        ("plot-importance", "explained", -1, "chance: up to"),
+        ("plot-timeline", "UPDATE", 0, "rank 0, step"),
+        ("plot-nodes", "speed", 0, "of the fastest"),
     ] {
-        let mut place = place_of(&mut browser, what, trace, 0);
+        let mut place = place_of(&mut browser, what, trace, at);
         // Below the upper end of the node's bar.
         place[1] += if what == "plot-nodes" { 20.0 } else { 0.0 };
         browser.pointer("mouseMoved", [5.0, 5.0]);

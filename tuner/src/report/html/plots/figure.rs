@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 /// A plot of the page.
-pub(in crate::report::html) struct InteractivePlot {
+pub(crate) struct InteractivePlot {
     /// The last part of the id of its element.
     pub(super) name: String,
     /// What there is to see, below the plot.
@@ -23,7 +23,7 @@ pub(in crate::report::html) struct InteractivePlot {
 
 impl InteractivePlot {
     /// The element that the script draws into.
-    pub(in crate::report::html) fn figure(&self) -> Markup {
+    pub(crate) fn figure(&self) -> Markup {
         html! {
             figure.wide[self.is_wide] {
                 div.plot id=(self.id()) {}
@@ -34,7 +34,7 @@ impl InteractivePlot {
     }
 
     /// What the script draws.
-    pub(in crate::report::html) fn data(&self) -> Value {
+    pub(crate) fn data(&self) -> Value {
         json!({ "id": self.id(), "traces": self.traces, "layout": self.layout })
     }
 

@@ -40,7 +40,7 @@ fn slice(summary: &Summary, all: &[SearchTrial<'_>], axis: &DimensionAxis, at: u
         caption: html! {},
         traces,
         layout: json!({ "xaxis": x, "yaxis": { "title": { "text": rate_name(summary) } }, "showlegend": false, "height": 270 }),
-        still: html! { b { (axis.name) } (needs_script()) },
+        still: html! { p { strong { (axis.name) } } (needs_script()) },
         is_wide: false,
     }
 }
