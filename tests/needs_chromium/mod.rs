@@ -146,8 +146,9 @@ fn the_pointer_names_the_trial_and_a_drag_enlarges() {
     let place = place_of(&mut browser, "plot-parallel", "default", 0);
     browser.pointer("mouseMoved", place);
     browser.until("its line", |browser| browser.js("document.querySelectorAll('#plot-parallel .pointed').length") == 1);
-    let line = "(() => { const { left, right } = document.querySelector('#plot-parallel .pointed').getBoundingClientRect(); return [left, right]; })()";
-    let line = browser.js(line);
+    let line = browser.js(
+        "(({ left, right }) => [left, right])(document.querySelector('#plot-parallel .pointed').getBoundingClientRect())",
+    );
     let [left, right] = [0, 1].map(|end| line[end].as_f64().unwrap());
     assert!((left - x).abs() < 4.0 && right > left + 200.0, "{line}, {x}");
     // The last bar of the importance is the longest.

@@ -10,7 +10,7 @@ use crate::report::sentences::{
 };
 
 /// A figure with its name and what is to be said of it.
-type Fact = (&'static str, String, String);
+type HeadFact = (&'static str, String, String);
 
 /// The session in one sentence, what was won, what to try next, and the figures.
 pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
@@ -32,7 +32,7 @@ pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
 }
 
 /// The rate of the best with its N, and its residual.
-fn score(summary: &Summary) -> Vec<Fact> {
+fn score(summary: &Summary) -> Vec<HeadFact> {
     let Some(best) = &summary.best else { return Vec::new() };
     let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
     vec![
@@ -43,7 +43,7 @@ fn score(summary: &Summary) -> Vec<Fact> {
 }
 
 /// The best beside the default and the expert's configuration.
-fn compared(summary: &Summary) -> Vec<Fact> {
+fn compared(summary: &Summary) -> Vec<HeadFact> {
     let mut facts = Vec::new();
     for (name, comparison, other) in [
         ("best / default", &summary.best_by_baseline, &summary.baseline),
@@ -59,7 +59,7 @@ fn compared(summary: &Summary) -> Vec<Fact> {
 }
 
 /// The final run, and what was expected of it.
-fn verified(summary: &Summary) -> Vec<Fact> {
+fn verified(summary: &Summary) -> Vec<HeadFact> {
     let mut facts = Vec::new();
     if let Some(row) = &summary.final_run {
         let (word, detail) = match (row.passed, row.rate_gflops) {
@@ -88,7 +88,7 @@ fn verified(summary: &Summary) -> Vec<Fact> {
 }
 
 /// Trials, power, machine and time.
-fn around(summary: &Summary) -> Vec<Fact> {
+fn around(summary: &Summary) -> Vec<HeadFact> {
     let trials = format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary));
     let mut facts = vec![("trials", summary.trials.to_string(), trials)];
     if let Some(said) = power(summary) {

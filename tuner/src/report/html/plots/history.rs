@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::figure::{InteractivePlot, titled};
 use super::still::{MOST_DOTS, Mark, Plot};
-use super::trials::{Kind, MOST, SearchTrial, points, rate_name, thinned};
+use super::trials::{MOST, SearchTrial, TrialKind, points, rate_name, thinned};
 use crate::record::Row;
 use crate::report::Summary;
 use crate::report::format::digits;
@@ -18,7 +18,8 @@ const MOST_FAILURES: usize = 500;
 /// are. `None` until a trial has passed.
 pub(super) fn history(summary: &Summary, rows: &[Row], trials: &[SearchTrial<'_>]) -> Option<InteractivePlot> {
     let (first, last) = (trials.first()?.row.trial as f64, rows.last()?.trial as f64);
-    let bands: Vec<Band> = [Kind::Default, Kind::Best].into_iter().filter_map(|kind| Band::new(kind, trials)).collect();
+    let bands: Vec<Band> =
+        [TrialKind::Default, TrialKind::Best].into_iter().filter_map(|kind| Band::new(kind, trials)).collect();
     let so_far = highest_so_far(trials, last);
     let (x, y): (Vec<f64>, Vec<f64>) = so_far.iter().copied().unzip();
     let line = json!({
@@ -78,7 +79,7 @@ fn failures(rows: &[Row], trials: &[SearchTrial<'_>]) -> Option<Value> {
 
 /// Where the median rate of a candidate lies.
 struct Band {
-    kind: Kind,
+    kind: TrialKind,
     /// Rates of its runs.
     runs: usize,
     range: [f64; 2],
@@ -88,7 +89,7 @@ struct Band {
 
 impl Band {
     /// The exact interval of the median from six runs on, the lowest and the highest run of two or more.
-    fn new(kind: Kind, trials: &[SearchTrial<'_>]) -> Option<Self> {
+    fn new(kind: TrialKind, trials: &[SearchTrial<'_>]) -> Option<Self> {
         let of_kind = trials.iter().filter(|trial| trial.kind == kind);
         let rates: Vec<f64> = of_kind.map(|trial| trial.rate_gflops).collect();
         let fold = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);

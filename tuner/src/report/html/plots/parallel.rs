@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::dimension::DimensionAxis;
 use super::figure::{InteractivePlot, needs_script, plain};
-use super::trials::{Kind, SearchTrial, thinned};
+use super::trials::{SearchTrial, TrialKind, thinned};
 use crate::report::Summary;
 use crate::report::format::digits;
 
@@ -23,15 +23,15 @@ pub(super) fn parallel(summary: &Summary, all: &[SearchTrial<'_>]) -> Option<Int
     if axes.len() < 2 {
         return None;
     }
-    let rates = Rates::new(all);
+    let rates = SortedRates::new(all);
     let shown: Vec<u64> = thinned(all, MOST_TRIALS).iter().map(|trial| trial.row.trial).collect();
-    let group = |group: &Group| {
-        let of_group = (0..all.len()).filter(|&index| Group::of(&rates, &all[index]) == *group);
+    let group = |group: &LineGroup| {
+        let of_group = (0..all.len()).filter(|&index| LineGroup::of(&rates, &all[index]) == *group);
         let of_group: Vec<usize> =
             of_group.filter(|&index| shown.binary_search(&all[index].row.trial).is_ok()).collect();
         (!of_group.is_empty()).then(|| lines(*group, &of_group, all, axes, &rates))
     };
-    let mut traces: Vec<Value> = Group::ALL.iter().filter_map(group).collect();
+    let mut traces: Vec<Value> = LineGroup::ALL.iter().filter_map(group).collect();
     traces.push(names_of_values(axes, &rates));
     let places: Vec<usize> = (0..=axes.len()).collect();
     let names: Vec<String> = axes.iter().map(|axis| plain(&axis.name)).chain(["GFLOP/s".to_owned()]).collect();
@@ -39,7 +39,8 @@ pub(super) fn parallel(summary: &Summary, all: &[SearchTrial<'_>]) -> Option<Int
     Some(InteractivePlot {
         name: "parallel".to_owned(),
         caption: html! {
-            "Each line is a trial: what it had in each dimension, and its rate. Dimensions that explain more stand further left. Point at a line to see it alone."
+            "Each line is a trial: what it had in each dimension, and its rate. Dimensions that explain more stand further left. Point at a \
+             line to see it alone."
             @if hidden > 0 { " Of " (varied.len()) " dimensions that were varied the first " (axes.len()) " are shown." }
             @if left_out > 0 { " Of " (all.len()) " trials " (shown.len()) " are shown." }
         },
@@ -58,9 +59,9 @@ pub(super) fn parallel(summary: &Summary, all: &[SearchTrial<'_>]) -> Option<Int
 }
 
 /// The rates in order.
-struct Rates(Vec<f64>);
+struct SortedRates(Vec<f64>);
 
-impl Rates {
+impl SortedRates {
     fn new(all: &[SearchTrial<'_>]) -> Self {
         let mut rates: Vec<f64> = all.iter().map(|trial| trial.rate_gflops).collect();
         rates.sort_by(f64::total_cmp);
@@ -79,21 +80,21 @@ impl Rates {
 
 /// What a line stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Group {
+enum LineGroup {
     Slower,
     Faster,
     FastestTenth,
-    Of(Kind),
+    Of(TrialKind),
 }
 
-impl Group {
+impl LineGroup {
     /// In the order in which they are drawn.
     const ALL: [Self; 5] =
-        [Self::Slower, Self::Faster, Self::FastestTenth, Self::Of(Kind::Default), Self::Of(Kind::Best)];
+        [Self::Slower, Self::Faster, Self::FastestTenth, Self::Of(TrialKind::Default), Self::Of(TrialKind::Best)];
 
-    fn of(rates: &Rates, trial: &SearchTrial<'_>) -> Self {
+    fn of(rates: &SortedRates, trial: &SearchTrial<'_>) -> Self {
         match (trial.kind, rates.lower(trial.rate_gflops)) {
-            (Kind::Best | Kind::Default, _) => Self::Of(trial.kind),
+            (TrialKind::Best | TrialKind::Default, _) => Self::Of(trial.kind),
             (_, 0.9..) => Self::FastestTenth,
             (_, 0.5..) => Self::Faster,
             _ => Self::Slower,
@@ -112,7 +113,13 @@ impl Group {
 }
 
 /// One trace for all lines of a group, with gaps between the trials.
-fn lines(group: Group, of_group: &[usize], all: &[SearchTrial<'_>], axes: &[DimensionAxis], rates: &Rates) -> Value {
+fn lines(
+    group: LineGroup,
+    of_group: &[usize],
+    all: &[SearchTrial<'_>],
+    axes: &[DimensionAxis],
+    rates: &SortedRates,
+) -> Value {
     let (mut x, mut y, mut trials) = (Vec::new(), Vec::new(), Vec::new());
     for &index in of_group {
         let trial = &all[index];
@@ -134,7 +141,7 @@ fn lines(group: Group, of_group: &[usize], all: &[SearchTrial<'_>], axes: &[Dime
 }
 
 /// Names of values, beside their axes.
-fn names_of_values(axes: &[DimensionAxis], rates: &Rates) -> Value {
+fn names_of_values(axes: &[DimensionAxis], rates: &SortedRates) -> Value {
     let [low, high] = rates.ends();
     let of_axis = |(at, axis): (usize, &DimensionAxis)| {
         let ticks = axis.ticks(TICKS).into_iter();

@@ -12,13 +12,12 @@ const MOST_RANKS: usize = 16;
 const INTERVALS: usize = 48;
 
 /// Names of the phases, which in lower case are colours of the style sheet, in the order of a step.
-const PHASES: [(&str, fn(&PhaseTime) -> f64); 5] = [
-    ("FACT", |time| time.fact_s),
-    ("LBCAST", |time| time.lbcast_s),
-    ("RS", |time| time.rs_s),
-    ("UPDATE", |time| time.update_s),
-    ("TRSV", |time| time.trsv_s),
-];
+const PHASES: [&str; 5] = ["FACT", "LBCAST", "RS", "UPDATE", "TRSV"];
+
+/// The seconds of each of them.
+fn seconds(time: &PhaseTime) -> [f64; 5] {
+    [time.fact_s, time.lbcast_s, time.rs_s, time.update_s, time.trsv_s]
+}
 
 /// The phases of a trial along its run, a row for each rank. `None` where the ends of its steps are not recorded.
 pub(super) fn timeline(trial: u64, times: &[PhaseTime], simulated: bool) -> Option<InteractivePlot> {
@@ -32,9 +31,8 @@ pub(super) fn timeline(trial: u64, times: &[PhaseTime], simulated: bool) -> Opti
     if !segments.iter().any(|segment| segment.phase < PHASES.len() - 1) {
         return None;
     }
-    let trace = |(phase, (name, _)): (usize, &(&str, fn(&PhaseTime) -> f64))| {
-        trace(name, segments.iter().filter(|of| of.phase == phase).collect())
-    };
+    let of_phase = |phase: usize| segments.iter().filter(|segment| segment.phase == phase).collect();
+    let traces = PHASES.iter().enumerate().filter_map(|(phase, name)| trace(name, of_phase(phase)));
     let rows: Vec<String> = shown.iter().rev().map(|rank| row_name(*rank)).collect();
     Some(InteractivePlot {
         name: "timeline".to_owned(),
@@ -44,7 +42,7 @@ pub(super) fn timeline(trial: u64, times: &[PhaseTime], simulated: bool) -> Opti
             @if simulated { " One simulated rank stands for all." }
             @if ranks > shown.len() { " Of " (ranks) " ranks " (shown.len()) " are shown." }
         },
-        traces: PHASES.iter().enumerate().filter_map(trace).collect(),
+        traces: traces.collect(),
         layout: json!({
             "barmode": "overlay", "bargap": 0.15, "height": 150 + 26 * shown.len(),
             "xaxis": { "title": { "text": "time since the start, s" }, "rangemode": "tozero" },
@@ -75,7 +73,10 @@ fn segments(rank: usize, times: &[PhaseTime]) -> Vec<Segment> {
     for interval in steps.chunks(steps.len().div_ceil(INTERVALS).max(1)) {
         let (first, last) = (interval[0], interval[interval.len() - 1]);
         let length_s = last.end_s - begin_s;
-        let spent = PHASES.map(|(_, of)| interval.iter().map(|time| of(time)).sum::<f64>());
+        let mut spent = [0.0; PHASES.len()];
+        for time in interval {
+            spent.iter_mut().zip(seconds(time)).for_each(|(sum, seconds)| *sum += seconds);
+        }
         let all: f64 = spent.iter().sum();
         // Look-ahead of the interval before may have taken a part of them.
         let room = if all > length_s && all > 0.0 { length_s / all } else { 1.0 };
@@ -86,7 +87,7 @@ fn segments(rank: usize, times: &[PhaseTime]) -> Vec<Segment> {
             } else {
                 format!("steps {}–{}", first.step, last.step)
             };
-            let text = format!("<b>rank {rank}, {steps}</b><br>{} {seconds:.3} s of {length_s:.3} s", PHASES[phase].0);
+            let text = format!("<b>rank {rank}, {steps}</b><br>{} {seconds:.3} s of {length_s:.3} s", PHASES[phase]);
             found.push(Segment { rank, phase, begin_s: at_s, length_s: seconds * room, text });
             at_s += seconds * room;
         }
@@ -95,7 +96,7 @@ fn segments(rank: usize, times: &[PhaseTime]) -> Vec<Segment> {
     let substitution = PHASES.len() - 1;
     let trsv_s: f64 = after.iter().map(|time| time.trsv_s).sum();
     if trsv_s > 0.0 {
-        let text = format!("<b>rank {rank}</b><br>{} {trsv_s:.3} s", PHASES[substitution].0);
+        let text = format!("<b>rank {rank}</b><br>{} {trsv_s:.3} s", PHASES[substitution]);
         found.push(Segment { rank, phase: substitution, begin_s, length_s: trsv_s, text });
     }
     found

@@ -23,7 +23,7 @@ pub(super) const MOST: usize = 2000;
 
 /// Which candidate a trial is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TrialKind {
     /// Neither of the two below.
     Other,
     /// The usual HPL.dat.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Best,
 }
 
-impl Kind {
+impl TrialKind {
     /// In the order in which they are drawn: what comes later lies on top.
     pub(super) const ALL: [Self; 3] = [Self::Other, Self::Default, Self::Best];
 
@@ -65,7 +65,7 @@ impl Kind {
 pub(super) struct SearchTrial<'a> {
     pub(super) row: &'a Row,
     pub(super) rate_gflops: f64,
-    pub(super) kind: Kind,
+    pub(super) kind: TrialKind,
 }
 
 /// The passed trials that the search compares, in order. Rates at different N, or of whole runs and of windows, do not compare.
@@ -75,9 +75,9 @@ pub(super) fn search_trials<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<Searc
     let best = summary.best.as_ref().map(|best| at_n(&best.candidate));
     let default = summary.baseline.as_ref().map(|default| at_n(&default.candidate));
     let kind = |row: &Row| match Some(row.candidate()) {
-        of if of == best => Kind::Best,
-        of if of == default => Kind::Default,
-        _ => Kind::Other,
+        of if of == best => TrialKind::Best,
+        of if of == default => TrialKind::Default,
+        _ => TrialKind::Other,
     };
     let trial = |row: &'a Row| Some(SearchTrial { row, rate_gflops: row.comparable_rate_gflops()?, kind: kind(row) });
     of_search(&summary.session, rows).into_iter().filter_map(trial).collect()
@@ -86,7 +86,7 @@ pub(super) fn search_trials<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<Searc
 /// At most about `most` of the trials: each k-th one, and all runs of the best and of the default.
 pub(super) fn thinned<'a, 'b>(trials: &'b [SearchTrial<'a>], most: usize) -> Vec<&'b SearchTrial<'a>> {
     let each = trials.len().div_ceil(most).max(1);
-    let kept = |(at, trial): &(usize, &SearchTrial<'_>)| at % each == 0 || trial.kind != Kind::Other;
+    let kept = |(at, trial): &(usize, &SearchTrial<'_>)| at % each == 0 || trial.kind != TrialKind::Other;
     trials.iter().enumerate().filter(kept).map(|(_, trial)| trial).collect()
 }
 
@@ -95,7 +95,7 @@ pub(super) fn points<'a, 'b: 'a>(
     trials: impl Iterator<Item = &'a SearchTrial<'b>> + Clone,
     place: impl Fn(&SearchTrial<'_>) -> Option<(f64, f64)>,
 ) -> Vec<Value> {
-    let trace = |kind: Kind| {
+    let trace = |kind: TrialKind| {
         let of_kind = trials.clone().filter(|trial| trial.kind == kind);
         let (trials, places): (Vec<u64>, Vec<(f64, f64)>) =
             of_kind.filter_map(|trial| Some((trial.row.trial, place(trial)?))).unzip();
@@ -104,7 +104,7 @@ pub(super) fn points<'a, 'b: 'a>(
             json!({ "name": kind.name(), "mode": "markers", "x": x, "y": y, "trials": trials, "marker": kind.marker() })
         })
     };
-    Kind::ALL.into_iter().filter_map(trace).collect()
+    TrialKind::ALL.into_iter().filter_map(trace).collect()
 }
 
 /// What the rates of the search are.
@@ -193,9 +193,9 @@ mod tests {
         let rows: Vec<Row> = (0..100).map(row).collect();
         let summary = Summary::new(&session(), &rows);
         let trials = search_trials(&summary, &rows);
-        assert_eq!(trials.iter().filter(|trial| trial.kind == Kind::Best).count(), 1);
+        assert_eq!(trials.iter().filter(|trial| trial.kind == TrialKind::Best).count(), 1);
         let kept = thinned(&trials, 10);
-        assert!(kept.len() == 11 && kept.iter().any(|trial| trial.kind == Kind::Best), "{}", kept.len());
+        assert!(kept.len() == 11 && kept.iter().any(|trial| trial.kind == TrialKind::Best), "{}", kept.len());
         assert_eq!(thinned(&trials, 100).len(), 100);
     }
 }
