@@ -1,7 +1,7 @@
 //! `report.html`: one page that needs nothing else.
 //!
 //! [`ReportPage`] puts it together: first the numbers (`head`), then the plots (`plots`, drawn in the browser), the best (`best`), every trial
-//! and the session (`record`). `tables` is what tables look like, [`frame`] the page around all, which lets a browser fetch nothing.
+//! and the session (`record`). `tables` is what tables look like, `frame` the page around all, which lets a browser fetch nothing.
 
 use maud::{Markup, html};
 use space::result::PhaseTime;
