@@ -8,6 +8,12 @@ from project import Failed, run
 # How files begin that say under which licence a package is, and who holds its rights.
 NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 
+# Below the project's folder: what is in the programs and is no package of cargo, with its name, version and licence.
+OTHERS = {
+    "tuner/src/report/html/plotly/LICENSE": "plotly.js 4.1.1 (in the pages of reports): MIT",
+    "tuner/src/report/html/plotly/LICENSE-others": "in plotly.js 4.1.1: BSD-3-Clause, ISC, MIT",
+}
+
 
 def text(project):
     """One text: each licence once, below the packages that it is of."""
@@ -21,6 +27,8 @@ def text(project):
             owners.setdefault(words, []).append(label)
         if not files:
             owners.setdefault("These packages name their licence and hold no file with its text.", []).append(label)
+    for path, label in OTHERS.items():
+        owners.setdefault(project.text(path).decode().strip(), []).append(label)
     parts = ["\n".join(sorted(set(labels))) + "\n\n" + words + "\n" for words, labels in owners.items()]
     head = "Packages in the programs hpl-tune and xhpl, their licences, and the texts of these.\n"
     return ("\n" + "-" * 80 + "\n").join([head, *sorted(parts)]).encode()

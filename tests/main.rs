@@ -18,6 +18,7 @@ mod long_term;
 mod machines;
 mod matrix_mpi;
 mod mpi;
+mod needs_chromium;
 mod needs_hpcc;
 mod needs_mpi;
 mod needs_readers;

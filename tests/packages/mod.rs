@@ -111,7 +111,7 @@ fn check_shared(share: &Path, end: &str) {
     }
     let notices = fs::read_to_string(share.join("doc/hpl-tune/third-party.txt")).unwrap();
     assert!(
-        notices.contains("\nclap 4") && notices.contains("Permission is hereby granted"),
+        ["\nclap 4", "plotly.js 4", "Permission is hereby granted"].iter().all(|words| notices.contains(words)),
         "licences of what is linked"
     );
 }

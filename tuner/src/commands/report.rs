@@ -83,10 +83,13 @@ pub fn publish(
     let mut summary = Summary::new(session, rows);
     let decoder = Decoder::of(program);
     // A trial without phases, or whose file is damaged, is shown without them.
-    let phases = |trial: u64| PhaseTotals::new(trial, &decoder.rows::<PhaseTime>(&folder.phases(trial)).ok()?);
-    summary.phases = summary.shown_trial().and_then(phases);
+    let shown = summary.shown_trial();
+    let phases = shown.and_then(|trial| decoder.rows::<PhaseTime>(&folder.phases(trial)).ok()).unwrap_or_default();
+    summary.phases = shown.and_then(|trial| PhaseTotals::new(trial, &phases));
     let exports = exports(folder, &summary, runs, program)?;
-    let page = html::page(&summary, rows, exports.as_ref());
+    let place = objectives::real::quoted([folder.root()]).join("");
+    let page =
+        html::ReportPage { summary: &summary, rows, exports: exports.as_ref(), phases: &phases, folder: &place }.html();
     let write = || {
         exports.as_ref().map_or(Ok(()), |exports| exports.write(folder))?;
         replace_file(&folder.report_html(), page.as_bytes())
@@ -100,7 +103,6 @@ pub fn publish(
         if exports.is_some() && written.is_ok() && files == Files::Written {
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
         }
-        let place = objectives::real::quoted([folder.root()]).join("");
         writeln!(out)?;
         for sentence in closing(&summary, &place) {
             writeln!(out, "{sentence}")?;

@@ -46,6 +46,14 @@ pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
     hpl_words.chain(ours).chain(engine.extra.clone()).collect()
 }
 
+/// The first `longest` characters of a text, and `…` where there are more.
+pub(super) fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// `value` with four significant digits, `85.31`, `0.003412`, `1.2e-7`.
 pub(crate) fn digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
@@ -78,6 +86,11 @@ pub(super) fn runs_in_words(runs: usize) -> String {
 mod tests {
     use super::super::stats::paired_ratio;
     use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!((cut("N·NB", 4), cut("N·NB", 2), cut("", 0)), ("N·NB".to_owned(), "N·…".to_owned(), String::new()));
+    }
 
     #[test]
     fn four_digits() {

@@ -89,7 +89,7 @@ pub fn importance(rows: &[&Row]) -> Vec<Importance> {
 }
 
 /// The words of a trial, P and Q as one.
-fn dimensions(row: &Row) -> Vec<(String, String)> {
+pub(super) fn dimensions(row: &Row) -> Vec<(String, String)> {
     let grid = ("grid".to_owned(), format!("{}×{}", row.p, row.q));
     let others = words(&row.candidate()).into_iter().filter(|(name, _)| !["N", "P", "Q"].contains(&name.as_str()));
     [grid].into_iter().chain(others).collect()

@@ -8,11 +8,11 @@ pub mod export;
 mod format;
 pub mod html;
 pub mod importance;
+pub mod nodes;
 pub mod owners;
 pub(crate) mod sentences;
 pub mod stats;
 pub mod summary;
-pub(crate) mod svg;
 pub mod table;
 pub mod weights;
 

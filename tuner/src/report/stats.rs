@@ -63,7 +63,7 @@ pub fn ratio_of_medians(a: &[f64], b: &[f64]) -> Option<MedianRatio> {
 }
 
 /// The interval of a median whose level is at least the root of [`LEVEL`], of six values the whole range; its level.
-fn median_interval(values: &[f64]) -> Option<([f64; 2], f64)> {
+pub(super) fn median_interval(values: &[f64]) -> Option<([f64; 2], f64)> {
     // Six values have an interval of 0.969, and the root is 0.975.
     let (k, level) = order_statistics(values.len(), LEVEL.sqrt()).or_else(|| order_statistics(values.len(), LEVEL))?;
     let mut sorted = values.to_vec();

@@ -56,14 +56,14 @@ fn row(node: &NodeFound) -> Markup {
     html! {
         tr {
             td { (node.host) }
-            td.number { (format!("{:.2}", node.hpl_gflops)) }
-            td.number { (format!("{:.1} %", 100.0 * node.hpl_spread)) }
-            td.number { (format!("{:.1} %", 100.0 * node.of_typical)) }
-            td.number { (node.without_it.map_or("–".to_owned(), |gain| format!("{:+.1} %", 100.0 * gain))) }
-            td.number { (format!("{:.2}", node.dgemm_gflops)) }
-            td.number { (node.cores) }
-            td.number { (format!("{:.1}", node.memory_bytes as f64 / f64::from(1 << 30))) }
-            td.number { (node.slowest_link_gbytes_per_s.map_or("–".to_owned(), |rate| format!("{rate:.2}"))) }
+            td.n { (format!("{:.2}", node.hpl_gflops)) }
+            td.n { (format!("{:.1} %", 100.0 * node.hpl_spread)) }
+            td.n { (format!("{:.1} %", 100.0 * node.of_typical)) }
+            td.n { (node.without_it.map_or("–".to_owned(), |gain| format!("{:+.1} %", 100.0 * gain))) }
+            td.n { (format!("{:.2}", node.dgemm_gflops)) }
+            td.n { (node.cores) }
+            td.n { (format!("{:.1}", node.memory_bytes as f64 / f64::from(1 << 30))) }
+            td.n { (node.slowest_link_gbytes_per_s.map_or("–".to_owned(), |rate| format!("{rate:.2}"))) }
             td { (said.join("; ")) }
         }
     }

@@ -2,9 +2,16 @@ use super::*;
 use crate::record::arbitrary::row;
 use crate::report::summary::tests::session;
 
+/// What of the page is made of the record: all but its two scripts.
+fn without_scripts(page: &str) -> String {
+    let rest = page.replace(PLOTLY, "").replace(SCRIPT, "");
+    assert_eq!(rest.len(), page.len() - PLOTLY.len() - SCRIPT.len(), "both stand in it as they are, once");
+    rest
+}
+
 #[test]
 fn nothing_from_outside_becomes_markup_or_is_fetched() {
-    let bad = "<script>alert('\"&')</script>";
+    let bad = "</script><script>alert('\"&')</script><!--";
     let mut session = session();
     (session.name, session.host, session.command, session.strategy) = (bad.into(), bad.into(), bad.into(), bad.into());
     (session.kernels, session.notes) = (Some(bad.to_owned().into()), vec![bad.into()]);
@@ -13,6 +20,7 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
     let mut rows = vec![row(0), failed];
     for row in &mut rows {
         (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), Some(bad.to_owned().into()));
+        row.extra = Some(serde_json::json!({ bad: bad }).to_string());
     }
     let summary = Summary::new(&session, &rows);
     let exports = Exports {
@@ -22,8 +30,11 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
         hpl_out: None,
         inputs: Vec::new(),
     };
-    let page = page(&summary, &rows, Some(&exports));
-    assert!(!page.contains("<script"));
+    let page = ReportPage { exports: Some(&exports), folder: bad, ..ReportPage::new(&summary, &rows) }.html();
+    let page = without_scripts(&page);
+    let scripts: Vec<&str> = page.match_indices("<script").map(|(at, _)| &page[at..at + 12]).collect();
+    assert_eq!(scripts, ["<script type", "<script></sc", "<script></sc"]);
+    assert_eq!((page.matches("</script").count(), page.matches("<!--").count()), (3, 0));
     assert!(page.contains("&lt;script&gt;alert('&quot;&amp;')&lt;/script&gt;"));
     for fetched in ["http:", "https:", "src=", "href=", "url(", "@import"] {
         assert!(!page.contains(fetched), "{fetched}");
@@ -32,5 +43,53 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
 
 #[test]
 fn a_page_without_a_passed_trial_says_so() {
-    assert!(page(&Summary::new(&session(), &[]), &[], None).contains("No trial passed"));
+    assert!(ReportPage::new(&Summary::new(&session(), &[]), &[]).html().contains("No trial passed"));
+}
+
+/// Score with N, then comparisons, then what to do next; plots and tables follow.
+#[test]
+fn numbers_come_first() {
+    let rows = [row(0), row(1)];
+    let summary = Summary::new(&session(), &rows);
+    let page = without_scripts(&ReportPage::new(&summary, &rows).html());
+    let places: Vec<usize> =
+        ["N = 1000", "best / default", "Won: ", "Next: ", "plot-history", "The best", "All 2 trials"]
+            .iter()
+            .map(|word| page.find(word).unwrap_or_else(|| panic!("{word}")))
+            .collect();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+/// Pictures and tables, in elements that a script hides.
+#[test]
+fn without_a_script_there_are_pictures_and_tables() {
+    let rows: Vec<Row> = (0..10)
+        .map(|trial| Row { nb: 64 + 64 * (trial as usize % 3), ndiv: 2 + trial as usize % 2, ..row(trial) })
+        .collect();
+    let summary = Summary::new(&session(), &rows);
+    let page = without_scripts(&ReportPage::new(&summary, &rows).html());
+    assert_eq!(page.matches("<svg").count(), 2);
+    assert_eq!(page.matches("class=\"plot\"").count(), page.matches("class=\"still\"").count());
+    assert!(page.contains("This plot is drawn by JavaScript"));
+}
+
+/// However many trials there are, and however long their texts.
+#[test]
+fn a_page_can_be_sent() {
+    let vary = |trial: u64| Row {
+        nb: 32 + 8 * (trial as usize % 60),
+        ndiv: 2 + trial as usize % 3,
+        nbmin: 1 + trial as usize % 16,
+        depth: trial as usize % 3,
+        swap_threshold: trial as usize % 200,
+        passed: !trial.is_multiple_of(7),
+        why: "<expected> improvement over the best of the runs ".repeat(20),
+        ..row(trial)
+    };
+    let rows: Vec<Row> = (0..12_000).map(vary).collect();
+    let summary = Summary::new(&session(), &rows);
+    let page = ReportPage::new(&summary, &rows).html();
+    println!("{} bytes", page.len());
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    assert!(page.contains("The last 3000 of 12000 trials"));
 }

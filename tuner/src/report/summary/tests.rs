@@ -143,7 +143,7 @@ fn pairs_after_the_choice_are_reported_not_runs_before_it() {
     let reason = crate::record::session::ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
     let unknown = Session { expert: Some(reason), ..session };
     let summary = Summary::new(&unknown, &rows);
-    for text in [table::summary(&summary), html::page(&summary, &rows, None), summary.json().unwrap()] {
+    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html(), summary.json().unwrap()] {
         assert!(text.contains("the vendor of the processor is unknown"), "{text}");
     }
 }
@@ -246,7 +246,7 @@ fn where_the_machine_changed_its_speed_no_dimension_is_named() {
     rows.push(confirm(13, 128, 9.0, None));
     let summary = Summary::new(&session(), &rows);
     assert!(summary.importance.is_empty());
-    for text in [table::summary(&summary), html::page(&summary, &rows, None)] {
+    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html()] {
         assert!(text.to_lowercase().contains("not judged: the machine"), "{text}");
     }
 }
@@ -299,7 +299,7 @@ fn the_final_run_is_set_beside_the_windows_before_it() {
     assert_eq!(beside(&rows), Some(slower));
     rows[3].rate_gflops = Some(15.0);
     let summary = Summary::new(&session(), &rows);
-    for text in [table::summary(&summary), html::page(&summary, &rows, None)] {
+    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html()] {
         assert!(text.contains("0.682") && text.contains("clock 3.00 and 2.50 GHz; long runs are slower"), "{text}");
     }
     rows[3].n = 800;
@@ -390,7 +390,7 @@ fn power_is_told_with_its_source() {
         "Power trial 0: 100.0 W, 1000 J in the core phase (95 % of it read), 0.2000 GFLOPS/W; whole run 90.00 W, 1200 J; \
          software reading: powercap package-0; not Green500 grade"
     );
-    assert!(html::page(&found, &[], None).contains("not Green500 grade"));
+    assert!(html::ReportPage::new(&found, &[]).html().contains("not Green500 grade"));
     let none = table::summary(&Summary::new(&session(), &[run(0, 64, 20.0, None)]));
     assert!(!none.contains("Power") && !none.contains(" W"), "{none}");
 }

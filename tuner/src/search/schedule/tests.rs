@@ -344,7 +344,7 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
     assert!(!rounds::taken_back(&rows, &baseline, Objective::Gflops));
     let session = crate::record::session::Session { n: Some(N), ..crate::report::summary::tests::session() };
     let summary = crate::report::Summary::new(&session, &rows);
-    assert!(summary.drift.is_some() && crate::report::html::page(&summary, &rows, None).len() > rows.len());
+    assert!(summary.drift.is_some() && crate::report::html::ReportPage::new(&summary, &rows).html().len() > rows.len());
     // About a second; looking through all rows for each of them takes minutes.
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }

@@ -5,8 +5,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::text::{bar, cut, named, padded};
 use crate::record::now::human;
+use crate::report::nodes::NodeSpeed;
 use crate::watch::look::{Look, Tone};
-use crate::watch::model::{Figure, NodeSpeed, WatchModel};
+use crate::watch::model::{Figure, WatchModel};
 
 /// Columns of a bar, and the most of a screen that it takes.
 const BAR: usize = 20;

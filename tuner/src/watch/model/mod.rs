@@ -4,17 +4,17 @@
 
 mod curve;
 mod figures;
-mod nodes;
+mod machine;
 mod state;
 mod trials;
 
 pub use curve::Curve;
 pub use figures::Figure;
-pub use nodes::NodeSpeed;
 pub use state::{Clock, SessionState};
 pub use trials::{TrialLine, TrialList, TrialUnderWay};
 
 use crate::report::importance::Importance;
+use crate::report::nodes::{self, NodeSpeed};
 use crate::report::sentences;
 use crate::watch::reading::Record;
 use crate::watch::work::Work;
@@ -81,7 +81,7 @@ impl WatchModel {
             trials,
             importance: summary.importance.iter().filter(|dim| dim.is_shown()).cloned().collect(),
             differences: sentences::importances(summary),
-            machine: nodes::machine(rows, summary),
+            machine: machine::machine(rows, summary),
             nodes: nodes::speeds(session),
             doubts: doubts.collect(),
         }

@@ -1,6 +1,12 @@
-//! Small pictures: points and step lines on two axes.
+//! Small pictures, which stand in the place of a plot where no script runs: points and step lines on two axes.
 
 use hpl::observe::picture::{Axis, Frame, Svg};
+
+use crate::record::Row;
+use crate::report::format::digits;
+
+/// Dots of a picture from which on a part of them is drawn.
+pub(super) const MOST_DOTS: usize = 500;
 
 /// A picture with two linear axes.
 pub(super) struct Plot<'a> {
@@ -25,6 +31,14 @@ pub(super) struct Mark {
 
 const SIZE: (f64, f64) = (560.0, 340.0);
 const FRAME: Frame = Frame { left: 62.0, right: SIZE.0 - 14.0, top: 12.0, bottom: SIZE.1 - 48.0 };
+
+impl Mark {
+    /// The dot of a trial.
+    pub(super) fn of(row: &Row, x: f64, y: f64, class: &'static str) -> Self {
+        let (rate, Row { trial, nb, p, q, threads, .. }) = (digits(y), row);
+        Self { x, y, class, title: format!("trial {trial}: {rate} GFLOP/s, NB {nb} {p}×{q}, {threads} threads") }
+    }
+}
 
 impl Plot<'_> {
     /// The picture as an `<svg>` element; `None` without a point. All values must be finite.

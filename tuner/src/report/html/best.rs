@@ -1,0 +1,56 @@
+//! What the session found to be best: its parameters, how to repeat it, and the candidates next to it.
+
+use maud::{Markup, html};
+
+use super::tables::{table, words};
+use crate::report::format::digits;
+use crate::report::sentences::{telling_columns, words_of};
+use crate::report::{Exports, Score, Summary};
+
+/// The parameters of the best, and the files that repeat it.
+pub(super) fn best(summary: &Summary, exports: Option<&Exports>) -> Markup {
+    let Some(best) = &summary.best else { return html! {} };
+    let words = words(&words_of(summary, &best.candidate));
+    html! {
+        h2 { "The best" }
+        @if let Some(exports) = exports {
+            div.pair {
+                div { (words) }
+                div { h3 { "HPL.dat" } pre { (exports.hpl_dat) } }
+            }
+            @if let Some(params) = &exports.engine_params {
+                h3 { "engine-params.toml" }
+                pre { (params) }
+            }
+            h3 { "How to repeat it" }
+            p { "Run " code { "run.sh" } " in this folder. It says:" }
+            pre { (exports.run_sh) }
+        } @else {
+            (words)
+        }
+    }
+}
+
+/// The best candidates with the columns in which they differ.
+pub(super) fn top(summary: &Summary) -> Markup {
+    if summary.top.is_empty() {
+        return html! {};
+    }
+    let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
+    let names = telling.iter().map(|(name, _)| name.as_str());
+    let header = ["GFLOP/s", "runs", "lowest", "highest", "residual"].into_iter().chain(names);
+    let lines = summary.top.iter().enumerate().map(|(index, score)| {
+        let cells = telling.iter().map(|(_, cells)| cells[index].clone());
+        measured_cells(score).into_iter().chain(cells).collect()
+    });
+    html! {
+        h2 { "The best " (summary.top.len()) ", by median" }
+        (table(header, lines))
+    }
+}
+
+fn measured_cells(score: &Score) -> [String; 5] {
+    let [low, high] = score.range_gflops.map(digits);
+    let residual = score.residual.map_or("-".to_owned(), digits);
+    [digits(score.rate_gflops), score.runs.to_string(), low, high, residual]
+}

@@ -1,0 +1,103 @@
+//! The numbers that come first: the score with its N, how it compares, and what to do next.
+
+use maud::{Markup, html};
+
+use crate::report::Summary;
+use crate::report::closing::closing;
+use crate::report::format::{digits, runs_in_words};
+use crate::report::sentences::{
+    choice, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
+};
+
+/// A figure with its name and what is to be said of it.
+type HeadFact = (&'static str, String, String);
+
+/// The session in one sentence, what was won, what to try next, and the figures.
+pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
+    let facts = [score(summary), compared(summary), verified(summary), around(summary)].concat();
+    html! {
+        h1 { (summary.session.name) }
+        p {
+            "High Performance Linpack on " (summary.session.host) ", started " (summary.session.started_utc) "."
+            @if summary.session.is_simulated() { " " strong { "Simulated: no HPL has run, and nothing is measured." } }
+            @if summary.best.is_none() { " " strong { "No trial passed its residual." } }
+        }
+        dl.facts {
+            @for (name, value, detail) in &facts {
+                div { dt { (name) } dd { (value) small { (detail) } } }
+            }
+        }
+        ul.closing { @for sentence in closing(summary, folder) { li { (sentence) } } }
+    }
+}
+
+/// The rate of the best with its N, and its residual.
+fn score(summary: &Summary) -> Vec<HeadFact> {
+    let Some(best) = &summary.best else { return Vec::new() };
+    let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
+    vec![
+        (summary.session.how(), format!("{} GFLOP/s", digits(best.rate_gflops)), spread(best)),
+        ("at", format!("N = {}", best.candidate.hpl.n), limit_of_n(summary).unwrap_or_default()),
+        ("residual", residual, "of all its runs; below 16 passes".to_owned()),
+    ]
+}
+
+/// The best beside the default and the expert's configuration.
+fn compared(summary: &Summary) -> Vec<HeadFact> {
+    let mut facts = Vec::new();
+    for (name, comparison, other) in [
+        ("best / default", &summary.best_by_baseline, &summary.baseline),
+        ("best / expert", &summary.best_by_expert, &summary.expert),
+    ] {
+        let other =
+            other.as_ref().map(|other| format!("; it alone: {} GFLOP/s, {}", digits(other.rate_gflops), spread(other)));
+        let value = comparison.ratio().map_or("-".to_owned(), |ratio| format!("{:.3}", ratio.median));
+        facts.push((name, value, comparison.words() + &other.unwrap_or_default()));
+    }
+    facts.extend(choice(summary).into_iter().map(|said| ("choice", String::new(), said)));
+    facts
+}
+
+/// The final run, and what was expected of it.
+fn verified(summary: &Summary) -> Vec<HeadFact> {
+    let mut facts = Vec::new();
+    if let Some(row) = &summary.final_run {
+        let (word, detail) = match (row.passed, row.rate_gflops) {
+            (true, Some(rate)) => ("PASSED", format!("{} GFLOP/s at N = {}", digits(rate), row.n)),
+            _ => ("FAILED", row.failure_detail.clone().unwrap_or_else(|| row.outcome.name().to_owned())),
+        };
+        facts.push(("final run", word.to_owned(), detail));
+    }
+    if let Some(beside) = &summary.final_by_estimate {
+        facts.push(("final / estimate", format!("{:.3}", beside.ratio), final_by_estimate(beside)));
+    }
+    if let Some(estimate) = &summary.estimate {
+        let (rate, n) = (estimate.estimated_rate_gflops, estimate.candidate.hpl.n);
+        let value = format!("{} ± {} GFLOP/s", digits(rate), digits(rate * estimate.estimated_sd));
+        let samples = runs_in_words(estimate.trials.len());
+        let detail = format!("the whole run at N = {n} as predicted by windows of {samples}, ± one standard deviation");
+        facts.push(("estimated", value, detail));
+    }
+    if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
+        facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));
+    }
+    if let Some(left) = &summary.session.left {
+        facts.push(("left", format!("≤ {:.1} %", 100.0 * left.at_most), left.to_string()));
+    }
+    facts
+}
+
+/// Trials, power, machine and time.
+fn around(summary: &Summary) -> Vec<HeadFact> {
+    let trials = format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary));
+    let mut facts = vec![("trials", summary.trials.to_string(), trials)];
+    if let Some(said) = power(summary) {
+        let watts = summary.power.as_ref().and_then(|power| power.power_w);
+        facts.push(("power", watts.map_or(String::new(), |watts| format!("{} W", digits(watts))), said));
+    }
+    facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
+    facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
+    facts.extend(steadiness(summary).map(|said| ("machine", String::new(), said)));
+    facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
+    facts
+}
