@@ -125,13 +125,15 @@ fn a_file_that_describes_no_cluster_is_refused() {
     refused(&good.replace("schema_version = 1", "schema_version = 9"), &["schema_version"]);
 }
 
-/// 32 nodes of 32 cores, four of them slow; wrong rates are told. By hand, in a quarter of an hour:
+/// 32 nodes of 32 cores, four of them slow; wrong rates are told. Ten nights, or as many as `HPL_TUNE_NIGHTS` says. By hand, in a
+/// quarter of an hour:
 /// `cargo test --release -p hpl-tune --test tests -- --ignored --nocapture simulated::ten_nights`.
 #[test]
 #[ignore = "a benchmark"]
 fn ten_nights_on_a_simulated_dahu() {
     let text = std::fs::read_to_string(file("dahu")).unwrap();
-    for seed in 1..=10 {
+    let nights = std::env::var("HPL_TUNE_NIGHTS").map_or(10, |nights| nights.parse().unwrap());
+    for seed in 1..=nights {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("dahu.toml");
         std::fs::write(&path, text.replace("seed = 1\n", &format!("seed = {seed}\n"))).unwrap();

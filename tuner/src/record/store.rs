@@ -1,26 +1,24 @@
-//! The record of a session on disk: one place that every finished trial goes through.
+//! The record of a session on disk: one place that every trial goes through when it starts and when it has ended.
 //!
-//! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
-//! no tuner was there is taken into the record on resume.
+//! Journal and folder of a trial say what is being run before it runs, so that a run which finished while no tuner was there is
+//! taken into the record on resume, and a proposal that was interrupted is run again.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use objectives::real::{Extent, GuardRecord, RealRuns, RunSpec};
+use objectives::real::{GuardRecord, RealRuns};
 use objectives::{Failure, Measurement, Observation};
-use serde::{Deserialize, Serialize};
-use space::Candidate;
+use serde::Serialize;
 use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::journal::{BadLine, Journal};
+use crate::record::journal::{BadLine, Journal, UnderWay};
 use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::sha256;
-use crate::record::{Circumstances, Identity, Row};
-use crate::record::{PlannedTrial, Prediction};
+use crate::record::{Begun, Circumstances, Identity, PlannedTrial, Prediction, Row};
 
 /// How often `trials.parquet` and the session's clock are brought up to date.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -28,24 +26,8 @@ const REFRESH: Duration = Duration::from_secs(60);
 /// How often the session's clock is saved while a run is under way.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// What a trial's folder says of it before it runs.
+/// Who a trial is, in its folder, written before it runs.
 const TRIAL: &str = "trial.json";
-
-/// `trials/<number>/trial.json`: who a trial is, written before it runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
-    identity: Identity,
-    candidate: Candidate,
-    #[serde(default)]
-    extent: Extent,
-    predicted: Option<Prediction>,
-}
-
-impl Begun {
-    fn run(&self) -> RunSpec {
-        RunSpec { candidate: self.candidate.clone(), extent: self.extent }
-    }
-}
 
 /// A trial that was begun: where its run works.
 #[derive(Debug)]
@@ -103,6 +85,8 @@ pub struct Store {
     rows: Vec<Row>,
     /// Rows of runs on the nodes that it had before.
     elsewhere: Vec<Row>,
+    /// Proposals that were under way when their tuner was gone, and were not started again.
+    interrupted: Vec<PlannedTrial>,
     refreshed: Instant,
     saved: Instant,
 }
@@ -116,9 +100,18 @@ impl Store {
         let (journal, contents) = Journal::open(&folder.journal())?;
         let now = Instant::now();
         folder.lay_ballast();
-        let mut store =
-            Self { folder, session, journal, rows: contents.rows, elsewhere: Vec::new(), refreshed: now, saved: now };
+        let mut store = Self {
+            folder,
+            session,
+            journal,
+            rows: contents.rows,
+            elsewhere: Vec::new(),
+            interrupted: Vec::new(),
+            refreshed: now,
+            saved: now,
+        };
         let adopted = store.adopt(runs)?;
+        store.interrupted = store.to_run_again(&contents.under_way);
         (store.rows, store.elsewhere) = store.session.split(std::mem::take(&mut store.rows));
         Ok((store, Repairs { bad_lines: contents.bad_lines, adopted }))
     }
@@ -141,6 +134,20 @@ impl Store {
     /// Finished trials on the nodes that the session had before: they belong to another machine.
     pub fn elsewhere(&self) -> &[Row] {
         &self.elsewhere
+    }
+
+    /// Proposals that were under way when the tuner or the machine went down, and left no result: each is to be run once more.
+    pub fn interrupted(&self) -> &[PlannedTrial] {
+        &self.interrupted
+    }
+
+    /// Those of `under_way` that have no row, were started once, and on the nodes of the session.
+    fn to_run_again(&self, under_way: &[UnderWay]) -> Vec<PlannedTrial> {
+        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        let here = self.session.node_names();
+        let once = under_way.iter().filter(|trial| trial.starts == 1).map(|trial| &trial.begun);
+        let left = once.filter(|begun| !recorded.contains(&begun.identity.trial) && begun.identity.nodes == here);
+        left.map(Begun::again).collect()
     }
 
     /// Wall-clock seconds of the budget used in earlier sittings.
@@ -171,16 +178,16 @@ impl Store {
         self.session.save(&self.folder.session_toml())
     }
 
-    /// Makes the folder of the next trial and notes there what is about to run, and by which command.
+    /// Makes the folder of the next trial, and notes there and in the journal what is about to run, and by which command.
     ///
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
-    pub fn begin(&self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
+    pub fn begin(&mut self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
         self.folder.check_space().inspect_err(|_| {
             // What is written now are the last records.
             self.folder.drop_ballast();
         })?;
-        let number = self.next_trial();
+        let number = plan.trial.unwrap_or_else(|| self.next_trial());
         let folder = self.folder.trial(number);
         // What an interrupted run left there is not part of this one.
         if folder.exists() {
@@ -198,11 +205,19 @@ impl Store {
             command: String::new(),
             nodes: self.session.node_names(),
         };
-        let mut begun =
-            Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
+        let mut begun = Begun {
+            identity,
+            candidate: plan.candidate.clone(),
+            extent: plan.extent,
+            predicted: plan.predicted,
+            expected_s: plan.expected_s,
+            seed: self.session.seed,
+        };
         begun.identity.command = runs.command(&begun.run(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
+        self.journal.start(&begun)?;
+        self.interrupted.retain(|plan| plan.trial != Some(number));
         let results = folder.join(runs.results_file());
         Ok(RunningTrial { folder, begun, results })
     }

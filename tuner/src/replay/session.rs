@@ -165,6 +165,7 @@ pub fn play(
             },
             prior: prior.as_ref(),
             rows: &playing.rows,
+            interrupted: None,
             history: &History::from_rows(&playing.rows, &playing.places, Objective::Gflops),
             cost: &CostEstimate::new(&playing.rows, &predictor),
             left_s: playing.left_s(),

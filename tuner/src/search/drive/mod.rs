@@ -133,6 +133,7 @@ impl Drive<'_> {
             setup: self.setup,
             prior: self.model.prior.as_ref(),
             rows,
+            interrupted: self.store.interrupted().iter().find(|plan| plan.is_of_search()),
             history: &History::from_rows(rows, self.setup.domain, self.setup.objective),
             cost: &CostEstimate::new(rows, &self.model.predictor),
             left_s: self.budget.left_s(),
