@@ -196,6 +196,7 @@ fn planned(
         paired_with,
         predicted: None,
         expected_s: 1.0,
+        nodes: Vec::new(),
     }
 }
 

@@ -22,6 +22,9 @@ pub struct Begun {
     /// Expected wall-clock cost in seconds.
     #[serde(default)]
     pub expected_s: f64,
+    /// Names of the nodes that it is kept to; none for all of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Seed of the session.
     #[serde(default)]
     pub seed: u64,
@@ -30,7 +33,7 @@ pub struct Begun {
 impl Begun {
     /// What is started.
     pub fn run(&self) -> RunSpec {
-        RunSpec { candidate: self.candidate.clone(), extent: self.extent }
+        RunSpec { candidate: self.candidate.clone(), extent: self.extent, nodes: self.nodes.clone() }
     }
 
     /// The same trial to be started once more, under its number.
@@ -46,6 +49,7 @@ impl Begun {
             paired_with: identity.paired_with,
             predicted: self.predicted,
             expected_s: self.expected_s,
+            nodes: self.nodes.clone(),
         }
     }
 

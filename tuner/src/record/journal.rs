@@ -256,7 +256,7 @@ mod tests {
         let mut candidate = row(trial).candidate();
         candidate.hpl.nb = nb;
         let (extent, predicted) = (objectives::real::Extent::Whole, None);
-        Begun { identity: identity(trial), candidate, extent, predicted, expected_s: 2.5, seed: 7 }
+        Begun { identity: identity(trial), candidate, extent, predicted, expected_s: 2.5, nodes: Vec::new(), seed: 7 }
     }
 
     fn write(path: &Path, rows: &[Row]) {

@@ -26,12 +26,14 @@ pub struct PlannedTrial {
     pub predicted: Option<Prediction>,
     /// Expected wall-clock cost in seconds.
     pub expected_s: f64,
+    /// Names of the nodes that it is kept to; none for all of the session.
+    pub nodes: Vec<String>,
 }
 
 impl PlannedTrial {
-    /// Whether a search has proposed it. What else there is follows from the record and the time left.
+    /// Whether a search on all nodes has proposed it. What else there is follows from the record and the time left.
     pub fn is_of_search(&self) -> bool {
         let others = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::PROMOTE, Identity::FINAL];
-        !others.contains(&self.strategy.as_str())
+        self.nodes.is_empty() && !others.contains(&self.strategy.as_str())
     }
 }

@@ -273,7 +273,7 @@ impl<'a> Playing<'a> {
             nodes: None,
         };
         let around = Circumstances { wall_s, left_s: self.left_s(), ..Circumstances::default() };
-        let run = RunSpec { candidate: plan.candidate, extent: plan.extent };
+        let run = RunSpec { candidate: plan.candidate, extent: plan.extent, nodes: plan.nodes };
         self.rows.push(Row::new(identity, &run, plan.predicted, &result, around, &self.session));
     }
 

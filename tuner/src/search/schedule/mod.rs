@@ -185,6 +185,7 @@ impl View<'_> {
             paired_with: None,
             predicted: None,
             expected_s,
+            nodes: Vec::new(),
         }
     }
 
