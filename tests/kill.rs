@@ -43,7 +43,7 @@ fn killed_at_a_thousand_random_moments_a_fast_engine_loses_nothing() {
 /// the same anew.
 #[test]
 fn a_proposal_that_was_killed_is_run_once_more() {
-    let fake = Fake::new(&format!("{GOOD}\nsleep 1"));
+    let fake = Fake::new(&format!("sleep 1\n{GOOD}"));
     let folder = fake.folder();
     let path = folder.join("journal.jsonl");
     let under_way = || journal::read(&path).map_or(Vec::new(), |contents| contents.under_way);

@@ -139,7 +139,7 @@ fn each_node_was_tried(some: &[Row], all: &[Row]) {
 fn a_batch_that_was_killed_goes_on_on_its_nodes() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("run");
-    played(&file("four-nodes"), "30m", 3, &folder);
+    played(&file("four-nodes"), "1h", 3, &folder);
     let path = folder.join("journal.jsonl");
     let whole = std::fs::read_to_string(&path).unwrap();
     let before = journal::read(&path).unwrap().rows;

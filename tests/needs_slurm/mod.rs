@@ -314,7 +314,10 @@ fn single_nodes_of_a_job_are_tried_at_the_same_time() {
         let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
         let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {launcher}", session(&folder, "150s")));
         let said = cluster.printed(&job);
-        assert!(said.contains("on single nodes at N = ") && said.contains(" trials on 4 single nodes passed"), "{said}");
+        assert!(
+            said.contains("on single nodes at N = ") && said.contains(" trials on 4 single nodes passed"),
+            "{said}"
+        );
         let (all, some): (Vec<Row>, Vec<Row>) =
             rows(&folder).into_iter().partition(|row| row.nodes.as_deref() == Some("n1 n2 n3 n4"));
         for node in ["n1", "n2", "n3", "n4"] {
