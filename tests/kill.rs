@@ -39,6 +39,41 @@ fn killed_at_a_thousand_random_moments_a_fast_engine_loses_nothing() {
     killed_at_random(1000, 11);
 }
 
+/// What was under way is taken from the journal: another proposal is put there in the place of the strategy's, which would propose
+/// the same anew.
+#[test]
+fn a_proposal_that_was_killed_is_run_once_more() {
+    let fake = Fake::new(&format!("sleep 1\n{GOOD}"));
+    let folder = fake.folder();
+    let path = folder.join("journal.jsonl");
+    let under_way = || journal::read(&path).map_or(Vec::new(), |contents| contents.under_way);
+    let killed = |mut command: std::process::Command, wanted: &dyn Fn(&journal::UnderWay) -> bool| {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("a trial under way", || under_way().first().is_some_and(wanted));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        nothing_is_left(&folder);
+        under_way().remove(0)
+    };
+    let first = killed(fake.session(), &|trial| trial.begun.identity.trial == 2);
+    let (nb, other) = (first.begun.candidate.hpl.nb, if first.begun.candidate.hpl.nb == 64 { 96 } else { 64 });
+    assert!(first.starts == 1 && first.begun.expected_s > 0.0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, last) = text.trim_end().rsplit_once('\n').unwrap();
+    let changed = last.replace(&format!("\"nb\":{nb}"), &format!("\"nb\":{other}"));
+    assert_ne!(last, changed);
+    std::fs::write(&path, format!("{before}\n{changed}\n")).unwrap();
+    let again = killed(resumed(&folder), &|trial| trial.starts == 2);
+    let of = |trial: &journal::UnderWay| (trial.begun.identity.trial, trial.begun.candidate.hpl.nb);
+    assert_eq!(of(&again), (2, other));
+    // Twice is enough: perhaps it is what brings the machine down.
+    let anew = killed(resumed(&folder), &|trial| trial.starts == 1);
+    assert_eq!(of(&anew), (2, nb));
+    let rows = crate::engine::run_until(&mut resumed(&folder), &folder, 3);
+    assert_eq!((rows[2].trial, rows[2].nb, rows.len()), (2, nb, 3));
+    assert!(under_way().iter().all(|trial| trial.begun.identity.trial == 3), "it was stopped in a later one");
+}
+
 /// Kills sessions of an engine that takes milliseconds at random moments, from the start of the program on. Every run
 /// that came to its end is in the record once, and was not run again.
 fn killed_at_random(kills: usize, seed: u64) {

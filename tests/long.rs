@@ -187,6 +187,7 @@ fn planned(
     let repeated = distinct < TRIALS / 2;
     let same = || store.rows().iter().find(|row| row.passed && row.candidate() == candidate);
     PlannedTrial {
+        trial: None,
         repeat_of: repeated.then(same).flatten().map(|row| row.trial),
         candidate,
         extent: objectives::real::Extent::Whole,
@@ -195,6 +196,7 @@ fn planned(
         paired_with,
         predicted: None,
         expected_s: 1.0,
+        nodes: Vec::new(),
     }
 }
 

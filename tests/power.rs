@@ -189,7 +189,7 @@ fn simulated_power_is_called_so() {
         assert_eq!(row.power_source.as_deref(), Some("simulated"));
     }
     let session = tuner::record::session::Session::load(&folder.join("session.toml")).unwrap();
-    assert_eq!(Summary::new(&session, &rows).power.unwrap().source, "simulated");
+    assert_eq!(Summary::new(&session, &session.split(rows).all).power.unwrap().source, "simulated");
     let summary = out(&output);
     let line = summary.lines().find(|line| line.starts_with("Power")).unwrap_or_else(|| panic!("{summary}"));
     assert!(line.ends_with("; simulated") && !line.contains("software reading"), "{line}");
@@ -228,7 +228,7 @@ fn a_search_for_efficiency_finds_more_of_it() {
         let output = tune(words.into_iter().chain(["--out", folder.to_str().unwrap()]));
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         let session = tuner::record::session::Session::load(&folder.join("session.toml")).unwrap();
-        let best = Summary::new(&session, &rows(&folder)).best.unwrap();
+        let best = Summary::new(&session, &session.split(rows(&folder)).all).best.unwrap();
         (best.rate_gflops, best.run_gflops_per_w.unwrap(), out(&output))
     };
     let (fast, efficient) = (best("gflops"), best("gflops-per-watt"));

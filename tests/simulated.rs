@@ -1,5 +1,6 @@
 //! Sessions on simulated clusters, whose true best is known.
 
+use std::collections::HashSet;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
@@ -9,7 +10,8 @@ use objectives::predict::Predictor;
 use objectives::simulated::SimulatedCluster;
 use space::domain::{DomainSpec, HplDomain, Limits, WeightedDomain};
 use space::{Candidate, Candidates, KernelChoice, Unequal};
-use tuner::record::{Identity, Outcome, Row};
+use tuner::record::session::{RowsByPlace, Session};
+use tuner::record::{Identity, Outcome, Row, journal};
 use tuner::search::model_prior;
 
 use crate::program::{err, out, tune};
@@ -89,12 +91,17 @@ fn a_night_on_four_simulated_nodes_finds_what_is_there_and_says_that_it_is_simul
     assert!(text("report.html").contains("Simulated: no HPL has run"));
     let rows = rows(&folder);
     assert!(rows.iter().all(|row| row.engine == Row::SIMULATED));
-    let different: std::collections::HashSet<Candidate> = rows.iter().map(Row::candidate).collect();
+    let session = Session::load(&folder.join("session.toml")).unwrap();
+    let RowsByPlace { all: rows, some, elsewhere } = session.split(rows);
+    assert_eq!(elsewhere, []);
+    each_node_was_tried(&some, &rows);
+    assert!(said.contains(&format!("trials on {} single nodes passed", session.hosts.len())), "{said}");
+    let different: HashSet<Candidate> = rows.iter().map(Row::candidate).collect();
     assert!(different.len() >= 20, "{} candidates: {said}", different.len());
     // Runs hang and break off now and then; the first does.
-    assert!(rows[0].outcome == Outcome::TimedOut && rows[0].wall_s < 900.0, "{:?}", rows[0]);
-    assert!(rows[1].strategy == Identity::BASELINE && rows[1].passed, "{:?}", rows[1]);
-    assert!(rows.iter().map(|row| row.wall_s).sum::<f64>() > 5400.0, "the clock is the simulated one");
+    assert!(some[0].outcome == Outcome::TimedOut && some[0].wall_s < 900.0, "{:?}", some[0]);
+    assert!(rows[0].strategy == Identity::BASELINE, "{:?}", rows[0]);
+    assert!(rows.iter().map(|row| row.wall_s).sum::<f64>() > 5000.0, "the clock is the simulated one");
     let cluster = SimulatedCluster::parse(&std::fs::read_to_string(file("four-nodes")).unwrap()).unwrap();
     let [by_weights, by_equal] = [true, false].map(|weighted| 100.0 * regret(&cluster, &chosen(&rows), weighted));
     println!("{by_weights:.2} % above the best, {by_equal:.2} % above that by equal shares");
@@ -102,6 +109,67 @@ fn a_night_on_four_simulated_nodes_finds_what_is_there_and_says_that_it_is_simul
     // One of the four is slow, and does less.
     assert!(said.contains("speeds of the slower nodes simulated-node-3 0."), "{said}");
     assert!(!chosen(&rows).engine.weights.is_empty() && by_equal < -2.0, "{by_equal:.2} %");
+}
+
+/// Four nodes ran different candidates at the same time, each the reference, too, in less time than they took together; nothing of
+/// it is a run on all nodes.
+fn each_node_was_tried(some: &[Row], all: &[Row]) {
+    let hosts: Vec<&str> = all[0].nodes.as_deref().unwrap().split(' ').collect();
+    assert_eq!(hosts.len(), 4);
+    for host in hosts {
+        let of_node = || some.iter().filter(move |row| row.nodes.as_deref() == Some(host));
+        assert!(of_node().any(|row| row.strategy == Identity::REFERENCE && row.passed), "{host}");
+        assert!(of_node().filter(|row| row.strategy != Identity::REFERENCE).count() >= 3, "{host}");
+        assert!(of_node().filter(|row| row.passed).all(|row| row.host == host), "the run says where it was");
+    }
+    let tried: Vec<&Row> = some.iter().filter(|row| row.strategy == "bayes" && row.repeat_of.is_none()).collect();
+    let different: HashSet<Candidate> = tried.iter().map(|row| row.candidate()).collect();
+    assert_eq!(different.len(), tried.len(), "one was run on two nodes");
+    assert!(some.iter().all(|row| row.n == some[0].n && row.p * row.q * row.threads == 4) && some[0].n < all[0].n);
+    assert!(all.iter().all(|row| row.p * row.q * row.threads == 16 && row.trial > some[some.len() - 1].trial));
+    let left = || some.iter().map(|row| row.budget_left_s);
+    let begun = some.iter().map(|row| row.budget_left_s + row.wall_s).fold(0.0, f64::max);
+    let (passed_s, run_s) = (begun - left().fold(f64::MAX, f64::min), some.iter().map(|row| row.wall_s).sum::<f64>());
+    assert!(run_s > 1.5 * passed_s, "{run_s:.0} s of runs in {passed_s:.0} s");
+}
+
+/// A session that was killed while four nodes ran a batch, one of which had come to its end: the others run what they ran, on their
+/// nodes and under their numbers, and then the session goes on.
+#[test]
+fn a_batch_that_was_killed_goes_on_on_its_nodes() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("run");
+    played(&file("four-nodes"), "1h", 3, &folder);
+    let path = folder.join("journal.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let before = journal::read(&path).unwrap().rows;
+    // The second batch: its four starts follow the four ends of the first.
+    let lines: Vec<&str> = whole.lines().collect();
+    assert!(lines[8..12].iter().all(|line| line.contains("\"started\":")), "{}", lines[8]);
+    std::fs::write(&path, lines[..13].join("\n") + "\n").unwrap();
+    let ended = journal::read(&path).unwrap().rows[4].trial;
+    for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
+        let number: u64 = trial.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        if number > 3 && number != ended {
+            std::fs::remove_dir_all(trial).unwrap();
+        }
+    }
+    let mut session = Session::load(&folder.join("session.toml")).unwrap();
+    session.elapsed_s = 0.0;
+    session.save(&folder.join("session.toml")).unwrap();
+    let output = tune(["--resume", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let after = journal::read(&path).unwrap();
+    let key = |row: &Row| (row.trial, row.nodes.clone(), row.candidate(), row.why.clone());
+    let batch = |rows: &[Row]| -> Vec<_> {
+        let mut of: Vec<_> = rows.iter().filter(|row| (4..8).contains(&row.trial)).map(key).collect();
+        of.sort_by_key(|(trial, ..)| *trial);
+        of
+    };
+    assert_eq!(batch(&after.rows), batch(&before));
+    let numbers: HashSet<u64> = after.rows.iter().map(|row| row.trial).collect();
+    assert!(numbers.len() == after.rows.len() && after.under_way.is_empty(), "{:?}", after.under_way);
+    assert!(after.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed));
 }
 
 #[test]
@@ -125,29 +193,35 @@ fn a_file_that_describes_no_cluster_is_refused() {
     refused(&good.replace("schema_version = 1", "schema_version = 9"), &["schema_version"]);
 }
 
-/// 32 nodes of 32 cores, four of them slow; wrong rates are told. By hand, in a quarter of an hour:
+/// 32 nodes of 32 cores, four of them slow; wrong rates are told. Ten nights, or as many as `HPL_TUNE_NIGHTS` says. By hand, in a
+/// quarter of an hour:
 /// `cargo test --release -p hpl-tune --test tests -- --ignored --nocapture simulated::ten_nights`.
 #[test]
 #[ignore = "a benchmark"]
 fn ten_nights_on_a_simulated_dahu() {
     let text = std::fs::read_to_string(file("dahu")).unwrap();
-    for seed in 1..=10 {
+    let nights = std::env::var("HPL_TUNE_NIGHTS").map_or(10, |nights| nights.parse().unwrap());
+    for seed in 1..=nights {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("dahu.toml");
         std::fs::write(&path, text.replace("seed = 1\n", &format!("seed = {seed}\n"))).unwrap();
         let folder = parent.path().join("run");
         let begun = Instant::now();
         let said = played(path.to_str().unwrap(), "3h", seed, &folder);
-        let (rows, wall_s) = (rows(&folder), begun.elapsed().as_secs_f64());
+        let session = Session::load(&folder.join("session.toml")).unwrap();
+        let RowsByPlace { all: rows, some, .. } = session.split(rows(&folder));
+        let wall_s = begun.elapsed().as_secs_f64();
         let cluster = SimulatedCluster::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let found = chosen(&rows);
         let slow = ["dahu-4", "dahu-12", "dahu-21", "dahu-30"];
         let named = slow.iter().filter(|name| said.contains(&format!("simulated-{name}: "))).count();
         println!(
-            "seed {seed}: N {}, {} trials in {wall_s:.0} s, {named} of 4 slow nodes named, NB {} {}×{}×{}t, regret {:.2} %, of equal shares {:.2} %, \
+            "seed {seed}: N {}, {} trials on single nodes, {} on all in {wall_s:.0} s, {:.2} simulated hours, {named} of 4 slow nodes named, NB {} {}×{}×{}t, regret {:.2} %, of equal shares {:.2} %, \
              default {:.2} %",
             found.hpl.n,
+            some.len(),
             rows.len(),
+            (10_800.0 - rows[rows.len() - 1].budget_left_s) / 3600.0,
             found.hpl.nb,
             found.hpl.p,
             found.hpl.q,

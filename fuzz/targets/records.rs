@@ -8,8 +8,7 @@ use space::result::PhaseTime;
 use space::{RunResult, WindowsResult};
 use tuner::record::now::Now;
 use tuner::record::session::Session;
-use tuner::record::store::Begun;
-use tuner::record::{Row, journal, parquet as tables};
+use tuner::record::{Begun, Row, journal, parquet as tables};
 use tuner::report::summary::Summary;
 use tuner::report::{html, table};
 

@@ -56,23 +56,89 @@ pub struct MpiJob {
     /// File of the cluster that `program` simulates; `None` for real runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<PathBuf>,
+    /// Names of the nodes that its ranks are kept to; none for all that the launcher reaches.
+    #[serde(skip)]
+    pub nodes: Vec<String>,
 }
 
 impl MpiJob {
     /// Ranks of `program` by a launcher, of as many threads as there are cores.
     pub fn new(launcher: &str, program: PathBuf) -> Self {
-        Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None }
+        Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None, nodes: Vec::new() }
+    }
+
+    /// The same with its ranks on `nodes` alone; on all of them where none is named.
+    #[must_use]
+    pub fn on(&self, nodes: &[String]) -> Self {
+        Self { nodes: nodes.to_vec(), ..self.clone() }
+    }
+
+    /// Whether its launcher is known to start ranks on chosen nodes.
+    pub fn chooses_nodes(&self) -> bool {
+        self.simulated.is_some() || PlacedBy::of(&words(&self.launcher)).is_some()
     }
 
     /// The words that start the ranks of `candidate`, to which the flags of the program are added.
     pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
         let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
         let filled = |word: String| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
-        let launcher = words(&self.launcher).into_iter().map(filled);
-        let cluster = self.simulated.iter().flat_map(|path| {
-            [VERB.into(), "--cluster".into(), path.clone().into(), "--ranks".into(), OsString::from(&ranks)]
-        });
-        launcher.chain([self.program.clone().into()]).chain(cluster).collect()
+        let mut launcher = words(&self.launcher);
+        if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
+            let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
+            placed_by.keep_to(&mut launcher, &self.nodes, each);
+        }
+        let mut command: Vec<OsString> = launcher.into_iter().map(filled).collect();
+        command.push(self.program.clone().into());
+        if let Some(path) = &self.simulated {
+            command.extend([VERB.into(), "--cluster".into(), path.clone().into(), "--ranks".into(), ranks.into()]);
+            if !self.nodes.is_empty() {
+                command.extend(["--nodes".into(), self.nodes.join(",").into()]);
+            }
+        }
+        command
+    }
+}
+
+/// How a launcher is told the nodes of its ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlacedBy {
+    /// Slurm's `--nodelist`.
+    Slurm,
+    /// `--host` of Open MPI, which counts the cores that ranks may take of each.
+    OpenMpi,
+    /// `-host`, as the MPI standard has it of `mpiexec`.
+    Standard,
+}
+
+impl PlacedBy {
+    fn of(words: &[String]) -> Option<Self> {
+        let name = Path::new(words.first()?).file_name()?.to_str()?;
+        match name {
+            "srun" => Some(Self::Slurm),
+            _ if name.starts_with("mpirun") && !name.contains("mpich") => Some(Self::OpenMpi),
+            _ if name.starts_with("mpiexec") || name.contains("mpich") => Some(Self::Standard),
+            _ => None,
+        }
+    }
+
+    /// Keeps the ranks that `words` start to `nodes`, `cores` on each, in the place of those that the words name.
+    fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
+        let (flags, value) = match self {
+            Self::Slurm => {
+                // Of two the last one holds.
+                words.extend([format!("--nodelist={}", nodes.join(",")), format!("--nodes={}", nodes.len())]);
+                return;
+            }
+            Self::OpenMpi => {
+                let slots = nodes.iter().map(|node| format!("{node}:{cores}"));
+                (["--host", "-host", "-H"], slots.collect::<Vec<String>>().join(","))
+            }
+            Self::Standard => (["-host", "-hosts", "--host"], nodes.join(",")),
+        };
+        match words.iter().position(|word| flags.contains(&word.as_str())) {
+            Some(at) if at + 1 < words.len() => words[at + 1] = value,
+            _ => words.extend([flags[0].to_owned(), value]),
+        }
     }
 }
 
@@ -96,6 +162,33 @@ mod tests {
         let job = MpiJob { simulated, ..MpiJob::new("none", "hpl-tune".into()) };
         let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine: EngineParams::default() });
         assert_eq!(words, ["hpl-tune", "__simulated", "--cluster", "/run/simulated.toml", "--ranks", "12"]);
+    }
+
+    #[test]
+    fn ranks_are_kept_to_chosen_nodes() {
+        let nodes = ["n2".to_owned()];
+        let engine = EngineParams { threads: 2, ..EngineParams::default() };
+        let candidate = Candidate { hpl: HplParams::baseline(1000, 1, 2), engine };
+        let words = |launcher: &str| {
+            let job = MpiJob::new(launcher, "xhpl".into());
+            assert_eq!(job.on(&[]).command(&candidate), job.command(&candidate));
+            let words = job.on(&nodes).command(&candidate).into_iter();
+            (job.chooses_nodes(), words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" "))
+        };
+        let srun = "srun -n 2 --nodelist=n2 --nodes=1 xhpl";
+        assert_eq!(words("srun -n {np}"), (true, srun.to_owned()));
+        assert_eq!(words("mpirun -np {np}").1, "mpirun -np 2 --host n2:4 xhpl");
+        assert_eq!(words("mpirun.openmpi --host n1,n2 -np {np}").1, "mpirun.openmpi --host n2:4 -np 2 xhpl");
+        assert_eq!(words("mpiexec").1, "mpiexec -n 2 -host n2 xhpl");
+        assert_eq!(
+            words("/opt/mpich/bin/mpirun.mpich -hosts n1,n2 -n {np}").1,
+            "/opt/mpich/bin/mpirun.mpich -hosts n2 -n 2 xhpl"
+        );
+        let (chooses, flux) = words("flux");
+        assert!(!chooses && !flux.contains("n2"), "{flux}");
+        let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
+        let command = simulated.on(&nodes).command(&candidate);
+        assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
     }
 
     #[test]

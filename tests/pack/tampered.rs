@@ -176,8 +176,9 @@ fn a_record_that_was_changed_is_named_with_the_trial() {
         changed(first, |row| row["why"] = "because".into()),
         &["trial 0 differs from journal.jsonl in why"],
     );
+    // Start and end of the first trial.
     let fewer =
-        |folder: &Path| edit(folder, "record/journal.jsonl", |text| text.split_inclusive('\n').skip(1).collect());
+        |folder: &Path| edit(folder, "record/journal.jsonl", |text| text.split_inclusive('\n').skip(2).collect());
     found("a row less", |f| (fewer(f), sum_up(f)).1, &["record/trials.parquet: "]);
     let torn = |folder: &Path| edit(folder, "record/journal.jsonl", |text| text.replacen('{', "[", 1));
     found("a damaged row", |f| (torn(f), sum_up(f)).1, &["journal.jsonl line 1: damaged"]);

@@ -48,11 +48,12 @@ fn needs_strace_a_line_that_cannot_be_taken_back_is_not_written_again() {
     let fake = Fake::new(ENGINE);
     let folder = folder(fake.home());
     let log = fake.home().with_extension("calls");
-    let fails = ["-e", "inject=fdatasync:error=ENOSPC:when=2", "-e", "inject=ftruncate:error=EIO:when=3+"];
+    // Of the second trial's end, the fourth line.
+    let fails = ["-e", "inject=fdatasync:error=ENOSPC:when=4", "-e", "inject=ftruncate:error=EIO:when=3+"];
     let output = trace::traced(&begun(&fake, &folder), &log, &fails).output().unwrap();
     std::fs::remove_file(log).unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", err(&output));
-    assert_eq!(std::fs::read_to_string(folder.join("journal.jsonl")).unwrap().lines().count(), 2);
+    assert_eq!(std::fs::read_to_string(folder.join("journal.jsonl")).unwrap().lines().count(), 4);
     goes_on(resumed(&folder), &folder, &BTreeSet::from([0]), "resumed");
 }
 

@@ -22,12 +22,12 @@ use crate::{Failure, Measurement, Observation};
 
 impl RealRuns {
     /// Ends the processes that a dead tuner has left running in `folder`, after its guard had a moment to do so itself.
-    fn end_left(&self, folder: &Path) {
+    fn end_left(&self, folder: &Path, nodes: &[String]) {
         let begun = Instant::now();
         while begun.elapsed() < GUARD_END && !marked(folder).is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.end_marked(folder);
+        self.end_marked(folder, nodes);
     }
 
     /// Makes a whole run of `candidate` in `folder`, for at most `limit_s` seconds.
@@ -94,14 +94,17 @@ impl RealRuns {
     /// not fail, and can be run again. In every case all processes of the run are ended.
     pub fn adopt(&self, run: &RunSpec, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
-        self.end_left(&folder);
+        self.end_left(&folder, &run.nodes);
         let record = self.by_its_clock(&folder, GuardRecord::read(&folder).ok()?);
         if record.output_error.is_some() {
             return None;
         }
         match self.judge(run, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
-            verdict => Some(verdict),
+            verdict => {
+                self.pass(record.wall_s);
+                Some(verdict)
+            }
         }
     }
 

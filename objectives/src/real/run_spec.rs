@@ -15,6 +15,8 @@ pub struct RunSpec {
     pub candidate: Candidate,
     /// The part of it that is run.
     pub extent: Extent,
+    /// Names of the nodes that it is kept to; none for all that the launcher reaches.
+    pub nodes: Vec<String>,
 }
 
 /// The part of a run that is executed.
@@ -31,7 +33,7 @@ pub enum Extent {
 impl RunSpec {
     /// A whole run of `candidate`.
     pub fn whole(candidate: &Candidate) -> Self {
-        Self { candidate: candidate.clone(), extent: Extent::Whole }
+        Self { candidate: candidate.clone(), extent: Extent::Whole, nodes: Vec::new() }
     }
 }
 

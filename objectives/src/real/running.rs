@@ -76,6 +76,14 @@ impl Running {
         traces.find(|trace| !trace.is_empty()).unwrap_or_default()
     }
 
+    /// Tells the guard to end the run, and does not wait for it.
+    pub fn ask_to_end(&self) {
+        if !self.ended {
+            // The guard was not waited for, so its id cannot belong to another process.
+            let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
+        }
+    }
+
     /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
     /// is known to [`RealRuns::adopt`].
     pub fn cancel(mut self) {
@@ -88,14 +96,14 @@ impl Running {
         let problem = match GuardRecord::read(&self.folder) {
             Ok(record) => {
                 if record.ended_by != EndedBy::Itself {
-                    self.runs.end_step();
+                    self.runs.end_step(&self.run.nodes);
                 }
                 let record = self.runs.by_its_clock(&self.folder, record);
                 return self.runs.judge(&self.run, &self.folder, &record);
             }
             Err(problem) => problem.to_string(),
         };
-        self.runs.end_marked(&self.folder);
+        self.runs.end_marked(&self.folder, &self.run.nodes);
         let said = last_lines(&self.said, 10).join("; ");
         match status.map(Exit::from) {
             Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
@@ -116,8 +124,7 @@ impl Running {
         if self.ended {
             return;
         }
-        // The guard was not waited for, so its id cannot belong to another process.
-        let _ = kill(Pid::from_raw(self.guard.id().cast_signed()), Signal::SIGTERM);
+        self.ask_to_end();
         let begun = Instant::now();
         while begun.elapsed() < self.runs.grace() + KILL_WAIT + GUARD_END {
             if self.finish_within(GUARD_END).is_some() {
@@ -126,7 +133,7 @@ impl Running {
         }
         // A guard that is still alive is stopped, or hangs in the kernel.
         let _ = self.guard.kill();
-        self.runs.end_marked(&self.folder);
+        self.runs.end_marked(&self.folder, &self.run.nodes);
     }
 }
 

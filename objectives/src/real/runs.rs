@@ -18,7 +18,7 @@ use super::verdict::{RESULT, judge, judge_windows};
 use super::words::quoted;
 use crate::foreign::{Foreign, ProgressPoint};
 use crate::launcher::MpiJob;
-use crate::simulated::RunClock;
+use crate::simulated::{Clock, RunClock};
 use crate::{Failure, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
@@ -57,6 +57,17 @@ impl RealRuns {
         self.is_simulated().then(|| RunClock::read(folder))?
     }
 
+    /// Moves the clock of a simulated cluster on by a run of `wall_s` seconds, or by several at the same time of which the longest took
+    /// that; does nothing for real runs.
+    pub fn pass(&self, wall_s: f64) {
+        if let RunProgram::Launched(job) = &self.engine
+            && let Some(cluster) = &job.simulated
+        {
+            // A clock that cannot be written stands still: its changes of speed come later.
+            let _ = Clock::read(cluster).and_then(|clock| clock.add(cluster, wall_s));
+        }
+    }
+
     /// The record of a run in `folder`, in simulated time if the run is simulated.
     pub(super) fn by_its_clock(&self, folder: &Path, record: GuardRecord) -> GuardRecord {
         let Some(RunClock { simulated_wall_s: wall_s, timed_out, .. }) = self.simulated(folder) else { return record };
@@ -70,18 +81,18 @@ impl RealRuns {
     }
 
     /// Ends the remaining processes of a run in `folder`: on this node those with its environment variable, and in a Slurm job
-    /// the step on the other nodes.
-    pub(super) fn end_marked(&self, folder: &Path) {
+    /// its step on `nodes`, or all nodes.
+    pub(super) fn end_marked(&self, folder: &Path, nodes: &[String]) {
         end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
-        self.end_step();
+        self.end_step(nodes);
     }
 
     /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any node of the job.
-    pub(super) fn end_step(&self) {
+    pub(super) fn end_step(&self, nodes: &[String]) {
         match &self.engine {
             RunProgram::Ours => {}
-            RunProgram::Launched(job) => slurm::cancel_steps(&job.program),
-            RunProgram::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program)),
+            RunProgram::Launched(job) => slurm::cancel_steps(&job.program, nodes),
+            RunProgram::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program), nodes),
         }
     }
 
@@ -141,7 +152,7 @@ impl RealRuns {
         let file = |name: &str| folder.join(name).into_os_string();
         let mut words: Vec<OsString> = match &self.engine {
             RunProgram::Foreign(engine) => return engine.command(&run.candidate, folder),
-            RunProgram::Launched(launched) => launched.command(&run.candidate),
+            RunProgram::Launched(launched) => launched.on(&run.nodes).command(&run.candidate),
             RunProgram::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
         };
         words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);

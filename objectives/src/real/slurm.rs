@@ -29,23 +29,30 @@ pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).ok())?
 }
 
-/// Cancels the steps of this process's job that run `program`, whose srun or mpirun is gone; does nothing outside of a job.
-pub fn cancel_steps(program: &Path) {
+/// Cancels the steps of this process's job that run `program` on `nodes` (any nodes, if none is named), whose srun or mpirun is gone;
+/// does nothing outside of a job.
+pub fn cancel_steps(program: &Path, nodes: &[String]) {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
-    let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %j"]);
-    let left: Vec<String> = steps(&listed.unwrap_or_default(), program);
+    let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %N %j"]);
+    let left: Vec<String> = steps(&listed.unwrap_or_default(), program, nodes);
     if !left.is_empty() {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         let _ = output_of("scancel", &[&["--signal=KILL"][..], &left].concat());
     }
 }
 
-/// The steps in `listed` (numbers and names) that run `program`.
-fn steps(listed: &str, program: &Path) -> Vec<String> {
+/// The steps in `listed` (numbers, nodes and names) that run `program` on `nodes`.
+fn steps(listed: &str, program: &Path, nodes: &[String]) -> Vec<String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let of_run = |step: &&str| HELPERS.contains(step) || *step == name;
-    let steps = listed.lines().filter_map(|line| line.trim().split_once(' '));
-    steps.filter(|(_, step)| of_run(&step.trim())).map(|(number, _)| number.to_owned()).collect()
+    // A run is on one node or on all of them: Slurm's short form of several names is not read.
+    let there = |found: &str| nodes.is_empty() || nodes.join(",") == found;
+    let steps = listed.lines().filter_map(|line| {
+        let (number, rest) = line.trim().split_once(' ')?;
+        let (found, step) = rest.trim().split_once(' ')?;
+        (there(found) && of_run(&step.trim())).then(|| number.to_owned())
+    });
+    steps.collect()
 }
 
 #[cfg(test)]
@@ -54,9 +61,14 @@ mod tests {
 
     #[test]
     fn steps_of_the_program_and_helpers_of_mpirun_are_those_of_a_run() {
-        let listed = "17.batch batch\n17.3 xhpl\n 17.4 orted\n17.5 other\n17.extern extern\n";
-        assert_eq!(steps(listed, Path::new("/opt/xhpl")), ["17.3", "17.4"]);
-        assert!(steps("", Path::new("xhpl")).is_empty());
+        let listed = "17.batch n1 batch\n17.3 n[1-2] xhpl\n 17.4 n2 orted\n17.5 n2 other\n17.extern n[1-2] extern\n17.6 n1 xhpl\n";
+        let of = |nodes: &[&str]| {
+            let nodes: Vec<String> = nodes.iter().map(|&name| name.to_owned()).collect();
+            steps(listed, Path::new("/opt/xhpl"), &nodes)
+        };
+        assert_eq!(of(&[]), ["17.3", "17.4", "17.6"]);
+        assert_eq!((of(&["n1"]), of(&["n2"])), (vec!["17.6".to_owned()], vec!["17.4".to_owned()]), "others go on");
+        assert!(steps("", Path::new("xhpl"), &[]).is_empty());
     }
 
     #[test]

@@ -41,11 +41,18 @@ pub enum SimulatedRun {
 }
 
 impl SimulatedCluster {
-    /// Places of `ranks` ranks of `threads` threads.
+    /// Places of `ranks` ranks of `threads` threads on the nodes `names`, on all if none is named.
     ///
     /// # Errors
-    /// More of them than there are cores.
-    pub fn bindings(&self, ranks: usize, threads: usize) -> Result<Bindings, String> {
+    /// More of them than there are cores, or a name that no node has.
+    pub fn bindings(&self, ranks: usize, threads: usize, names: &[String]) -> Result<Bindings, String> {
+        if !names.is_empty() {
+            let mut found = self.part(names)?.0.bindings(ranks, threads, &[])?;
+            let hosts = self.hosts();
+            let of = |host: &String| hosts.iter().position(|known| known == host).map(|node| names[node].clone());
+            found.ranks.iter_mut().for_each(|rank| rank.host = of(&rank.host).unwrap_or_default());
+            return Ok(found);
+        }
         self.check_ranks(ranks, threads)?;
         let hosts = self.hosts();
         let each = (self.node().cores / threads).max(1);
@@ -119,15 +126,46 @@ impl SimulatedCluster {
         Ok(Survey { kernels: KERNEL.to_owned(), ranks: (0..ranks).map(of).collect() })
     }
 
+    /// The outcome of the run of `candidate` on the nodes `names` that begins at `clock`, of these windows or the whole.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run), and a name that no node has.
+    pub fn run_on(
+        &self,
+        names: &[String],
+        candidate: &Candidate,
+        windows: Option<&Windows>,
+        clock: Clock,
+    ) -> Result<SimulatedRun, String> {
+        let (part, slower) = self.part(names)?;
+        let mut answer = part.run_slower(candidate, windows, clock, slower)?;
+        match &mut answer {
+            SimulatedRun::Whole(result, _) => result.host.clone_from(&names[0]),
+            SimulatedRun::Windows(result) => result.host.clone_from(&names[0]),
+            SimulatedRun::BreaksOff(_) | SimulatedRun::Hangs => {}
+        }
+        Ok(answer)
+    }
+
     /// The outcome of the run of `candidate` that begins at `clock`, of these windows or the whole.
     ///
     /// # Errors
     /// Invalid parameters, more ranks than there are cores, or windows that the run does not have.
     pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<SimulatedRun, String> {
+        self.run_slower(candidate, windows, clock, 1.0)
+    }
+
+    fn run_slower(
+        &self,
+        candidate: &Candidate,
+        windows: Option<&Windows>,
+        clock: Clock,
+        slower: f64,
+    ) -> Result<SimulatedRun, String> {
         candidate.check().map_err(|error| error.to_string())?;
         self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
         let luck = |index: u64| self.luck(clock.runs + 1, index);
-        let slower = self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
+        let slower = slower * self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
         let fate = uniform(luck(1));
         let truth = self.truth();
         if fate < self.breaks_off {

@@ -11,7 +11,7 @@ use super::power::SimulatedPower;
 /// The environment variable with the time limit of a simulated run in seconds.
 pub const LIMIT_VARIABLE: &str = "HPL_TUNE_SIMULATED_LIMIT_S";
 
-/// The clock of a cluster, stored next to the cluster's file.
+/// The clock of a cluster, stored next to the cluster's file. Whoever waits for the runs moves it on: several may pass together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     /// Runs so far.
@@ -37,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// Adds a run of `wall_s` seconds.
+    /// Adds a run of `wall_s` seconds, or several at the same time.
     ///
     /// # Errors
     /// A file that cannot be written.

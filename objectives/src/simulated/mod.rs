@@ -142,6 +142,26 @@ impl SimulatedCluster {
         &self.machine.nodes[0]
     }
 
+    /// The nodes `names` alone, and by how many times all of them are slower than described.
+    ///
+    /// # Errors
+    /// A name that no node has.
+    pub fn part(&self, names: &[String]) -> Result<(Self, f64), String> {
+        let hosts = self.hosts();
+        let place = |name: &String| {
+            let found = hosts.iter().position(|host| host == name);
+            found.ok_or_else(|| format!("--nodes: no node {name}; there are {} … {}", hosts[0], hosts[hosts.len() - 1]))
+        };
+        let nodes = names.iter().map(place).collect::<Result<Vec<usize>, String>>()?;
+        let times: Vec<f64> = nodes.iter().map(|&node| self.of_node(node)).collect();
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let slow = times.iter().enumerate().filter(|(_, times)| **times > least);
+        let slow = slow.map(|(node, times)| Slow { nodes: vec![node], times: times / least }).collect();
+        let mut machine = self.machine.clone();
+        machine.nodes[0].count = nodes.len();
+        Ok((Self { slow, machine, ..self.clone() }, least))
+    }
+
     /// Names of the nodes, in the order of the ranks; each contains `simulated`.
     pub fn hosts(&self) -> Vec<String> {
         (1..=self.node().count).map(|index| format!("simulated-{}-{index}", self.node().name)).collect()

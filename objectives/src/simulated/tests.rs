@@ -89,6 +89,32 @@ fn runs_break_off_hang_and_become_slower_as_described() {
     assert!(changed.run(&crowded, None, Clock::default()).unwrap_err().contains("do not fit"));
 }
 
+/// Each node alone is as slow as it is among the others, and named.
+#[test]
+fn runs_on_single_nodes_are_as_slow_as_these() {
+    let cluster = SimulatedCluster { noise: 0.0, ..cluster() };
+    let hosts = cluster.hosts();
+    let small = candidate(20_000, 128, (1, 1), 32);
+    let time = |node: usize, windows: Option<&Windows>| {
+        let names = &hosts[node..=node];
+        match cluster.run_on(names, &small, windows, Clock::default()).unwrap() {
+            SimulatedRun::Whole(result, _) => (result.time_s, result.host),
+            SimulatedRun::Windows(result) => (result.predicted_time_s, result.host),
+            other => panic!("{other:?}"),
+        }
+    };
+    for windows in [None, Some(&Windows::Auto)] {
+        let [(usual, first), (slow, third)] = [0, 3].map(|node| time(node, windows));
+        assert!((slow / usual - 1.12).abs() < 1e-9 && first == hosts[0] && third == hosts[3], "{usual} {slow} {third}");
+    }
+    let (pair, slower) = cluster.part(&[hosts[0].clone(), hosts[3].clone()]).unwrap();
+    assert_eq!((pair.node().count, slower, pair.unequal().relative().len()), (2, 1.0, 2));
+    assert_eq!(cluster.bindings(1, 32, &hosts[3..4]).unwrap().ranks[0].host, hosts[3]);
+    let crowded = cluster.run_on(&hosts[..1], &candidate(20_000, 128, (1, 2), 32), None, Clock::default());
+    assert!(crowded.unwrap_err().contains("do not fit 1 simulated nodes"));
+    assert!(cluster.part(&["n9".to_owned()]).unwrap_err().contains("no node n9"));
+}
+
 /// Idle at 100 W, busy at 300 W, four nodes of 32 cores.
 #[test]
 fn power_follows_what_the_nodes_do() {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Parser;
 use hpl::plan::windows::Windows;
+use objectives::real::TRIAL_VARIABLE;
 use objectives::simulated::{Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster, SimulatedRun};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};
@@ -25,6 +26,9 @@ struct Args {
     ranks: NonZeroUsize,
     #[arg(long, default_value = "1")]
     threads: NonZeroUsize,
+    /// The nodes that the ranks are kept to
+    #[arg(long, value_delimiter = ',')]
+    nodes: Vec<String>,
     #[arg(long)]
     report_bindings: bool,
     #[arg(long)]
@@ -57,7 +61,8 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     let named = || path.display().to_string();
     let cluster = SimulatedCluster::parse(&std::fs::read_to_string(path).with_context(named)?).with_context(named)?;
     if args.report_bindings {
-        let bindings = cluster.bindings(args.ranks.get(), args.threads.get()).map_err(anyhow::Error::msg)?;
+        let bindings =
+            cluster.bindings(args.ranks.get(), args.threads.get(), &args.nodes).map_err(anyhow::Error::msg)?;
         return printed(&bindings);
     }
     let clock = Clock::read(path).with_context(named)?;
@@ -66,16 +71,24 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         return printed(&cluster.survey(&candidate, repeats.get(), clock).map_err(anyhow::Error::msg)?);
     }
     let Some(result) = &args.result else { bail!("a simulated run needs --result, the file of its result") };
-    let answer = cluster.run(&candidate, args.windows.as_ref(), clock).map_err(anyhow::Error::msg)?;
+    // Runs at the same time differ in their luck by their trials.
+    let clock = Clock { runs: trial().unwrap_or(clock.runs), ..clock };
+    let windows = args.windows.as_ref();
+    let powered =
+        if args.nodes.is_empty() { cluster.clone() } else { cluster.part(&args.nodes).map_err(anyhow::Error::msg)?.0 };
+    let answer = match args.nodes[..] {
+        [] => cluster.run(&candidate, windows, clock),
+        ref nodes => cluster.run_on(nodes, &candidate, windows, clock),
+    };
+    let answer = answer.map_err(anyhow::Error::msg)?;
     let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
     let timed_out = answer.wall_s() > limit_s;
     let simulated_wall_s = answer.wall_s().min(limit_s);
     if !timed_out {
         answer.write(result)?;
     }
-    let power = cluster.power(&candidate, &answer).filter(|_| !timed_out);
+    let power = powered.power(&candidate, &answer).filter(|_| !timed_out);
     RunClock { simulated_wall_s, timed_out, power }.write(Path::new("."))?;
-    clock.add(path, simulated_wall_s)?;
     match answer {
         _ if timed_out => Ok(ExitCode::FAILURE),
         SimulatedRun::BreaksOff(after_s) => {
@@ -87,6 +100,11 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// The number of the trial in whose folder it runs.
+fn trial() -> Option<u64> {
+    Path::new(&std::env::var_os(TRIAL_VARIABLE)?).file_name()?.to_str()?.parse().ok()
 }
 
 /// The run that HPL.dat in the current folder describes.

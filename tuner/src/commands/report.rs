@@ -17,7 +17,7 @@ use crate::record::decode::Decoder;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal;
 use crate::record::now::Now;
-use crate::record::session::Session;
+use crate::record::session::{RowsByPlace, Session};
 use crate::report::closing::closing;
 use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
@@ -49,7 +49,10 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     {
         say(&format!("now: {}", now.line(Timestamp::now())));
     }
-    let (rows, elsewhere) = session.split(contents.rows);
+    let RowsByPlace { all: rows, some, elsewhere } = session.split(contents.rows);
+    if !some.is_empty() {
+        say(&format!("{} trials on single nodes are in the record, and no part of this summary", some.len()));
+    }
     if !elsewhere.is_empty() {
         say(&format!("{} trials on other nodes are in the record, and no part of this summary", elsewhere.len()));
     }

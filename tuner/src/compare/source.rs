@@ -7,7 +7,7 @@ use super::run::{Ended, Known, Run, RunOrigin};
 use crate::exit::bad_input;
 use crate::record::folder::RunFolder;
 use crate::record::journal::{self, BadLine};
-use crate::record::session::Session;
+use crate::record::session::{RowsByPlace, Session};
 use crate::record::{Identity, Outcome, Row};
 use crate::report::Summary;
 
@@ -58,7 +58,7 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
             BadLine::Torn { .. } | BadLine::Again { .. } => notes.push(line.to_string()),
         }
     }
-    let (rows, elsewhere) = session.split(contents.rows);
+    let RowsByPlace { all: rows, elsewhere, .. } = session.split(contents.rows);
     if !elsewhere.is_empty() {
         notes.push(format!("{} trials on other nodes are left out", elsewhere.len()));
     }

@@ -27,7 +27,7 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Co
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
         let alike = (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.extent == Extent::Windows);
-        if let Some(point) = place(space, run) {
+        if let Some(point) = place(space, &run.candidate, run.cores) {
             groups.entry(alike).or_default().push((point, run.rate_gflops.ln()));
         }
     }
@@ -38,18 +38,19 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Co
     groups.into_iter().map(group).collect()
 }
 
-fn place(space: &dyn Candidates, run: &Earlier) -> Option<Point> {
+/// The point that a run of `of` on so many cores stands for.
+pub(super) fn place(space: &dyn Candidates, of: &Candidate, cores: Option<usize>) -> Option<Point> {
     let spec = space.spec();
     let mut candidate = space.candidate(space.points().first()?);
-    candidate.hpl = HplParams { n: spec.n, ..run.candidate.hpl };
-    candidate.engine.split = run.candidate.engine.split;
-    candidate.engine.weights = run.candidate.engine.weights.clone();
-    candidate.engine.extra = run.candidate.engine.extra.clone();
-    candidate.engine.threads = match run.cores {
-        Some(_) => run.candidate.engine.threads,
+    candidate.hpl = HplParams { n: spec.n, ..of.hpl };
+    candidate.engine.split = of.engine.split;
+    candidate.engine.weights = of.engine.weights.clone();
+    candidate.engine.extra = of.engine.extra.clone();
+    candidate.engine.threads = match cores {
+        Some(_) => of.engine.threads,
         None => (spec.cores / candidate.hpl.ranks()).max(1),
     };
-    space.point(&candidate).or_else(|| nearest(space, &candidate, run.cores))
+    space.point(&candidate).or_else(|| nearest(space, &candidate, cores))
 }
 
 fn nearest(space: &dyn Candidates, candidate: &Candidate, cores: Option<usize>) -> Option<Point> {
@@ -125,12 +126,12 @@ mod tests {
         let domain = domain();
         let usual = default_candidate(domain.spec());
         let earlier = Earlier { candidate: usual.at_n(9000), ..run(0, "here", 10.0) };
-        assert_eq!(domain.candidate(&place(&domain, &earlier).unwrap()), usual);
+        assert_eq!(domain.candidate(&place(&domain, &earlier.candidate, earlier.cores).unwrap()), usual);
         // HPL.out says nothing of cores or threads.
         let single = HplParams { n: 9000, ..HplParams::baseline(9000, 1, 1) };
         let engine = EngineParams::default();
         let bare = Earlier { cores: None, host: None, candidate: Candidate { hpl: single, engine }, ..earlier };
-        assert_eq!(domain.candidate(&place(&domain, &bare).unwrap()).engine.threads, 2);
+        assert_eq!(domain.candidate(&place(&domain, &bare.candidate, bare.cores).unwrap()).engine.threads, 2);
     }
 
     #[test]
@@ -142,10 +143,10 @@ mod tests {
             candidate: Candidate { hpl, engine: EngineParams::default() },
             ..run(0, "cluster", 900.0)
         };
-        let found = domain.candidate(&place(&domain, &earlier).unwrap());
+        let found = domain.candidate(&place(&domain, &earlier.candidate, earlier.cores).unwrap());
         assert_eq!((found.hpl.p, found.hpl.q, found.engine.threads), (1, 2, 1));
         assert!([224, 240].contains(&found.hpl.nb) && found.hpl.bcast == hpl.bcast, "{found:?}");
-        assert!(domain.points().contains(&place(&domain, &earlier).unwrap()));
+        assert!(domain.points().contains(&place(&domain, &earlier.candidate, earlier.cores).unwrap()));
     }
 
     #[test]

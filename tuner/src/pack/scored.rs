@@ -68,7 +68,7 @@ impl Scored {
     pub fn open(root: &Path, program: &Path) -> Result<Self, PackError> {
         let folder = RunFolder::open(root)?;
         let session = Session::load(&folder.session_toml())?;
-        let (rows, _elsewhere) = session.split(journal::read(&folder.journal())?.rows);
+        let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let named = rows.iter().find(|row| row.engine == Row::SIMULATED);
         if session.is_simulated() || named.is_some() {
             let engine = named.map_or(session.recorded_engine(), |row| row.engine.clone());

@@ -1,7 +1,7 @@
-//! `journal.jsonl`: one line per finished trial, on the disk before anything else happens.
+//! `journal.jsonl`: one line when a trial starts and one when it has ended, each on the disk before anything else happens.
 //!
-//! The journal is the truth for resume. Every line is a [`Row`] in JSON and carries its own schema version,
-//! so there is no header. A line is written whole and synced before [`Journal::append`] returns; when that
+//! The journal is the truth for resume. The line of an end is a [`Row`] in JSON, that of a start has what was proposed
+//! ([`Begun`]) under the key `started`; each carries its own schema version, so there is no header. A line is written whole and synced before [`Journal::append`] returns; when that
 //! fails, the part that was written is taken back. A line that was torn by a crash can only be the last
 //! one: it is dropped. Damage in the middle costs that line alone, and a trial counts once.
 
@@ -11,9 +11,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hpl::program::files::sync_folder;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, Version};
-use crate::record::{ROW_SCHEMA, Row};
+use crate::record::{Begun, ROW_SCHEMA, Row};
 
 /// A journal open for appending.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub struct Journal {
 pub struct Contents {
     /// The trials, in the order in which they finished.
     pub rows: Vec<Row>,
+    /// Trials that were started, and have no end in it.
+    pub under_way: Vec<UnderWay>,
     /// Lines that were left out.
     pub bad_lines: Vec<BadLine>,
     /// Bytes that are kept: all but a torn last line.
@@ -41,6 +45,22 @@ pub struct Contents {
     lines: usize,
     /// Numbers of the trials in `rows`, and of those that were taken out of it.
     trials: HashSet<u64>,
+}
+
+/// A trial that was started and has not ended, as far as is recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnderWay {
+    /// What was started.
+    pub begun: Begun,
+    /// How often.
+    pub starts: u32,
+}
+
+/// The line of a start.
+#[derive(Serialize, Deserialize)]
+struct StartLine<B> {
+    schema_version: u32,
+    started: B,
 }
 
 /// A line that is no row.
@@ -85,11 +105,23 @@ impl Journal {
         Ok((journal, contents))
     }
 
+    /// Append a trial that is about to run; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// As of [`append`](Self::append).
+    pub fn start(&mut self, begun: &Begun) -> Result<(), RecordError> {
+        self.write(&StartLine { schema_version: ROW_SCHEMA, started: begun })
+    }
+
     /// Append one finished trial; it is on the disk when this returns.
     ///
     /// On an error (a full disk, say) the journal is as it was before the call, and may be appended to again.
     pub fn append(&mut self, row: &Row) -> Result<(), RecordError> {
-        let mut line = serde_json::to_vec(row).map_err(|e| RecordError::write(&self.path)(e.into()))?;
+        self.write(row)
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<(), RecordError> {
+        let mut line = serde_json::to_vec(line).map_err(|e| RecordError::write(&self.path)(e.into()))?;
         line.push(b'\n');
         self.write_line(&line).map_err(RecordError::write(&self.path))
     }
@@ -141,10 +173,15 @@ impl Contents {
             if !is_rest {
                 let number = self.lines + 1;
                 match parse(line) {
-                    Ok(row) => {
+                    Ok(Line::Start(begun)) => {
                         self.unterminated = !whole;
+                        self.start(*begun);
+                    }
+                    Ok(Line::End(row)) => {
+                        self.unterminated = !whole;
+                        self.under_way.retain(|under_way| under_way.begun.identity.trial != row.trial);
                         if self.trials.insert(row.trial) {
-                            self.rows.push(row);
+                            self.rows.push(*row);
                         } else {
                             self.bad_lines.push(BadLine::Again { line: number, trial: row.trial });
                         }
@@ -160,6 +197,17 @@ impl Contents {
             self.len += line.len() as u64;
         }
         Ok(false)
+    }
+
+    /// Takes in a start: of a trial that was interrupted it is another one, or another proposal in its place.
+    fn start(&mut self, begun: Begun) {
+        let trial = begun.identity.trial;
+        if self.trials.contains(&trial) {
+            return;
+        }
+        let before = self.under_way.iter().position(|under_way| under_way.begun.identity.trial == trial);
+        let before = before.map(|at| self.under_way.remove(at)).filter(|before| before.begun.is_again(&begun));
+        self.under_way.push(UnderWay { starts: before.map_or(1, |before| before.starts + 1), begun });
     }
 }
 
@@ -177,13 +225,23 @@ enum Bad {
     Damaged(String),
 }
 
-fn parse(line: &[u8]) -> Result<Row, Bad> {
+/// What a line says.
+enum Line {
+    Start(Box<Begun>),
+    End(Box<Row>),
+}
+
+fn parse(line: &[u8]) -> Result<Line, Bad> {
     let damaged = |e: serde_json::Error| Bad::Damaged(e.to_string());
     let version = serde_json::from_slice::<Version>(line).map_err(damaged)?.schema_version;
     if version > u64::from(ROW_SCHEMA) {
         return Err(Bad::Newer(Newer(version)));
     }
-    serde_json::from_slice(line).map_err(damaged)
+    if serde_json::from_slice::<StartLine<IgnoredAny>>(line).is_ok() {
+        let start: StartLine<Begun> = serde_json::from_slice(line).map_err(damaged)?;
+        return Ok(Line::Start(Box::new(start.started)));
+    }
+    serde_json::from_slice(line).map(|row| Line::End(Box::new(row))).map_err(damaged)
 }
 
 #[cfg(test)]
@@ -191,7 +249,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::record::arbitrary::{any_row, row};
+    use crate::record::Identity;
+    use crate::record::arbitrary::{any_row, identity, row};
+
+    fn begun(trial: u64, nb: usize) -> Begun {
+        let mut candidate = row(trial).candidate();
+        candidate.hpl.nb = nb;
+        let (extent, predicted) = (objectives::real::Extent::Whole, None);
+        Begun { identity: identity(trial), candidate, extent, predicted, expected_s: 2.5, nodes: Vec::new(), seed: 7 }
+    }
 
     fn write(path: &Path, rows: &[Row]) {
         let (mut journal, _) = Journal::open(path).unwrap();
@@ -273,6 +339,40 @@ mod tests {
             (contents.rows, contents.bad_lines),
             (vec![row(0), row(1)], vec![BadLine::Again { line: 3, trial: 1 }])
         );
+    }
+
+    #[test]
+    fn a_start_is_under_way_until_its_end_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let (mut journal, _) = Journal::open(&path).unwrap();
+        let left = || -> Vec<(u64, u32, usize)> {
+            let contents = read(&path).unwrap();
+            assert_eq!(contents.bad_lines, []);
+            let of = |trial: &UnderWay| (trial.begun.identity.trial, trial.starts, trial.begun.candidate.hpl.nb);
+            contents.under_way.iter().map(of).collect()
+        };
+        journal.append(&row(0)).unwrap();
+        (1..4).for_each(|trial| journal.start(&begun(trial, 64)).unwrap());
+        assert_eq!(left(), [(1, 1, 64), (2, 1, 64), (3, 1, 64)]);
+        journal.append(&row(2)).unwrap();
+        // Again, and another one under the number of one that was interrupted.
+        journal
+            .start(&Begun { identity: Identity { started_utc: "later".into(), ..identity(1) }, ..begun(1, 64) })
+            .unwrap();
+        journal.start(&begun(3, 96)).unwrap();
+        assert_eq!(left(), [(1, 2, 64), (3, 1, 96)]);
+        assert_eq!(read(&path).unwrap().under_way[1].begun, begun(3, 96));
+        journal.append(&row(1)).unwrap();
+        journal.start(&begun(1, 64)).unwrap();
+        assert_eq!(left(), [(3, 1, 96)], "what has ended is not under way");
+        // A torn start never was.
+        let bytes = std::fs::read(&path).unwrap();
+        let last = bytes[..bytes.len() - 1].iter().rposition(|&b| b == b'\n').unwrap() + 1;
+        std::fs::write(&path, &bytes[..last + 40]).unwrap();
+        let (_, contents) = Journal::open(&path).unwrap();
+        assert_eq!(contents.bad_lines, [BadLine::Torn { line: 9 }]);
+        assert_eq!(left(), [(3, 1, 96)]);
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct Now {
     pub limit_s: f64,
     /// Seconds of the budget that were left when it started.
     pub left_s: f64,
+    /// The trials that run at the same time, on other nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Now>,
 }
 
 impl Now {
@@ -56,7 +59,14 @@ impl Now {
             expected_s: plan.expected_s,
             limit_s,
             left_s,
+            beside: Vec::new(),
         }
+    }
+
+    /// Those that run at the same time; `None` where none does.
+    pub fn together(mut all: impl Iterator<Item = Self>) -> Option<Self> {
+        let first = all.next()?;
+        Some(Self { beside: all.collect(), ..first })
     }
 
     /// Writes it. If the disk is full, the trial itself reports that.
@@ -83,8 +93,12 @@ impl Now {
             Extent::Windows => "windows",
             _ => "run",
         };
+        let beside = match self.beside.len() {
+            0 => String::new(),
+            others => format!(", and {others} more on other nodes"),
+        };
         format!(
-            "trial {} ({}: {}), {what} of {} for {} of about {}",
+            "trial {} ({}: {}), {what} of {} for {} of about {}{beside}",
             self.trial,
             self.strategy,
             self.why,
@@ -158,12 +172,19 @@ mod tests {
             expected_s: 90.0,
             limit_s: 300.0,
             left_s: 3600.0,
+            beside: Vec::new(),
         };
         now.write(&folder);
         assert_eq!(Now::read(&folder).as_ref(), Some(&now));
         let line = now.line("2026-11-23T08:00:12Z".parse().unwrap());
         assert!(line.starts_with("trial 7 (bayes: expected to be best), windows of N 3000 NB "), "{line}");
         assert!(line.ends_with("for 12 s of about 1 min 30 s"), "{line}");
+        let on = |nodes: &str| Now { nodes: Some(nodes.to_owned()), ..now.clone() };
+        let several = Now::together([on("n1"), on("n2"), on("n3")].into_iter()).unwrap();
+        several.write(&folder);
+        assert_eq!(Now::read(&folder).as_ref(), Some(&several));
+        let line = several.line("2026-11-23T08:00:12Z".parse().unwrap());
+        assert!(line.ends_with("about 1 min 30 s, and 2 more on other nodes"), "{line}");
         std::fs::write(folder.now(), "{").unwrap();
         assert_eq!(Now::read(&folder), None);
         Now::ended(&folder);

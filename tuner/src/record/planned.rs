@@ -3,11 +3,13 @@
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::row::Prediction;
+use super::row::{Identity, Prediction};
 
 /// A trial that is to run next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedTrial {
+    /// Its number, where it was started before and its end was never recorded.
+    pub trial: Option<u64>,
     /// The run.
     pub candidate: Candidate,
     /// How much of it.
@@ -24,4 +26,14 @@ pub struct PlannedTrial {
     pub predicted: Option<Prediction>,
     /// Expected wall-clock cost in seconds.
     pub expected_s: f64,
+    /// Names of the nodes that it is kept to; none for all of the session.
+    pub nodes: Vec<String>,
+}
+
+impl PlannedTrial {
+    /// Whether a search on all nodes has proposed it. What else there is follows from the record and the time left.
+    pub fn is_of_search(&self) -> bool {
+        let others = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::PROMOTE, Identity::FINAL];
+        self.nodes.is_empty() && !others.contains(&self.strategy.as_str())
+    }
 }

@@ -132,6 +132,28 @@ pub struct Session {
     pub power_log: Option<MeterLog>,
 }
 
+/// Where a run took place, as seen from the nodes of its session now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RanOn {
+    /// On all of its nodes.
+    AllNodes,
+    /// On some of them.
+    SomeNodes,
+    /// On others: a session that was resumed on other nodes has such.
+    OtherNodes,
+}
+
+/// The rows of a session by their [`RanOn`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowsByPlace {
+    /// On all of its nodes: what is compared, and reported.
+    pub all: Vec<Row>,
+    /// On some of its nodes.
+    pub some: Vec<Row>,
+    /// On others.
+    pub elsewhere: Vec<Row>,
+}
+
 impl Session {
     /// [`Session::engine`] of our engine.
     pub const OURS: &str = "hpl";
@@ -175,10 +197,27 @@ impl Session {
         (!names.is_empty()).then(|| names.join(" "))
     }
 
-    /// The rows of runs on its nodes, and those of others: a session that was resumed on other nodes has both.
-    pub fn split(&self, rows: Vec<Row>) -> (Vec<Row>, Vec<Row>) {
-        let names = self.node_names();
-        rows.into_iter().partition(|row| row.nodes == names)
+    /// Its rows by where they ran: runs on other nodes are of another machine, and those on some of its nodes of another task.
+    pub fn split(&self, rows: Vec<Row>) -> RowsByPlace {
+        let mut split = RowsByPlace::default();
+        for row in rows {
+            match self.place_of(&row) {
+                RanOn::AllNodes => split.all.push(row),
+                RanOn::SomeNodes => split.some.push(row),
+                RanOn::OtherNodes => split.elsewhere.push(row),
+            }
+        }
+        split
+    }
+
+    /// Where a row of it ran.
+    pub fn place_of(&self, row: &Row) -> RanOn {
+        let within = |names: &String| names.split(' ').all(|name| self.hosts.iter().any(|host| host == name));
+        match &row.nodes {
+            nodes if *nodes == self.node_names() => RanOn::AllNodes,
+            Some(names) if within(names) => RanOn::SomeNodes,
+            _ => RanOn::OtherNodes,
+        }
     }
 
     /// Write to `path`, replacing what is there in one step.

@@ -1,26 +1,24 @@
-//! The record of a session on disk: one place that every finished trial goes through.
+//! The record of a session on disk: one place that every trial goes through when it starts and when it has ended.
 //!
-//! A trial's folder `trials/<number>` says what is being run before it runs, so that a run which finished while
-//! no tuner was there is taken into the record on resume.
+//! Journal and folder of a trial say what is being run before it runs, so that a run which finished while no tuner was there is
+//! taken into the record on resume, and a proposal that was interrupted is run again.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use objectives::real::{Extent, GuardRecord, RealRuns, RunSpec};
+use objectives::real::{GuardRecord, RealRuns, RunSpec};
 use objectives::{Failure, Measurement, Observation};
-use serde::{Deserialize, Serialize};
-use space::Candidate;
+use serde::Serialize;
 use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::journal::{BadLine, Journal};
+use crate::record::journal::{BadLine, Journal, UnderWay};
 use crate::record::parquet;
-use crate::record::session::Session;
+use crate::record::session::{RanOn, RowsByPlace, Session};
 use crate::record::sha256;
-use crate::record::{Circumstances, Identity, Row};
-use crate::record::{PlannedTrial, Prediction};
+use crate::record::{Begun, Circumstances, Identity, PlannedTrial, Prediction, Row};
 
 /// How often `trials.parquet` and the session's clock are brought up to date.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -28,24 +26,8 @@ const REFRESH: Duration = Duration::from_secs(60);
 /// How often the session's clock is saved while a run is under way.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// What a trial's folder says of it before it runs.
+/// Who a trial is, in its folder, written before it runs.
 const TRIAL: &str = "trial.json";
-
-/// `trials/<number>/trial.json`: who a trial is, written before it runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
-    identity: Identity,
-    candidate: Candidate,
-    #[serde(default)]
-    extent: Extent,
-    predicted: Option<Prediction>,
-}
-
-impl Begun {
-    fn run(&self) -> RunSpec {
-        RunSpec { candidate: self.candidate.clone(), extent: self.extent }
-    }
-}
 
 /// A trial that was begun: where its run works.
 #[derive(Debug)]
@@ -62,6 +44,11 @@ impl RunningTrial {
         &self.begun.identity
     }
 
+    /// Its run.
+    pub fn run(&self) -> RunSpec {
+        self.begun.run()
+    }
+
     /// The trial's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -76,6 +63,13 @@ pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
 /// What a trial's folder says of it; `None` where the trial was never started.
 fn begun(folder: &Path) -> Option<Begun> {
     serde_json::from_slice(&std::fs::read(folder.join(TRIAL)).ok()?).ok()
+}
+
+/// Names of nodes as [`Row::nodes`] has them.
+fn in_order(nodes: &[String]) -> String {
+    let mut names = nodes.to_vec();
+    names.sort();
+    names.join(" ")
 }
 
 /// `space.toml`: the dimensions that are searched.
@@ -99,10 +93,16 @@ pub struct Store {
     folder: RunFolder,
     session: Session,
     journal: Journal,
-    /// Rows of runs on the nodes of the session.
+    /// Rows of runs on all nodes of the session.
     rows: Vec<Row>,
+    /// Rows of runs on some of them.
+    on_some: Vec<Row>,
     /// Rows of runs on the nodes that it had before.
     elsewhere: Vec<Row>,
+    /// Proposals that were under way when their tuner was gone, and were not started again.
+    interrupted: Vec<PlannedTrial>,
+    /// Numbers of the trials that run now.
+    running: Vec<u64>,
     refreshed: Instant,
     saved: Instant,
 }
@@ -116,10 +116,24 @@ impl Store {
         let (journal, contents) = Journal::open(&folder.journal())?;
         let now = Instant::now();
         folder.lay_ballast();
-        let mut store =
-            Self { folder, session, journal, rows: contents.rows, elsewhere: Vec::new(), refreshed: now, saved: now };
+        let mut store = Self {
+            folder,
+            session,
+            journal,
+            rows: contents.rows,
+            on_some: Vec::new(),
+            elsewhere: Vec::new(),
+            interrupted: Vec::new(),
+            running: Vec::new(),
+            refreshed: now,
+            saved: now,
+        };
         let adopted = store.adopt(runs)?;
-        (store.rows, store.elsewhere) = store.session.split(std::mem::take(&mut store.rows));
+        store.interrupted = store.to_run_again(&contents.under_way);
+        let RowsByPlace { all, some, elsewhere } = store.session.split(std::mem::take(&mut store.rows));
+        (store.rows, store.elsewhere) = (all, elsewhere);
+        // Those that were adopted are there already.
+        store.on_some.splice(0..0, some);
         Ok((store, Repairs { bad_lines: contents.bad_lines, adopted }))
     }
 
@@ -133,9 +147,14 @@ impl Store {
         &self.session
     }
 
-    /// All finished trials on the nodes of the session, in the order in which they finished.
+    /// All finished trials on all nodes of the session, in the order in which they finished.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// Finished trials on some of its nodes: of another task, whose rates do not compare with those of [`rows`](Self::rows).
+    pub fn on_some_nodes(&self) -> &[Row] {
+        &self.on_some
     }
 
     /// Finished trials on the nodes that the session had before: they belong to another machine.
@@ -143,9 +162,27 @@ impl Store {
         &self.elsewhere
     }
 
+    /// Proposals that were under way when the tuner or the machine went down, and left no result: each is to be run once more.
+    pub fn interrupted(&self) -> &[PlannedTrial] {
+        &self.interrupted
+    }
+
+    /// Those of `under_way` that have no row, were started once, and on the nodes of the session.
+    fn to_run_again(&self, under_way: &[UnderWay]) -> Vec<PlannedTrial> {
+        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        let here = self.session.node_names();
+        let is_here = |begun: &&Begun| match &begun.nodes[..] {
+            [] => begun.identity.nodes == here,
+            some => some.iter().all(|node| self.session.hosts.contains(node)),
+        };
+        let once = under_way.iter().filter(|trial| trial.starts == 1).map(|trial| &trial.begun);
+        let left = once.filter(|begun| !recorded.contains(&begun.identity.trial)).filter(is_here);
+        left.map(Begun::again).collect()
+    }
+
     /// Wall-clock seconds of the budget used in earlier sittings.
     pub fn spent_s(&self) -> f64 {
-        self.session.used_s(&self.rows)
+        self.session.used_s(&self.rows).max(self.session.used_s(&self.on_some))
     }
 
     /// Whether the final run has been tried.
@@ -158,8 +195,14 @@ impl Store {
         self.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed)
     }
 
-    fn next_trial(&self) -> u64 {
-        self.elsewhere.iter().chain(&self.rows).map(|row| row.trial + 1).max().unwrap_or(0)
+    fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().chain(&self.on_some).chain(&self.elsewhere)
+    }
+
+    /// The number that the next trial gets.
+    pub fn next_trial(&self) -> u64 {
+        let ended = self.all_rows().map(|row| row.trial + 1).max().unwrap_or(0);
+        self.running.iter().map(|trial| trial + 1).max().unwrap_or(0).max(ended)
     }
 
     /// Changes the session and saves it.
@@ -171,16 +214,16 @@ impl Store {
         self.session.save(&self.folder.session_toml())
     }
 
-    /// Makes the folder of the next trial and notes there what is about to run, and by which command.
+    /// Makes the folder of the next trial, and notes there and in the journal what is about to run, and by which command.
     ///
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
-    pub fn begin(&self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
+    pub fn begin(&mut self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
         self.folder.check_space().inspect_err(|_| {
             // What is written now are the last records.
             self.folder.drop_ballast();
         })?;
-        let number = self.next_trial();
+        let number = plan.trial.unwrap_or_else(|| self.next_trial());
         let folder = self.folder.trial(number);
         // What an interrupted run left there is not part of this one.
         if folder.exists() {
@@ -196,13 +239,26 @@ impl Store {
             engine: self.session.recorded_engine(),
             started_utc: jiff::Timestamp::now().to_string(),
             command: String::new(),
-            nodes: self.session.node_names(),
+            nodes: match &plan.nodes[..] {
+                [] => self.session.node_names(),
+                some => Some(in_order(some)),
+            },
         };
-        let mut begun =
-            Begun { identity, candidate: plan.candidate.clone(), extent: plan.extent, predicted: plan.predicted };
+        let mut begun = Begun {
+            identity,
+            candidate: plan.candidate.clone(),
+            extent: plan.extent,
+            predicted: plan.predicted,
+            expected_s: plan.expected_s,
+            nodes: plan.nodes.clone(),
+            seed: self.session.seed,
+        };
         begun.identity.command = runs.command(&begun.run(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
+        self.journal.start(&begun)?;
+        self.interrupted.retain(|plan| plan.trial != Some(number));
+        self.running.push(number);
         let results = folder.join(runs.results_file());
         Ok(RunningTrial { folder, begun, results })
     }
@@ -265,10 +321,10 @@ impl Store {
 
     fn refresh(&mut self) -> Result<(), RecordError> {
         self.refreshed = Instant::now();
-        if self.elsewhere.is_empty() {
+        if self.elsewhere.is_empty() && self.on_some.is_empty() {
             return parquet::write(&self.folder.trials(), &self.rows);
         }
-        let mut all = [&self.elsewhere[..], &self.rows].concat();
+        let mut all: Vec<Row> = self.all_rows().cloned().collect();
         all.sort_by_key(|row| row.trial);
         parquet::write(&self.folder.trials(), &all)
     }
@@ -292,7 +348,11 @@ impl Store {
             Err(error) if error.is_full() && self.folder.drop_ballast() => self.journal.append(&row)?,
             written => written?,
         }
-        self.rows.push(row);
+        self.running.retain(|running| *running != number);
+        match self.session.place_of(&row) {
+            RanOn::SomeNodes => self.on_some.push(row),
+            RanOn::AllNodes | RanOn::OtherNodes => self.rows.push(row),
+        }
         let phases = match outcome {
             Ok(Observation::Whole(Measurement { result: Some(result), .. })) => &result.phases,
             Ok(Observation::Windows(sample)) => &sample.result.phases,

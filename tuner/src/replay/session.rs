@@ -165,6 +165,7 @@ pub fn play(
             },
             prior: prior.as_ref(),
             rows: &playing.rows,
+            interrupted: None,
             history: &History::from_rows(&playing.rows, &playing.places, Objective::Gflops),
             cost: &CostEstimate::new(&playing.rows, &predictor),
             left_s: playing.left_s(),
@@ -272,7 +273,7 @@ impl<'a> Playing<'a> {
             nodes: None,
         };
         let around = Circumstances { wall_s, left_s: self.left_s(), ..Circumstances::default() };
-        let run = RunSpec { candidate: plan.candidate, extent: plan.extent };
+        let run = RunSpec { candidate: plan.candidate, extent: plan.extent, nodes: plan.nodes };
         self.rows.push(Row::new(identity, &run, plan.predicted, &result, around, &self.session));
     }
 

@@ -44,6 +44,8 @@ pub struct SessionModel<'a> {
     calibrated: &'a Machine,
     /// Runs of earlier sessions.
     earlier: Vec<ComparableRuns>,
+    /// Logarithms of what trials on single nodes reached over what was expected of them, at the points that they stand for.
+    beyond: Vec<(Point, f64)>,
     /// Runs of this one that it has learned from.
     learned: usize,
     /// Seconds that making the prior took.
@@ -61,12 +63,13 @@ pub struct SessionModel<'a> {
 }
 
 impl<'a> SessionModel<'a> {
-    /// The model as calibrated; `ours`: it was made for the engine of the session.
+    /// The model as calibrated, with runs of earlier sessions, and what trials on single nodes show beyond their model, in logarithms of
+    /// rates; `ours`: it was made for the engine of the session.
     pub fn new(
         domain: &'a dyn Candidates,
         calibrated: &'a Machine,
         predictor: Predictor,
-        earlier: Vec<ComparableRuns>,
+        (earlier, beyond): (Vec<ComparableRuns>, Vec<(Point, f64)>),
         ours: bool,
     ) -> Self {
         let clock = Instant::now();
@@ -78,9 +81,9 @@ impl<'a> SessionModel<'a> {
         let tables: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
         let odds = if ours { vec![MADE_FOR, 0.0] } else { vec![0.0; 2] };
         let weights = weights(&tables, &odds, &History::default());
-        let (prior, informed) = build_prior(domain, weighted_mean(&tables, &weights), &earlier);
+        let (prior, informed) = build_prior(domain, weighted_mean(&tables, &weights), &earlier, &beyond);
         let made_s = clock.elapsed().as_secs_f64();
-        Self { domain, calibrated, earlier, learned: 0, made_s, tables, odds, predictor, prior, informed }
+        Self { domain, calibrated, earlier, beyond, learned: 0, made_s, tables, odds, predictor, prior, informed }
     }
 
     /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
@@ -106,7 +109,8 @@ impl<'a> SessionModel<'a> {
         }
         let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
         let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain, Objective::Gflops));
-        (self.prior, self.informed) = build_prior(self.domain, weighted_mean(&self.tables, &weights), &self.earlier);
+        (self.prior, self.informed) =
+            build_prior(self.domain, weighted_mean(&self.tables, &weights), &self.earlier, &self.beyond);
     }
 }
 
@@ -142,16 +146,21 @@ fn weighted_mean<'a>(tables: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'
     tables[0].with_log_rates(mean)
 }
 
-/// The prior of all points of `domain`: the model's predictions, corrected by earlier runs where two of them can be compared.
+/// The prior of all points of `domain`: the model's predictions, corrected by earlier runs where two of them can be compared, and by what
+/// trials on single nodes show beyond the model.
 fn build_prior<'a>(
     domain: &'a dyn Candidates,
     model: PriorTable<'a>,
     earlier: &[ComparableRuns],
+    beyond: &[(Point, f64)],
 ) -> (Box<dyn Prior + 'a>, bool) {
-    if earlier.is_empty() {
+    if earlier.is_empty() && beyond.is_empty() {
         return (Box::new(model), false);
     }
-    match Informed::new(domain, model.clone(), earlier) {
+    let on_nodes = |(point, log): &(Point, f64)| (point.clone(), model.log_rate(point) + log);
+    let on_nodes = ComparableRuns { of_this_machine: true, runs: beyond.iter().map(on_nodes).collect() };
+    let groups: Vec<ComparableRuns> = earlier.iter().cloned().chain([on_nodes]).collect();
+    match Informed::new(domain, model.clone(), &groups) {
         Some(informed) => (Box::new(informed), true),
         None => (Box::new(model), false),
     }
@@ -220,7 +229,8 @@ mod tests {
             unequal: Unequal::default(),
         };
         let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());
-        let mut model = SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Vec::new(), true);
+        let mut model =
+            SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Default::default(), true);
         let candidate = default_candidate(&spec);
         let timeline = OwnModel::new(&machine).unwrap().timeline(&candidate);
         let slow = |_| {
@@ -244,7 +254,8 @@ mod tests {
         }
         assert!(times[0] < times[1] && times[1] < times[2] && times[2] == times[3] && times[3] < times[4], "{times:?}");
         assert!(times[4] < 1.3 * times[0], "{times:?}");
-        let mut short = SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Vec::new(), true);
+        let mut short =
+            SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Default::default(), true);
         short.learn(&rows, 0.0, slow);
         assert_eq!(short.predictor.time_s(&candidate), times[0], "no time is left for a new prior");
     }

@@ -2,7 +2,8 @@
 //!
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
-//! unequal speed, [`power`] says whose power is read. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do.
+//! unequal speed, [`power`] says whose power is read. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do,
+//! [`one_node`] what is searched on single nodes before all of them.
 
 pub mod calibrate;
 pub mod engine;
@@ -10,6 +11,7 @@ pub mod environment;
 pub mod forecast;
 pub mod gpus;
 pub mod input;
+pub mod one_node;
 pub mod power;
 pub mod preflight;
 pub mod prepare;

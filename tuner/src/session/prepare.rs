@@ -155,7 +155,7 @@ pub fn choose_target(
         let windows = if ours { largest_rounded(costs, most, budget.run_s(), Extent::Windows) } else { whole };
         let far = windows as f64 >= WORTH_WINDOWS * whole as f64;
         let (n, extent) = if far { (windows, Extent::Windows) } else { (whole, Extent::Whole) };
-        return Ok(Target { n, n_memory, limited_by_budget: n < round(most), extent });
+        return Ok(Target { n, n_memory, limited_by_budget: n < rounded(most), extent });
     };
     let target = |extent| Target { n, n_memory, limited_by_budget: false, extent };
     let [run_s, windows_s] = [Extent::Whole, Extent::Windows].map(|extent| costs.trial_s(n, extent));
@@ -174,10 +174,11 @@ pub fn choose_target(
 }
 
 fn largest_rounded(costs: &SearchCosts<'_>, most: usize, limit_s: f64, extent: Extent) -> usize {
-    round(costs.largest(most, limit_s, extent))
+    rounded(costs.largest(most, limit_s, extent))
 }
 
-fn round(n: usize) -> usize {
+/// `n` as a multiple that customary NB divide, where it is no smaller than that.
+pub(crate) fn rounded(n: usize) -> usize {
     if n > ROUND_TO { n / ROUND_TO * ROUND_TO } else { n }
 }
 
@@ -206,7 +207,7 @@ mod tests {
         let long = chosen(3e6, true, None).unwrap();
         assert_eq!(
             (long.extent, long.limited_by_budget, long.n),
-            (Extent::Whole, false, round(long.n_memory.unwrap()))
+            (Extent::Whole, false, rounded(long.n_memory.unwrap()))
         );
     }
 

@@ -13,7 +13,7 @@ use crate::error::RecordError;
 use crate::record::folder::RunFolder;
 use crate::record::follow::Follower;
 use crate::record::now::Now;
-use crate::record::session::Session;
+use crate::record::session::{RanOn, Session};
 use crate::record::store::predicted;
 use crate::record::{Prediction, Row};
 use crate::report::Summary;
@@ -34,6 +34,8 @@ pub struct Record {
     pub rows: Vec<Row>,
     /// Trials on nodes that it had before.
     pub elsewhere: usize,
+    /// Trials on some nodes of the session alone, which are no part of the rows.
+    pub on_some: usize,
     /// What the report says of these trials, or of the first of them, see [`Summary::trials`].
     pub summary: Summary,
     /// The trial under way, if the folder names one.
@@ -91,6 +93,7 @@ impl Reader {
         let record = Record {
             folder: folder.root().to_owned(),
             rows: Vec::new(),
+            on_some: 0,
             elsewhere: 0,
             summary: Summary::new(&session, &[]),
             running: None,
@@ -132,15 +135,14 @@ impl Reader {
         let news = self.journal.look()?;
         if news.anew {
             self.record.rows.clear();
-            self.record.elsewhere = 0;
+            (self.record.on_some, self.record.elsewhere) = (0, 0);
         }
         self.stale |= news.anew || !news.rows.is_empty();
-        let names = self.record.session.node_names();
         for row in news.rows {
-            if row.nodes == names {
-                self.record.rows.push(row);
-            } else {
-                self.record.elsewhere += 1;
+            match self.record.session.place_of(&row) {
+                RanOn::AllNodes => self.record.rows.push(row),
+                RanOn::SomeNodes => self.record.on_some += 1,
+                RanOn::OtherNodes => self.record.elsewhere += 1,
             }
         }
         self.record.running = self.running();
@@ -158,7 +160,7 @@ impl Reader {
         if before.node_names() != session.node_names() {
             self.journal = Follower::new(&self.folder.journal());
             self.record.rows.clear();
-            self.record.elsewhere = 0;
+            (self.record.on_some, self.record.elsewhere) = (0, 0);
         }
         // Its clock makes no difference to what was found.
         self.stale |= before != Session { elapsed_s: before.elapsed_s, ..session.clone() };
@@ -207,6 +209,9 @@ impl Reader {
         }
         if self.journal.is_torn() && self.record.work == Work::Over {
             doubts.push("the last line of journal.jsonl is incomplete, dropped".to_owned());
+        }
+        if self.record.on_some > 0 {
+            doubts.push(format!("{} trials on single nodes are no part of this", self.record.on_some));
         }
         if self.record.elsewhere > 0 {
             doubts.push(format!("{} trials on other nodes are no part of this", self.record.elsewhere));

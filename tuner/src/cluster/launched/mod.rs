@@ -52,7 +52,7 @@ pub(crate) fn said(
     let child = command.spawn().with_context(|| format!("cannot start {line}"))?;
     let said = within(child, limit, way_out).map_err(|reason| {
         // A launcher that was killed leaves its step.
-        slurm::cancel_steps(&job.program);
+        slurm::cancel_steps(&job.program, &job.nodes);
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         let lines = last_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();

@@ -21,7 +21,7 @@ use crate::record::store::Store;
 use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
-use crate::search::drive::{Drive, SessionEnd};
+use crate::search::drive::{Drive, SessionEnd, TrialRunner};
 use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
@@ -43,11 +43,13 @@ use crate::session::room::Modelled;
 mod ask;
 mod begin;
 mod ended;
+mod nodes;
 mod rehearse;
 mod settle;
 
 use begin::{begin, resume, within_job};
 use ended::{exit_code, say_how_it_ended};
+use nodes::from_nodes;
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
@@ -179,7 +181,32 @@ fn search(
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
-    let model = SessionModel::new(domain, &machine, predictor, earlier, engine.is_ours());
+    let strategy = strategy::by_name(&store.session().strategy)
+        .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
+    let runs = engine.runs(program);
+    let objective = store.session().objective;
+    let verbose = args.output.verbose;
+    let runner = TrialRunner {
+        budget: &mut *budget,
+        runs: &runs,
+        power: &power,
+        store: &mut *store,
+        progress: &mut *progress,
+        interrupt,
+        objective,
+        verbose,
+    };
+    let Some(found) = from_nodes(engine, (&machine, &spec, &limits), (domain, strategy.as_ref()), runner)? else {
+        return Ok(SessionEnd::Interrupted);
+    };
+    let (machine, predictor) = match found.machine {
+        Some(machine) => {
+            let predictor = Predictor::new(&machine).map_err(bad_input)?;
+            (machine, predictor.slowed(store.session().unequal.clone()))
+        }
+        None => (machine, predictor),
+    };
+    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours());
     if given && !model.informed {
         progress.warn("the earlier runs are not used: no two of them can be compared");
     }
@@ -187,8 +214,6 @@ fn search(
     plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
     say_binding(engine, &baseline, store.session(), progress)?;
 
-    let strategy = strategy::by_name(&store.session().strategy)
-        .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
     let extent = store.session().extent;
     let final_n = match (store.session().n_fixed, extent) {
         (true, Extent::Whole) => spec.n..=spec.n,
@@ -203,19 +228,13 @@ fn search(
             baseline: &baseline,
             expert: expert.as_ref(),
             extent,
-            objective: store.session().objective,
+            objective,
             seed: store.session().seed,
             until_gain: store.session().until_gain,
         },
         model,
-        budget,
         final_n,
-        runs: &engine.runs(program),
-        power: &power,
-        store,
-        progress,
-        interrupt,
-        verbose: args.output.verbose,
+        runner: TrialRunner { budget, runs: &runs, power: &power, store, progress, interrupt, objective, verbose },
     };
     Ok(drive.run()?)
 }

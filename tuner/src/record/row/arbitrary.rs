@@ -94,7 +94,7 @@ pub(crate) fn windows(trial: u64, nb: usize, rate: f64) -> Row {
     let observed = Ok(Observation::Windows(WindowsMeasurement { result, wall_s: 0.1, command: Vec::new() }));
     Row::new(
         identity(trial),
-        &RunSpec { candidate, extent: Extent::Windows },
+        &RunSpec { extent: Extent::Windows, ..RunSpec::whole(&candidate) },
         None,
         &observed,
         around(0.1, 50.0),

@@ -1,4 +1,7 @@
-use super::*;
+use objectives::Failure;
+use objectives::foreign::ProgressPoint;
+
+use super::rival::{Pace, REDRAW, Rival};
 
 #[test]
 fn a_run_is_judged_soon_and_then_once_a_second() {

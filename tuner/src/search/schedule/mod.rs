@@ -71,6 +71,8 @@ pub struct View<'a> {
     pub rows: &'a [Row],
     /// The same as strategies see it.
     pub history: &'a History,
+    /// A proposal of the search that was interrupted: it comes before any other.
+    pub interrupted: Option<&'a PlannedTrial>,
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
@@ -88,16 +90,21 @@ impl View<'_> {
             return self.fits(plan.expected_s).then_some(plan);
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
-        let new = match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
+        let new = self.interrupted.cloned().or_else(|| self.proposed());
+        new.filter(|plan| self.fits(plan.expected_s + kept_s))
+            .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
+    }
+
+    /// What the search proposes; `None` at its end.
+    fn proposed(&self) -> Option<PlannedTrial> {
+        match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
             Next::Search => self.explore(),
             Next::Again(leader) => {
                 let leader = self.setup.domain.candidate(&leader);
                 Some(self.again(&leader, Identity::RACE, "the best so far again: its rate may be too high by chance"))
             }
             Next::End => None,
-        };
-        new.filter(|plan| self.fits(plan.expected_s + kept_s))
-            .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
+        }
     }
 
     /// Seconds kept for the whole runs of leaders that windows have found.
@@ -169,6 +176,7 @@ impl View<'_> {
         let expected_s = self.cost.of(&candidate, self.setup.extent);
         let (strategy, why) = (strategy.to_owned(), why.to_owned());
         PlannedTrial {
+            trial: None,
             candidate,
             extent: self.setup.extent,
             strategy,
@@ -177,6 +185,7 @@ impl View<'_> {
             paired_with: None,
             predicted: None,
             expected_s,
+            nodes: Vec::new(),
         }
     }
 

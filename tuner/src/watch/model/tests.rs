@@ -21,6 +21,7 @@ pub(in crate::watch) fn record_of(session: Session, rows: Vec<Row>, work: Work) 
         summary: Summary::new(&session, &rows),
         session,
         rows,
+        on_some: 0,
         elsewhere: 0,
         running: None,
         calibrated: true,

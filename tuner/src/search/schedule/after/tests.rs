@@ -69,6 +69,7 @@ fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>
         },
         prior: &NoPrior,
         rows,
+        interrupted: None,
         history: &History::from_rows(rows, domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
         left_s,

@@ -1,0 +1,240 @@
+//! Trials that run at the same time: the one place where runs are started and waited for.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hpl::measure::power::PowerSamples;
+use objectives::real::{Extent, GuardRecord, RealRuns, Running};
+use objectives::{Failure, Observation};
+
+use super::rival::{Pace, REDRAW, Rival};
+use crate::error::RecordError;
+use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
+use crate::record::folder::replace_file;
+use crate::record::now::{Now, on_one_line};
+use crate::record::store::{RunningTrial, Store};
+use crate::record::vitals::Vitals;
+use crate::record::{Circumstances, Objective, PlannedTrial};
+use crate::search::budget::Budget;
+use crate::search::interrupt::Interrupt;
+use crate::search::progress::Progress;
+use crate::search::schedule::Due;
+
+/// Starts trials, waits for them, and records them.
+pub struct TrialRunner<'a> {
+    /// The clock.
+    pub budget: &'a mut Budget,
+    /// Starts runs.
+    pub runs: &'a RealRuns,
+    /// Reads the power that they take.
+    pub power: &'a PowerReader,
+    /// The record.
+    pub store: &'a mut Store,
+    /// What the user sees.
+    pub progress: &'a mut Progress,
+    /// Whether to stop.
+    pub interrupt: &'a Interrupt,
+    /// What is made as large as possible.
+    pub objective: Objective,
+    /// Say why each trial was chosen.
+    pub verbose: bool,
+}
+
+/// A trial under way.
+struct StartedTrial<'a> {
+    due: &'a Due,
+    trial: RunningTrial,
+    /// Its run, or why there is none; `None` once it was taken.
+    run: Option<Result<Running, Failure>>,
+}
+
+impl StartedTrial<'_> {
+    /// Waits for the outcome for at most `time`.
+    fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
+        match self.run.take()? {
+            Ok(mut running) => {
+                let outcome = running.finish_within(time);
+                if outcome.is_none() {
+                    self.run = Some(Ok(running));
+                }
+                outcome
+            }
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    fn running(&mut self) -> Option<&mut Running> {
+        self.run.as_mut()?.as_mut().ok()
+    }
+}
+
+impl TrialRunner<'_> {
+    /// Runs the trials `due` at the same time, and records each when it has ended; `false` when a signal asked to stop before
+    /// that: all are ended then. A run alone that falls behind the `rival` is ended, too.
+    ///
+    /// # Errors
+    /// [`RecordError`] when a trial could not be recorded; everything before it is.
+    pub(crate) fn together(&mut self, due: &[Due], rival: Option<&Rival>) -> Result<bool, RecordError> {
+        // A signal may come while the next trial is chosen, and a short run would not see it.
+        if self.interrupt.asked() {
+            return Ok(false);
+        }
+        let left_s = self.budget.left_s();
+        self.progress.tick(left_s);
+        let mut under_way = Vec::new();
+        for due in due {
+            let trial = self.store.begin(&due.plan, self.runs)?;
+            under_way.push(StartedTrial { due, trial, run: None });
+        }
+        self.say_now(&under_way, left_s);
+        // The clock and the power of this node say nothing of single other ones.
+        let mut vitals = due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power));
+        let started = Instant::now();
+        for StartedTrial { due, trial, run } in &mut under_way {
+            *run = Some(self.runs.start(&trial.run(), trial.folder(), due.limit_s));
+        }
+        let (mut judged, mut longest_s) = (Pace::new(), None);
+        while !under_way.is_empty() {
+            let Some((at, outcome)) = self.wait(&mut under_way, rival, &mut vitals, &mut judged) else {
+                return Ok(false);
+            };
+            let StartedTrial { due, trial, .. } = under_way.remove(at);
+            let real_s = started.elapsed().as_secs_f64();
+            // On the clock of a simulated cluster all of them began at the same time.
+            let clock = self.runs.simulated(trial.folder());
+            let wall_s = clock.map_or(real_s, |clock| clock.simulated_wall_s);
+            if clock.is_some() {
+                longest_s = Some(wall_s.max(longest_s.unwrap_or(0.0)));
+            }
+            let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_s() };
+            let around = match vitals.take() {
+                Some(vitals) => {
+                    let (around, samples) = vitals.end(wall_s, left_s);
+                    Circumstances { power: self.power_of(trial.folder(), &outcome, &samples), ..around }
+                }
+                None => {
+                    let power = clock.and_then(|clock| clock.power).map(RunPower::simulated).unwrap_or_default();
+                    Circumstances { wall_s, left_s, power, ..Circumstances::default() }
+                }
+            };
+            self.store.finish(trial, &outcome, around)?;
+            if under_way.is_empty() {
+                Now::ended(self.store.folder());
+            } else {
+                self.say_now(&under_way, left_s);
+            }
+            self.show(&due.plan);
+        }
+        if let Some(longest_s) = longest_s {
+            self.budget.pass(longest_s - started.elapsed().as_secs_f64());
+            self.runs.pass(longest_s);
+        }
+        Ok(true)
+    }
+
+    fn say_now(&self, under_way: &[StartedTrial<'_>], left_s: f64) {
+        let of = |run: &StartedTrial<'_>| Now::running(run.trial.identity(), &run.due.plan, run.due.limit_s, left_s);
+        if let Some(now) = Now::together(under_way.iter().map(of)) {
+            now.write(self.store.folder());
+        }
+    }
+
+    /// Waits for one of the trials: its place among them, and the outcome; `None` when a signal asked to stop, all runs being ended
+    /// then.
+    fn wait(
+        &mut self,
+        under_way: &mut [StartedTrial<'_>],
+        rival: Option<&Rival>,
+        vitals: &mut Option<Vitals<'_>>,
+        judged: &mut Pace,
+    ) -> Option<(usize, Result<Observation, Failure>)> {
+        let look = REDRAW / u32::try_from(under_way.len()).unwrap_or(1);
+        loop {
+            for (at, trial) in under_way.iter_mut().enumerate() {
+                if let Some(outcome) = trial.finish_within(look) {
+                    return Some((at, outcome));
+                }
+                if self.interrupt.asked() {
+                    end(under_way);
+                    return None;
+                }
+            }
+            if let Some(vitals) = vitals {
+                vitals.look();
+            }
+            if let [alone] = under_way
+                && let Some(rival) = rival.filter(|_| judged.is_due(Instant::now()))
+                && let Some(failure) = alone.running().and_then(|running| rival.beats(running.progress()))
+            {
+                end(under_way);
+                return Some((0, Err(failure)));
+            }
+            self.progress.tick(self.budget.left_s());
+            self.store.heartbeat(self.budget.spent_s());
+        }
+    }
+
+    /// The power that the run in `folder` took, which is kept there as well.
+    fn power_of(&mut self, folder: &Path, outcome: &Result<Observation, Failure>, samples: &PowerSamples) -> RunPower {
+        if let Some(clock) = self.runs.simulated(folder) {
+            return clock.power.map(RunPower::simulated).unwrap_or_default();
+        }
+        let measured = match outcome {
+            Ok(Observation::Whole(measured)) => Some(measured),
+            _ => None,
+        };
+        // Only a run of another engine says by its output when its core phase was.
+        let printed = measured.filter(|measured| measured.result.is_none());
+        let output = printed.and_then(|_| std::fs::read_to_string(folder.join(self.runs.results_file())).ok());
+        let spans = GuardRecord::read(folder).ok();
+        let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, output.as_deref().unwrap_or_default()));
+        let record = spans.map_or(Ok(None), |spans| self.power.of_run(samples, &spans));
+        let record = record.unwrap_or_else(|problem| {
+            self.progress.warn_once(&problem);
+            None
+        });
+        if let Some(still) = self.power.still(samples) {
+            self.progress.warn_once(&still);
+        }
+        let Some(record) = record else { return RunPower::default() };
+        if let Ok(json) = serde_json::to_vec(&record) {
+            // The row has what counts; a full disk is seen when that is written.
+            let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
+        }
+        record.columns(measured.map(|measured| measured.rate_gflops))
+    }
+
+    fn show(&mut self, plan: &PlannedTrial) {
+        let on_nodes = !plan.nodes.is_empty();
+        let rows = if on_nodes { self.store.on_some_nodes() } else { self.store.rows() };
+        let Some(row) = rows.last() else { return };
+        let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
+            (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows"),
+            (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
+            (_, _, Some(detail)) => format!("failed: {detail}"),
+            _ => "failed".to_owned(),
+        };
+        let per_watt = Objective::GflopsPerWatt.value(row).filter(|_| !self.objective.is_rate());
+        let result = per_watt.map_or(result.clone(), |value| format!("{result} {value:.4} GFLOPS/W"));
+        let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
+        let place = if on_nodes { format!("  on {}", plan.nodes.join(" ")) } else { String::new() };
+        self.progress.line(&format!("{:>4}  {result}  {}{place}{why}", row.trial, on_one_line(&plan.candidate)));
+        if on_nodes {
+            return;
+        }
+        let alike = rows.iter().filter(|other| other.extent == row.extent && other.n == row.n);
+        let objective = self.objective;
+        let best = alike.filter_map(|row| objective.value(row)).fold(0.0, f64::max);
+        self.progress.best(match objective {
+            Objective::Gflops => format!("{best:.2} GFLOP/s"),
+            Objective::GflopsPerWatt => format!("{best:.4} GFLOPS/W"),
+        });
+    }
+}
+
+/// Ends all runs: they are asked at the same time.
+fn end(under_way: &mut [StartedTrial<'_>]) {
+    let mut running: Vec<Running> = under_way.iter_mut().filter_map(|trial| trial.run.take()?.ok()).collect();
+    running.iter().for_each(Running::ask_to_end);
+    running.drain(..).for_each(Running::cancel);
+}
