@@ -1,6 +1,6 @@
 //! What the nodes of a session run next, each by itself and all at the same time.
 //!
-//! Every node runs the reference first, and again before each [`EVERY`] other trials. The others are proposed by the strategy one
+//! Every node runs the reference first, and again before each `EVERY` other trials. The others are proposed by the strategy one
 //! after the other; what is under way is believed to reach what is expected of it.
 
 use objectives::real::Extent;
