@@ -43,14 +43,13 @@ pub fn cancelled(rows: &[Row], reference: &Candidate) -> Vec<Row> {
     let mut of_known: Vec<(&Row, f64)> =
         rows.iter().filter_map(|row| Some((row, *speeds.get(row.nodes.as_deref()?)?))).collect();
     of_known.sort_by_key(|(row, _)| row.trial);
-    let first = |row: &Row| {
+    let mut first = |row: &Row| {
         let is_reference = row.strategy == Identity::REFERENCE && row.candidate() == *reference;
         if !is_reference {
             return true;
         }
         row.passed && !std::mem::replace(&mut seen_reference, true)
     };
-    let mut first = first;
     let of_typical = |(row, log): (&Row, f64)| {
         let slower = (-log).exp();
         Row {
