@@ -98,8 +98,9 @@ fn a_night_on_four_simulated_nodes_finds_what_is_there_and_says_that_it_is_simul
     assert!(said.contains(&format!("trials on {} single nodes passed", session.hosts.len())), "{said}");
     let different: HashSet<Candidate> = rows.iter().map(Row::candidate).collect();
     assert!(different.len() >= 20, "{} candidates: {said}", different.len());
-    // Runs hang and break off now and then; the first does.
-    assert!(some[0].outcome == Outcome::TimedOut && some[0].wall_s < 900.0, "{:?}", some[0]);
+    // Runs hang and break off now and then; one of the first does, and rows lie in the order in which they ended.
+    let hung = some.iter().find(|row| row.outcome == Outcome::TimedOut).expect("one of the first runs hangs");
+    assert!(hung.wall_s < 900.0, "{hung:?}");
     assert!(rows[0].strategy == Identity::BASELINE, "{:?}", rows[0]);
     assert!(rows.iter().map(|row| row.wall_s).sum::<f64>() > 5000.0, "the clock is the simulated one");
     let cluster = SimulatedCluster::parse(&std::fs::read_to_string(file("four-nodes")).unwrap()).unwrap();
