@@ -91,3 +91,19 @@ pub struct PhaseTime {
     #[serde(default)]
     pub end_s: f64,
 }
+
+impl PhaseTime {
+    /// The same with all its times multiplied by `factor`.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            fact_s: factor * self.fact_s,
+            lbcast_s: factor * self.lbcast_s,
+            rs_s: factor * self.rs_s,
+            update_s: factor * self.update_s,
+            trsv_s: factor * self.trsv_s,
+            end_s: factor * self.end_s,
+            ..self
+        }
+    }
+}

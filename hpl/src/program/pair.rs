@@ -34,15 +34,11 @@ pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
 }
 
-/// The logarithm of the ratio of the rates of two whole runs, from that of their steps alone and the predicted times of both:
-/// the whole and the back substitution, in seconds.
-fn with_substitution(log_ratio: f64, [[_, trsv_s], [reference_s, reference_trsv_s]]: [[f64; 2]; 2]) -> f64 {
-    let steps_s = (reference_s - reference_trsv_s) / log_ratio.exp();
-    (reference_s / (steps_s + trsv_s)).ln()
-}
-
-fn predicted_times(of: &WindowsResult) -> [f64; 2] {
-    [of.predicted_time_s, of.predicted_trsv_s]
+/// The logarithm of the ratio of the rates of two whole runs, from that of their steps alone: with the back substitution of the
+/// candidate, `trsv_s` seconds, and the predicted times of the `reference`.
+fn with_substitution(log_ratio: f64, trsv_s: f64, reference: &WindowsResult) -> f64 {
+    let steps_s = (reference.predicted_time_s - reference.predicted_trsv_s) / log_ratio.exp();
+    (reference.predicted_time_s / (steps_s + trsv_s)).ln()
 }
 
 /// One of the two runs, with the measurements of its windows so far.
@@ -98,7 +94,7 @@ impl Runner {
         let (candidate, reference) = (result(a), result(b));
         Ok(PairResult {
             pair_schema_version: PAIR_SCHEMA,
-            predicted_log_ratio: with_substitution(found.log_ratio, [&candidate, &reference].map(predicted_times)),
+            predicted_log_ratio: with_substitution(found.log_ratio, candidate.predicted_trsv_s, &reference),
             predicted_log_ratio_sd: found.sd,
             candidate,
             reference,
@@ -134,6 +130,7 @@ mod tests {
     use space::{EngineParams, KernelChoice};
 
     use super::*;
+    use crate::plan::windows::Windows;
 
     fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Candidate {
         let hpl = HplParams { nb, depth: 1, ..HplParams::baseline(n, p, q) };
@@ -159,9 +156,14 @@ mod tests {
 
     #[test]
     fn the_back_substitution_is_part_of_the_ratio() {
-        let equal_steps = with_substitution(0.0, [[0.0, 3.0], [10.0, 1.0]]);
+        let runner = Runner::new(&KernelChoice::Builtin).unwrap();
+        let options = RunOptions { threshold: 16.0, force: false, watch: &() };
+        let measured =
+            runner.measure_windows_on(&Ranks::threads(), &candidate(64, 32, (1, 1), 1), &Windows::Auto, &options);
+        let reference = WindowsResult { predicted_time_s: 10.0, predicted_trsv_s: 1.0, ..measured.unwrap() };
+        let equal_steps = with_substitution(0.0, 3.0, &reference);
         assert!((equal_steps - (10.0_f64 / 12.0).ln()).abs() < 1e-12);
-        let equal_parts = with_substitution(0.1, [[0.0, 1.0 / 0.1_f64.exp()], [10.0, 1.0]]);
+        let equal_parts = with_substitution(0.1, 1.0 / 0.1_f64.exp(), &reference);
         assert!((equal_parts - 0.1).abs() < 1e-12);
     }
 

@@ -23,16 +23,8 @@ fn observed(
 ) -> Vec<Observed> {
     let of = |row: &Row| {
         let speed = speeds.get(row.nodes.as_deref()?)?.exp();
-        let typical = |time: PhaseTime| PhaseTime {
-            fact_s: speed * time.fact_s,
-            lbcast_s: speed * time.lbcast_s,
-            rs_s: speed * time.rs_s,
-            update_s: speed * time.update_s,
-            trsv_s: speed * time.trsv_s,
-            end_s: speed * time.end_s,
-            ..time
-        };
-        Some(Observed { candidate: row.candidate(), phases: phases(row.trial)?.into_iter().map(typical).collect() })
+        let phases = phases(row.trial)?.into_iter().map(|time| time.scaled(speed)).collect();
+        Some(Observed { candidate: row.candidate(), phases })
     };
     rows.iter().filter(|row| row.passed).filter_map(of).collect()
 }

@@ -107,16 +107,19 @@ impl TrialRunner<'_> {
                 longest_s = Some(wall_s.max(longest_s.unwrap_or(0.0)));
             }
             let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_s() };
-            let around = match vitals.take() {
+            let (around, samples) = match vitals.take() {
                 Some(vitals) => {
                     let (around, samples) = vitals.end(wall_s, left_s);
-                    Circumstances { power: self.power_of(trial.folder(), &outcome, &samples), ..around }
+                    (around, Some(samples))
                 }
-                None => {
-                    let power = clock.and_then(|clock| clock.power).map(RunPower::simulated).unwrap_or_default();
-                    Circumstances { wall_s, left_s, power, ..Circumstances::default() }
-                }
+                None => (Circumstances { wall_s, left_s, ..Circumstances::default() }, None),
             };
+            let power = match (clock, samples) {
+                (Some(clock), _) => clock.power.map(RunPower::simulated).unwrap_or_default(),
+                (None, Some(samples)) => self.power_of(trial.folder(), &outcome, &samples),
+                (None, None) => RunPower::default(),
+            };
+            let around = Circumstances { power, ..around };
             self.store.finish(trial, &outcome, around)?;
             if under_way.is_empty() {
                 Now::ended(self.store.folder());
@@ -176,9 +179,6 @@ impl TrialRunner<'_> {
 
     /// The power that the run in `folder` took, which is kept there as well.
     fn power_of(&mut self, folder: &Path, outcome: &Result<Observation, Failure>, samples: &PowerSamples) -> RunPower {
-        if let Some(clock) = self.runs.simulated(folder) {
-            return clock.power.map(RunPower::simulated).unwrap_or_default();
-        }
         let measured = match outcome {
             Ok(Observation::Whole(measured)) => Some(measured),
             _ => None,
