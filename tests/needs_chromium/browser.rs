@@ -145,6 +145,19 @@ impl Browser {
         self.js("new Promise((done) => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => done(0)), 150)))");
     }
 
+    /// The screen of a phone, which is touched and has no pointer.
+    pub(super) fn phone(&mut self, width: u32) {
+        let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 2, "mobile": true });
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": true, "maxTouchPoints": 1 }));
+    }
+
+    /// Touches a place of the screen for a moment.
+    pub(super) fn tap(&mut self, [x, y]: [f64; 2]) {
+        self.call("Input.dispatchTouchEvent", json!({ "type": "touchStart", "touchPoints": [{ "x": x, "y": y }] }));
+        self.call("Input.dispatchTouchEvent", json!({ "type": "touchEnd", "touchPoints": [] }));
+    }
+
     /// The whole page as a PNG, in base64.
     pub(super) fn screenshot(&mut self) -> String {
         let params = json!({ "format": "png", "captureBeyondViewport": true });

@@ -178,6 +178,37 @@ fn the_pointer_names_the_trial_and_a_drag_enlarges() {
 
 #[test]
 #[ignore = "needs chromium: tests/run --install"]
+fn a_tap_on_a_phone_names_the_trial_and_nothing_of_it_is_cut_off() {
+    let mut browser = Browser::start();
+    browser.phone(400);
+    browser.open(&simulated().join("report.html"));
+    assert_eq!(browser.js("matchMedia('(pointer: coarse)').matches"), true);
+    for (what, trace) in [
+        ("plot-history", "best"),
+        ("plot-history", "failed"),
+        ("plot-predicted", "other"),
+        ("plot-slice-0", "other"),
+        ("plot-parallel", "default"),
+    ] {
+        let place = place_of(&mut browser, what, trace, 0);
+        assert!(place[0] > 0.0 && place[0] < 400.0, "{what}, {trace} lies at {place:?}");
+        browser.tap(place);
+        let text = said(&mut browser, what);
+        assert!(text.starts_with("trial ") && text.contains("N ") && text.contains(": "), "{what}, {trace}: {text}");
+        let box_of = format!(
+            "(({{ left, right }}) => [left, right])(document.querySelector('#{what} .hoverlayer .hovertext').getBoundingClientRect())"
+        );
+        let sides = browser.js(&box_of);
+        let [left, right] = [0, 1].map(|side| sides[side].as_f64().unwrap());
+        assert!(left >= 0.0 && right <= 400.0, "{what}, {trace}: from {left} to {right} of 400: {text}");
+    }
+    // A finger that moves over a plot moves the page.
+    assert_eq!(browser.js("document.getElementById('plot-history')._fullLayout.dragmode"), false);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs chromium: tests/run --install"]
 fn texts_of_the_record_are_shown_as_they_are() {
     let mut browser = Browser::start();
     browser.window(1400, "light");

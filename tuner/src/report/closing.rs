@@ -94,12 +94,16 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if let (true, Some(n), Some(n_memory)) = (session.n_limited_by_budget, session.n, session.n_memory) {
         next.push(format!("a longer --budget tunes a larger N than {n}; the memory allows {n_memory}"));
     }
-    let stolen = summary.most_stolen.is_some_and(|share| share > STOLEN);
-    if stolen || summary.importance_not_judged.is_some() {
+    if summary.importance_not_judged.is_some() {
         next.push(
             "the speed of this machine changed during the session; hpl-tune doctor tells what may be the cause"
                 .to_owned(),
         );
+    } else if let Some(share) = summary.most_stolen.filter(|share| *share > STOLEN) {
+        next.push(format!(
+            "the hypervisor took up to {:.1} % of the processor time of a run; on a quieter host intervals are narrower",
+            100.0 * share
+        ));
     }
     next
 }
@@ -155,6 +159,8 @@ mod tests {
         found.session.left = Some(GainLeft { expected: 0.001, at_most: 0.004 });
         assert!(said(&found).contains("little is left to find"));
         found.most_stolen = Some(0.3);
+        assert!(said(&found).contains("took up to 30.0 % of the processor time"));
+        found.importance_not_judged = Some("the speed changed");
         assert!(said(&found).contains("hpl-tune doctor"));
         assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no whole run passed.");
     }

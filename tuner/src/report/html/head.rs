@@ -18,7 +18,7 @@ pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
     html! {
         h1 { (summary.session.name) }
         p {
-            "High Performance Linpack on " (summary.session.host) ", started " (summary.session.started_utc) "."
+            "High Performance Linpack on " (summary.session.host) ", started " (minute(&summary.session.started_utc)) "."
             @if summary.session.is_simulated() { " " strong { "Simulated: no HPL has run, and nothing is measured." } }
             @if summary.best.is_none() { " " strong { "No trial passed its residual." } }
         }
@@ -29,6 +29,11 @@ pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
         }
         ul.closing { @for sentence in closing(summary, folder) { li { (sentence) } } }
     }
+}
+
+/// A time stamp of the record to the minute; what is none stays as it is.
+fn minute(utc: &str) -> String {
+    utc.parse::<jiff::Timestamp>().map_or(utc.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// The rate of the best with its N, and its residual.

@@ -17,12 +17,24 @@
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, coloured(one, css, name)]));
   }
 
+  // A narrow window cuts long lines under the pointer: there they go on in a second one.
+  const narrow = matchMedia("(max-width: 640px)");
+  function wrapped(label) {
+    if (!narrow.matches) return label;
+    const shown = (text) => text.replace(/<[^>]*>/g, "").replace(/&[^;]*;/g, "&").length;
+    const lines = label.split("<br>").flatMap((line) => line.split(" ").reduce((done, word) => {
+      const longer = `${done.at(-1)} ${word}`;
+      return done.length > 0 && shown(longer) <= 40 ? [...done.slice(0, -1), longer] : [...done, word];
+    }, []));
+    return lines.join("<br>");
+  }
+
   function traces(plot, css) {
     return plot.traces.map((trace) => {
       const drawn = coloured(trace, css, "");
       drawn.type ??= "scatter";
       if (trace.trials) {
-        drawn.text = trace.trials.map((trial) => labels[trial] ?? "");
+        drawn.text = trace.trials.map((trial) => wrapped(labels[trial] ?? ""));
         drawn.hovertemplate = "%{text}<extra></extra>";
       }
       return drawn;
@@ -95,7 +107,9 @@
   const parallel = document.getElementById("plot-parallel");
   if (parallel?.on) pointed(parallel);
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(root.classList.contains("paper")));
+  for (const query of [matchMedia("(prefers-color-scheme: dark)"), narrow]) {
+    query.addEventListener("change", () => draw(root.classList.contains("paper")));
+  }
 
   // On paper all is light, of the width of a page, and nothing is folded.
   let folded = [];
