@@ -17,3 +17,4 @@ mod predicted;
 
 pub use fitted::Surrogate;
 pub(crate) use fitted::{log_rate, most_points};
+pub(crate) use predicted::Contrast;
