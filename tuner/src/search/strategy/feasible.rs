@@ -45,7 +45,7 @@ impl Feasibility {
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
-        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history.trials.len()));
+        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history));
         let axes = KernelDims::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }

@@ -33,14 +33,31 @@ static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, relative to the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
 
-/// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
-/// suggestion grows with the cube of the points.
-pub(super) const RUNS: usize = 500;
-const POINTS: usize = 400;
+/// Runs that are taken into the process each by itself, at most, and the part of them that is taken as points of more runs: the time
+/// of a suggestion grows with both.
+const RUNS: usize = 500;
+const FEWEST_RUNS: usize = 100;
+const POINTS: f64 = 0.8;
 
-/// Distinct points that the process is conditioned on after so many runs, at most.
-pub(crate) fn most_points(runs: usize) -> usize {
-    if runs > RUNS { POINTS } else { RUNS }
+/// What a suggestion takes for each of them, about, on one core of 2020, and the part of a run that it may take.
+const SUGGESTION_S: f64 = 0.0006;
+const SHARE: f64 = 0.1;
+
+/// Runs that the process is conditioned on each by itself, at most: fewer where runs are short.
+fn most_runs(history: &History) -> usize {
+    let most = SHARE * history.usual_s().unwrap_or(f64::INFINITY) / SUGGESTION_S;
+    most.clamp(FEWEST_RUNS as f64, RUNS as f64) as usize
+}
+
+/// Whether there are more runs than are taken by themselves.
+pub(super) fn is_long(history: &History) -> bool {
+    history.trials.len() > most_runs(history)
+}
+
+/// Means of points that the process is conditioned on, at most.
+pub(crate) fn most_points(history: &History) -> usize {
+    let runs = most_runs(history);
+    if is_long(history) { (POINTS * runs as f64) as usize } else { runs }
 }
 
 /// A speed that wanders, see [`Beliefs`].
@@ -201,9 +218,10 @@ impl<'a> Surrogate<'a> {
         let Some((centre, _)) = moments(&levels) else { return };
         let basis = |point: &Point| self.expected(point) - centre;
         let observations = observations.into_iter();
-        let data = match runs.len() <= RUNS {
-            true => Data::single(observations, basis),
-            false => Data::gathered(observations, basis).thinned(POINTS),
+        let is_long = is_long(self.ctx.history);
+        let data = match is_long {
+            true => Data::gathered(observations, basis).thinned(most_points(self.ctx.history)),
+            false => Data::single(observations, basis),
         };
         let axes = KernelDims::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
@@ -214,7 +232,7 @@ impl<'a> Surrogate<'a> {
             let level = moments(&data.alike().iter().map(of_point).collect::<Vec<_>>())?.0;
             data.y.iter_mut().for_each(|y| *y -= level);
             let change_sd = if is_steady { 0.0 } else { CHANGE_LEFT };
-            let wander = if runs.len() <= RUNS { WANDER } else { LogNormal::NONE };
+            let wander = if is_long { LogNormal::NONE } else { WANDER };
             let beliefs = Beliefs { change_sd, wander, memory: MEMORY, ..self.beliefs(slope_mean, slope_sd) };
             let posterior = Posterior::fitted(&axes, beliefs, data)?;
             Some(Fitted { score: posterior.leave_one_out() + odds, weight: 1.0, centre, level, posterior })
@@ -238,7 +256,7 @@ impl<'a> Surrogate<'a> {
     fn changes(&self, runs: &[FittedRun<'_>]) -> Option<Vec<Change>> {
         let Fitted { centre, level, posterior, .. } = self.fits.first()?;
         let levels = self.levels_of(runs).into_iter().map(|run| Observed { y: run.y - level, ..run });
-        if runs.len() <= RUNS {
+        if !is_long(self.ctx.history) {
             let data = Data::single(levels, |point| self.expected(point) - centre);
             let runs: Vec<(usize, f64)> = data.y.iter().copied().enumerate().collect();
             let axes = KernelDims::new(self.ctx.space.dims());
@@ -299,8 +317,7 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
 
 /// The runs of which `log` says something.
 fn fitted_runs(history: &History, log: fn(&Trial) -> Option<f64>) -> impl Iterator<Item = FittedRun<'_>> {
-    let total_s: f64 = history.trials.iter().map(|run| run.wall_s).sum();
-    let usual_s = total_s / history.trials.len() as f64;
+    let usual_s = history.usual_s();
     let begun = history.trials.iter().scan(0.0, |passed_s, run| {
         let begun_s = *passed_s;
         *passed_s += run.wall_s;
@@ -308,7 +325,7 @@ fn fitted_runs(history: &History, log: fn(&Trial) -> Option<f64>) -> impl Iterat
     });
     let runs = history.trials.iter().zip(begun).enumerate();
     runs.filter_map(move |(trial, (run, begun_s))| {
-        let time = if usual_s > 0.0 { begun_s / usual_s } else { trial as f64 };
+        let time = usual_s.map_or(trial as f64, |usual_s| begun_s / usual_s);
         Some(FittedRun { point: &run.point, log: log(run)?, trial, time })
     })
 }

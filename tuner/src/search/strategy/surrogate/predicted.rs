@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use space::dims::Point;
 
-use super::fitted::{Fitted, OFFSET_SD, RUNS, Surrogate};
+use super::fitted::{Fitted, OFFSET_SD, Surrogate, is_long};
 use crate::record::Prediction;
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::Marginal;
@@ -22,7 +22,7 @@ pub(crate) struct Contrast {
 impl Surrogate<'_> {
     /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
     pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
-        if self.ctx.history.trials.len() > RUNS
+        if is_long(self.ctx.history)
             && let Some(Fitted { posterior, .. }) = self.fits.first()
         {
             let known: HashSet<&Point> = posterior.data.points.iter().collect();
