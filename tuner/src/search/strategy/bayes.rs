@@ -2,10 +2,10 @@
 //!
 //! The gain of a run at x is E[max(0, d)], where d is the posterior mean of x less that of its rival, the best of the other
 //! tried points, both after the run; at the best point itself what the second is ahead by then. It is normal about the present difference with standard deviation
-//! (s² − c)/√(s² + noise²), where s² is the variance of x and c its covariance with the rival: what a run says of both alike,
-//! as that the machine is slow now, decides nothing (the knowledge gradient for correlated beliefs, Frazier, Powell & Dayanik,
-//! 2009, of two points). It values a repeat of a tried point too, so the same rule decides when it is worth more to know who
-//! leads than to look at something new.
+//! (s² − c)/√(s² + noise²), where s² is the variance of x and c its covariance with the machine's speed: what a run says of that, it
+//! says of all points, and decides nothing.
+//! This is expected improvement where x was never tried, discounted for noise, and it also values a repeat of a tried
+//! point, so the same rule decides when it is worth more to know who leads than to look at something new.
 //! The incumbent is the best posterior mean, never the luckiest run.
 
 use std::collections::{HashMap, HashSet};

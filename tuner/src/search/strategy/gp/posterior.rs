@@ -1,6 +1,6 @@
 //! What the observations say about any point.
 
-use faer::Mat;
+use faer::{ColRef, Mat};
 use space::dims::Point;
 
 use super::data::Data;
@@ -48,13 +48,6 @@ pub(crate) struct Posterior {
 /// Distinct points that the hyperparameters are fitted to, at most.
 const FIT_POINTS: usize = 80;
 
-/// A point, its value of the linear basis, and V of [`Posterior::means_and_explained`] for it.
-struct Known<'a> {
-    point: &'a Point,
-    basis: f64,
-    explained: Mat<f64>,
-}
-
 /// Points predicted together: large enough for the triangular solve to run as matrix products.
 const BLOCK: usize = 256;
 
@@ -97,37 +90,31 @@ impl Posterior {
     /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
     pub(crate) fn predict(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
         let blocks = points.chunks(BLOCK).zip(basis.chunks(BLOCK));
-        blocks.flat_map(|(points, basis)| self.predict_block(points, basis, None).0).collect()
+        blocks.flat_map(|(points, basis)| self.predict_block(points, basis).0).collect()
     }
 
-    /// The same, with the covariance of each of `points` with the one at `with`.
-    pub(crate) fn predict_with(&self, points: &[&Point], basis: &[f64], with: usize) -> (Vec<Marginal>, Vec<f64>) {
-        let (_, explained) = self.means_and_explained(&points[with..=with], &basis[with..=with]);
-        let with = Known { point: points[with], basis: basis[with], explained };
-        let blocks = points.chunks(BLOCK).zip(basis.chunks(BLOCK));
-        let (mut marginals, mut covariances) = (Vec::with_capacity(points.len()), Vec::with_capacity(points.len()));
-        for (points, basis) in blocks {
-            let (of_block, with_it) = self.predict_block(points, basis, Some(&with));
-            marginals.extend(of_block);
-            covariances.extend(with_it);
-        }
-        (marginals, covariances)
+    /// The same, with the covariance of each with the machine's speed as it is now: what a run there says of the speed.
+    pub(crate) fn predict_with_speed(&self, points: &[&Point], basis: &[f64]) -> Vec<(Marginal, f64)> {
+        let mut of_speed = Mat::from_fn(self.data.len(), 1, |i, _| self.with_speed(i));
+        self.factor.solve_lower(&mut of_speed);
+        let known = |v: ColRef<'_, f64>| v.iter().zip(of_speed.col(0).iter()).map(|(a, b)| a * b).sum::<f64>();
+        let of_block = |(points, basis): (&[&Point], &[f64])| {
+            let (marginals, cross) = self.predict_block(points, basis);
+            let covariances = (0..points.len()).map(|j| self.speed() - known(cross.col(j)));
+            marginals.into_iter().zip(covariances).collect::<Vec<_>>()
+        };
+        points.chunks(BLOCK).zip(basis.chunks(BLOCK)).flat_map(of_block).collect()
     }
 
-    /// Marginals, and covariances with a point where one is given.
-    fn predict_block(&self, points: &[&Point], basis: &[f64], with: Option<&Known<'_>>) -> (Vec<Marginal>, Vec<f64>) {
+    /// Marginals, and V of [`Self::means_and_explained`].
+    fn predict_block(&self, points: &[&Point], basis: &[f64]) -> (Vec<Marginal>, Mat<f64>) {
         let (means, cross) = self.means_and_explained(points, basis);
         let marginal = |j: usize| {
             let explained: f64 = cross.col(j).iter().map(|v| v * v).sum();
             let left = self.covariance((points[j], basis[j]), (points[j], basis[j])) - explained;
             Marginal { mean: means[j], sd: left.max(0.0).sqrt() }
         };
-        let covariance = |j: usize, with: &Known<'_>| {
-            let explained: f64 = cross.col(j).iter().zip(with.explained.col(0).iter()).map(|(a, b)| a * b).sum();
-            self.covariance((points[j], basis[j]), (with.point, with.basis)) - explained
-        };
-        let covariances = with.iter().flat_map(|with| (0..points.len()).map(|j| covariance(j, with)));
-        ((0..points.len()).map(marginal).collect(), covariances.collect())
+        ((0..points.len()).map(marginal).collect(), cross)
     }
 
     /// Covariance of two points, each with its value of the linear basis, before any run.
@@ -147,8 +134,12 @@ impl Posterior {
 
     /// Variance that all points have in common before any run.
     fn common(&self) -> f64 {
-        let speed = self.beliefs.change_sd.powi(2) * self.changes as f64 + self.hyper.wander.powi(2);
-        self.beliefs.offset_sd.powi(2) + speed
+        self.beliefs.offset_sd.powi(2) + self.speed()
+    }
+
+    /// Variance of the machine's speed before any run.
+    fn speed(&self) -> f64 {
+        self.beliefs.change_sd.powi(2) * self.changes as f64 + self.hyper.wander.powi(2)
     }
 
     /// Covariance of a run with the machine's speed as it is now.

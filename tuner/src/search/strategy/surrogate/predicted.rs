@@ -114,18 +114,14 @@ impl Surrogate<'_> {
             };
             let leader = best_but(None).expect("one was tried");
             let second = best_but(Some(leader));
-            let (at, with_leader) = posterior.predict_with(points, &basis, leader);
+            let at = posterior.predict_with_speed(points, &basis);
             let contrast = |i: usize| {
-                let (rival, shared) = match (i == leader, second) {
-                    (true, None) => return alone(&at[i]),
-                    (true, Some(second)) => (second, with_leader[second]),
-                    (false, _) => (leader, with_leader[i]),
-                };
-                let variance = at[i].sd * at[i].sd;
-                let sd = (variance - shared).abs() / at[i].sd.hypot(posterior.hyper.noise);
+                let (here, of_speed) = at[i];
                 // A run of the best one can only gain by showing that the second is better.
-                let sign = if i == leader { -1.0 } else { 1.0 };
-                Contrast { lead: sign * (at[i].mean - at[rival].mean), sd }
+                let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
+                let Some(rival) = rival else { return alone(&here) };
+                let sd = (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise);
+                Contrast { lead: sign * (here.mean - at[rival].0.mean), sd }
             };
             (*weight, (0..points.len()).map(contrast).collect())
         };
