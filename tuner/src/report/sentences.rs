@@ -5,7 +5,9 @@ use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
-use super::summary::{Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack};
+use super::summary::{
+    Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack, in_spite_of_pairs,
+};
 use crate::record::session::Session;
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
@@ -155,11 +157,12 @@ pub(crate) fn importances(summary: &Summary) -> Option<String> {
     (!words.is_empty()).then(|| format!("explained by {}", words.join(", ")))
 }
 
-/// What there is to say of the choice of the best: that pairs have taken it back, that another one has a higher median.
+/// What there is to say of the choice of the best: that pairs have taken it back or are against it, that another one has a higher median.
 pub(crate) fn choice(summary: &Summary) -> Vec<String> {
-    let taken_back = summary.taken_back.as_ref().map(TakenBack::words);
-    let higher = summary.higher.as_ref().map(|higher| higher.words(&summary.best_by_baseline));
-    taken_back.into_iter().chain(higher).collect()
+    let by_baseline = &summary.best_by_baseline;
+    let by_pairs = summary.taken_back.as_ref().map(TakenBack::words).or_else(|| in_spite_of_pairs(by_baseline));
+    let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline));
+    by_pairs.into_iter().chain(higher).collect()
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.

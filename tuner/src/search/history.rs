@@ -51,6 +51,12 @@ pub struct History {
 }
 
 impl History {
+    /// Mean wall-clock seconds of a trial; `None` before the first one that took any.
+    pub(crate) fn usual_s(&self) -> Option<f64> {
+        let total_s: f64 = self.trials.iter().map(|trial| trial.wall_s).sum();
+        (total_s > 0.0).then(|| total_s / self.trials.len() as f64)
+    }
+
     /// The trials of `domain` among `rows`: whole runs and windows at its N of points that it has. What windows say is
     /// brought to whole runs by the [`offset`] of the two. Trials that were skipped on purpose say nothing of their point
     /// and are left out.

@@ -143,6 +143,17 @@ impl Higher {
     }
 }
 
+/// Why the best is not the default although pairs are in favour of that; `None` where they are not.
+pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison) -> Option<String> {
+    let Comparison::Measured { ratio } = by_baseline else { return None };
+    (ratio.median < 1.0).then(|| {
+        format!(
+            "in pairs after the final run the best is {} of the default, which is not enough to take back what the runs of the search showed",
+            ratio_in_words(ratio)
+        )
+    })
+}
+
 /// A choice that the pairs after it have taken back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TakenBack {

@@ -21,6 +21,7 @@ mod phases;
 mod power;
 mod score;
 
+pub(crate) use claims::in_spite_of_pairs;
 pub use claims::{Comparison, Higher, TakenBack};
 pub use final_run::FinalByEstimate;
 pub use pareto::ParetoPoint;

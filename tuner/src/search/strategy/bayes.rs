@@ -1,7 +1,9 @@
 //! Bayesian optimisation: the next run is the one that is expected to raise the best known rate most.
 //!
-//! The gain of a run at x is E[max(0, m' − m)], where m is the best posterior mean among the other tried points and m'
-//! the posterior mean of x after the run: normal about the present mean with standard deviation s²/√(s² + noise²).
+//! The gain of a run at x is E[max(0, d)], where d is the posterior mean of x less that of its rival, the best of the other
+//! tried points, both after the run; at the best point itself what the second is ahead by then. It is normal about the present difference with standard deviation
+//! (s² − c)/√(s² + noise²), where s² is the variance of x and c its covariance with the machine's speed: what a run says of that, it
+//! says of all points, and decides nothing.
 //! This is expected improvement where x was never tried, discounted for noise, and it also values a repeat of a tried
 //! point, so the same rule decides when it is worth more to know who leads than to look at something new.
 //! The incumbent is the best posterior mean, never the luckiest run.
@@ -14,8 +16,7 @@ use space::dims::Point;
 use super::acquisition::log_improvement;
 use super::context::rng;
 use super::feasible::Feasibility;
-use super::gp::posterior::Marginal;
-use super::surrogate::{Surrogate, log_rate};
+use super::surrogate::{Contrast, Surrogate, log_rate};
 use super::{Ctx, Proposal, Strategy};
 use crate::record::Prediction;
 
@@ -51,11 +52,10 @@ impl Strategy for Bayes {
             });
         }
         let points: Vec<&Point> = tried.iter().copied().chain(fresh).collect();
-        let by = surrogate.predict_by(&points);
+        let by = surrogate.contrasts(&points, tried.len());
         let feasible = Feasibility::new(ctx).log_weights(&points);
         let thrift = thrift(ctx);
-        let gains: Vec<(f64, Vec<f64>)> =
-            by.iter().map(|(weight, at)| (*weight, gains(at, tried.len(), surrogate.noise_sd()))).collect();
+        let gains: Vec<(f64, Vec<f64>)> = by.iter().map(|(weight, of)| (*weight, log_gains(of))).collect();
         let value = |i: usize| {
             let is_repeat = i < tried.len();
             let terms = gains.iter().map(|(weight, gains)| weight.ln() + gains[i]);
@@ -78,14 +78,6 @@ impl Strategy for Bayes {
     }
 }
 
-/// ln E[max(0, m' − m)] of a run at a point with posterior `at`, against the best mean among the other tried points.
-fn log_gain(at: Marginal, rival: f64, is_leader: bool, noise: f64) -> f64 {
-    let sd = (at.sd * at.sd / at.sd.hypot(noise)).max(1e-12);
-    // A repeat of the leader can only gain by showing that another leads.
-    let lead = if is_leader { rival - at.mean } else { at.mean - rival };
-    sd.ln() + log_improvement(lead / sd)
-}
-
 /// What to run again where the machine's speed seems to have changed: the best of the points that were run before the change,
 /// unless one of them was run since.
 fn anchor(ctx: &Ctx<'_>, surrogate: &Surrogate<'_>, tried: &[&Point], unsteady: &HashSet<&Point>) -> Option<usize> {
@@ -99,16 +91,13 @@ fn anchor(ctx: &Ctx<'_>, surrogate: &Surrogate<'_>, tried: &[&Point], unsteady: 
     old.max_by(|&a, &b| means[a].mean.total_cmp(&means[b].mean))
 }
 
-/// Log gain of a run at each point under one hypothesis; the first `tried` of them were run before.
-fn gains(marginals: &[Marginal], tried: usize, noise: f64) -> Vec<f64> {
-    let mut means: Vec<f64> = marginals[..tried].iter().map(|at| at.mean).collect();
-    means.sort_by(|a, b| b.total_cmp(a));
-    let gain = |(i, at): (usize, &Marginal)| {
-        let is_leader = i < tried && at.mean >= means[0];
-        let rival = means.get(usize::from(is_leader));
-        rival.map_or(at.mean, |&rival| log_gain(*at, rival, is_leader, noise))
+/// Log gain of a run at each point under one hypothesis, see [`super::acquisition`].
+fn log_gains(contrasts: &[Contrast]) -> Vec<f64> {
+    let one = |&Contrast { lead, sd }: &Contrast| {
+        let sd = sd.max(1e-12);
+        sd.ln() + log_improvement(lead / sd)
     };
-    marginals.iter().enumerate().map(gain).collect()
+    contrasts.iter().map(one).collect()
 }
 
 /// ln Σ exp, stable.

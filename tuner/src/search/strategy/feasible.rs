@@ -34,21 +34,18 @@ impl Feasibility {
         if failures == 0 {
             return Self { posterior: None, failures };
         }
+        let signal = LogNormal { median: 0.4, spread: 0.3 };
+        let noise = LogNormal { median: 0.1, spread: 0.3 };
         let beliefs = Beliefs {
-            signal: LogNormal { median: 0.4, spread: 0.3 },
             // What fails does so for two reasons together as often as for one.
-            effects: vec![LogNormal { median: 0.0, spread: 0.0 }; ctx.space.dims().len()],
-            noise: LogNormal { median: 0.1, spread: 0.3 },
+            effects: vec![LogNormal::NONE; ctx.space.dims().len()],
             categorical: LogNormal { median: 2.0, spread: 1.5 },
-            ordered: LogNormal { median: 1.0, spread: 1.0 },
             offset_sd: 0.1,
-            slope_mean: 0.0,
-            slope_sd: 0.0,
-            change_sd: 0.0,
+            ..Beliefs::of_rates(ctx.space, signal, noise)
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
-        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history.trials.len()));
+        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history));
         let axes = KernelDims::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
     }

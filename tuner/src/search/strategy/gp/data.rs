@@ -1,17 +1,28 @@
-//! What was observed: one mean per distinct point.
+//! What was observed: one mean per distinct point, or each run by itself.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use space::dims::Point;
 
-/// Observations, repeats of a point gathered in their mean.
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observed<'a> {
+    pub(crate) point: &'a Point,
+    pub(crate) y: f64,
+    /// Number of changes of the machine's speed before it.
+    pub(crate) changes: usize,
+    /// When it was, in the length of a usual run.
+    pub(crate) time: f64,
+}
+
+/// Observations, each by itself or repeats of a point gathered in their mean.
 ///
-/// Equal noise makes the mean and the count of repeats sufficient, together with the sum of squares
+/// Where the speed does not wander, equal noise makes the mean and the count of repeats sufficient, together with the sum of squares
 /// within the points, which only the noise depends on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Data {
-    /// Distinct points, in the order of their first observation.
+    /// Points, in the order of their first observation.
     pub(crate) points: Vec<Point>,
     /// Mean observation of each.
     pub(crate) y: Vec<f64>,
@@ -21,58 +32,57 @@ pub(crate) struct Data {
     pub(crate) basis: Vec<f64>,
     /// Number of changes of the machine's speed before each.
     pub(crate) changes: Vec<usize>,
+    /// When each was, in the length of a usual run; of gathered ones the first.
+    pub(crate) time: Vec<f64>,
+    /// When the last observation was, in the same unit.
+    pub(crate) now: f64,
     /// Sum over all observations of the squared distance to the mean of their point.
     pub(crate) within: f64,
 }
 
 impl Data {
-    /// Gathers (point, y); `basis` gives the value of the linear basis of a point.
+    /// Gathers (point, y) of which no time is known; `basis` gives the value of the linear basis of a point.
     pub(crate) fn new<'a>(observations: impl Iterator<Item = (&'a Point, f64)>, basis: impl Fn(&Point) -> f64) -> Self {
-        Self::in_parts(observations.map(|(point, y)| (point, y, 0)), basis)
+        Self::gathered(observations.map(|(point, y)| Observed { point, y, changes: 0, time: 0.0 }), basis)
     }
 
-    /// Gathers (point, y, number of changes before): what was seen of a point before and after a change is not one mean.
-    pub(crate) fn in_parts<'a>(
-        observations: impl Iterator<Item = (&'a Point, f64, usize)>,
-        basis: impl Fn(&Point) -> f64,
-    ) -> Self {
+    /// The mean of each point: what was seen of a point before and after a change is not one mean.
+    pub(crate) fn gathered<'a>(runs: impl Iterator<Item = Observed<'a>>, basis: impl Fn(&Point) -> f64) -> Self {
         let mut data = Self::default();
         let mut index: HashMap<(&Point, usize), usize> = HashMap::new();
-        for (point, y, changes) in observations {
-            let i = *index.entry((point, changes)).or_insert_with(|| {
-                data.points.push(point.clone());
-                data.basis.push(basis(point));
-                data.changes.push(changes);
-                data.y.push(0.0);
-                data.count.push(0.0);
+        for run in runs {
+            data.now = data.now.max(run.time);
+            let i = *index.entry((run.point, run.changes)).or_insert_with(|| {
+                data.push(Observed { y: 0.0, ..run }, 0.0, basis(run.point));
                 data.points.len() - 1
             });
             // Welford's update of mean and sum of squares.
             data.count[i] += 1.0;
-            let before = y - data.y[i];
+            let before = run.y - data.y[i];
             data.y[i] += before / data.count[i];
-            data.within += before * (y - data.y[i]);
+            data.within += before * (run.y - data.y[i]);
         }
         data
     }
 
     /// Each observation on its own, in their order.
-    pub(crate) fn single<'a>(
-        observations: impl Iterator<Item = (&'a Point, f64, usize)>,
-        basis: impl Fn(&Point) -> f64,
-    ) -> Self {
+    pub(crate) fn single<'a>(runs: impl Iterator<Item = Observed<'a>>, basis: impl Fn(&Point) -> f64) -> Self {
         let mut data = Self::default();
-        for (point, y, changes) in observations {
-            data.points.push(point.clone());
-            data.basis.push(basis(point));
-            data.y.push(y);
-            data.count.push(1.0);
-            data.changes.push(changes);
-        }
+        runs.for_each(|run| data.push(run, 1.0, basis(run.point)));
         data
     }
 
-    /// Number of distinct points.
+    fn push(&mut self, Observed { point, y, changes, time }: Observed<'_>, count: f64, basis: f64) {
+        self.points.push(point.clone());
+        self.y.push(y);
+        self.count.push(count);
+        self.basis.push(basis);
+        self.changes.push(changes);
+        self.time.push(time);
+        self.now = self.now.max(time);
+    }
+
+    /// Number of means.
     pub(crate) fn len(&self) -> usize {
         self.points.len()
     }
@@ -82,37 +92,54 @@ impl Data {
         self.count.iter().map(|count| count - 1.0).sum()
     }
 
-    /// At most `limit` points: the best half by y, the rest spread over the others. The sum of squares within points is kept
-    /// in proportion to the repeats.
+    /// At most `limit` observations, of points of which the best half by their means, the rest spread over the others. The sum of squares
+    /// within points is kept in proportion to the repeats.
     pub(crate) fn thinned(self, limit: usize) -> Self {
         self.kept(limit, |a, b| b.total_cmp(&a))
     }
 
-    /// The same with the worst half by y.
+    /// The same with the worst half.
     pub(crate) fn thinned_to_the_worst(self, limit: usize) -> Self {
         self.kept(limit, |a, b| a.total_cmp(&b))
     }
 
-    /// At most `limit` points: half of them the first by y in this order, the rest spread over the others.
+    /// At most `limit` observations, spread over all of at most so many points: half of them the first by their means in this order, the
+    /// rest spread over the others.
     fn kept(self, limit: usize, by: impl Fn(f64, f64) -> Ordering) -> Self {
         if self.len() <= limit {
             return self;
         }
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by(|&i, &j| by(self.y[i], self.y[j]).then(i.cmp(&j)));
-        let (first, others) = order.split_at(limit / 2);
-        let spread = limit - first.len();
+        let alike = self.alike();
+        let mean = |group: &[usize]| group.iter().map(|&i| self.y[i]).sum::<f64>() / group.len() as f64;
+        let means: Vec<f64> = alike.iter().map(|group| mean(group)).collect();
+        let mut order: Vec<usize> = (0..alike.len()).collect();
+        order.sort_by(|&i, &j| by(means[i], means[j]).then(i.cmp(&j)));
+        let (first, others) = order.split_at((limit / 2).min(order.len()));
+        let spread = (limit - first.len()).min(others.len());
         let kept = first.iter().copied().chain((0..spread).map(|k| others[k * others.len() / spread]));
-        let mut thin = Self::default();
-        for i in kept {
-            thin.points.push(self.points[i].clone());
-            thin.y.push(self.y[i]);
-            thin.count.push(self.count[i]);
-            thin.basis.push(self.basis[i]);
-            thin.changes.push(self.changes[i]);
+        let rows: Vec<usize> = kept.flat_map(|group| alike[group].iter().copied()).collect();
+        let count = rows.len().min(limit);
+        let mut thin = Self { now: self.now, ..Self::default() };
+        for i in (0..count).map(|k| rows[k * rows.len() / count]) {
+            let run = Observed { point: &self.points[i], y: self.y[i], changes: self.changes[i], time: self.time[i] };
+            thin.push(run, self.count[i], self.basis[i]);
         }
         thin.within = if self.within > 0.0 { self.within * thin.repeats() / self.repeats() } else { 0.0 };
         thin
+    }
+
+    /// The observations of each point and time between changes, in the order of the first.
+    pub(crate) fn alike(&self) -> Vec<Vec<usize>> {
+        let mut alike: Vec<Vec<usize>> = Vec::new();
+        let mut index: HashMap<(&Point, usize), usize> = HashMap::new();
+        for (i, place) in self.points.iter().zip(self.changes.iter().copied()).enumerate() {
+            let group = *index.entry(place).or_insert_with(|| {
+                alike.push(Vec::new());
+                alike.len() - 1
+            });
+            alike[group].push(i);
+        }
+        alike
     }
 }
 

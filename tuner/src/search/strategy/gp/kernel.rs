@@ -163,11 +163,6 @@ impl Kernel {
     pub(crate) fn covariance(&self, a: &Point, b: &Point) -> f64 {
         self.alone(a, b) + self.joint(a, b)
     }
-
-    /// Variance of any point.
-    pub(crate) fn variance(&self) -> f64 {
-        self.variance + self.effects.iter().sum::<f64>()
-    }
 }
 
 #[cfg(test)]

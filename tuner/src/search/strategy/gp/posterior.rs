@@ -1,6 +1,6 @@
 //! What the observations say about any point.
 
-use faer::Mat;
+use faer::{ColRef, Mat};
 use space::dims::Point;
 
 use super::data::Data;
@@ -90,46 +90,73 @@ impl Posterior {
     /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
     pub(crate) fn predict(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
         let blocks = points.chunks(BLOCK).zip(basis.chunks(BLOCK));
-        blocks.flat_map(|(points, basis)| self.predict_block(points, basis)).collect()
+        blocks.flat_map(|(points, basis)| self.predict_block(points, basis).0).collect()
     }
 
-    fn predict_block(&self, points: &[&Point], basis: &[f64]) -> Vec<Marginal> {
+    /// The same, with the covariance of each with the machine's speed as it is now: what a run there says of the speed.
+    pub(crate) fn predict_with_speed(&self, points: &[&Point], basis: &[f64]) -> Vec<(Marginal, f64)> {
+        let mut of_speed = Mat::from_fn(self.data.len(), 1, |i, _| self.with_speed(i));
+        self.factor.solve_lower(&mut of_speed);
+        let known = |v: ColRef<'_, f64>| v.iter().zip(of_speed.col(0).iter()).map(|(a, b)| a * b).sum::<f64>();
+        let of_block = |(points, basis): (&[&Point], &[f64])| {
+            let (marginals, cross) = self.predict_block(points, basis);
+            let covariances = (0..points.len()).map(|j| self.speed() - known(cross.col(j)));
+            marginals.into_iter().zip(covariances).collect::<Vec<_>>()
+        };
+        points.chunks(BLOCK).zip(basis.chunks(BLOCK)).flat_map(of_block).collect()
+    }
+
+    /// Marginals, and V of [`Self::means_and_explained`].
+    fn predict_block(&self, points: &[&Point], basis: &[f64]) -> (Vec<Marginal>, Mat<f64>) {
         let (means, cross) = self.means_and_explained(points, basis);
-        let variance = self.kernel.variance() + self.common();
         let marginal = |j: usize| {
             let explained: f64 = cross.col(j).iter().map(|v| v * v).sum();
-            let left = variance + self.beliefs.slope_sd.powi(2) * basis[j] * basis[j] - explained;
+            let left = self.covariance((points[j], basis[j]), (points[j], basis[j])) - explained;
             Marginal { mean: means[j], sd: left.max(0.0).sqrt() }
         };
-        (0..points.len()).map(marginal).collect()
+        ((0..points.len()).map(marginal).collect(), cross)
+    }
+
+    /// Covariance of two points, each with its value of the linear basis, before any run.
+    fn covariance(&self, (a, of_a): (&Point, f64), (b, of_b): (&Point, f64)) -> f64 {
+        self.kernel.covariance(a, b) + self.common() + self.beliefs.slope_sd.powi(2) * of_a * of_b
     }
 
     /// Means at `points` and their covariance (\[Rasmussen\], equations 2.23 and 2.24).
     pub(crate) fn joint(&self, points: &[&Point], basis: &[f64]) -> Joint {
         let (means, cross) = self.means_and_explained(points, basis);
         let explained = cross.transpose() * &cross;
-        let (common, slope) = (self.common(), self.beliefs.slope_sd.powi(2));
         let covariance = Mat::from_fn(points.len(), points.len(), |i, j| {
-            let prior = self.kernel.covariance(points[i], points[j]) + common + slope * basis[i] * basis[j];
-            prior - explained[(i, j)]
+            self.covariance((points[i], basis[i]), (points[j], basis[j])) - explained[(i, j)]
         });
         Joint { means, covariance }
     }
 
     /// Variance that all points have in common before any run.
     fn common(&self) -> f64 {
-        self.beliefs.offset_sd.powi(2) + self.beliefs.change_sd.powi(2) * self.changes as f64
+        self.beliefs.offset_sd.powi(2) + self.speed()
+    }
+
+    /// Variance of the machine's speed before any run.
+    fn speed(&self) -> f64 {
+        self.beliefs.change_sd.powi(2) * self.changes as f64 + self.hyper.wander.powi(2)
+    }
+
+    /// Covariance of a run with the machine's speed as it is now.
+    fn with_speed(&self, run: usize) -> f64 {
+        let change = self.beliefs.change_sd.powi(2) * self.data.changes[run].min(self.changes) as f64;
+        change + self.hyper.wandering(self.data.time[run], self.data.now)
     }
 
     /// Means at `points`, and V with VᵀV what the data explain of their covariance.
     fn means_and_explained(&self, points: &[&Point], basis: &[f64]) -> (Vec<f64>, Mat<f64>) {
         let (offset, slope) = (self.beliefs.offset_sd.powi(2), self.beliefs.slope_sd.powi(2));
-        let change = self.beliefs.change_sd.powi(2);
+        let speed: Vec<f64> = (0..self.data.len()).map(|run| self.with_speed(run)).collect();
         let mut cross = Mat::from_fn(self.data.len(), points.len(), |i, j| {
             self.kernel.covariance(&self.data.points[i], points[j])
                 + offset
                 + slope * self.data.basis[i] * basis[j]
-                + change * self.data.changes[i].min(self.changes) as f64
+                + speed[i]
         });
         let means: Vec<f64> = (0..points.len())
             .map(|j| {
@@ -141,15 +168,20 @@ impl Posterior {
         (means, cross)
     }
 
-    /// Log density of each distinct point's mean given all others (\[Rasmussen\], equation 5.12), summed.
+    /// Log density of the runs of each point given those of all others (\[Rasmussen\], equation 5.12, of a block), summed.
     pub(crate) fn leave_one_out(&self) -> f64 {
         let inverse = self.factor.inverse();
-        let score = |i: usize| {
-            let precision = inverse[(i, i)];
-            let error = self.alpha[i] / precision;
-            0.5 * precision.ln() - 0.5 * error * error * precision
+        let score = |runs: &Vec<usize>| {
+            let block = Mat::from_fn(runs.len(), runs.len(), |a, b| {
+                let (i, j) = (runs[a], runs[b]);
+                inverse[(i.max(j), i.min(j))]
+            });
+            let alpha: Vec<f64> = runs.iter().map(|&i| self.alpha[i]).collect();
+            let precision = Factor::new(block.as_ref())?;
+            let errors = precision.solve(&alpha);
+            Some(0.5 * precision.log_det() - 0.5 * alpha.iter().zip(errors).map(|(a, e)| a * e).sum::<f64>())
         };
-        (0..self.data.len()).map(score).sum()
+        self.data.alike().iter().filter_map(score).sum()
     }
 
     /// What a change of the offset by N(0, `sd`) before each run, each alone, would gain in log density, with its size. `runs`:
@@ -189,10 +221,9 @@ impl Posterior {
         self.beliefs.slope_mean + self.beliefs.slope_sd.powi(2) * tilt
     }
 
-    /// What the changes add to the mean at every point.
-    pub(crate) fn change_mean(&self) -> f64 {
-        let seen = self.data.changes.iter().zip(&self.alpha);
-        self.beliefs.change_sd.powi(2) * seen.map(|(seen, alpha)| (*seen).min(self.changes) as f64 * alpha).sum::<f64>()
+    /// What the machine's speed adds to the mean at every point.
+    pub(crate) fn speed_mean(&self) -> f64 {
+        self.alpha.iter().enumerate().map(|(run, alpha)| self.with_speed(run) * alpha).sum()
     }
 
     /// Mean of what each change adds to the offset.
@@ -222,6 +253,7 @@ fn most_common(changes: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::data::Observed;
     use super::super::fit::LogNormal;
     use super::super::kernel::KernelDim;
     use super::*;
@@ -231,7 +263,7 @@ mod tests {
         conditioned(step, change_sd, |seen| Data::single(seen.iter().copied(), |_| 0.0))
     }
 
-    fn conditioned(step: f64, change_sd: f64, gather: impl Fn(&[(&Point, f64, usize)]) -> Data) -> Posterior {
+    fn conditioned(step: f64, change_sd: f64, gather: impl Fn(&[Observed<'_>]) -> Data) -> Posterior {
         let axes = KernelDims(vec![KernelDim::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
         let prior = |median| LogNormal { median, spread: 1.0 };
         let beliefs = Beliefs {
@@ -244,15 +276,20 @@ mod tests {
             slope_mean: 0.0,
             slope_sd: 0.0,
             change_sd,
+            wander: LogNormal::NONE,
+            memory: LogNormal { median: 1.0, spread: 0.0 },
         };
         let points: Vec<Point> = [0, 6, 12, 3, 9, 5, 7, 6, 6, 4, 8, 7, 2, 1].map(|level| Point(vec![level])).into();
         let y = |i: usize| {
             let x = f64::from(points[i].0[0]) / 12.0;
             -(x - 0.5).powi(2) + 0.005 * f64::from((i as u32 * 7) % 5) - if i >= 8 { step } else { 0.0 }
         };
-        let seen = (0..points.len()).map(|i| (&points[i], y(i), usize::from(change_sd > 0.0 && i >= 8)));
+        let seen = (0..points.len()).map(|i| {
+            let changes = usize::from(change_sd > 0.0 && i >= 8);
+            Observed { point: &points[i], y: y(i), changes, time: i as f64 }
+        });
         let data = gather(&seen.collect::<Vec<_>>());
-        let hyper = Hyper { signal: 0.2, noise: 0.01, rates: vec![1.0], effects: vec![0.0] };
+        let hyper = Hyper { signal: 0.2, noise: 0.01, wander: 0.0, memory: 1.0, rates: vec![1.0], effects: vec![0.0] };
         Posterior::new(&axes, beliefs, hyper, data).unwrap()
     }
 
@@ -271,7 +308,7 @@ mod tests {
     #[test]
     fn runs_gathered_by_their_points_tell_the_same_changes() {
         let single = all(0.03, 0.0);
-        let gathered = conditioned(0.03, 0.0, |seen| Data::in_parts(seen.iter().copied(), |_| 0.0));
+        let gathered = conditioned(0.03, 0.0, |seen| Data::gathered(seen.iter().copied(), |_| 0.0));
         assert!(gathered.data.len() < single.data.len());
         let place = |point| gathered.data.points.iter().position(|other| other == point).unwrap();
         let runs =

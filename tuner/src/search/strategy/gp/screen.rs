@@ -28,7 +28,7 @@ pub(crate) fn screen(posterior: &Posterior, groups: &Groups<'_>, basis: &[f64]) 
     let data = &posterior.data;
     let beliefs = &posterior.beliefs;
     let known: f64 = posterior.alpha.iter().sum();
-    let offset = beliefs.offset_sd.powi(2) * known + posterior.change_mean();
+    let offset = beliefs.offset_sd.powi(2) * known + posterior.speed_mean();
     let slope = posterior.slope_mean();
     // A tried point's own share is left out, its mean is not needed here.
     let variance = SMOOTH * posterior.hyper.signal * posterior.hyper.signal;

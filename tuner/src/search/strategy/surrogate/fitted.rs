@@ -9,7 +9,7 @@ use space::stats::{mean, squared_deviations};
 use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
-use crate::search::strategy::gp::data::Data;
+use crate::search::strategy::gp::data::{Data, Observed};
 use crate::search::strategy::gp::fit::{Beliefs, LogNormal};
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
@@ -33,15 +33,36 @@ static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, relative to the best, are left out.
 const NEGLIGIBLE: f64 = 0.02;
 
-/// Runs of which all points are taken into the process, and the number of points that are taken of more runs: the time of a
-/// suggestion grows with the cube of the points.
-pub(super) const RUNS: usize = 500;
-const POINTS: usize = 400;
+/// Runs that are taken into the process each by itself, at most, and the part of them that is taken as points of more runs: the time
+/// of a suggestion grows with both.
+const RUNS: usize = 500;
+const FEWEST_RUNS: usize = 100;
+const POINTS: f64 = 0.8;
 
-/// Distinct points that the process is conditioned on after so many runs, at most.
-pub(crate) fn most_points(runs: usize) -> usize {
-    if runs > RUNS { POINTS } else { RUNS }
+/// What a suggestion takes for each of them, about, on one core of 2020, and the part of a run that it may take.
+const SUGGESTION_S: f64 = 0.0006;
+const SHARE: f64 = 0.1;
+
+/// Runs that the process is conditioned on each by itself, at most: fewer where runs are short.
+fn most_runs(history: &History) -> usize {
+    let most = SHARE * history.usual_s().unwrap_or(f64::INFINITY) / SUGGESTION_S;
+    most.clamp(FEWEST_RUNS as f64, RUNS as f64) as usize
 }
+
+/// Whether there are more runs than are taken by themselves.
+pub(super) fn is_long(history: &History) -> bool {
+    history.trials.len() > most_runs(history)
+}
+
+/// Means of points that the process is conditioned on, at most.
+pub(crate) fn most_points(history: &History) -> usize {
+    let runs = most_runs(history);
+    if is_long(history) { (POINTS * runs as f64) as usize } else { runs }
+}
+
+/// A speed that wanders, see [`Beliefs`].
+const WANDER: LogNormal = LogNormal { median: 0.003, spread: 1.0 };
+const MEMORY: LogNormal = LogNormal { median: 10.0, spread: 1.0 };
 
 /// Standard deviation of a change of the machine's speed, and of what is left of it once it was estimated.
 const CHANGE: f64 = 0.1;
@@ -87,12 +108,13 @@ pub(super) struct Fitted {
     pub(super) posterior: Posterior,
 }
 
-/// A run: its point, the logarithm of its rate, its place among the trials.
+/// A run: its point, the logarithm of its rate, its place among the trials, and when it was in the length of a usual run.
 #[derive(Clone, Copy)]
 struct FittedRun<'a> {
     point: &'a Point,
     log: f64,
     trial: usize,
+    time: f64,
 }
 
 impl<'a> Surrogate<'a> {
@@ -117,8 +139,7 @@ impl<'a> Surrogate<'a> {
         let prior_scale = Warp { best: expected.top };
         let levels: Vec<f64> = expected.all.iter().map(|&log| prior_scale.level(log)).collect();
         let spread = moments(&levels).map_or(0.0, |moments| moments.1);
-        let trials = ctx.history.trials.iter().enumerate();
-        let runs = trials.filter_map(|(trial, run)| Some(FittedRun { point: &run.point, log: log_rate(run)?, trial }));
+        let runs = fitted_runs(ctx.history, log_rate);
         let mut runs: Vec<FittedRun<'_>> = runs.collect();
         let mut surrogate = Self {
             ctx,
@@ -175,9 +196,14 @@ impl<'a> Surrogate<'a> {
     }
 
     /// Levels of runs with the number of changes before each.
-    fn levels_of<'b>(&self, runs: &[FittedRun<'b>]) -> Vec<(&'b Point, f64, usize)> {
-        let level = |run: &FittedRun<'_>| self.seen.level(run.log + self.drift.correction(run.trial));
-        runs.iter().map(|run| (run.point, level(run), self.drift.before(run.trial))).collect()
+    fn levels_of<'b>(&self, runs: &[FittedRun<'b>]) -> Vec<Observed<'b>> {
+        let one = |&FittedRun { point, log, trial, time }: &FittedRun<'b>| Observed {
+            point,
+            y: self.seen.level(log + self.drift.correction(trial)),
+            changes: self.drift.before(trial),
+            time,
+        };
+        runs.iter().map(one).collect()
     }
 
     fn condition(&mut self, runs: &[FittedRun<'_>]) {
@@ -185,22 +211,29 @@ impl<'a> Surrogate<'a> {
         let Some(best) = corrected.reduce(f64::max) else { return };
         self.seen = Warp { best };
         let observations = self.levels_of(runs);
-        let tried: HashSet<&Point> = observations.iter().map(|(point, ..)| *point).collect();
+        let tried: HashSet<&Point> = observations.iter().map(|run| run.point).collect();
         let mut levels: Vec<f64> = tried.into_iter().map(|point| self.expected(point)).collect();
         // The order of a hash set is not the same twice, and sums depend on it.
         levels.sort_by(f64::total_cmp);
         let Some((centre, _)) = moments(&levels) else { return };
-        let data = Data::in_parts(observations.iter().copied(), |point| self.expected(point) - centre)
-            .thinned(most_points(runs.len()));
+        let basis = |point: &Point| self.expected(point) - centre;
+        let observations = observations.into_iter();
+        let is_long = is_long(self.ctx.history);
+        let data = match is_long {
+            true => Data::gathered(observations, basis).thinned(most_points(self.ctx.history)),
+            false => Data::single(observations, basis),
+        };
         let axes = KernelDims::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
         let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
             let mut data = data.clone();
-            let unexplained: Vec<f64> = data.y.iter().zip(&data.basis).map(|(y, b)| y - slope_mean * b).collect();
-            let level = moments(&unexplained)?.0;
+            let unexplained = |run: &usize| data.y[*run] - slope_mean * data.basis[*run];
+            let of_point = |runs: &Vec<usize>| mean(&runs.iter().map(unexplained).collect::<Vec<_>>());
+            let level = moments(&data.alike().iter().map(of_point).collect::<Vec<_>>())?.0;
             data.y.iter_mut().for_each(|y| *y -= level);
-            let beliefs =
-                Beliefs { change_sd: if is_steady { 0.0 } else { CHANGE_LEFT }, ..self.beliefs(slope_mean, slope_sd) };
+            let change_sd = if is_steady { 0.0 } else { CHANGE_LEFT };
+            let wander = if is_long { LogNormal::NONE } else { WANDER };
+            let beliefs = Beliefs { change_sd, wander, memory: MEMORY, ..self.beliefs(slope_mean, slope_sd) };
             let posterior = Posterior::fitted(&axes, beliefs, data)?;
             Some(Fitted { score: posterior.leave_one_out() + odds, weight: 1.0, centre, level, posterior })
         });
@@ -222,8 +255,8 @@ impl<'a> Surrogate<'a> {
     /// the process is not conditioned on say nothing.
     fn changes(&self, runs: &[FittedRun<'_>]) -> Option<Vec<Change>> {
         let Fitted { centre, level, posterior, .. } = self.fits.first()?;
-        let levels = self.levels_of(runs).into_iter().map(|(point, y, changes)| (point, y - level, changes));
-        if runs.len() <= RUNS {
+        let levels = self.levels_of(runs).into_iter().map(|run| Observed { y: run.y - level, ..run });
+        if !is_long(self.ctx.history) {
             let data = Data::single(levels, |point| self.expected(point) - centre);
             let runs: Vec<(usize, f64)> = data.y.iter().copied().enumerate().collect();
             let axes = KernelDims::new(self.ctx.space.dims());
@@ -233,7 +266,8 @@ impl<'a> Surrogate<'a> {
         let data = posterior.data.points.iter().zip(&posterior.data.changes);
         let places: HashMap<(&Point, usize), usize> =
             data.enumerate().map(|(i, (x, &after))| ((x, after), i)).collect();
-        let known = levels.enumerate().filter_map(|(at, (x, y, after))| Some((at, (*places.get(&(x, after))?, y))));
+        let place = |run: Observed<'_>| places.get(&(run.point, run.changes)).copied();
+        let known = levels.enumerate().filter_map(|(at, run)| Some((at, (place(run)?, run.y))));
         let (numbers, known): (Vec<usize>, Vec<(usize, f64)>) = known.unzip();
         let changes = posterior.changes(CHANGE, &known).into_iter();
         Some(changes.map(|change| Change { at: numbers[change.at], ..change }).collect())
@@ -259,10 +293,10 @@ impl<'a> Surrogate<'a> {
         let passed: HashSet<&Point> =
             self.ctx.history.trials.iter().filter(|run| log_rate(run).is_some()).map(|run| &run.point).collect();
         let limits: Vec<FittedRun<'_>> =
-            limits(self.ctx.history).filter(|limit| !passed.contains(limit.point)).collect();
+            fitted_runs(self.ctx.history, limit).filter(|limit| !passed.contains(limit.point)).collect();
         let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
         let expected = self.predict(&points).into_iter();
-        let levels = self.levels_of(&limits).into_iter().map(|(_, level, _)| level);
+        let levels = self.levels_of(&limits).into_iter().map(|run| run.y);
         let binding = expected.zip(levels).zip(&limits).filter(|((at, level), _)| *level < at.mean);
         let taken = |((at, level), limit): ((Marginal, f64), &FittedRun<'a>)| {
             let mean = level.max(at.mean - HARDLY_BELOW * at.sd);
@@ -281,14 +315,27 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
     }
 }
 
-/// Upper limits of the log rates of runs that did not end in time.
-fn limits(history: &History) -> impl Iterator<Item = FittedRun<'_>> {
-    history.trials.iter().enumerate().filter_map(|(trial, run)| match run.outcome {
-        TrialResult::TimedOut { at_most_gflops } => {
-            Some(FittedRun { point: &run.point, log: log_of(at_most_gflops)?, trial })
-        }
-        _ => None,
+/// The runs of which `log` says something.
+fn fitted_runs(history: &History, log: fn(&Trial) -> Option<f64>) -> impl Iterator<Item = FittedRun<'_>> {
+    let usual_s = history.usual_s();
+    let begun = history.trials.iter().scan(0.0, |passed_s, run| {
+        let begun_s = *passed_s;
+        *passed_s += run.wall_s;
+        Some(begun_s)
+    });
+    let runs = history.trials.iter().zip(begun).enumerate();
+    runs.filter_map(move |(trial, (run, begun_s))| {
+        let time = usual_s.map_or(trial as f64, |usual_s| begun_s / usual_s);
+        Some(FittedRun { point: &run.point, log: log(run)?, trial, time })
     })
+}
+
+/// Upper limit of the log rate of a run that did not end in time.
+fn limit(trial: &Trial) -> Option<f64> {
+    match trial.outcome {
+        TrialResult::TimedOut { at_most_gflops } => log_of(at_most_gflops),
+        _ => None,
+    }
 }
 
 /// The best first, with those that are worth their time with it, and their probabilities; or the best `alone`, as of

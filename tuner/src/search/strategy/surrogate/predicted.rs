@@ -4,16 +4,25 @@ use std::collections::HashSet;
 
 use space::dims::Point;
 
-use super::fitted::{Fitted, OFFSET_SD, RUNS, Surrogate};
+use super::fitted::{Fitted, OFFSET_SD, Surrogate, is_long};
 use crate::record::Prediction;
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::Marginal;
 use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 
+/// A point beside its rival, the best of the other tried points, on the levelled scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Contrast {
+    /// Its mean less that of the rival; of the best one the other way round.
+    pub(crate) lead: f64,
+    /// Standard deviation of what one run of the point changes of that.
+    pub(crate) sd: f64,
+}
+
 impl Surrogate<'_> {
     /// Those of the tried points, each with a trial, that may lead: of many only what the process is conditioned on.
     pub(crate) fn contenders<'b>(&self, mut tried: Vec<(&'b Point, u64)>) -> Vec<(&'b Point, u64)> {
-        if self.ctx.history.trials.len() > RUNS
+        if is_long(self.ctx.history)
             && let Some(Fitted { posterior, .. }) = self.fits.first()
         {
             let known: HashSet<&Point> = posterior.data.points.iter().collect();
@@ -84,6 +93,37 @@ impl Surrogate<'_> {
             let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
             let marginals = posterior.predict(points, &basis).into_iter();
             (*weight, marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect())
+        };
+        self.fits.iter().map(one).collect()
+    }
+
+    /// Each of `points`, of which the first `tried` were run, beside its rival, under each hypothesis with its probability. The
+    /// rival of the best one is the second. Where nothing else was tried, the lead is the mean.
+    pub(crate) fn contrasts(&self, points: &[&Point], tried: usize) -> Vec<(f64, Vec<Contrast>)> {
+        let alone = |at: &Marginal| Contrast { lead: at.mean, sd: at.sd };
+        if self.fits.is_empty() || tried == 0 {
+            let by = self.predict_by(points).into_iter();
+            return by.map(|(weight, at)| (weight, at.iter().map(alone).collect())).collect();
+        }
+        let one = |Fitted { centre, posterior, weight, .. }: &Fitted| {
+            let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
+            let of_tried = posterior.predict(&points[..tried], &basis[..tried]);
+            let best_but = |other: Option<usize>| {
+                let others = (0..tried).filter(|&i| Some(i) != other);
+                others.max_by(|&a, &b| of_tried[a].mean.total_cmp(&of_tried[b].mean))
+            };
+            let leader = best_but(None).expect("one was tried");
+            let second = best_but(Some(leader));
+            let at = posterior.predict_with_speed(points, &basis);
+            let contrast = |i: usize| {
+                let (here, of_speed) = at[i];
+                // A run of the best one can only gain by showing that the second is better.
+                let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
+                let Some(rival) = rival else { return alone(&here) };
+                let sd = (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise);
+                Contrast { lead: sign * (here.mean - at[rival].0.mean), sd }
+            };
+            (*weight, (0..points.len()).map(contrast).collect())
         };
         self.fits.iter().map(one).collect()
     }

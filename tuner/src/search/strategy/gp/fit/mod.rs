@@ -26,6 +26,11 @@ pub(crate) struct LogNormal {
     pub(crate) spread: f64,
 }
 
+impl LogNormal {
+    /// Of a standard deviation of what is not there.
+    pub(crate) const NONE: Self = Self { median: 0.0, spread: 0.0 };
+}
+
 /// What is assumed before any run.
 #[derive(Debug, Clone)]
 pub(crate) struct Beliefs {
@@ -47,6 +52,10 @@ pub(crate) struct Beliefs {
     pub(crate) slope_sd: f64,
     /// Standard deviation of what each change of the machine's speed adds to the offset.
     pub(crate) change_sd: f64,
+    /// Standard deviation of what a speed that wanders adds at each time; a median of 0 where it does not.
+    pub(crate) wander: LogNormal,
+    /// Time after which it correlates by 1/e with itself, in the length of a usual run.
+    pub(crate) memory: LogNormal,
 }
 
 /// The hyperparameters.
@@ -54,6 +63,9 @@ pub(crate) struct Beliefs {
 pub(crate) struct Hyper {
     pub(crate) signal: f64,
     pub(crate) noise: f64,
+    /// See [`Beliefs::wander`] and [`Beliefs::memory`].
+    pub(crate) wander: f64,
+    pub(crate) memory: f64,
     /// One rate per dimension.
     pub(crate) rates: Vec<f64>,
     /// One standard deviation per dimension.
@@ -61,22 +73,31 @@ pub(crate) struct Hyper {
 }
 
 impl Hyper {
-    /// `u`: distances from the medians in spreads; in the order signal, noise, rates, effects.
+    /// `u`: distances from the medians in spreads, in the order of [`Beliefs::priors`].
     fn at(priors: &[LogNormal], u: &[f64]) -> Self {
         let values: Vec<f64> = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp()).collect();
-        let (rates, effects) = values[2..].split_at((values.len() - 2) / 2);
-        Self { signal: values[0], noise: values[1], rates: rates.to_vec(), effects: effects.to_vec() }
+        let &[signal, noise, wander, memory, ref of_dims @ ..] = values.as_slice() else {
+            unreachable!("see `priors`")
+        };
+        let (rates, effects) = of_dims.split_at(of_dims.len() / 2);
+        Self { signal, noise, wander, memory, rates: rates.to_vec(), effects: effects.to_vec() }
     }
 
     /// u of [`at`](Self::at); 0 where a prior leaves no choice.
     fn place(&self, priors: &[LogNormal]) -> Vec<f64> {
-        let values = [self.signal, self.noise].into_iter().chain(self.rates.iter().chain(&self.effects).copied());
+        let common = [self.signal, self.noise, self.wander, self.memory];
+        let values = common.into_iter().chain(self.rates.iter().chain(&self.effects).copied());
         let place = |(value, prior): (f64, &LogNormal)| (value / prior.median).ln() / prior.spread;
         values.zip(priors).map(place).map(|u| if u.is_finite() { u } else { 0.0 }).collect()
     }
 
     pub(crate) fn kernel(&self, axes: &KernelDims) -> Kernel {
         Kernel::new(axes, self.signal, &self.rates, &self.effects)
+    }
+
+    /// What runs at two times have in common of a speed that wanders: the process of Ornstein and Uhlenbeck.
+    pub(crate) fn wandering(&self, a: f64, b: f64) -> f64 {
+        self.wander * self.wander * (-(a - b).abs() / self.memory).exp()
     }
 }
 
@@ -93,6 +114,8 @@ impl Beliefs {
             slope_mean: 0.0,
             slope_sd: 0.0,
             change_sd: 0.0,
+            wander: LogNormal::NONE,
+            memory: LogNormal { median: 1.0, spread: 0.0 },
         }
     }
 
@@ -101,7 +124,7 @@ impl Beliefs {
         self.effects.iter().map(|effect| effect.median).fold(self.signal.median, f64::hypot)
     }
 
-    /// Priors in the order of the search: signal, noise, rates, effects.
+    /// Priors in the order of the search: signal, noise, wander, memory, rates, effects.
     fn priors(&self, axes: &KernelDims) -> Vec<LogNormal> {
         let share = 1.0 / axes.0.len().max(1) as f64;
         let rates = axes.0.iter().map(|axis| match axis {
@@ -109,7 +132,7 @@ impl Beliefs {
             KernelDim::Ordered(_) => self.ordered,
         });
         let effects = self.effects.iter().copied();
-        [self.signal, self.noise].into_iter().chain(rates).chain(effects).collect()
+        [self.signal, self.noise, self.wander, self.memory].into_iter().chain(rates).chain(effects).collect()
     }
 }
 
@@ -126,7 +149,7 @@ pub(crate) fn fit(axes: &KernelDims, beliefs: &Beliefs, data: &Data) -> Hyper {
     }
     // From the medians, and from where dimensions matter little and noise explains more.
     let of_dims = std::iter::repeat_n(-1.0, axes.0.len()).chain(std::iter::repeat_n(0.0, axes.0.len()));
-    let smooth = [0.0, 1.0].into_iter().chain(of_dims).collect();
+    let smooth = [0.0, 1.0, 0.0, 0.0].into_iter().chain(of_dims).collect();
     let problem = Climb { axes, beliefs, data, priors: &priors };
     let best = [origin.clone(), smooth]
         .into_iter()
@@ -243,7 +266,7 @@ fn explained(climb: Climb<'_>, u: &[f64]) -> Option<Explained> {
     value.is_finite().then_some(Explained { hyper, kernel, joint, factor, alpha, value })
 }
 
-/// Negative log posterior with its gradient. The order is ln(signal), ln(noise), ln(rates), ln(effects), each in units of its prior.
+/// Negative log posterior with its gradient. Of the logarithms in the order of [`Beliefs::priors`], each in units of its prior.
 fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     let Climb { axes, data, priors, .. } = climb;
     let Some(Explained { hyper, kernel, joint, factor, alpha, mut value }) = explained(climb, u) else {
@@ -259,13 +282,18 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
         let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
         gradient[0] += diagonal * joint[(i, i)];
         gradient[1] += diagonal * hyper.noise * hyper.noise / data.count[i];
-        let (of_rates, of_effects) = gradient[2..].split_at_mut(dims);
+        gradient[2] += diagonal * hyper.wander * hyper.wander;
+        let (of_speed, of_dims) = gradient.split_at_mut(4);
+        let (of_rates, of_effects) = of_dims.split_at_mut(dims);
         of_effects.iter_mut().zip(&kernel.effects).for_each(|(slope, effect)| *slope += diagonal * effect);
         let mut of_signal = 0.0;
         for j in 0..i {
             let weight = inverse[(i, j)] - alpha[i] * alpha[j];
             let shared = weight * joint[(i, j)];
             of_signal += 2.0 * shared;
+            let wandering = weight * hyper.wandering(data.time[i], data.time[j]);
+            of_speed[2] += 2.0 * wandering;
+            of_speed[3] += wandering * (data.time[i] - data.time[j]).abs() / hyper.memory;
             for (dim, (&a, &b)) in data.points[i].0.iter().zip(&data.points[j].0).enumerate() {
                 of_rates[dim] += shared * kernel.tables[dim].slope(a, b);
                 of_effects[dim] += 2.0 * weight * kernel.effect(dim, a, b);
@@ -348,7 +376,8 @@ pub(crate) fn covariance(signal: Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, dat
         for j in 0..=i {
             // Offsets after the i-th and the j-th change have the earlier changes in common.
             let changes = data.changes[i].min(data.changes[j]) as f64;
-            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes;
+            let wandering = hyper.wandering(data.time[i], data.time[j]);
+            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes + wandering;
         }
         covariance[(i, i)] += hyper.noise * hyper.noise / data.count[i];
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::search::strategy::gp::data::Observed;
 
 fn beliefs() -> Beliefs {
     let prior = |median| LogNormal { median, spread: 1.5 };
@@ -12,6 +13,8 @@ fn beliefs() -> Beliefs {
         slope_mean: 1.0,
         slope_sd: 0.5,
         change_sd: 0.0,
+        wander: prior(0.1),
+        memory: prior(5.0),
     }
 }
 
@@ -28,7 +31,9 @@ fn example() -> (KernelDims, Data) {
         let noise = 0.05 * f64::from((i * 37) % 13) / 13.0;
         observations.push((point.clone(), (f64::from(point.0[0]) * 0.6).sin() + f64::from(point.0[1] / 2) + noise));
     }
-    let data = Data::new(observations.iter().map(|(point, y)| (point, *y)), |point| f64::from(point.0[0]) * 0.1);
+    let runs =
+        observations.iter().zip(0..).map(|((point, y), i)| Observed { point, y: *y, changes: 0, time: f64::from(i) });
+    let data = Data::gathered(runs, |point| f64::from(point.0[0]) * 0.1);
     (axes, data)
 }
 
@@ -38,7 +43,7 @@ fn gradient_is_the_derivative() {
     let beliefs = beliefs();
     let priors = beliefs.priors(&axes);
     let climb = Climb { axes: &axes, beliefs: &beliefs, data: &data, priors: &priors };
-    let u = vec![0.2, -0.5, 0.5, -0.3, -1.0, 0.4, -0.6, 0.1];
+    let u = vec![0.2, -0.5, 0.3, -0.2, 0.5, -0.3, -1.0, 0.4, -0.6, 0.1];
     let analytic = evaluate(climb, &u).gradient;
     for i in 0..u.len() {
         let shifted = |step: f64| {
@@ -72,7 +77,7 @@ fn draws_lie_about_the_most_probable_ones_and_without_data_about_the_medians() {
     };
     assert!(draw(&data, 0).1.is_empty(), "a hypothesis of little weight has no draws");
     let (_, free) = draw(&Data::default(), 300);
-    for dim in 0..8 {
+    for dim in 0..10 {
         let (mean, sd) = moments(&free, dim);
         assert!(mean.abs() < 0.2 && (sd - 1.0).abs() < 0.15, "{dim}: {mean} {sd}");
     }
