@@ -31,6 +31,7 @@ mod power_loss;
 mod predict;
 mod program;
 mod run;
+mod settings;
 mod simulated;
 mod size;
 mod skips;

@@ -22,6 +22,7 @@ pub mod predict;
 pub mod real;
 pub mod runs;
 pub mod scenario;
+pub mod settings;
 pub mod simulated;
 pub mod timeline;
 pub mod weights;

@@ -34,6 +34,7 @@ const FLAGS: [(&str, &[&str], &str); 30] = [
     ("--weights", &["FILE"], "shares of unequal ranks"),
     ("--engine-params", &["FILE"], "kernels and shares of unequal ranks"),
     ("--warm-start", &["RUN"], "what is tried first"),
+    ("--vary", &["clock"], "which settings of the node are searched as well"),
     ("--objective", &["gflops-per-watt"], "what is made as large as possible"),
     ("--strategy", &["random"], "how the next point is chosen"),
     ("--until-gain", &["0.5%"], "when the search ends"),

@@ -44,6 +44,7 @@ use self::weights::WeightsArgs;
 use crate::record::Objective;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
+use crate::session::settings::Vary;
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -217,7 +218,11 @@ pub struct TuneArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log",
         conflicts_with = "resume")]
     pub power_offset: f64,
-    /// Look for the sensors of power below this folder, in place of /; for tests
+    /// Also search settings of this node: the highest clock of its processors (clock, by cpufreq), the power limit of its packages
+    /// (power-cap, by powercap). Both need the right to write them, and are put back at the end
+    #[arg(long, value_name = "NAME,...", value_enum, value_delimiter = ',', hide_possible_values = true, conflicts_with = "resume")]
+    pub vary: Vec<Vary>,
+    /// Look for the sensors of power and the settings of the node below this folder, in place of /; for tests
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     pub power_root: PathBuf,
     /// How results are shown

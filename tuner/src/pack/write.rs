@@ -188,7 +188,8 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
     let quoted = |word: &String| word.replace(HERE, "\"$here\"");
     let command: Vec<String> = words.iter().map(quoted).collect();
     Ok(format!(
-        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}\n{ran}",
+        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}{}\n{ran}",
+        settings_lines(&candidate.engine.settings),
         command.join(" ")
     ))
 }

@@ -41,6 +41,11 @@ pub fn check(session: &Session, root: &Path, simulated: Option<bool>) -> Result<
     Ok(())
 }
 
+/// Whether all runs of a session are on this node alone.
+pub fn runs_on_this_node(session: &Session) -> bool {
+    runs_on(session) == RunsOn::ThisNode
+}
+
 /// Where the runs are. Without names the nodes are described or granted ones, this one among them.
 fn runs_on(session: &Session) -> RunsOn {
     let this = session.host.clone();

@@ -31,6 +31,7 @@ use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::power;
 use crate::session::room::{Here, Room, Wanted};
+use crate::session::settings;
 use crate::session::unequal::RankInput;
 
 /// A new session of `program` in a new folder.
@@ -77,6 +78,9 @@ pub(super) fn begin(
     let PlacedEngine { engine, nodes, hosts } = placed;
     let power_log = power_log(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let levels = settings::levels(&args.vary, &args.power_root, simulated.as_ref().map(|(cluster, _)| cluster));
+    let levels = levels.map_err(bad_input)?;
+    limits.iter().try_for_each(|(limits, _)| settings::check_limits(limits, &levels)).map_err(bad_input)?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
     let wanted = Wanted::of(ranks, args.threads);
@@ -134,9 +138,11 @@ pub(super) fn begin(
         nodes,
         unequal,
         power_log,
+        settings: levels,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
-    if let Err(refused) = power::check(&session, &args.power_root, has_power) {
+    let checked = power::check(&session, &args.power_root, has_power).and_then(|()| settings::check(&session));
+    if let Err(refused) = checked {
         folder.discard();
         return Err(bad_input(refused));
     }

@@ -81,6 +81,8 @@ impl ParquetRow for Row {
         ("split", Float),
         ("weights", Text),
         ("extra", Text),
+        ("max_clock_mhz", UInt),
+        ("package_limit_w", UInt),
         ("predicted_rate_gflops", Float),
         ("predicted_sd", Float),
         ("estimated_rate_gflops", Float),

@@ -9,6 +9,7 @@ use objectives::{Failure, Observation};
 
 use super::rival::{Pace, REDRAW, Rival};
 use crate::error::RecordError;
+use crate::power::settings::NodeSetter;
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
 use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
@@ -36,6 +37,8 @@ pub struct TrialRunner<'a> {
     pub interrupt: &'a Interrupt,
     /// What is made as large as possible.
     pub objective: Objective,
+    /// Makes the settings of the node, where they are varied.
+    pub settings: Option<&'a NodeSetter>,
     /// Say why each trial was chosen.
     pub verbose: bool,
 }
@@ -87,11 +90,13 @@ impl TrialRunner<'_> {
             under_way.push(StartedTrial { due, trial, run: None });
         }
         self.say_now(&under_way, left_s);
+        // Where they are varied, all runs are on this node, one at a time.
+        let set = due.first().map_or(Ok(()), |due| self.make_settings(&due.plan));
         // The clock and the power of this node say nothing of single other ones.
         let mut vitals = due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power));
         let started = Instant::now();
         for StartedTrial { due, trial, run } in &mut under_way {
-            *run = Some(self.runs.start(&trial.run(), trial.folder(), due.limit_s));
+            *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
         }
         let (mut judged, mut longest_s) = (Pace::new(), None);
         while !under_way.is_empty() {
@@ -133,6 +138,13 @@ impl TrialRunner<'_> {
             self.runs.pass(longest_s);
         }
         Ok(true)
+    }
+
+    /// Makes the settings of the node for this trial.
+    fn make_settings(&self, plan: &PlannedTrial) -> Result<(), Failure> {
+        let Some(setter) = self.settings else { return Ok(()) };
+        let settings = &plan.candidate.engine.settings;
+        setter.set(settings).map_err(|error| Failure::Launch { what: "settings of the node".to_owned(), why: error.to_string() })
     }
 
     fn say_now(&self, under_way: &[StartedTrial<'_>], left_s: f64) {
