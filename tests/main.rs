@@ -7,6 +7,7 @@ mod circles;
 mod cli;
 mod compare;
 mod docs;
+mod efficiency;
 mod engine;
 mod first_minute;
 mod fuzz_corpora;

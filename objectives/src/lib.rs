@@ -8,6 +8,7 @@
 
 pub mod calibration;
 pub mod device;
+pub mod energy;
 mod failure;
 pub mod fit;
 pub mod foreign;

@@ -132,7 +132,8 @@ impl NodeControls {
     pub fn set(&self, settings: &NodeSettings) -> Result<(), ControlError> {
         let found = self.levels.as_found();
         // What is asked as it was found is left to each file: several limits of a package may differ.
-        let below = |asked: Option<u32>, found: Option<u32>| asked.filter(|asked| found.is_some_and(|found| *asked < found));
+        let below =
+            |asked: Option<u32>, found: Option<u32>| asked.filter(|asked| found.is_some_and(|found| *asked < found));
         let to = |asked: Option<u32>, unit: f64| asked.map_or(u64::MAX, |asked| (f64::from(asked) * unit) as u64);
         let clock = to(below(settings.max_clock_mhz, found.max_clock_mhz), KHZ);
         let limit = to(below(settings.package_limit_w, found.package_limit_w), MICROWATTS);
@@ -172,7 +173,8 @@ impl NodeControls {
         let below = (1..CLOCKS).map(|index| found_mhz.saturating_sub(index * step.max(1)));
         // Round clocks below that which was found, which need not be round.
         let round = |mhz: u32| mhz.next_multiple_of(CLOCK_STEP_MHZ);
-        self.levels.max_clock_mhz = rising(below.map(round).filter(|&mhz| mhz >= least_mhz && mhz < found_mhz), found_mhz);
+        self.levels.max_clock_mhz =
+            rising(below.map(round).filter(|&mhz| mhz >= least_mhz && mhz < found_mhz), found_mhz);
         if self.levels.max_clock_mhz.len() < 2 {
             return Err(ControlError::NoRange { path: highest.path.clone(), found: highest.value, least });
         }
@@ -282,12 +284,19 @@ pub fn put_back(root: &Path, path: &Path, found: &str) -> Result<(), String> {
     let is_limit = name.starts_with("constraint_") && name.ends_with("_power_limit_uw");
     let is_number = !found.is_empty() && found.bytes().all(|byte| byte.is_ascii_digit());
     if !(real.starts_with(root.join("sys")) && (is_limit || name == "scaling_max_freq") && is_number) {
-        return Err(format!("{} is no control of a clock or a power limit, or '{found}' is no value of it", path.display()));
+        return Err(format!(
+            "{} is no control of a clock or a power limit, or '{found}' is no value of it",
+            path.display()
+        ));
     }
     let said = |error: io::Error| ControlError::closed(&real, "it", &error).to_string();
     fs::write(&real, found).map_err(said)?;
     let now = fs::read_to_string(&real).map_err(said)?;
-    if now.trim() == found { Ok(()) } else { Err(format!("{}: {found} was written, it reads {}", real.display(), now.trim())) }
+    if now.trim() == found {
+        Ok(())
+    } else {
+        Err(format!("{}: {found} was written, it reads {}", real.display(), now.trim()))
+    }
 }
 
 /// `found` behind the values `below` it, each once.

@@ -6,6 +6,7 @@
 //! known.
 
 mod answer;
+mod at;
 mod clock;
 mod power;
 mod settings;

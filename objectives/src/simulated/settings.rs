@@ -4,9 +4,8 @@
 //! compute, the other goes by a power of the clock. A limit of the packages is the highest clock at which cores that compute keep it.
 
 use serde::{Deserialize, Serialize};
-use space::{NodeSettings, SettingLevels};
+use space::NodeSettings;
 
-use super::SimulatedCluster;
 use super::power::NodePower;
 
 /// Share of the highest clock below which no power limit brings it.
@@ -51,9 +50,10 @@ impl SimulatedSettings {
     }
 
     /// The clock at `settings` as a share of the highest.
-    fn clock(&self, power: Option<NodePower>, settings: &NodeSettings) -> f64 {
+    pub(super) fn clock(&self, power: Option<NodePower>, settings: &NodeSettings) -> f64 {
         let highest = self.clocks_mhz.last().copied();
-        let asked = settings.max_clock_mhz.zip(highest).map_or(1.0, |(asked, highest)| f64::from(asked) / f64::from(highest));
+        let asked =
+            settings.max_clock_mhz.zip(highest).map_or(1.0, |(asked, highest)| f64::from(asked) / f64::from(highest));
         let asked = asked.min(1.0);
         let (Some(power), Some(limit_w)) = (power, settings.package_limit_w) else { return asked };
         let of_package = |clock: f64| (self.busy(power, clock) - self.board_watts) / f64::from(self.packages);
@@ -70,36 +70,8 @@ impl SimulatedSettings {
     }
 
     /// Watts of a node whose cores all compute at this share of the highest clock.
-    fn busy(&self, power: NodePower, clock: f64) -> f64 {
+    pub(super) fn busy(&self, power: NodePower, clock: f64) -> f64 {
         let share = self.constant_share + (1.0 - self.constant_share) * clock.powf(self.exponent);
         power.idle_watts + (power.busy_watts - power.idle_watts) * share
-    }
-}
-
-impl SimulatedCluster {
-    /// The settings that a search may vary; none of what the cluster does not have.
-    pub fn setting_levels(&self) -> SettingLevels {
-        self.settings.as_ref().map_or_else(SettingLevels::default, |settings| SettingLevels {
-            max_clock_mhz: settings.clocks_mhz.clone(),
-            package_limit_w: settings.package_limits_w.clone(),
-        })
-    }
-
-    /// The cluster with its nodes at `settings`.
-    pub(super) fn at(&self, settings: &NodeSettings) -> Self {
-        let Some(own) = self.settings.as_ref().filter(|_| !settings.is_as_found()) else { return self.clone() };
-        let clock = own.clock(self.power, settings);
-        let slower = self.slower(settings);
-        let power = self.power.map(|power| NodePower { busy_watts: own.busy(power, clock), ..power });
-        let mut machine = self.machine.clone();
-        let phases = machine.phases.iter_mut().flat_map(|phase| &mut phase.coefficients);
-        phases.for_each(|coefficient| *coefficient *= slower);
-        Self { power, machine, settings: None, ..self.clone() }
-    }
-
-    /// Factor on the computing time at `settings`.
-    pub(super) fn slower(&self, settings: &NodeSettings) -> f64 {
-        let Some(own) = self.settings.as_ref().filter(|_| !settings.is_as_found()) else { return 1.0 };
-        own.memory_share + (1.0 - own.memory_share) / own.clock(self.power, settings)
     }
 }

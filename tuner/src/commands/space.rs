@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use space::{KernelChoice, SettingLevels};
 use space::dims::Dim;
 use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
+use space::{KernelChoice, SettingLevels};
 
 use crate::cli::space::SpaceArgs;
 use crate::exit::{self, bad_input};

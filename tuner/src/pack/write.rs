@@ -23,6 +23,7 @@ use super::site::{Site, SiteError};
 use super::values::{Sources, fields};
 use crate::error::RecordError;
 use crate::report::Exports;
+use crate::report::export::settings_lines;
 
 /// What is to be packed.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use space::{Candidate, NodeSettings};
 use space::dat::{DatError, HplDat};
+use space::{Candidate, NodeSettings};
 
 use super::digits;
 use crate::error::RecordError;
@@ -114,9 +114,8 @@ fn run_sh(candidate: &Candidate, rate_gflops: f64, program: &Path) -> Result<Str
 pub fn settings_lines(settings: &NodeSettings) -> String {
     let NodeSettings { max_clock_mhz, package_limit_w } = settings;
     let all = |files: &str, value: u64| format!("#   for file in {files}; do echo {value} > \"$file\"; done\n");
-    let clock = max_clock_mhz.map(|mhz| {
-        all("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq", 1_000 * u64::from(mhz))
-    });
+    let clock = max_clock_mhz
+        .map(|mhz| all("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq", 1_000 * u64::from(mhz)));
     let limit = package_limit_w.map(|watts| {
         all("/sys/class/powercap/intel-rapl:?/constraint_[01]_power_limit_uw", 1_000_000 * u64::from(watts))
     });

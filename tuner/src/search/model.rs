@@ -88,7 +88,20 @@ impl<'a> SessionModel<'a> {
         let (prior, informed) = build_prior(domain, weighted_mean(&tables, &weights), &earlier, &beyond);
         let made_s = clock.elapsed().as_secs_f64();
         let objective = Objective::Gflops;
-        Self { domain, calibrated, earlier, beyond, learned: 0, made_s, tables, odds, objective, predictor, prior, informed }
+        Self {
+            domain,
+            calibrated,
+            earlier,
+            beyond,
+            learned: 0,
+            made_s,
+            tables,
+            odds,
+            objective,
+            predictor,
+            prior,
+            informed,
+        }
     }
 
     /// The model of a session that makes `objective` as large as possible. Of power it knows what settings of the nodes are expected to
@@ -306,7 +319,7 @@ mod tests {
             outcome: TrialResult::Rate((2.0 + 0.05 * f64::from(level)).exp()),
             wall_s: 1.0,
         };
-        let seen = |count: u16| History { trials: (0..count).map(run).collect() };
+        let seen = |count: u16| History { trials: (0..count).map(run).collect(), ..History::default() };
         let shares = [0, 1, 3, 5].map(|count| weights(&tables, &[2.0, 0.0], &seen(count))[0]);
         // Before two points are known the odds stand.
         assert!(shares[0] == shares[1] && (shares[0] - 0.88).abs() < 0.01, "{shares:?}");

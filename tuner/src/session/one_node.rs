@@ -37,7 +37,9 @@ impl OneNode {
         limits: &Limits,
     ) -> Result<Option<Self>, String> {
         let count = session.hosts.len();
-        let Some(job) = engine.mpi_job().filter(|_| count >= FEWEST && session.objective.is_rate() && session.settings.is_empty()) else {
+        let Some(job) =
+            engine.mpi_job().filter(|_| count >= FEWEST && session.objective.is_rate() && session.settings.is_empty())
+        else {
             return Ok(None);
         };
         if !job.chooses_nodes() {

@@ -62,7 +62,9 @@ pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), Strin
     };
     let left_alone = limits.names().find_map(|name| Some((name, of(name).filter(|(empty, _)| *empty)?.1)));
     left_alone.map_or(Ok(()), |(name, word)| {
-        Err(format!("--space: [{name}] is a dimension of sessions with {FLAG} {word} only; give that, or leave [{name}] out"))
+        Err(format!(
+            "--space: [{name}] is a dimension of sessions with {FLAG} {word} only; give that, or leave [{name}] out"
+        ))
     })
 }
 
@@ -74,7 +76,9 @@ pub fn check(session: &Session) -> Result<(), String> {
     if session.settings.is_empty() || session.is_simulated() || power::runs_on_this_node(session) {
         return Ok(());
     }
-    Err(format!("{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local"))
+    Err(format!(
+        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local"
+    ))
 }
 
 /// What makes the settings of the trials of a session, with the controls below `root`; `None` where it varies none, or they are

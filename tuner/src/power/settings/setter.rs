@@ -25,7 +25,8 @@ impl NodeSetter {
     /// # Errors
     /// A file that cannot be written, or no process, in words.
     pub fn start(controls: NodeControls, record: PathBuf, root: &Path) -> Result<Self, String> {
-        let named = |error: std::io::Error| format!("{}: {error}; the settings of the node are not changed", record.display());
+        let named =
+            |error: std::io::Error| format!("{}: {error}; the settings of the node are not changed", record.display());
         FoundSettings::of(&controls, root).write(&record).map_err(named)?;
         let restorer = restorer::start(&record, root).map_err(named)?;
         Ok(Self { controls, root: root.to_owned(), restorer: Some(restorer), record })

@@ -153,7 +153,8 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     );
     let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
-    let power = (proptest::array::uniform7(of(any_finite())), of(any::<String>()), (of(any()), of(any())));
+    let power =
+        (proptest::array::uniform7(of(any_finite())), of(any::<String>()), (of(any::<u32>()), of(any::<u32>())));
     (identity, sizes, words, numbers, outcome, power).prop_map(|(identity, sizes, words, numbers, outcome, power)| {
         let (power, power_source, clock) = power;
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
-use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, NodeSettings, Pmap, Share, Swap, Weights};
+use space::{
+    Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, NodeSettings, Pmap, Share, Swap, Weights,
+};
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
@@ -148,6 +150,12 @@ pub struct Row {
     pub run_power_w: Option<f64>,
     /// Share of the whole run that readings cover.
     pub run_power_coverage: Option<f64>,
+    /// Energy in joules that the core phase of the whole run is predicted to take, by its windows; null for whole runs.
+    pub estimated_energy_j: Option<f64>,
+    /// Mean power of that, in watts; predicted as well.
+    pub estimated_power_w: Option<f64>,
+    /// The power limit of the session in watts; null where it has none.
+    pub power_limit_w: Option<u64>,
     /// What was read, and what that is worth.
     pub power_source: Option<String>,
     /// Start in UTC, RFC 3339.
