@@ -151,7 +151,7 @@ pub(crate) fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// c ≥ 0 that minimises Σ weight·(row·c − 1)².
-fn weighted(rows: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
+pub(crate) fn weighted(rows: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let width = rows[0].len();
     // Columns differ by twelve orders of magnitude; they are scaled to length one.
     let scale: Vec<f64> = (0..width)

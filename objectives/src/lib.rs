@@ -8,6 +8,7 @@
 
 pub mod calibration;
 pub mod device;
+pub mod energy;
 mod failure;
 pub mod fit;
 pub mod foreign;
@@ -22,6 +23,7 @@ pub mod predict;
 pub mod real;
 pub mod runs;
 pub mod scenario;
+pub mod settings;
 pub mod simulated;
 pub mod timeline;
 pub mod weights;

@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Share, Weights};
+use crate::{NodeSettings, Share, Weights};
 
-/// Engine parameters of one run. Every field has an effect; missing fields have their default.
+/// Engine parameters of one run. Missing fields have their default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineParams {
@@ -33,6 +33,9 @@ pub struct EngineParams {
     /// Dimensions that only another engine has, by name; our engine refuses a run that has any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, String>,
+    /// Settings of the nodes under which the run works; whoever starts it has made them.
+    #[serde(skip_serializing_if = "NodeSettings::is_as_found")]
+    pub settings: NodeSettings,
 }
 
 impl Default for EngineParams {
@@ -46,6 +49,7 @@ impl Default for EngineParams {
             device: DeviceChoice::None,
             weights: Weights::default(),
             extra: BTreeMap::new(),
+            settings: NodeSettings::default(),
         }
     }
 }

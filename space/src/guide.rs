@@ -71,10 +71,24 @@ pub const WEIGHTS: Guideline = Guideline {
     source: "rule: only where ranks differ by more than 2 %",
 };
 
+/// The guidelines of the settings of the nodes.
+pub const SETTINGS: [Guideline; 2] = [
+    Guideline {
+        dim: "max_clock_mhz",
+        why: "highest clock of all processors, from that which the node was found with down; lower ones may do more per watt",
+        source: "rule: only with --vary clock; AmpereOne: +3 % efficiency for -9 % speed at 2.6 GHz",
+    },
+    Guideline {
+        dim: "package_limit_w",
+        why: "power limit of every processor package, from that which the node was found with down",
+        source: "rule: only with --vary power-cap",
+    },
+];
+
 /// The guideline of a dimension, `None` for one that the HPL space does not have.
 pub fn guideline(dim: &str) -> Option<&'static Guideline> {
     if dim.starts_with(WEIGHTS.dim) {
         return Some(&WEIGHTS);
     }
-    GUIDELINES.iter().find(|guideline| guideline.dim == dim)
+    GUIDELINES.iter().chain(&SETTINGS).find(|guideline| guideline.dim == dim)
 }

@@ -1,7 +1,9 @@
 //! The host: its hardware and its cores.
 //!
-//! [`host`] reads the hardware, [`affinity`] binds threads to cores, [`bindings`] reports the cores of the ranks of a job.
+//! [`host`] reads the hardware, [`affinity`] binds threads to cores, [`bindings`] reports the cores of the ranks of a job,
+//! [`controls`] sets clocks and power limits.
 
 pub mod affinity;
 pub mod bindings;
+pub mod controls;
 pub mod host;

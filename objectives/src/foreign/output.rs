@@ -19,7 +19,18 @@ pub struct PatternTexts {
     /// A line of progress, with `gflops` (the mean since the start) and one of `columns` and `flops`, both in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
+    /// Whether the checks of a result are printed before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub check_first: bool,
+    /// The ε by which the program scales its residuals, where that is another one than 2⁻⁵³. With this key residuals are brought to 2⁻⁵³ and
+    /// must be no larger than 16, whatever the program says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual_eps: Option<f64>,
 }
+
+/// The ε of HPL's rules, and the largest residual scaled by it.
+const EPS: f64 = 1.0 / (1u64 << 53) as f64;
+const THRESHOLD: f64 = 16.0;
 
 fn passed() -> String {
     "PASSED".to_owned()
@@ -32,6 +43,17 @@ pub(super) struct Patterns {
     residual: Regex,
     passed: String,
     pub(super) progress: Option<Regex>,
+    check_first: bool,
+    residual_eps: Option<f64>,
+}
+
+/// The checks of a result.
+#[derive(Debug, Clone, Copy, Default)]
+struct Checks {
+    /// Largest residual; `None` where one is no finite number.
+    residual: Option<f64>,
+    /// Whether all have passed; `None` where there is none.
+    passed: Option<bool>,
 }
 
 /// One result with its check.
@@ -61,34 +83,48 @@ impl Patterns {
             residual: compile("residual", &texts.residual, &["residual", "verdict"])?,
             passed: texts.passed.clone(),
             progress,
+            check_first: texts.check_first,
+            residual_eps: texts.residual_eps.filter(|eps| eps.is_finite() && *eps > 0.0),
         })
     }
 
-    /// All results in the text, each with the checks that follow it.
+    /// All results in the text, each with the checks that follow it, or that precede it where these are printed first.
     pub(super) fn read(&self, text: &str) -> Vec<PrintedResult> {
         let mut readings: Vec<PrintedResult> = Vec::new();
-        let mut checked = false;
+        let mut checks = Checks::default();
         for line in text.lines() {
             if let Some(found) = self.result.captures(line) {
                 let rate_gflops = number(&found, "gflops").unwrap_or(f64::NAN);
                 let n = found.name("n").and_then(|n| n.as_str().parse().ok());
-                readings.push(PrintedResult {
-                    n,
-                    time_s: number(&found, "time"),
-                    rate_gflops,
-                    residual: None,
-                    passed: false,
-                });
-                checked = false;
-            } else if let (Some(found), Some(last)) = (self.residual.captures(line), readings.last_mut()) {
-                let residual = number(&found, "residual").filter(|residual| residual.is_finite());
-                let good = residual.is_some() && found["verdict"] == self.passed;
-                last.passed = good && (last.passed || !checked);
-                last.residual = if checked { last.residual.zip(residual).map(|(a, b)| a.max(b)) } else { residual };
-                checked = true;
+                let time_s = number(&found, "time");
+                let Checks { residual, passed } = if self.check_first { checks } else { Checks::default() };
+                readings.push(PrintedResult { n, time_s, rate_gflops, residual, passed: passed == Some(true) });
+                checks = Checks::default();
+            } else if let Some(found) = self.residual.captures(line) {
+                checks = self.checked(checks, &found);
+                if let Some(last) = readings.last_mut().filter(|_| !self.check_first) {
+                    (last.residual, last.passed) = (checks.residual, checks.passed == Some(true));
+                }
             }
         }
         readings
+    }
+
+    /// `checks` with one more.
+    fn checked(&self, checks: Checks, found: &Captures<'_>) -> Checks {
+        let scale = self.residual_eps.map_or(1.0, |eps| eps / EPS);
+        let residual =
+            number(found, "residual").map(|residual| scale * residual).filter(|residual| residual.is_finite());
+        let by_rule = self.residual_eps.is_none() || residual.is_some_and(|residual| residual <= THRESHOLD);
+        let good = residual.is_some() && found["verdict"] == self.passed && by_rule;
+        Checks {
+            residual: if checks.passed.is_some() {
+                checks.residual.zip(residual).map(|(a, b)| a.max(b))
+            } else {
+                residual
+            },
+            passed: Some(good && checks.passed != Some(false)),
+        }
     }
 
     /// The pattern of results, for messages.
@@ -121,6 +157,8 @@ mod tests {
             residual: r"r= *(?<residual>\S+) \.* (?<verdict>\w+)".into(),
             passed: passed(),
             progress: None,
+            check_first: false,
+            residual_eps: None,
         };
         Patterns::new(&texts).unwrap()
     }
@@ -141,6 +179,25 @@ mod tests {
         assert!(readings[2].rate_gflops.is_nan());
     }
 
+    /// By the rules ε is 2⁻⁵³: what a program with another one lets pass may be too large.
+    #[test]
+    fn checks_may_come_first_and_residuals_have_the_eps_of_the_rules() {
+        let texts = PatternTexts {
+            result: r"^W +(?<gflops>\S+)".into(),
+            residual: r"r= *(?<residual>\S+) \.* (?<verdict>\w+)".into(),
+            passed: passed(),
+            progress: None,
+            check_first: true,
+            residual_eps: Some(2.0 * EPS),
+        };
+        let text =
+            "r= 1 ... PASSED\nW 5\nW 6\nr= 9 ... PASSED\nW 7\nr= 1 ... FAILED\nr= 1 ... PASSED\nW 8\nr= 1 ... PASSED\n";
+        let readings = Patterns::new(&texts).unwrap().read(text);
+        let found: Vec<_> = readings.iter().map(|r| (r.rate_gflops, r.residual, r.passed)).collect();
+        let none = (6.0, None, false);
+        assert_eq!(found, [(5.0, Some(2.0), true), none, (7.0, Some(18.0), false), (8.0, Some(2.0), false)]);
+    }
+
     #[test]
     fn patterns_without_their_groups_are_refused() {
         let of = |result: &str, progress: Option<&str>| {
@@ -148,6 +205,8 @@ mod tests {
                 result: result.into(),
                 residual: r"(?<residual>\S+) (?<verdict>\S+)".into(),
                 passed: passed(),
+                check_first: false,
+                residual_eps: None,
                 progress: progress.map(str::to_owned),
             };
             Patterns::new(&texts).map(|_| ()).unwrap_err().to_string()

@@ -18,15 +18,18 @@ use crate::launcher;
 
 /// Version of the schema of profiles.
 ///
-/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes.
-pub const PROFILE_SCHEMA: u32 = 2;
+/// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes. Version 3 added
+/// `check_first` and `residual_eps` of the patterns.
+pub const PROFILE_SCHEMA: u32 = 3;
 
 /// Profiles of known programs, by name.
-pub const SHIPPED: [(&str, &str); 7] = [
+pub const SHIPPED: [(&str, &str); 9] = [
     ("netlib", include_str!("../../../datasets/engines/netlib.toml")),
     ("hpcc", include_str!("../../../datasets/engines/hpcc.toml")),
     ("rochpl", include_str!("../../../datasets/engines/rochpl.toml")),
     ("nvidia", include_str!("../../../datasets/engines/nvidia.toml")),
+    ("rochpl-mxp", include_str!("../../../datasets/engines/rochpl-mxp.toml")),
+    ("nvidia-mxp", include_str!("../../../datasets/engines/nvidia-mxp.toml")),
     ("intel", include_str!("../../../datasets/engines/intel.toml")),
     ("cuda", include_str!("../../../datasets/engines/cuda.toml")),
     ("hip", include_str!("../../../datasets/engines/hip.toml")),

@@ -19,9 +19,10 @@ use std::sync::{Mutex, PoisonError};
 
 use space::candidate::EngineProfile;
 use space::machine::Machine;
-use space::{Candidate, Unequal};
+use space::{Candidate, NodeSettings, Unequal};
 
 use crate::mcl::McLayer;
+use crate::settings::time_factor;
 use crate::timeline::own::OwnModel;
 pub use error::ModelError;
 use rates::RateTable;
@@ -31,6 +32,12 @@ use steps::{CandidateSteps, Messages, StepsKey};
 
 /// Maximum number of cached times: some 5 MB.
 const KEPT: usize = 1 << 16;
+
+/// The candidate on nodes as they were found.
+fn as_found(mut candidate: Candidate) -> Candidate {
+    candidate.engine.settings = NodeSettings::default();
+    candidate
+}
 
 /// Predicts the time of candidates on one machine. Shared by threads; caches its results.
 #[derive(Debug)]
@@ -44,6 +51,8 @@ pub struct Predictor {
     cache: Mutex<HashMap<StepsKey, f64>>,
     /// The timeline model; `None` if the description has no phases.
     own: Option<OwnModel>,
+    /// The settings of the nodes that the rates belong to; none where they are not varied.
+    found: NodeSettings,
 }
 
 impl Predictor {
@@ -73,6 +82,7 @@ impl Predictor {
             cores,
             cache: Mutex::new(HashMap::new()),
             own: OwnModel::new(machine),
+            found: NodeSettings::default(),
         })
     }
 
@@ -83,8 +93,26 @@ impl Predictor {
         Self { own: self.own.map(|own| own.slowed(unequal)), ..self }
     }
 
+    /// The predictor of nodes whose settings are varied: the rates belong to those that they were `found` with.
+    #[must_use]
+    pub fn found_at(self, found: NodeSettings) -> Self {
+        Self { found, ..self }
+    }
+
+    /// The settings of the nodes that its rates belong to.
+    pub fn found(&self) -> NodeSettings {
+        self.found
+    }
+
     /// Predicted time of factorization and backward substitution, in seconds; what HPL times.
     pub fn time_s(&self, c: &Candidate) -> f64 {
+        if self.found.is_as_found() {
+            return self.time_as_found_s(c);
+        }
+        time_factor(&c.engine.settings, &self.found) * self.time_as_found_s(&as_found(c.clone()))
+    }
+
+    fn time_as_found_s(&self, c: &Candidate) -> f64 {
         if let Some(own) = &self.own {
             return own.time_s(&c.canonical(EngineProfile::Ours));
         }
@@ -105,9 +133,28 @@ impl Predictor {
     /// Predicted times of the `count` candidates of a search, given by `candidate`, on `threads` threads. The times of the best
     /// are those of [`time_s`](Self::time_s), the others are approximate.
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
+        if self.found.is_as_found() {
+            return self.screen_as_found(count, candidate, threads);
+        }
+        // Candidates that differ in their settings alone follow each other.
+        let (mut distinct, mut places) = (Vec::<Candidate>::new(), Vec::with_capacity(count));
+        for index in 0..count {
+            let candidate = candidate(index);
+            let factor = time_factor(&candidate.engine.settings, &self.found);
+            let candidate = as_found(candidate);
+            if distinct.last() != Some(&candidate) {
+                distinct.push(candidate);
+            }
+            places.push((distinct.len() - 1, factor));
+        }
+        let times = self.screen_as_found(distinct.len(), |index| distinct[index].clone(), threads);
+        places.into_iter().map(|(place, factor)| factor * times[place]).collect()
+    }
+
+    fn screen_as_found(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
         match &self.own {
             Some(own) => own.screen(count, |i| candidate(i).canonical(EngineProfile::Ours), threads),
-            None => (0..count).map(|i| self.time_s(&candidate(i))).collect(),
+            None => (0..count).map(|i| self.time_as_found_s(&candidate(i))).collect(),
         }
     }
 

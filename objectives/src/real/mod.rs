@@ -39,4 +39,5 @@ pub use processes::TRIAL_VARIABLE;
 pub use record::{EndedBy, GuardRecord, GuardRecordError};
 pub use running::Running;
 pub use runs::RealRuns;
+pub use verdict::RESULT;
 pub use words::{last_lines, quoted};

@@ -16,8 +16,8 @@ use super::record::{EndedBy, GuardRecord};
 use super::words::last_lines;
 use crate::{Exit, Failure, Measurement, WindowsMeasurement};
 
-/// The file that the engine writes.
-pub(super) const RESULT: &str = "result.json";
+/// File in the folder of a trial with the result of our engine.
+pub const RESULT: &str = "result.json";
 
 /// Exit code of `hpl-tune run` for an infeasible candidate.
 const REFUSED: i32 = 2;

@@ -167,7 +167,7 @@ impl SimulatedCluster {
         let luck = |index: u64| self.luck(clock.runs + 1, index);
         let slower = slower * self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
         let fate = uniform(luck(1));
-        let truth = self.truth();
+        let truth = self.at(&candidate.engine.settings).truth();
         if fate < self.breaks_off {
             return Ok(SimulatedRun::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
         }
@@ -244,7 +244,7 @@ impl SimulatedCluster {
     /// Seconds to generate a matrix of order `n`, or to check its solution, on all cores of the run.
     fn generation_s(&self, candidate: &Candidate, n: usize) -> f64 {
         let cores = candidate.hpl.ranks() * candidate.engine.threads;
-        ELEMENT_S * (n as f64).powi(2) / cores as f64
+        self.slower(&candidate.engine.settings) * ELEMENT_S * (n as f64).powi(2) / cores as f64
     }
 }
 

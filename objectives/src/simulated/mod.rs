@@ -6,8 +6,10 @@
 //! known.
 
 mod answer;
+mod at;
 mod clock;
 mod power;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod watts;
@@ -22,6 +24,7 @@ use crate::timeline::own::OwnModel;
 pub use self::answer::{KERNEL, SimulatedRun};
 pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
 pub use self::power::{NodePower, SimulatedPower};
+pub use self::settings::SimulatedSettings;
 
 /// The verb of `hpl-tune` that replaces `xhpl`.
 pub const VERB: &str = "__simulated";
@@ -59,6 +62,9 @@ pub struct SimulatedCluster {
     /// Power of each node; without it nothing is said of power.
     #[serde(default)]
     pub power: Option<NodePower>,
+    /// The clocks and power limits that its nodes can have; without them nothing can be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SimulatedSettings>,
     /// The true machine: one group of equal nodes with the phases of the engine, and the layers between its ranks.
     pub machine: Machine,
 }
@@ -130,6 +136,12 @@ impl SimulatedCluster {
         }
         if cluster.power.is_some_and(|power| !power.is_valid()) {
             return bad("[power]: idle_watts must be at least 0, busy_watts no less");
+        }
+        if cluster.settings.as_ref().is_some_and(|settings| !settings.is_valid()) {
+            return bad(
+                "[settings]: clocks_mhz and package_limits_w must rise from above 0, packages be at least 1, board_watts at least 0, \
+                 exponent from 1 to 5, constant_share and memory_share from 0 to 1",
+            );
         }
         if OwnModel::new(&cluster.machine).is_none() {
             return bad("[[machine.phase]]: fact, rows, update and trsv are needed for some number of threads");

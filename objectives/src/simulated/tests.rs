@@ -1,9 +1,11 @@
-use space::{Candidate, EngineParams, HplParams};
+use space::{Candidate, EngineParams, HplParams, NodeSettings};
 
 use super::*;
 use hpl::plan::windows::Windows;
 
 const DAHU: &str = include_str!("../../../datasets/simulated/dahu.toml");
+
+const CLOCKS: &str = include_str!("../../../datasets/simulated/clocks.toml");
 
 fn cluster() -> SimulatedCluster {
     SimulatedCluster::parse(DAHU).unwrap()
@@ -16,7 +18,7 @@ fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize) -> Can
 
 #[test]
 fn shipped_clusters_are_read_and_come_back() {
-    for text in [DAHU, include_str!("../../../datasets/simulated/four-nodes.toml")] {
+    for text in [DAHU, include_str!("../../../datasets/simulated/four-nodes.toml"), CLOCKS] {
         let cluster = SimulatedCluster::parse(text).unwrap();
         assert_eq!(SimulatedCluster::parse(&toml::to_string(&cluster).unwrap()).unwrap(), cluster);
         assert!(cluster.origin.contains("made up"));
@@ -138,6 +140,29 @@ fn power_follows_what_the_nodes_do() {
     assert!(sampled.core_s.is_none() && sampled.run_w > 400.0 && sampled.run_w < 1200.0, "{sampled:?}");
     assert_eq!(cluster.power(&run, &SimulatedRun::Hangs), None);
     assert_eq!(SimulatedCluster { power: None, ..cluster }.power(&run, &found), None);
+}
+
+/// A lower clock is slower and takes less, and the best efficiency is in between; a limit that is not reached changes nothing.
+#[test]
+fn settings_change_time_and_power() {
+    let cluster = SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(CLOCKS).unwrap() };
+    let of = |max_clock_mhz: Option<u32>, package_limit_w: Option<u32>| {
+        let mut run = candidate(20_000, 192, (1, 1), 4);
+        run.engine.settings = NodeSettings { max_clock_mhz, package_limit_w };
+        let answer = cluster.run(&run, None, Clock::default()).unwrap();
+        let power = cluster.power(&run, &answer).unwrap();
+        (power.rate_gflops.unwrap(), power.core_w)
+    };
+    let found = of(None, None);
+    assert_eq!((of(Some(2650), Some(100)), of(None, Some(90))), (found, found));
+    let (rate, watts) = of(Some(1300), None);
+    assert!((0.5..0.6).contains(&(rate / found.0)) && watts < 0.75 * found.1, "{rate} {watts} {found:?}");
+    let (capped, capped_w) = of(None, Some(60));
+    assert!(capped < 0.95 * found.0 && capped_w < 195.0, "{capped} {capped_w}");
+    // The lower of clock and limit counts.
+    assert_eq!(of(Some(1300), Some(60)), of(Some(1300), None));
+    let efficiency = |mhz| of(Some(mhz), None).0 / of(Some(mhz), None).1;
+    assert!(efficiency(2100) > 1.01 * efficiency(2650) && efficiency(2100) > 1.01 * efficiency(1300));
 }
 
 #[test]

@@ -10,7 +10,7 @@ impl SimulatedCluster {
     /// The power of a run of `candidate`: its nodes are busy while they generate, check, factor and update, and idle while they start and
     /// wait for messages. `None` where the cluster says nothing of it, and of a run that does not end.
     pub fn power(&self, candidate: &Candidate, run: &SimulatedRun) -> Option<SimulatedPower> {
-        let of_node = self.power?;
+        let of_node = self.at(&candidate.engine.settings).power?;
         let nodes = self.node_of(candidate.hpl.ranks().saturating_sub(1), candidate.engine.threads) + 1;
         let (steps_s, phases, other_s, whole) = match run {
             SimulatedRun::Whole(result, _) => {

@@ -64,12 +64,25 @@ impl ForeignDomain {
     /// # Errors
     /// [`DomainError`] naming the rule or the limit that leaves no candidate.
     pub fn within(spec: &DomainSpec, foreign: &ForeignSpec, limits: &Limits) -> Result<Self, DomainError> {
+        Self::with_at_most(spec, foreign, limits, MAX_POINTS)
+    }
+
+    /// The same with at most `most` points, unless the coarsest values make more.
+    ///
+    /// # Errors
+    /// As [`ForeignDomain::within`].
+    pub fn with_at_most(
+        spec: &DomainSpec,
+        foreign: &ForeignSpec,
+        limits: &Limits,
+        most: usize,
+    ) -> Result<Self, DomainError> {
         let (spec, splits, usual) = prepared(spec, foreign)?;
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
         let last = DETAILS.len() - 1;
         let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
-            let limit = if index == last { usize::MAX } else { MAX_POINTS };
+            let limit = if index == last { usize::MAX } else { most };
             let mut values = detail.values(&spec, &splits);
             if !foreign.nb.is_empty() {
                 values.nb = up_to(&foreign.nb, spec.n);

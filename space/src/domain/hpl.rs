@@ -64,8 +64,11 @@ impl HplDomain {
         Self::with_at_most(spec, limits, MAX_POINTS)
     }
 
-    /// The same with at most `most` points, unless the coarsest values make more.
-    pub(super) fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
+    /// The domain of `spec` with the values that `limits` allow and at most `most` points, unless the coarsest values make more.
+    ///
+    /// # Errors
+    /// As [`HplDomain::within`].
+    pub fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
         if spec.cores > MAX_THREADS {
             return Err(RuleError::TooManyThreads { p: 1, q: spec.cores, threads: 1 }.into());
         }

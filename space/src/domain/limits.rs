@@ -21,6 +21,7 @@ use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::nearest::hint;
 use crate::params::Coded;
+use crate::settings::{NodeSettings, SettingLevels};
 use crate::{Bcast, Looking, Pmap, Swap};
 
 /// The limits of each named dimension; empty for the usual space.
@@ -106,7 +107,8 @@ impl Limits {
     /// # Errors
     /// [`LimitError`] for bad syntax with its line, unknown dimensions, and keys that exclude each other.
     pub fn parse(text: &str) -> Result<Self, LimitError> {
-        Self::among(text, &NAMES, &CATEGORICAL)
+        let names: Vec<&str> = NAMES.into_iter().chain(NodeSettings::NAMES).collect();
+        Self::among(text, &names, &CATEGORICAL)
     }
 
     /// Parses `space.toml` for an engine that obeys `foreign`.
@@ -117,6 +119,7 @@ impl Limits {
         let (obeys, extra) = (foreign.obeys.iter().map(String::as_str), foreign.extra.iter());
         let names: Vec<&str> =
             ["ranks", "grid"].into_iter().chain(obeys).chain(extra.clone().map(|extra| &*extra.name)).collect();
+        let names: Vec<&str> = names.into_iter().chain(NodeSettings::NAMES).collect();
         let unordered = extra.filter(|extra| !extra.ordered).map(|extra| &*extra.name);
         let unordered: Vec<&str> = CATEGORICAL.into_iter().chain(unordered).collect();
         Self::among(text, &names, &unordered)
@@ -182,6 +185,25 @@ impl Limits {
         let levels = usual.labels.iter().cloned().zip(usual.features.iter().copied()).collect();
         let (labels, features) = self.subset(&usual.name, levels, Clone::clone)?.into_iter().unzip();
         Ok(Extra { labels, features, ..usual.clone() })
+    }
+
+    /// The values of the settings of the nodes that are left of `usual`; listed ones may be between these.
+    pub(super) fn settings(&self, usual: &SettingLevels) -> Result<SettingLevels, LimitError> {
+        let [clock, limit] = NodeSettings::NAMES;
+        let of = |name: &str, usual: &[u32]| {
+            let Some(&found) = usual.last() else { return Ok(Vec::new()) };
+            let left = self.sizes(name, usual.iter().map(|&value| value as usize).collect(), 1)?;
+            let above = left.iter().find(|&&value| value > found as usize);
+            if let Some(above) = above {
+                let wrong = format!("above {found}, which the node was found with");
+                return Err(LimitError::NoValue { name: name.to_owned(), found: above.to_string(), wrong });
+            }
+            Ok(left.into_iter().map(|value| value as u32).collect())
+        };
+        Ok(SettingLevels {
+            max_clock_mhz: of(clock, &usual.max_clock_mhz)?,
+            package_limit_w: of(limit, &usual.package_limit_w)?,
+        })
     }
 
     /// Of the usual values those that are allowed: nothing can be added.

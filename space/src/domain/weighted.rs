@@ -93,6 +93,14 @@ impl WeightedDomain {
     /// [`DomainError`] as that of [`HplDomain::within`]; [`DomainError::Idle`] of a rank of speed 0, and
     /// [`DomainError::Alike`] when the speeds do not differ.
     pub fn within(spec: &DomainSpec, limits: &Limits) -> Result<Self, DomainError> {
+        Self::with_at_most(spec, limits, MAX_POINTS)
+    }
+
+    /// The same with at most `most` points, unless the coarsest values make more.
+    ///
+    /// # Errors
+    /// As [`WeightedDomain::within`].
+    pub fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
         if let Some(rank) = spec.unequal.speeds.iter().position(|&speed| speed == Share::ZERO) {
             return Err(DomainError::Idle { rank });
         }
@@ -101,7 +109,7 @@ impl WeightedDomain {
             return Err(DomainError::Alike);
         }
         let combinations: usize = classes.iter().map(|class| class.levels.len()).product();
-        let inner = HplDomain::with_at_most(spec, limits, MAX_POINTS / combinations)?;
+        let inner = HplDomain::with_at_most(spec, limits, most / combinations)?;
         let names = if classes.len() == 1 { &["weights"][..] } else { &["weights", "weights-slowest"] };
         let own = classes.iter().zip(names).map(|(class, name)| class.dim(name));
         let dims = inner.dims().iter().cloned().chain(own).collect();

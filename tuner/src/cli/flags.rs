@@ -12,7 +12,7 @@ use super::{Cli, Command, TuneArgs};
 use crate::session::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 30] = [
+const FLAGS: [(&str, &[&str], &str); 32] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
@@ -34,6 +34,8 @@ const FLAGS: [(&str, &[&str], &str); 30] = [
     ("--weights", &["FILE"], "shares of unequal ranks"),
     ("--engine-params", &["FILE"], "kernels and shares of unequal ranks"),
     ("--warm-start", &["RUN"], "what is tried first"),
+    ("--power-limit", &["10kW"], "the power that the best may take at most"),
+    ("--vary", &["clock"], "which settings of the node are searched as well"),
     ("--objective", &["gflops-per-watt"], "what is made as large as possible"),
     ("--strategy", &["random"], "how the next point is chosen"),
     ("--until-gain", &["0.5%"], "when the search ends"),

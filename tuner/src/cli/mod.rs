@@ -37,13 +37,14 @@ use self::pack::{PackArgs, VerifyArgs};
 use self::predict::{MachinesArgs, PredictArgs};
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
+pub use self::values::ObjectiveName;
 pub(crate) use self::values::duration;
-use self::values::{kernel_choice, offset, percent, share};
+use self::values::{kernel_choice, offset, percent, share, watts};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
-use crate::record::Objective;
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
+use crate::session::settings::Vary;
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -144,7 +145,7 @@ pub struct TuneArgs {
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
-    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, intel, or the profile in a file; cuda or hip: our engine on the GPUs of this node,
+    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, or the profile in a file; cuda or hip: our engine on the GPUs of this node,
     /// which has not been run on hardware so far
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
@@ -196,8 +197,12 @@ pub struct TuneArgs {
     pub warm_start: Vec<PathBuf>,
     /// What is made as large as possible: the rate (gflops), or the rate by the mean power of the whole run (gflops-per-watt), which needs a
     /// source of power that can be read; see hpl-tune doctor
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Objective::Gflops, hide_possible_values = true, conflicts_with = "resume")]
-    pub objective: Objective,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = ObjectiveName::Gflops, hide_possible_values = true, conflicts_with = "resume")]
+    pub objective: ObjectiveName,
+    /// With --objective gflops: the best rate among the candidates whose mean power of the core phase is at most this, as 800W, 10kW, 2.5MW;
+    /// needs a source of power as well
+    #[arg(long, value_name = "POWER", value_parser = watts, conflicts_with = "resume")]
+    pub power_limit: Option<u64>,
     /// Search strategy: a Gaussian process with the model as its mean, refined by Nelder–Mead (bayes); Nelder–Mead alone;
     /// uniform without replacement (random); or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
@@ -217,7 +222,18 @@ pub struct TuneArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log",
         conflicts_with = "resume")]
     pub power_offset: f64,
-    /// Look for the sensors of power below this folder, in place of /; for tests
+    /// Also search settings of this node: the highest clock of its processors (clock, by cpufreq), the power limit of its packages
+    /// (power-cap, by powercap). Both need the right to write them, and are put back at the end
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_enum,
+        value_delimiter = ',',
+        hide_possible_values = true,
+        conflicts_with = "resume"
+    )]
+    pub vary: Vec<Vary>,
+    /// Look for the sensors of power and the settings of the node below this folder, in place of /; for tests
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     pub power_root: PathBuf,
     /// How results are shown

@@ -19,7 +19,7 @@ pub struct SpaceArgs {
     /// Threads of each rank; searched by default
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: Option<u64>,
-    /// The space of another HPL: netlib, hpcc, rochpl, nvidia, intel, cuda, hip, or the profile in a file
+    /// The space of another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, cuda, hip, or the profile in a file
     #[arg(long, value_name = "NAME|FILE")]
     pub engine: Option<String>,
     /// For ranks of unequal speed: also their weights, near those in this file

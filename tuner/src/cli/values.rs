@@ -2,7 +2,35 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use space::KernelChoice;
+
+/// What a session makes as large as possible, as users name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ObjectiveName {
+    /// The rate in GFLOP/s
+    Gflops,
+    /// The rate by the mean power of the whole run, in GFLOPS/W
+    GflopsPerWatt,
+}
+
+/// Parses a power with its unit, W, kW or MW, to whole watts.
+pub(super) fn watts(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is not a power; write it with its unit, as 800W, 10kW or 2.5MW");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let times = match &text[digits.len()..] {
+        "W" => 1.0,
+        "kW" => 1e3,
+        "MW" => 1e6,
+        _ => return Err(wrong()),
+    };
+    let watts = digits.trim_end().parse::<f64>().map_err(|_| wrong())? * times;
+    if (1.0..1e9).contains(&watts) {
+        Ok(watts.round() as u64)
+    } else {
+        Err(format!("{}, from 1W to below 1000MW", wrong()))
+    }
+}
 
 /// Parses a duration such as `90s`, `2m`, `1h30m`; a bare number counts seconds.
 ///
@@ -71,6 +99,16 @@ mod tests {
         }
         for text in ["", "2x", "-5s", "soon", "NaN", "1e300"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn powers_have_a_unit() {
+        for (text, power) in [("800W", 800), ("10kW", 10_000), ("2.5MW", 2_500_000), ("1.5 kW", 1500)] {
+            assert_eq!(watts(text), Ok(power), "{text}");
+        }
+        for text in ["", "800", "10KW", "kW", "-1kW", "NaNW", "0.1W", "1e9kW", "10 kWh"] {
+            assert!(watts(text).unwrap_err().contains("as 800W, 10kW or 2.5MW"), "{text}");
         }
     }
 

@@ -135,7 +135,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     let ours = summary.session.engine == Session::OURS;
     inputs.retain(|(name, _)| !ours || name != "HPL.dat");
     let command = runs.command(&RunSpec::whole(&candidate), folder.root()).join(" ");
-    Ok(Some(exports.foreign(&command, (rate_gflops, how), candidate.hpl.n, inputs)))
+    Ok(Some(exports.foreign(&command, (rate_gflops, how), &candidate, inputs)))
 }
 
 #[cfg(test)]

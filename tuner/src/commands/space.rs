@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use space::KernelChoice;
 use space::dims::Dim;
 use space::domain::{DomainSpec, Limits};
 use space::guide::guideline;
+use space::{KernelChoice, SettingLevels};
 
 use crate::cli::space::SpaceArgs;
 use crate::exit::{self, bad_input};
@@ -16,6 +16,7 @@ use crate::session::engine::Engine;
 use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::room::{Here, Room, Wanted};
+use crate::session::settings;
 use crate::session::unequal::RankInput;
 
 /// Version of the JSON that `--json` prints.
@@ -62,6 +63,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let engine = Engine::chosen(args.engine.as_deref(), None, None)?;
     engine.check_flags(args.threads, &KernelChoice::Auto)?;
     let limits = limits(args.space.as_deref(), &engine)?;
+    settings::check_limits(&limits, &SettingLevels::default()).map_err(bad_input)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
     let engine = engine.on(machine.as_ref());
     let facts = hpl::machine::host::facts();

@@ -46,6 +46,7 @@ pub(super) fn place(space: &dyn Candidates, of: &Candidate, cores: Option<usize>
     candidate.engine.split = of.engine.split;
     candidate.engine.weights = of.engine.weights.clone();
     candidate.engine.extra = of.engine.extra.clone();
+    candidate.engine.settings = of.engine.settings;
     candidate.engine.threads = match cores {
         Some(_) => of.engine.threads,
         None => (spec.cores / candidate.hpl.ranks()).max(1),
@@ -78,6 +79,8 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
         "ndiv" => log2(hpl.ndiv),
         "depth" => Some(hpl.depth as f64),
         "split" => Some(candidate.engine.split.get()),
+        "max_clock_mhz" => candidate.engine.settings.max_clock_mhz.map(|mhz| f64::from(mhz.max(1)).log2()),
+        "package_limit_w" => candidate.engine.settings.package_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
         _ => None,
     };
     let label = match dim.name.as_str() {

@@ -23,6 +23,7 @@ use super::site::{Site, SiteError};
 use super::values::{Sources, fields};
 use crate::error::RecordError;
 use crate::report::Exports;
+use crate::report::export::settings_lines;
 
 /// What is to be packed.
 #[derive(Debug, Clone)]
@@ -188,7 +189,8 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
     let quoted = |word: &String| word.replace(HERE, "\"$here\"");
     let command: Vec<String> = words.iter().map(quoted).collect();
     Ok(format!(
-        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}\n{ran}",
+        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}{}\n{ran}",
+        settings_lines(&candidate.engine.settings),
         command.join(" ")
     ))
 }

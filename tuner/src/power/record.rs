@@ -31,6 +31,10 @@ pub struct RunPower {
     pub run_power_w: Option<f64>,
     /// As `Row::run_power_coverage`.
     pub run_power_coverage: Option<f64>,
+    /// As `Row::estimated_energy_j`.
+    pub estimated_energy_j: Option<f64>,
+    /// As `Row::estimated_power_w`.
+    pub estimated_power_w: Option<f64>,
     /// As `Row::power_source`.
     pub power_source: Option<String>,
 }
@@ -49,6 +53,7 @@ impl RunPower {
             run_power_w: Some(run_w),
             run_power_coverage: Some(1.0),
             power_source: Some(SIMULATED.to_owned()),
+            ..Self::default()
         }
     }
 }
@@ -117,6 +122,7 @@ impl PowerRecord {
             run_power_w: run.map(|run| run.mean_watts),
             run_power_coverage: run.map(|run| run.coverage().min(1.0)),
             power_source: Some(self.source.clone()),
+            ..RunPower::default()
         }
     }
 }

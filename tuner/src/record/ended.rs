@@ -68,6 +68,8 @@ impl Row {
             weights: engine.weights.clone(),
             // A map of texts to texts always has a JSON text.
             extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
+            max_clock_mhz: engine.settings.max_clock_mhz,
+            package_limit_w: engine.settings.package_limit_w,
             predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
             predicted_sd: predicted.and_then(|p| finite(p.sd)),
             estimated_rate_gflops: estimated.and_then(finite),
@@ -95,6 +97,9 @@ impl Row {
             run_energy_j: around.power.run_energy_j.and_then(finite),
             run_power_w: around.power.run_power_w.and_then(finite),
             run_power_coverage: around.power.run_power_coverage.and_then(finite),
+            estimated_energy_j: around.power.estimated_energy_j.and_then(finite),
+            estimated_power_w: around.power.estimated_power_w.and_then(finite),
+            power_limit_w: session.objective.power_limit_w(),
             power_source: around.power.power_source,
             started_utc: identity.started_utc,
             seed: session.seed,

@@ -23,7 +23,7 @@ pub mod store;
 pub mod vitals;
 
 pub use self::begun::Begun;
-pub use self::objective::Objective;
+pub use self::objective::{Objective, limited_power_w, mean_power_w};
 pub use self::planned::PlannedTrial;
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;

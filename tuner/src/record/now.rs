@@ -114,6 +114,7 @@ pub fn on_one_line(candidate: &Candidate) -> String {
     use space::params::Coded;
     let (h, e) = (&candidate.hpl, &candidate.engine);
     let mut extra: String = e.extra.iter().map(|(name, value)| format!(" {name} {value}")).collect();
+    extra.extend(e.settings.named().map(|(name, value)| format!(" {name} {value}")));
     if e.split != Share::ZERO {
         extra += &format!(" split {}", e.split);
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use space::candidate::EngineProfile;
 use space::domain::Expert;
 use space::machine::Node;
-use space::{Candidate, KernelChoice, Unequal};
+use space::{Candidate, KernelChoice, SettingLevels, Unequal};
 
 use crate::error::{RecordError, Version};
 use crate::power::MeterLog;
@@ -130,6 +130,9 @@ pub struct Session {
     /// The file of the meter that the user gave; `None` for the sensors of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_log: Option<MeterLog>,
+    /// The settings of the node that are varied; none unless the user asked for it.
+    #[serde(default, skip_serializing_if = "SettingLevels::is_empty")]
+    pub settings: SettingLevels,
 }
 
 /// Where a run took place, as seen from the nodes of its session now.

@@ -22,7 +22,7 @@ pub fn closing(summary: &Summary, folder: &str) -> Vec<String> {
 fn faster(ratio: f64, other: &str, objective: Objective) -> String {
     let percent = 100.0 * (ratio - 1.0);
     let [equal, more, less] = match objective {
-        Objective::Gflops => ["as fast as", "faster than", "slower than"],
+        Objective::Gflops | Objective::GflopsWithin { .. } => ["as fast as", "faster than", "slower than"],
         Objective::GflopsPerWatt => {
             ["as efficient (GFLOPS/W) as", "more efficient (GFLOPS/W) than", "less efficient (GFLOPS/W) than"]
         }
@@ -38,7 +38,8 @@ fn won(summary: &Summary) -> String {
     const USUAL: &str = "the usual HPL.dat";
     let Some(best) = &summary.best else { return "Won: nothing, as no whole run passed.".to_owned() };
     let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
-    let better = if summary.session.objective.is_rate() { "faster" } else { "more efficient" };
+    let per_watt = summary.session.objective == Objective::GflopsPerWatt;
+    let better = if per_watt { "more efficient" } else { "faster" };
     let said = match &summary.best_by_baseline {
         Comparison::Measured { ratio } => of_pairs(ratio, USUAL, summary.session.objective),
         Comparison::Same { .. } => {

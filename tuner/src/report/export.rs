@@ -4,8 +4,8 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use space::Candidate;
 use space::dat::{DatError, HplDat};
+use space::{Candidate, NodeSettings};
 
 use super::digits;
 use crate::error::RecordError;
@@ -55,7 +55,7 @@ impl Exports {
         Ok(Self {
             hpl_dat: dat.write()?,
             engine_params: Some(toml::to_string(&candidate.engine)?),
-            run_sh: run_sh(candidate.hpl.n, rate_gflops, program)?,
+            run_sh: run_sh(candidate, rate_gflops, program)?,
             hpl_out,
             inputs: Vec::new(),
         })
@@ -66,11 +66,11 @@ impl Exports {
         self,
         command: &str,
         (rate_gflops, how): (f64, &str),
-        n: usize,
+        candidate: &Candidate,
         inputs: Vec<(String, String)>,
     ) -> Self {
-        let run_sh =
-            format!("#!/bin/bash\n# The best run: {} GFLOP/s {how} at N = {n}.\n{command}\n", digits(rate_gflops));
+        let (rate, n, settings) = (digits(rate_gflops), candidate.hpl.n, settings_lines(&candidate.engine.settings));
+        let run_sh = format!("#!/bin/bash\n# The best run: {rate} GFLOP/s {how} at N = {n}.\n{settings}{command}\n");
         Self { run_sh, inputs, engine_params: None, ..self }
     }
 
@@ -94,18 +94,41 @@ impl Exports {
 }
 
 /// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
-fn run_sh(n: usize, rate_gflops: f64, program: &Path) -> Result<String, ExportError> {
+fn run_sh(candidate: &Candidate, rate_gflops: f64, program: &Path) -> Result<String, ExportError> {
     Ok(format!(
         "#!/bin/sh\n\
          # The best run: {} GFLOP/s measured at N = {}. Arguments are passed on.\n\
-         here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
+         {}here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
          program={}\n\
          [ -x \"$program\" ] || program=hpl-tune\n\
          exec \"$program\" run --dat \"$here/HPL.dat\" --engine-params \"$here/engine-params.toml\" \"$@\"\n",
         digits(rate_gflops),
-        n,
+        candidate.hpl.n,
+        settings_lines(&candidate.engine.settings),
         shlex::try_quote(&program.to_string_lossy())?,
     ))
+}
+
+/// What a script says of the settings that the run was measured at: it does not make them, as that needs root and changes the node for
+/// others. Empty where none was varied.
+pub fn settings_lines(settings: &NodeSettings) -> String {
+    let NodeSettings { max_clock_mhz, package_limit_w } = settings;
+    let all = |files: &str, value: u64| format!("#   for file in {files}; do echo {value} > \"$file\"; done\n");
+    let clock = max_clock_mhz
+        .map(|mhz| all("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq", 1_000 * u64::from(mhz)));
+    let limit = package_limit_w.map(|watts| {
+        all("/sys/class/powercap/intel-rapl:?/constraint_[01]_power_limit_uw", 1_000_000 * u64::from(watts))
+    });
+    let commands: String = clock.into_iter().chain(limit).collect();
+    if commands.is_empty() {
+        return commands;
+    }
+    let words: Vec<String> = settings.named().map(|(name, value)| format!("{name} {value}")).collect();
+    let words = words.join(", ");
+    format!(
+        "# It was measured with the node at {words}. As root, before the run (note what is there, to put it back):\n\
+         {commands}echo 'measured with the node at {words}: this script does not set that, see the commands in it' >&2\n"
+    )
 }
 
 #[cfg(test)]
@@ -137,5 +160,16 @@ mod tests {
         assert_eq!(dat.runs(), [best.candidate.hpl]);
         let engine: space::EngineParams = toml::from_str(&std::fs::read_to_string(engine).unwrap()).unwrap();
         assert_eq!(engine, best.candidate.engine);
+    }
+
+    #[test]
+    fn the_script_says_which_settings_the_run_had() {
+        assert_eq!(settings_lines(&NodeSettings::default()), "");
+        let lines = settings_lines(&NodeSettings { max_clock_mhz: Some(2100), package_limit_w: Some(150) });
+        assert!(lines.contains("echo 2100000 > ") && lines.contains("echo 150000000 > "), "{lines}");
+        let script = format!("#!/bin/sh\n{lines}true\n");
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.contains("max_clock_mhz 2100, package_limit_w 150"), "{said}");
     }
 }

@@ -43,7 +43,8 @@ pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
         ("kernels", engine.kernels.to_string()),
     ];
     let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter();
-    hpl_words.chain(ours).chain(engine.extra.clone()).collect()
+    let settings = engine.settings.named().map(|(name, value)| (name.to_owned(), value.to_string()));
+    hpl_words.chain(ours).chain(engine.extra.clone()).chain(settings).collect()
 }
 
 /// The first `longest` characters of a text, and `…` where there are more.

@@ -8,6 +8,7 @@ use super::importance::Importance;
 use super::summary::{
     Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack, in_spite_of_pairs,
 };
+use crate::record::Objective;
 use crate::record::session::Session;
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
@@ -112,14 +113,32 @@ pub(crate) fn power(summary: &Summary) -> Option<String> {
     let run = parts(run_power_w, run_energy_j).map(|parts| format!("; whole run {parts}")).unwrap_or_default();
     let reading = if summary.session.is_simulated() { "" } else { "software reading: " };
     let reading = if source.starts_with("meter") { "" } else { reading };
-    Some(format!("trial {trial}: {core}{rate}{run}; {reading}{source}"))
+    let windows = summary.energy_by_windows.as_ref().map(|by| {
+        let (percent, of) = (100.0 * (by.median_ratio - 1.0), by.candidates);
+        format!("; energies predicted by windows against whole runs: {percent:+.1} % (median of {of})")
+    });
+    let windows = windows.unwrap_or_default();
+    Some(format!("trial {trial}: {core}{rate}{run}{windows}; {reading}{source}"))
 }
 
 /// What the session made as large as possible, where that is not the rate.
 pub(crate) fn objective(summary: &Summary) -> Option<String> {
-    (!summary.session.objective.is_rate()).then(|| {
-        "GFLOPS/W by the mean power of whole runs: the search, the choice, the ratios and the order of the best are by it".to_owned()
-    })
+    match summary.session.objective {
+        Objective::Gflops => None,
+        Objective::GflopsPerWatt => Some(
+            "GFLOPS/W by the mean power of whole runs: the search, the choice, the ratios and the order of the best are by it"
+                .to_owned(),
+        ),
+        Objective::GflopsWithin { power_limit_w } => {
+            let best = summary.best.as_ref();
+            let taken = match best.and_then(|best| best.limited_power_w) {
+                None => "no power of the best was read".to_owned(),
+                Some(watts) if summary.session.objective.allows(watts) => format!("the best takes {} W", digits(watts)),
+                Some(watts) => format!("no candidate keeps it: that of the least power takes {} W", digits(watts)),
+            };
+            Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase; {taken}"))
+        }
+    }
 }
 
 /// The front of speed and efficiency, `8.02 GFLOP/s at 0.0454 GFLOPS/W (NB 384, 1×2×1t), …`; `None` where no power was read.

@@ -8,7 +8,7 @@ use space::dims::Point;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use crate::record::{self, Objective, Row};
+use crate::record::{self, Objective, Row, limited_power_w, mean_power_w};
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;
@@ -48,6 +48,8 @@ pub enum TrialResult {
 pub struct History {
     /// The trials, by rising number.
     pub trials: Vec<Trial>,
+    /// Where the session has a power limit: the power of each passed trial over the limit, as natural logarithm, with its point.
+    pub powers: Vec<(Point, f64)>,
 }
 
 impl History {
@@ -62,14 +64,16 @@ impl History {
     /// and are left out.
     ///
     /// Where the objective is GFLOPS/W, a rate is that which the run would have at the power of the first one: the rate of equal
-    /// power, which compares as GFLOPS/W do and with predicted rates. Passed runs whose power was not read are left out.
+    /// power, which compares as GFLOPS/W do and with predicted rates. Where there is a power limit rates are as they are. Passed runs whose
+    /// power was not read are left out of both.
     pub fn from_rows(rows: &[Row], domain: &dyn Candidates, objective: Objective) -> Self {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
         let factor = offset(&rows).exp();
         let of_extent = |extent| if extent == Extent::Windows { factor } else { 1.0 };
         let at_equal_power = |row: &Row| match objective {
             Objective::Gflops => Some(1.0),
-            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent)? / row.run_power_w?),
+            Objective::GflopsWithin { .. } => limited_power_w(row).map(|_| 1.0),
+            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent)? / mean_power_w(row)?),
         };
         let to_whole = |row: &Row| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent));
         let quickest = quickest_windows(&rows);
@@ -85,14 +89,24 @@ impl History {
             };
             Some(Trial { number: row.trial, point: domain.point(&row.candidate())?, outcome, wall_s: row.wall_s })
         };
-        Self { trials: rows.iter().filter_map(trial).collect() }
+        let power = |row: &&Row| {
+            let limit = objective.power_limit_w()? as f64;
+            row.comparable_rate_gflops()?;
+            Some((domain.point(&row.candidate())?, (limited_power_w(row)? / limit).ln()))
+        };
+        Self { trials: rows.iter().filter_map(trial).collect(), powers: rows.iter().filter_map(power).collect() }
+    }
+
+    /// Whether the runs at this point keep the power limit, by the median of their powers; all do where there is none.
+    pub fn keeps_limit(&self, point: &Point) -> bool {
+        let own: Vec<f64> = self.powers.iter().filter(|(at, _)| at == point).map(|(_, power)| *power).collect();
+        median(&own).is_none_or(|power| power <= 0.0)
     }
 }
 
 /// The power of the first passed run of this extent, to which those of the others are compared.
 fn first_power_w(rows: &[&Row], extent: Extent) -> Option<f64> {
-    let mut powers = rows.iter().filter(|row| row.passed && row.extent == extent).filter_map(|row| row.run_power_w);
-    powers.find(|watts| *watts > 0.0)
+    rows.iter().filter(|row| row.passed && row.extent == extent).find_map(|row| mean_power_w(row))
 }
 
 /// Logarithm of a whole run's rate over what its windows say: the mean over the candidates that have both, drawn towards

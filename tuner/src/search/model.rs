@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
+use objectives::settings::{power_factor, time_factor};
 use objectives::timeline::own::{Observed, refined};
 use space::Candidates;
 use space::dims::Point;
@@ -54,6 +55,8 @@ pub struct SessionModel<'a> {
     tables: Vec<PriorTable<'a>>,
     /// Log odds of each before any run.
     odds: Vec<f64>,
+    /// What the session makes as large as possible.
+    objective: Objective,
     /// Predicts any candidate.
     pub predictor: Predictor,
     /// Its prediction of all candidates of the domain.
@@ -75,7 +78,8 @@ impl<'a> SessionModel<'a> {
         let clock = Instant::now();
         let plain = Machine { phases: Vec::new(), ..calibrated.clone() };
         let plain = Predictor::new(&plain).ok().filter(|_| !calibrated.phases.is_empty());
-        let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()));
+        let found = predictor.found();
+        let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()).found_at(found));
         let timeline = model_prior::table(domain, &predictor);
         let plain = plain.map(|plain| model_prior::other_prior(&timeline, domain, &plain));
         let tables: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
@@ -83,7 +87,42 @@ impl<'a> SessionModel<'a> {
         let weights = weights(&tables, &odds, &History::default());
         let (prior, informed) = build_prior(domain, weighted_mean(&tables, &weights), &earlier, &beyond);
         let made_s = clock.elapsed().as_secs_f64();
-        Self { domain, calibrated, earlier, beyond, learned: 0, made_s, tables, odds, predictor, prior, informed }
+        let objective = Objective::Gflops;
+        Self {
+            domain,
+            calibrated,
+            earlier,
+            beyond,
+            learned: 0,
+            made_s,
+            tables,
+            odds,
+            objective,
+            predictor,
+            prior,
+            informed,
+        }
+    }
+
+    /// The model of a session that makes `objective` as large as possible. Of power it knows what settings of the nodes are expected to
+    /// do to it.
+    #[must_use]
+    pub fn with_objective(mut self, objective: Objective) -> Self {
+        self.objective = objective;
+        let weights = weights(&self.tables, &self.odds, &History::default());
+        self.build(&weights);
+        self
+    }
+
+    fn build(&mut self, weights: &[f64]) {
+        let mut expected = weighted_mean(&self.tables, weights);
+        let found = self.predictor.found();
+        if self.objective == Objective::GflopsPerWatt && !found.is_as_found() {
+            let power = |point| power_factor(&self.domain.candidate(point).engine.settings, &found).ln();
+            let rates = expected.log_rates_of_all().iter().zip(self.domain.points());
+            expected = expected.with_log_rates(rates.map(|(rate, point)| rate - power(point)).collect());
+        }
+        (self.prior, self.informed) = build_prior(self.domain, expected, &self.earlier, &self.beyond);
     }
 
     /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
@@ -98,19 +137,24 @@ impl<'a> SessionModel<'a> {
         }
         self.learned = count;
         // Another engine reports no phases.
-        let observed = |row: &&Row| Some(Observed { candidate: row.candidate(), phases: phases(row.trial)? });
+        let found = self.predictor.found();
+        let observed = |row: &&Row| {
+            let mut candidate = row.candidate();
+            // As they would be on the nodes as they were found.
+            let factor = time_factor(&std::mem::take(&mut candidate.engine.settings), &found).recip();
+            Some(Observed { candidate, phases: phases(row.trial)?.iter().map(|phase| phase.scaled(factor)).collect() })
+        };
         let observed: Vec<Observed> = usable[..count].iter().filter_map(observed).collect();
         let unequal = &self.domain.spec().unequal;
         if !observed.is_empty()
             && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, unequal))
         {
-            self.predictor = predictor.slowed(unequal.clone());
+            self.predictor = predictor.slowed(unequal.clone()).found_at(found);
             self.tables[0] = model_prior::table(self.domain, &self.predictor);
         }
         let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
         let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain, Objective::Gflops));
-        (self.prior, self.informed) =
-            build_prior(self.domain, weighted_mean(&self.tables, &weights), &self.earlier, &self.beyond);
+        self.build(&weights);
     }
 }
 
@@ -275,7 +319,7 @@ mod tests {
             outcome: TrialResult::Rate((2.0 + 0.05 * f64::from(level)).exp()),
             wall_s: 1.0,
         };
-        let seen = |count: u16| History { trials: (0..count).map(run).collect() };
+        let seen = |count: u16| History { trials: (0..count).map(run).collect(), ..History::default() };
         let shares = [0, 1, 3, 5].map(|count| weights(&tables, &[2.0, 0.0], &seen(count))[0]);
         // Before two points are known the odds stand.
         assert!(shares[0] == shares[1] && (shares[0] - 0.88).abs() < 0.01, "{shares:?}");

@@ -9,7 +9,14 @@ use crate::exit::bad_input;
 use crate::session::engine::Engine;
 
 /// Engines by the platform whose devices they use.
-const PLATFORMS: [(&str, &str); 4] = [("cuda", "cuda"), ("nvidia", "cuda"), ("hip", "hip"), ("rochpl", "hip")];
+const PLATFORMS: [(&str, &str); 6] = [
+    ("cuda", "cuda"),
+    ("nvidia", "cuda"),
+    ("nvidia-mxp", "cuda"),
+    ("hip", "hip"),
+    ("rochpl", "hip"),
+    ("rochpl-mxp", "hip"),
+];
 
 /// What the drivers say of the GPUs here, by platform.
 pub type Drivers = [(&'static str, Result<FoundGpus, DeviceError>); 2];

@@ -2,7 +2,7 @@
 //!
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
-//! unequal speed, [`power`] says whose power is read. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do,
+//! unequal speed, [`power`] says whose power is read, [`settings`] which clocks and power limits are varied. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do,
 //! [`one_node`] what is searched on single nodes before all of them.
 
 pub mod calibrate;
@@ -16,4 +16,5 @@ pub mod power;
 pub mod preflight;
 pub mod prepare;
 pub mod room;
+pub mod settings;
 pub mod unequal;

@@ -25,7 +25,7 @@ pub struct OneNode {
 
 impl OneNode {
     /// A node of `session`, whose runs on all nodes are those of `spec` on `machine`; `None` where single nodes are not searched:
-    /// there are too few, the launcher reaches them by no names, or the objective is not the rate.
+    /// there are too few, the launcher reaches them by no names, the objective is not the rate, or settings are varied.
     ///
     /// # Errors
     /// Why nodes that are enough cannot be searched one by one, as a clause.
@@ -37,7 +37,9 @@ impl OneNode {
         limits: &Limits,
     ) -> Result<Option<Self>, String> {
         let count = session.hosts.len();
-        let Some(job) = engine.mpi_job().filter(|_| count >= FEWEST && session.objective.is_rate()) else {
+        let Some(job) =
+            engine.mpi_job().filter(|_| count >= FEWEST && session.objective.is_rate() && session.settings.is_empty())
+        else {
             return Ok(None);
         };
         if !job.chooses_nodes() {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::power::{PowerReader, RunsOn};
+use crate::record::Objective;
 use crate::record::session::Session;
 
 /// The reader of a session, with the sensors below `root`.
@@ -26,19 +27,27 @@ pub fn check(session: &Session, root: &Path, simulated: Option<bool>) -> Result<
     if session.objective.is_rate() {
         return Ok(());
     }
-    const FLAG: &str = "--objective gflops-per-watt";
+    let flag = match session.objective {
+        Objective::GflopsWithin { .. } => "--power-limit",
+        Objective::Gflops | Objective::GflopsPerWatt => "--objective gflops-per-watt",
+    };
     if let Some(has_power) = simulated {
-        return if has_power { Ok(()) } else { Err(format!("{FLAG}: the simulated cluster has no [power]")) };
+        return if has_power { Ok(()) } else { Err(format!("{flag}: the simulated cluster has no [power]")) };
     }
     let power = reader(session, root);
     if !power.is_of_all() {
         let why = "power is read on the node of hpl-tune alone, and the runs are on others, too";
-        return Err(format!("{FLAG}: {why}; use --local, or --objective gflops"));
+        return Err(format!("{flag}: {why}; use --local, or leave that flag out"));
     }
     if !power.can_read() {
-        return Err(format!("{FLAG}: {}", power.sentences().join("; ")));
+        return Err(format!("{flag}: {}", power.sentences().join("; ")));
     }
     Ok(())
+}
+
+/// Whether all runs of a session are on this node alone.
+pub fn runs_on_this_node(session: &Session) -> bool {
+    runs_on(session) == RunsOn::ThisNode
 }
 
 /// Where the runs are. Without names the nodes are described or granted ones, this one among them.
@@ -61,7 +70,6 @@ mod tests {
     use space::machine::Node;
 
     use super::*;
-    use crate::record::Objective;
     use crate::report::summary::tests::session;
 
     #[test]

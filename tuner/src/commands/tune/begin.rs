@@ -11,7 +11,7 @@ use objectives::simulated::SimulatedCluster;
 use space::Unequal;
 use space::machine::{Machine, Node};
 
-use crate::cli::TuneArgs;
+use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
 use crate::cluster::launched::nodes::{self, Reached};
@@ -20,6 +20,7 @@ use crate::earlier;
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::power::MeterLog;
+use crate::record::Objective;
 use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
@@ -31,6 +32,7 @@ use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::power;
 use crate::session::room::{Here, Room, Wanted};
+use crate::session::settings;
 use crate::session::unequal::RankInput;
 
 /// A new session of `program` in a new folder.
@@ -76,7 +78,11 @@ pub(super) fn begin(
     };
     let PlacedEngine { engine, nodes, hosts } = placed;
     let power_log = power_log(args)?;
+    let objective = objective(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
+    let levels = settings::levels(&args.vary, &args.power_root, simulated.as_ref().map(|(cluster, _)| cluster));
+    let levels = levels.map_err(bad_input)?;
+    limits.iter().try_for_each(|(limits, _)| settings::check_limits(limits, &levels)).map_err(bad_input)?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
     let wanted = Wanted::of(ranks, args.threads);
@@ -116,7 +122,7 @@ pub(super) fn begin(
         left: None,
         engine: engine.name().to_owned(),
         extent: Extent::Whole,
-        objective: args.objective,
+        objective,
         strategy: args.strategy.clone(),
         cores,
         memory_bytes: 0,
@@ -134,9 +140,11 @@ pub(super) fn begin(
         nodes,
         unequal,
         power_log,
+        settings: levels,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
-    if let Err(refused) = power::check(&session, &args.power_root, has_power) {
+    let checked = power::check(&session, &args.power_root, has_power).and_then(|()| settings::check(&session));
+    if let Err(refused) = checked {
         folder.discard();
         return Err(bad_input(refused));
     }
@@ -154,6 +162,21 @@ pub(super) fn begin(
         return Err(error.into());
     }
     Ok((folder, lock, session))
+}
+
+/// What the session makes as large as possible.
+///
+/// # Errors
+/// A power limit of another objective than the rate.
+fn objective(args: &TuneArgs) -> anyhow::Result<Objective> {
+    match (args.objective, args.power_limit) {
+        (ObjectiveName::Gflops, None) => Ok(Objective::Gflops),
+        (ObjectiveName::Gflops, Some(power_limit_w)) => Ok(Objective::GflopsWithin { power_limit_w }),
+        (ObjectiveName::GflopsPerWatt, None) => Ok(Objective::GflopsPerWatt),
+        (ObjectiveName::GflopsPerWatt, Some(_)) => Err(bad_input(
+            "--power-limit is a limit of --objective gflops; leave it out, or --objective gflops-per-watt",
+        )),
+    }
 }
 
 /// The file of the meter, by a path that holds in any folder.

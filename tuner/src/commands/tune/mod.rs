@@ -15,6 +15,7 @@ use crate::commands::report::{Files, publish};
 use crate::commands::space::limits;
 use crate::earlier;
 use crate::exit::{self, bad_input};
+use crate::power::settings::{FoundSettings, NodeSetter, Restored};
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
 use crate::record::store::Store;
@@ -39,6 +40,7 @@ use crate::session::power;
 use crate::session::preflight;
 use crate::session::prepare;
 use crate::session::room::Modelled;
+use crate::session::settings;
 
 mod ask;
 mod begin;
@@ -80,6 +82,9 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         session.command += &format!(" --budget {}s", session.budget_s);
     }
     let engine = Engine::of(&session, &folder)?;
+    // Of a session that was killed together with the process that should have done it.
+    let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), &args.power_root);
+    let restored = restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
     let (mut store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
     repairs.bad_lines.iter().for_each(|line| progress.warn(&line.to_string()));
@@ -95,6 +100,11 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let mut budget = Budget::new(started, total_s, store.spent_s());
 
     progress.line(&format!("results in {}", store.folder().root().display()));
+    match restored {
+        Restored::Nothing => {}
+        Restored::Done => progress.line("the settings of the node are as they were before this session"),
+        Restored::Rebooted => progress.line("the node was started anew, so its settings are the kernel's own"),
+    }
     if store.session().is_simulated() {
         progress
             .line("simulated: HPL does not run, nothing is measured, and all times are those of the simulated cluster");
@@ -167,13 +177,16 @@ fn search(
     let spec = spec(store.session(), &room, kernels)?;
     let n = store.session().n;
     let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
-    let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone());
+    let found = store.session().settings.as_found();
+    let predictor =
+        Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone()).found_at(found);
     let spec = settle(store, engine, &room, spec, &predictor, budget)?;
     let path = store.folder().limits_toml();
     let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
-    let (domain, baseline) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
+    let (domain, baseline) = engine.domain_at(&spec, &limits, &store.session().settings).map_err(bad_input)?;
     let domain = domain.as_ref();
     let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
+    let setter = settings::setter(store.session(), store.folder(), &args.power_root).map_err(bad_input)?;
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
@@ -194,6 +207,7 @@ fn search(
         progress: &mut *progress,
         interrupt,
         objective,
+        settings: None,
         verbose,
     };
     let Some(found) = from_nodes(engine, (&machine, &spec, &limits), (domain, strategy.as_ref()), runner)? else {
@@ -202,11 +216,12 @@ fn search(
     let (machine, predictor) = match found.machine {
         Some(machine) => {
             let predictor = Predictor::new(&machine).map_err(bad_input)?;
-            (machine, predictor.slowed(store.session().unequal.clone()))
+            (machine, predictor.slowed(store.session().unequal.clone()).found_at(store.session().settings.as_found()))
         }
         None => (machine, predictor),
     };
-    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours());
+    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours())
+        .with_objective(objective);
     if given && !model.informed {
         progress.warn("the earlier runs are not used: no two of them can be compared");
     }
@@ -234,9 +249,24 @@ fn search(
         },
         model,
         final_n,
-        runner: TrialRunner { budget, runs: &runs, power: &power, store, progress, interrupt, objective, verbose },
+        runner: TrialRunner {
+            budget,
+            runs: &runs,
+            power: &power,
+            store,
+            progress,
+            interrupt,
+            objective,
+            settings: setter.as_ref(),
+            verbose,
+        },
     };
-    Ok(drive.run()?)
+    let ended = drive.run();
+    drop(drive);
+    if let Some(Err(problem)) = setter.map(NodeSetter::end) {
+        progress.warn(&format!("settings of the node: {problem}"));
+    }
+    Ok(ended?)
 }
 
 /// Measures this machine, and the nodes where there are several; `false` when a signal asked to stop. Where the BLAS of another

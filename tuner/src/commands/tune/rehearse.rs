@@ -28,6 +28,7 @@ use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::room::{Here, Modelled, Room, Wanted};
+use crate::session::settings;
 
 /// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
 const EXAMPLE_N: usize = 10_000;
@@ -87,7 +88,13 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let rates = machine.as_ref().filter(|_| args.machine.is_some());
     let TargetOrder { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
     spec.n = n;
-    let (domain, usual) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
+    // A batch script is for other nodes.
+    let vary = if args.dry_run { &args.vary[..] } else { &[] };
+    let levels = settings::levels(vary, &args.power_root, None).map_err(bad_input)?;
+    if args.dry_run {
+        settings::check_limits(&limits, &levels).map_err(bad_input)?;
+    }
+    let (domain, usual) = engine.domain_at(&spec, &limits, &levels).map_err(bad_input)?;
     if let Some(path) = &args.sbatch {
         let request = request(args, &engine, wanted, &room)?;
         return write_script(args, program, path, request, &room);

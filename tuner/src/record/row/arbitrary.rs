@@ -153,9 +153,10 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     );
     let numbers = (proptest::array::uniform7(of(any_finite())), proptest::array::uniform3(any_finite()));
     let outcome = (any_outcome(), of(any::<String>()), any::<bool>(), any::<u64>(), any::<String>());
-    let power = (proptest::array::uniform7(of(any_finite())), of(any::<String>()));
+    let power =
+        (proptest::array::uniform7(of(any_finite())), of(any::<String>()), (of(any::<u32>()), of(any::<u32>())));
     (identity, sizes, words, numbers, outcome, power).prop_map(|(identity, sizes, words, numbers, outcome, power)| {
-        let (power, power_source) = power;
+        let (power, power_source, clock) = power;
         let [n, nb, p, q, nbmin, ndiv, depth, align, swap_threshold, threads] = sizes;
         let ((pmap, pfact, rfact, bcast, l1, u), swap, extent, engine, (split, weights, rank_kernels)) = words;
         let (kernels, equil, huge_pages, extra) = engine;
@@ -208,6 +209,8 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             wall_s: fixed[0],
             cost_fraction: fixed[1],
             budget_left_s: fixed[2],
+            max_clock_mhz: clock.0,
+            package_limit_w: clock.1,
             energy_j: power[0],
             power_w: power[1],
             gflops_per_w: power[2],

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
-use space::{Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, Pmap, Share, Swap, Weights};
+use space::{
+    Bcast, Candidate, EngineParams, Form, HplParams, KernelChoice, Looking, NodeSettings, Pmap, Share, Swap, Weights,
+};
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
@@ -93,6 +95,10 @@ pub struct Row {
     pub weights: Weights,
     /// Dimensions that only this engine has, as a JSON object.
     pub extra: Option<String>,
+    /// Highest clock that the processors were set to, in MHz; null where the session leaves it alone.
+    pub max_clock_mhz: Option<u32>,
+    /// Power limit that every processor package was set to, in watts; null where the session leaves it alone.
+    pub package_limit_w: Option<u32>,
 
     /// GFLOP/s that was expected before the run.
     pub predicted_rate_gflops: Option<f64>,
@@ -144,6 +150,12 @@ pub struct Row {
     pub run_power_w: Option<f64>,
     /// Share of the whole run that readings cover.
     pub run_power_coverage: Option<f64>,
+    /// Energy in joules that the core phase of the whole run is predicted to take, by its windows; null for whole runs.
+    pub estimated_energy_j: Option<f64>,
+    /// Mean power of that, in watts; predicted as well.
+    pub estimated_power_w: Option<f64>,
+    /// The power limit of the session in watts; null where it has none.
+    pub power_limit_w: Option<u64>,
     /// What was read, and what that is worth.
     pub power_source: Option<String>,
     /// Start in UTC, RFC 3339.
@@ -206,6 +218,7 @@ impl Row {
                 device: untold.device,
                 weights: self.weights.clone(),
                 extra: self.extra(),
+                settings: NodeSettings { max_clock_mhz: self.max_clock_mhz, package_limit_w: self.package_limit_w },
             },
         }
     }

@@ -26,7 +26,7 @@ pub use claims::{Comparison, Higher, TakenBack};
 pub use final_run::FinalByEstimate;
 pub use pareto::ParetoPoint;
 pub use phases::PhaseTotals;
-pub use power::ShownPower;
+pub use power::{EnergyByWindows, ShownPower};
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
 
@@ -87,6 +87,8 @@ pub struct Summary {
     pub phases: Option<PhaseTotals>,
     /// Power and energy of that run; `None` where nothing of it was read.
     pub power: Option<ShownPower>,
+    /// How the energies that windows predict compare with those of whole runs; `None` where no candidate has both.
+    pub energy_by_windows: Option<EnergyByWindows>,
     /// The candidates at the target N that no other one beats in GFLOP/s and in GFLOPS/W of the core phase, the fastest first; empty
     /// where no power was read.
     pub pareto: Vec<ParetoPoint>,
@@ -141,6 +143,7 @@ impl Summary {
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
             phases: None,
             power: None,
+            energy_by_windows: EnergyByWindows::new(rows),
             estimate: found.and_then(|candidate| estimate(candidate, rows)),
             baseline: usual.and_then(searched_score),
             expert: expert.as_ref().and_then(searched_score),

@@ -1,8 +1,39 @@
 //! The power of the run that a summary shows.
 
+use objectives::real::Extent;
 use serde::Serialize;
+use space::stats::median;
 
+use super::score::by_candidate;
 use crate::record::Row;
+
+/// How the energies that windows predict compare with those of whole runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergyByWindows {
+    /// Candidates that have both.
+    pub candidates: usize,
+    /// Median of predicted by measured energy of the core phase.
+    pub median_ratio: f64,
+}
+
+impl EnergyByWindows {
+    /// Of the candidates that have both at one N; `None` where none has.
+    pub(super) fn new(rows: &[Row]) -> Option<Self> {
+        let ratio = |runs: Vec<&Row>| {
+            let of = |extent, energy: fn(&Row) -> Option<f64>| {
+                median(
+                    &runs.iter().filter(|row| row.extent == extent).filter_map(|row| energy(row)).collect::<Vec<_>>(),
+                )
+            };
+            // What readings do not cover takes as much.
+            let measured = of(Extent::Whole, |row| Some(row.power_w? * row.time_s?))?;
+            Some(of(Extent::Windows, |row| row.estimated_energy_j)? / measured)
+        };
+        let groups = by_candidate(rows.iter().filter(|row| row.passed));
+        let ratios: Vec<f64> = groups.into_iter().filter_map(|(_, runs)| ratio(runs)).collect();
+        Some(Self { candidates: ratios.len(), median_ratio: median(&ratios)? })
+    }
+}
 
 /// The power of one run; measured by what `source` names.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use space::Candidate;
 use space::stats::{median, sample_sd};
 
-use crate::record::{Objective, Row};
+use crate::record::{Objective, Row, limited_power_w};
 use crate::search::history::{offset, offset_sd};
 
 /// The rate of a whole run as predicted from windows.
@@ -42,6 +42,9 @@ pub struct Score {
     pub predicted_rate_gflops: Option<f64>,
     /// Median of the mean powers of their core phases in watts; `None` where none was read.
     pub power_w: Option<f64>,
+    /// Median of the powers that are compared with a limit, in watts; `None` where none was read.
+    #[serde(skip)]
+    pub limited_power_w: Option<f64>,
     /// Median of their GFLOP/s per watt of the core phase.
     pub gflops_per_w: Option<f64>,
     /// Median of their GFLOP/s per watt of the whole run.
@@ -73,6 +76,11 @@ pub(super) fn scores(rows: &[Row], extent: Extent, objective: Objective) -> Vec<
     let value = |score: &Score| match objective {
         Objective::Gflops => score.rate_gflops,
         Objective::GflopsPerWatt => score.run_gflops_per_w.unwrap_or(0.0),
+        // What is above the limit comes after all that keeps it, that of the least power first.
+        Objective::GflopsWithin { .. } => {
+            let watts = score.limited_power_w.unwrap_or(f64::INFINITY);
+            if objective.allows(watts) { score.rate_gflops } else { -watts }
+        }
     };
     scores.sort_by(|a, b| value(b).total_cmp(&value(a)).then(b.rate_gflops.total_cmp(&a.rate_gflops)));
     scores
@@ -90,6 +98,7 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
         residual: runs.iter().filter_map(|row| row.residual).reduce(f64::max),
         predicted_rate_gflops: runs.first().and_then(|row| row.predicted_rate_gflops),
         power_w: median_of(runs, |row| row.power_w),
+        limited_power_w: median_of(runs, limited_power_w),
         gflops_per_w: median_of(runs, |row| row.gflops_per_w),
         run_gflops_per_w: median_of(runs, |row| Objective::GflopsPerWatt.value(row)),
         trials: runs.iter().map(|row| row.trial).collect(),

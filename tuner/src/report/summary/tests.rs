@@ -11,6 +11,7 @@ use crate::record::session::SESSION_SCHEMA;
 
 pub(crate) fn session() -> Session {
     Session {
+        settings: space::SettingLevels::default(),
         schema_version: SESSION_SCHEMA,
         name: "host-20261120-070000".into(),
         version: "0.1.0".into(),

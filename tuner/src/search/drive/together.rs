@@ -7,14 +7,16 @@ use hpl::measure::power::PowerSamples;
 use objectives::real::{Extent, GuardRecord, RealRuns, Running};
 use objectives::{Failure, Observation};
 
+use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
 use crate::error::RecordError;
+use crate::power::settings::NodeSetter;
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
 use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::store::{RunningTrial, Store};
 use crate::record::vitals::Vitals;
-use crate::record::{Circumstances, Objective, PlannedTrial};
+use crate::record::{Circumstances, Objective, PlannedTrial, limited_power_w};
 use crate::search::budget::Budget;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::Progress;
@@ -36,6 +38,8 @@ pub struct TrialRunner<'a> {
     pub interrupt: &'a Interrupt,
     /// What is made as large as possible.
     pub objective: Objective,
+    /// Makes the settings of the node, where they are varied.
+    pub settings: Option<&'a NodeSetter>,
     /// Say why each trial was chosen.
     pub verbose: bool,
 }
@@ -87,11 +91,13 @@ impl TrialRunner<'_> {
             under_way.push(StartedTrial { due, trial, run: None });
         }
         self.say_now(&under_way, left_s);
+        // Where they are varied, all runs are on this node, one at a time.
+        let set = due.first().map_or(Ok(()), |due| self.make_settings(&due.plan));
         // The clock and the power of this node say nothing of single other ones.
         let mut vitals = due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power));
         let started = Instant::now();
         for StartedTrial { due, trial, run } in &mut under_way {
-            *run = Some(self.runs.start(&trial.run(), trial.folder(), due.limit_s));
+            *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
         }
         let (mut judged, mut longest_s) = (Pace::new(), None);
         while !under_way.is_empty() {
@@ -119,6 +125,7 @@ impl TrialRunner<'_> {
                 (None, Some(samples)) => self.power_of(trial.folder(), &outcome, &samples),
                 (None, None) => RunPower::default(),
             };
+            let power = with_estimate(power, outcome.as_ref().ok(), wall_s, self.store);
             let around = Circumstances { power, ..around };
             self.store.finish(trial, &outcome, around)?;
             if under_way.is_empty() {
@@ -133,6 +140,15 @@ impl TrialRunner<'_> {
             self.runs.pass(longest_s);
         }
         Ok(true)
+    }
+
+    /// Makes the settings of the node for this trial.
+    fn make_settings(&self, plan: &PlannedTrial) -> Result<(), Failure> {
+        let Some(setter) = self.settings else { return Ok(()) };
+        let settings = &plan.candidate.engine.settings;
+        setter
+            .set(settings)
+            .map_err(|error| Failure::Launch { what: "settings of the node".to_owned(), why: error.to_string() })
     }
 
     fn say_now(&self, under_way: &[StartedTrial<'_>], left_s: f64) {
@@ -214,8 +230,18 @@ impl TrialRunner<'_> {
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
         };
-        let per_watt = Objective::GflopsPerWatt.value(row).filter(|_| !self.objective.is_rate());
-        let result = per_watt.map_or(result.clone(), |value| format!("{result} {value:.4} GFLOPS/W"));
+        let result = match self.objective {
+            Objective::Gflops => result,
+            Objective::GflopsPerWatt => Objective::GflopsPerWatt
+                .value(row)
+                .map_or(result.clone(), |value| format!("{result} {value:.4} GFLOPS/W")),
+            Objective::GflopsWithin { .. } => {
+                limited_power_w(row).filter(|_| row.passed).map_or(result.clone(), |watts| {
+                    let above = if self.objective.allows(watts) { "" } else { ", above the limit" };
+                    format!("{result} at {watts:.0} W{above}")
+                })
+            }
+        };
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
         let place = if on_nodes { format!("  on {}", plan.nodes.join(" ")) } else { String::new() };
         self.progress.line(&format!("{:>4}  {result}  {}{place}{why}", row.trial, on_one_line(&plan.candidate)));
@@ -226,7 +252,7 @@ impl TrialRunner<'_> {
         let objective = self.objective;
         let best = alike.filter_map(|row| objective.value(row)).fold(0.0, f64::max);
         self.progress.best(match objective {
-            Objective::Gflops => format!("{best:.2} GFLOP/s"),
+            Objective::Gflops | Objective::GflopsWithin { .. } => format!("{best:.2} GFLOP/s"),
             Objective::GflopsPerWatt => format!("{best:.4} GFLOPS/W"),
         });
     }

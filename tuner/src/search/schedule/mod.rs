@@ -20,7 +20,7 @@ use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
 use crate::record::left::GainLeft;
-use crate::record::{Identity, Objective, PlannedTrial, Row};
+use crate::record::{Identity, Objective, PlannedTrial, Row, limited_power_w};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -147,7 +147,14 @@ impl View<'_> {
     /// The best candidate by posterior mean.
     pub(crate) fn chosen(&self) -> Option<Candidate> {
         let leader = self.leaders(1).into_iter().next().map(|(candidate, _)| candidate);
-        leader.or_else(|| self.rows.iter().find(|row| row.passed).map(Row::candidate))
+        let passed = || self.rows.iter().filter(|row| row.passed);
+        // Where nothing keeps a power limit: what is nearest to it.
+        let power = |row: &&Row| limited_power_w(row).unwrap_or(f64::INFINITY);
+        let least = || match self.setup.objective {
+            Objective::GflopsWithin { .. } => passed().min_by(|a, b| power(a).total_cmp(&power(b))),
+            Objective::Gflops | Objective::GflopsPerWatt => passed().next(),
+        };
+        leader.or_else(|| least().map(Row::candidate))
     }
 
     /// The best tried candidates by posterior mean, best first.

@@ -126,11 +126,12 @@ fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
     if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }
 }
 
-/// The passed points with the number of the first passed trial of each.
+/// The passed points that keep the power limit, where there is one, with the number of the first passed trial of each.
 fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
     let mut seen = HashSet::new();
     let passes = ctx.history.trials.iter().filter(|trial| log_rate(trial).is_some());
-    passes.filter(|trial| seen.insert(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
+    let first = passes.filter(|trial| seen.insert(&trial.point));
+    first.filter(|trial| ctx.history.keeps_limit(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
 }
 
 /// The points that failed or timed out as often as they passed: they are not run again. On a machine whose runs hang or break off
@@ -152,6 +153,15 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
     let scores = surrogate.optimistic(OPTIMISM).into_iter().map(|score| score + 1e-9 * rng.random::<f64>());
     let mut order: Vec<(f64, usize)> = scores.enumerate().map(|(i, score)| (score, i)).collect();
     let wanted = SHORTLIST + tried.len();
+    if !ctx.history.powers.is_empty() {
+        // The fastest may all be above the power limit.
+        let looked_at: Vec<&Point> = order.iter().map(|(_, i)| &points[*i]).collect();
+        let possible = Feasibility::new(ctx).may_keep_limit(&looked_at);
+        if possible.contains(&true) {
+            let mut possible = possible.into_iter();
+            order.retain(|_| possible.next().unwrap_or(true));
+        }
+    }
     let falling = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if order.len() > wanted {
         order.select_nth_unstable_by(wanted, falling);
@@ -315,7 +325,7 @@ mod tests {
             outcome,
             wall_s: 1.0,
         };
-        let history = History { trials: trials.iter().enumerate().map(trial).collect() };
+        let history = History { trials: trials.iter().enumerate().map(trial).collect(), ..History::default() };
         let (space, budget_s, trial) = (hpl_like(), 1.0, history.trials.len() as u64);
         let ctx = Ctx {
             space: &space,
@@ -353,7 +363,8 @@ mod tests {
         let runs = [(&steady, passed), (&steady, passed), (&steady, failed), (&shaky, passed), (&shaky, failed)];
         let trial =
             |&(point, outcome): &(&Point, TrialResult)| Trial { number: 0, point: point.clone(), outcome, wall_s: 1.0 };
-        let history = History { trials: runs.iter().chain([&(&once, failed)]).map(trial).collect() };
+        let history =
+            History { trials: runs.iter().chain([&(&once, failed)]).map(trial).collect(), ..History::default() };
         let space = hpl_like();
         let (budget_left_s, budget_total_s) = (1.0, 1.0);
         let ctx =

@@ -83,7 +83,7 @@ fn the_record_and_the_seed_decide() {
     for strategy in strategies() {
         let whole = session(strategy.as_ref(), &space, &PRIOR, 11, &rate, |_, _| false, 15);
         for length in 0..whole.trials.len() {
-            let record = History { trials: whole.trials[..length].to_vec() };
+            let record = History { trials: whole.trials[..length].to_vec(), ..History::default() };
             let mut again = ctx(&space, &record, 11);
             (again.budget_left_s, again.budget_total_s) = (15.0 - length as f64, 15.0);
             let proposal = strategy.ask(&again).unwrap();
@@ -165,7 +165,7 @@ fn odd_records_do_no_harm() {
         let point = space.points()[i % 7].clone();
         Trial { number: i as u64, point, outcome: TrialResult::Rate(rate), wall_s: 0.0 }
     };
-    let mut history = History { trials: rates.iter().enumerate().map(trial).collect() };
+    let mut history = History { trials: rates.iter().enumerate().map(trial).collect(), ..History::default() };
     let limit = TrialResult::TimedOut { at_most_gflops: f64::NAN };
     history.trials.push(Trial { number: 8, point: Point(vec![3, 0, 2]), outcome: limit, wall_s: 1.0 });
     for strategy in strategies() {

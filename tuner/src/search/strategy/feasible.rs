@@ -3,6 +3,7 @@
 use space::dims::Point;
 
 use super::Ctx;
+use super::acquisition::normal_cdf;
 use super::gp::data::Data;
 use super::gp::fit::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
@@ -16,6 +17,11 @@ const LEAST: f64 = 0.01;
 const LIKELY: f64 = 0.5;
 /// Failures that it takes before a point waits: one or two may have been chance.
 const EVIDENCE: usize = 3;
+/// Least standard deviation of the logarithm of a power, and least probability to keep a limit.
+const LEAST_POWER_SD: f64 = 0.003;
+const LEAST_WITHIN: f64 = 1e-6;
+/// Less likely than this to keep a limit, a point is looked at only where there is no other.
+const POSSIBLE: f64 = 0.05;
 /// What waiting costs, in units of log gain: more than any difference between gains.
 const WAITING: f64 = 1e9;
 
@@ -25,14 +31,17 @@ pub(crate) struct Feasibility {
     /// `None` while nothing failed.
     posterior: Option<Posterior>,
     failures: usize,
+    /// That of the power over its limit, as logarithm, with its mean; `None` where there is no limit.
+    power: Option<(Posterior, f64)>,
 }
 
 impl Feasibility {
     pub(crate) fn new(ctx: &Ctx<'_>) -> Self {
         let failed = |outcome| matches!(outcome, TrialResult::Failed);
+        let power = power(ctx);
         let failures = ctx.history.trials.iter().filter(|trial| failed(trial.outcome)).count();
         if failures == 0 {
-            return Self { posterior: None, failures };
+            return Self { posterior: None, failures, power };
         }
         let signal = LogNormal { median: 0.4, spread: 0.3 };
         let noise = LogNormal { median: 0.1, spread: 0.3 };
@@ -47,7 +56,7 @@ impl Feasibility {
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
         let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history));
         let axes = KernelDims::new(ctx.space.dims());
-        Self { posterior: Posterior::fitted(&axes, beliefs, data), failures }
+        Self { posterior: Posterior::fitted(&axes, beliefs, data), failures, power }
     }
 
     /// What is added to the log gain of a run at each of `points`: the log of its probability to work. Late in a search
@@ -57,12 +66,26 @@ impl Feasibility {
             let waits = self.failures >= EVIDENCE && probability < LIKELY;
             probability.ln() - if waits { WAITING } else { 0.0 }
         };
-        self.probabilities(points).into_iter().map(weight).collect()
+        let within = self.within_limit(points).into_iter().map(f64::ln);
+        self.probabilities(points).into_iter().map(weight).zip(within).map(|(works, within)| works + within).collect()
     }
 
     /// Whether a run at each of `points` is likely to work.
     pub(crate) fn are_likely(&self, points: &[&Point]) -> Vec<bool> {
-        self.probabilities(points).into_iter().map(|probability| probability >= LIKELY).collect()
+        let both = self.probabilities(points).into_iter().zip(self.within_limit(points));
+        both.map(|(works, within)| works * within >= LIKELY).collect()
+    }
+
+    /// Whether each of `points` may keep the power limit.
+    pub(crate) fn may_keep_limit(&self, points: &[&Point]) -> Vec<bool> {
+        self.within_limit(points).into_iter().map(|probability| probability >= POSSIBLE).collect()
+    }
+
+    /// The probability that each of `points` keeps the power limit.
+    fn within_limit(&self, points: &[&Point]) -> Vec<f64> {
+        let Some((posterior, mean)) = &self.power else { return vec![1.0; points.len()] };
+        let probability = |at: Marginal| normal_cdf(-(mean + at.mean) / at.sd.max(LEAST_POWER_SD)).max(LEAST_WITHIN);
+        posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
 
     fn probabilities(&self, points: &[&Point]) -> Vec<f64> {
@@ -72,4 +95,17 @@ impl Feasibility {
         let probability = |at: Marginal| (1.0 + at.mean).clamp(LEAST, 1.0);
         posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
+}
+
+/// The process of the powers of the runs over the limit.
+fn power(ctx: &Ctx<'_>) -> Option<(Posterior, f64)> {
+    let powers = &ctx.history.powers;
+    let mean =
+        (!powers.is_empty()).then(|| powers.iter().map(|(_, power)| power).sum::<f64>() / powers.len() as f64)?;
+    let signal = LogNormal { median: 0.2, spread: 0.6 };
+    let noise = LogNormal { median: 0.01, spread: 0.7 };
+    let beliefs = Beliefs { offset_sd: 0.2, ..Beliefs::of_rates(ctx.space, signal, noise) };
+    let data =
+        Data::new(powers.iter().map(|(point, power)| (point, power - mean)), |_| 0.0).thinned(most_points(ctx.history));
+    Some((Posterior::fitted(&KernelDims::new(ctx.space.dims()), beliefs, data)?, mean))
 }

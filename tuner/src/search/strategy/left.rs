@@ -59,6 +59,8 @@ pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
 fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     let known = bayes::leaders_by(surrogate, ctx, TRIED);
     let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
+    // Where no run keeps the power limit, there is nothing to gain over.
+    known.first()?;
     let points = [known, untried(ctx, surrogate)].concat();
     let mut count = 0;
     let mut luck = || {

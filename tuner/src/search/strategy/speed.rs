@@ -60,7 +60,7 @@ fn history(space: &Listed, count: usize, seed: u64) -> History {
         let outcome = if number % 10 == 9 { TrialResult::Failed } else { TrialResult::Rate(rate) };
         Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0 }
     };
-    History { trials: space.points().sample(&mut rng, count).enumerate().map(trial).collect() }
+    History { trials: space.points().sample(&mut rng, count).enumerate().map(trial).collect(), ..History::default() }
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn long_history(space: &Listed, count: usize, distinct: usize, seed: u64) -> His
         };
         Trial { number: number as u64, point: points[place].clone(), outcome, wall_s: 1.0 }
     };
-    History { trials: (0..count).map(trial).collect() }
+    History { trials: (0..count).map(trial).collect(), ..History::default() }
 }
 
 /// The context of the next suggestion.

@@ -1,5 +1,6 @@
 //! Which engine a session drives: ours, or the one of a profile.
 mod check;
+mod domain;
 pub(crate) mod programs;
 #[cfg(test)]
 mod tests;
@@ -12,12 +13,9 @@ use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPE
 use objectives::launcher::{MpiJob, says_processes, words as launcher_words};
 use objectives::real::RealRuns;
 use space::Candidate;
-use space::Candidates;
 use space::KernelChoice;
 use space::candidate::EngineProfile;
-use space::domain::{
-    DomainError, DomainSpec, Expert, ForeignDomain, HplDomain, LimitError, Limits, WeightedDomain, default_candidate,
-};
+use space::domain::{DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate};
 use space::machine::Machine;
 use space::nearest::hint;
 
@@ -267,41 +265,6 @@ impl Engine {
     fn on_nodes(&self, spec: &DomainSpec) -> DomainSpec {
         let most_threads = self.mpi_job().and_then(|job| job.most_threads);
         DomainSpec { most_threads, ..spec.clone() }
-    }
-
-    /// What is searched with it, and the configuration that its users start from.
-    ///
-    /// # Errors
-    /// [`DomainError`] when no candidate is left.
-    pub fn domain(&self, spec: &DomainSpec) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
-        self.domain_within(spec, &Limits::default())
-    }
-
-    /// [`Engine::domain`] with the values that `limits` allow, which are of [`Engine::limits`].
-    ///
-    /// # Errors
-    /// [`DomainError`] when no candidate is left.
-    pub fn domain_within(
-        &self,
-        spec: &DomainSpec,
-        limits: &Limits,
-    ) -> Result<(Box<dyn Candidates>, Candidate), DomainError> {
-        match self {
-            Self::Ours | Self::Launched(_) => {
-                let spec = &self.on_nodes(spec);
-                let domain: Box<dyn Candidates> = if spec.unequal.differs() {
-                    Box::new(WeightedDomain::within(spec, limits)?)
-                } else {
-                    Box::new(HplDomain::within(spec, limits)?)
-                };
-                Ok((domain, default_candidate(spec)))
-            }
-            Self::Foreign(foreign) => {
-                let domain = ForeignDomain::within(spec, &foreign.profile().obeyed(), limits)?;
-                let usual = domain.usual();
-                Ok((Box::new(domain), usual))
-            }
-        }
     }
 
     /// The expert's configuration for the runs of `spec`, of which `default` is the usual one: the rule of thumb for the

@@ -140,6 +140,7 @@ fn line(row: &Row, raised: bool, session: &Session) -> TrialLine {
 fn parameters(candidate: &Candidate) -> Vec<String> {
     let (hpl, engine) = (&candidate.hpl, &candidate.engine);
     let mut more: Vec<String> = engine.extra.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    more.extend(engine.settings.named().map(|(name, value)| format!("{name} {value}")));
     if engine.split != space::Share::ZERO {
         more.push(format!("split {}", engine.split));
     }

@@ -9,6 +9,7 @@ mod history;
 mod importance;
 mod nodes;
 mod parallel;
+mod pareto;
 mod predicted;
 mod slices;
 mod still;
@@ -29,7 +30,7 @@ pub(super) const SCRIPT: &str = include_str!("plots.js");
 
 /// The plots that a record has data for.
 pub(super) struct ReportPlots {
-    /// Rates trial by trial, and against predictions.
+    /// Rates trial by trial, against predictions, and against efficiency.
     pub(super) search: Vec<InteractivePlot>,
     /// What made the difference between the trials.
     pub(super) importance: Option<InteractivePlot>,
@@ -53,7 +54,11 @@ impl ReportPlots {
             .as_ref()
             .and_then(|phases| timeline::timeline(phases.trial, times, summary.session.is_simulated()));
         Self {
-            search: history.into_iter().chain(predicted::predicted(summary, &trials)).collect(),
+            search: history
+                .into_iter()
+                .chain(predicted::predicted(summary, &trials))
+                .chain(pareto::pareto(summary, &trials))
+                .collect(),
             importance: importance::importance(summary),
             slices: slices::slices(summary, &trials),
             parallel: parallel::parallel(summary, &trials),

@@ -1,0 +1,433 @@
+//! Controls of a node: the highest clock of its processors by `cpufreq`, the power limits of its packages by `powercap`.
+//!
+//! All paths are below a root, `/` for this host, so that tests have a tree of their own. [`NodeControls::find`] reads what is set now
+//! and changes nothing; [`NodeControls::set`] writes, and reads back what the kernel has made of it.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use space::{NodeSettings, SettingLevels};
+
+/// kHz in a MHz, and microwatts in a watt.
+const KHZ: f64 = 1e3;
+const MICROWATTS: f64 = 1e6;
+/// Values of a setting that are tried, that which the node was found with among them.
+const CLOCKS: u32 = 9;
+const LIMITS: u32 = 6;
+/// Clocks are multiples of this many MHz.
+const CLOCK_STEP_MHZ: u32 = 100;
+/// Least clock and least power limit that are tried, as a share of those found.
+const LEAST_SHARE: f64 = 0.5;
+/// What a file may differ by from what was written to it, as a share: hardware has steps of its own.
+const ROUNDED: f64 = 0.02;
+
+/// Which controls are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Controlled {
+    /// The highest clock of the processors.
+    pub clock: bool,
+    /// The power limits of the packages.
+    pub package_limit: bool,
+}
+
+/// Why a control cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// There is none.
+    #[error("there is no {}; {way_out}", path.display())]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+        /// What would bring it.
+        way_out: &'static str,
+    },
+    /// It cannot be read or written.
+    #[error("{}: {why}; {way_out}", path.display())]
+    Closed {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+        /// What would open it.
+        way_out: String,
+    },
+    /// It is switched off.
+    #[error("{} says that this package obeys no limit; switch it on as root: echo 1 > {}", path.display(), path.display())]
+    Disabled {
+        /// The file that says so.
+        path: PathBuf,
+    },
+    /// The kernel has made something else of what was written.
+    #[error("{}: {asked} was written, it reads {found}: firmware or driver does not let it go there", path.display())]
+    NotTaken {
+        /// The file.
+        path: PathBuf,
+        /// What was written.
+        asked: u64,
+        /// What it reads.
+        found: String,
+    },
+    /// There is no room for a search below what is set.
+    #[error("{} is {found} and its least is {least}: nothing below it can be tried", path.display())]
+    NoRange {
+        /// The file.
+        path: PathBuf,
+        /// What is set.
+        found: u64,
+        /// The least that is possible.
+        least: u64,
+    },
+}
+
+/// A file that sets something, with what it was found with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text as it was found, without the white space around it.
+    pub found: String,
+    /// The same as a number: kHz or microwatts.
+    value: u64,
+}
+
+/// The controls of a node that are used.
+#[derive(Debug, Default)]
+pub struct NodeControls {
+    clock: Vec<Control>,
+    limit: Vec<Control>,
+    levels: SettingLevels,
+}
+
+impl NodeControls {
+    /// The controls `wanted` below `root`, and what they are set to now.
+    ///
+    /// # Errors
+    /// [`ControlError`]: there are none, or this user may not write them.
+    pub fn find(root: &Path, wanted: Controlled) -> Result<Self, ControlError> {
+        let mut found = Self::default();
+        if wanted.clock {
+            found.find_clock(root)?;
+        }
+        if wanted.package_limit {
+            found.find_limit(root)?;
+        }
+        Ok(found)
+    }
+
+    /// The values that a search tries.
+    pub fn levels(&self) -> &SettingLevels {
+        &self.levels
+    }
+
+    /// All files with what they were found with.
+    pub fn all(&self) -> impl Iterator<Item = &Control> {
+        self.clock.iter().chain(&self.limit)
+    }
+
+    /// Makes `settings`; what they leave open is as it was found.
+    ///
+    /// # Errors
+    /// [`ControlError`] of the first file that is not set then; those before it are.
+    pub fn set(&self, settings: &NodeSettings) -> Result<(), ControlError> {
+        let found = self.levels.as_found();
+        // What is asked as it was found is left to each file: several limits of a package may differ.
+        let below =
+            |asked: Option<u32>, found: Option<u32>| asked.filter(|asked| found.is_some_and(|found| *asked < found));
+        let to = |asked: Option<u32>, unit: f64| asked.map_or(u64::MAX, |asked| (f64::from(asked) * unit) as u64);
+        let clock = to(below(settings.max_clock_mhz, found.max_clock_mhz), KHZ);
+        let limit = to(below(settings.package_limit_w, found.package_limit_w), MICROWATTS);
+        self.clock.iter().try_for_each(|control| control.set(clock))?;
+        self.limit.iter().try_for_each(|control| control.set(limit))
+    }
+
+    fn find_clock(&mut self, root: &Path) -> Result<(), ControlError> {
+        let folder = root.join("sys/devices/system/cpu");
+        let mut least = 0;
+        for name in names(&folder) {
+            let is_cpu = name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<u32>().is_ok());
+            let path = folder.join(&name).join("cpufreq/scaling_max_freq");
+            if !is_cpu || !path.exists() {
+                continue;
+            }
+            // Processors of one policy share its files.
+            let path = path.canonicalize().unwrap_or(path);
+            if self.clock.iter().any(|known| known.path == path) {
+                continue;
+            }
+            self.clock.push(Control::open(&path, "cpufreq")?);
+            for bound in ["cpuinfo_min_freq", "scaling_min_freq"] {
+                least = number(&path.with_file_name(bound)).map_or(least, |bound| bound.max(least));
+            }
+        }
+        let Some(highest) = self.clock.iter().max_by_key(|control| control.value) else {
+            let path = folder.join("cpu*/cpufreq/scaling_max_freq");
+            return Err(ControlError::Missing {
+                path,
+                way_out: "the kernel has no cpufreq driver for this processor, or this is a virtual machine or a container",
+            });
+        };
+        let found_mhz = (highest.value as f64 / KHZ).round() as u32;
+        let least_mhz = (least as f64 / KHZ).ceil().max(LEAST_SHARE * f64::from(found_mhz)) as u32;
+        let step = (found_mhz - least_mhz.min(found_mhz)).div_ceil(CLOCKS - 1).next_multiple_of(CLOCK_STEP_MHZ);
+        let below = (1..CLOCKS).map(|index| found_mhz.saturating_sub(index * step.max(1)));
+        // Round clocks below that which was found, which need not be round.
+        let round = |mhz: u32| mhz.next_multiple_of(CLOCK_STEP_MHZ);
+        self.levels.max_clock_mhz =
+            rising(below.map(round).filter(|&mhz| mhz >= least_mhz && mhz < found_mhz), found_mhz);
+        if self.levels.max_clock_mhz.len() < 2 {
+            return Err(ControlError::NoRange { path: highest.path.clone(), found: highest.value, least });
+        }
+        Ok(())
+    }
+
+    fn find_limit(&mut self, root: &Path) -> Result<(), ControlError> {
+        let folder = root.join("sys/class/powercap");
+        let mut highest = 0;
+        for zone in names(&folder) {
+            let package = zone.strip_prefix("intel-rapl:").is_some_and(|number| number.parse::<u32>().is_ok());
+            let zone = folder.join(&zone);
+            let name = fs::read_to_string(zone.join("name")).unwrap_or_default();
+            if !package || !name.starts_with("package") {
+                continue;
+            }
+            let switch = zone.join("enabled");
+            if number(&switch) == Some(0) {
+                return Err(ControlError::Disabled { path: switch });
+            }
+            for index in 0.. {
+                let path = zone.join(format!("constraint_{index}_power_limit_uw"));
+                if !path.exists() {
+                    break;
+                }
+                let name = fs::read_to_string(zone.join(format!("constraint_{index}_name"))).unwrap_or_default();
+                // The limit of the shortest peaks guards the power supply.
+                if name.trim() == "peak_power" {
+                    continue;
+                }
+                let control = Control::open(&path, "powercap")?;
+                if index == 0 {
+                    // Some firmware sets a limit that no package reaches.
+                    let most = number(&zone.join("constraint_0_max_power_uw")).filter(|&most| most > 0);
+                    highest = most.map_or(control.value, |most| most.min(control.value)).max(highest);
+                }
+                self.limit.push(control);
+            }
+        }
+        let Some(first) = self.limit.first() else {
+            let path = folder.join("intel-rapl:*/constraint_0_power_limit_uw");
+            return Err(ControlError::Missing {
+                path,
+                way_out: "the kernel module intel_rapl_msr is not loaded, this processor has no limit (AMD's have none in Linux), or this \
+                          is a virtual machine or a container",
+            });
+        };
+        let found_w = (highest as f64 / MICROWATTS).round() as u32;
+        let share = |index: u32| 1.0 - (1.0 - LEAST_SHARE) * f64::from(index) / f64::from(LIMITS - 1);
+        let below = (1..LIMITS).map(|index| (share(index) * f64::from(found_w)).round() as u32);
+        self.levels.package_limit_w = rising(below.filter(|&watts| watts > 0 && watts < found_w), found_w);
+        if self.levels.package_limit_w.len() < 2 {
+            return Err(ControlError::NoRange { path: first.path.clone(), found: first.value, least: 0 });
+        }
+        Ok(())
+    }
+}
+
+impl Control {
+    /// The file at `path` of `interface`, which this user may write.
+    fn open(path: &Path, interface: &str) -> Result<Self, ControlError> {
+        let closed = |error: &io::Error| ControlError::closed(path, interface, error);
+        let found = fs::read_to_string(path).map_err(|error| closed(&error))?.trim().to_owned();
+        let value = found.parse().map_err(|_| closed(&io::Error::other(format!("it has no number but '{found}'"))))?;
+        fs::OpenOptions::new().write(true).open(path).map_err(|error| closed(&error))?;
+        Ok(Self { path: path.to_owned(), found, value })
+    }
+
+    /// Sets it to `asked`, or to what was found where that is less.
+    fn set(&self, asked: u64) -> Result<(), ControlError> {
+        let as_found = asked >= self.value;
+        let text = if as_found { self.found.clone() } else { asked.to_string() };
+        fs::write(&self.path, &text).map_err(|error| ControlError::closed(&self.path, "it", &error))?;
+        let found = fs::read_to_string(&self.path).unwrap_or_default().trim().to_owned();
+        let wanted = if as_found { self.value } else { asked };
+        let near = |value: f64| (value - wanted as f64).abs() <= ROUNDED * wanted as f64;
+        let taken = found.parse().is_ok_and(near);
+        if taken { Ok(()) } else { Err(ControlError::NotTaken { path: self.path.clone(), asked: wanted, found }) }
+    }
+}
+
+impl ControlError {
+    fn closed(path: &Path, interface: &str, error: &io::Error) -> Self {
+        let (why, way_out) = match error.kind() {
+            ErrorKind::PermissionDenied => (
+                "this user may not write it".to_owned(),
+                format!("run as root, or let root open it until the next boot: sudo chmod a+w {}", path.display()),
+            ),
+            ErrorKind::ReadOnlyFilesystem => {
+                ("the file system is read-only".to_owned(), "run outside of the container, as root".to_owned())
+            }
+            _ => (error.to_string(), format!("see whether {interface} works on this node, as root")),
+        };
+        Self::Closed { path: path.to_owned(), why, way_out }
+    }
+}
+
+/// Writes `found` to the control at `path` again, and nothing to a path below `root` that is none: who names it may be a file of
+/// somebody else.
+///
+/// # Errors
+/// Why it is not as it was, in words.
+pub fn put_back(root: &Path, path: &Path, found: &str) -> Result<(), String> {
+    let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
+    let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+    let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_limit = name.starts_with("constraint_") && name.ends_with("_power_limit_uw");
+    let is_number = !found.is_empty() && found.bytes().all(|byte| byte.is_ascii_digit());
+    if !(real.starts_with(root.join("sys")) && (is_limit || name == "scaling_max_freq") && is_number) {
+        return Err(format!(
+            "{} is no control of a clock or a power limit, or '{found}' is no value of it",
+            path.display()
+        ));
+    }
+    let said = |error: io::Error| ControlError::closed(&real, "it", &error).to_string();
+    fs::write(&real, found).map_err(said)?;
+    let now = fs::read_to_string(&real).map_err(said)?;
+    if now.trim() == found {
+        Ok(())
+    } else {
+        Err(format!("{}: {found} was written, it reads {}", real.display(), now.trim()))
+    }
+}
+
+/// `found` behind the values `below` it, each once.
+fn rising(below: impl Iterator<Item = u32>, found: u32) -> Vec<u32> {
+    let mut values: Vec<u32> = below.chain([found]).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+fn number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Names in a folder, sorted; none where there is no such folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Controlled = Controlled { clock: true, package_limit: true };
+
+    /// Two processors of 800 to 2650 MHz, one package of 205 W with a short-term limit of 246 W.
+    fn tree(root: &Path) {
+        for cpu in ["cpu0", "cpu1"] {
+            let folder = root.join("sys/devices/system/cpu").join(cpu).join("cpufreq");
+            fs::create_dir_all(&folder).unwrap();
+            for (name, khz) in
+                [("cpuinfo_min_freq", 800_000), ("scaling_min_freq", 800_000), ("scaling_max_freq", 2_650_000)]
+            {
+                fs::write(folder.join(name), format!("{khz}\n")).unwrap();
+            }
+        }
+        fs::create_dir_all(root.join("sys/devices/system/cpu/cpufreq")).unwrap();
+        let zone = root.join("sys/class/powercap/intel-rapl:0");
+        fs::create_dir_all(&zone).unwrap();
+        for (name, text) in [
+            ("name", "package-0"),
+            ("enabled", "1"),
+            ("constraint_0_name", "long_term"),
+            ("constraint_0_power_limit_uw", "205000000"),
+            ("constraint_0_max_power_uw", "205000000"),
+            ("constraint_1_name", "short_term"),
+            ("constraint_1_power_limit_uw", "246000000"),
+            ("constraint_2_name", "peak_power"),
+            ("constraint_2_power_limit_uw", "400000000"),
+        ] {
+            fs::write(zone.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+
+    fn read(root: &Path, name: &str) -> String {
+        fs::read_to_string(root.join(name)).unwrap().trim().to_owned()
+    }
+
+    const MAX: &str = "sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq";
+    const SHORT: &str = "sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw";
+
+    #[test]
+    fn settings_are_made_and_put_back() {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path());
+        let controls = NodeControls::find(root.path(), ALL).unwrap();
+        let levels = controls.levels();
+        assert_eq!(levels.max_clock_mhz, [1500, 1700, 1900, 2100, 2300, 2500, 2650], "{levels:?}");
+        assert_eq!(levels.package_limit_w, [103, 123, 144, 164, 185, 205]);
+        assert_eq!(controls.all().count(), 4);
+        controls.set(&NodeSettings { max_clock_mhz: Some(2100), package_limit_w: Some(144) }).unwrap();
+        assert_eq!((read(root.path(), MAX), read(root.path(), SHORT)), ("2100000".into(), "144000000".into()));
+        // At what was found every limit is its own.
+        controls.set(&levels.as_found()).unwrap();
+        assert_eq!((read(root.path(), MAX), read(root.path(), SHORT)), ("2650000".into(), "246000000".into()));
+        controls.set(&NodeSettings { max_clock_mhz: Some(1500), package_limit_w: None }).unwrap();
+        controls.set(&NodeSettings::default()).unwrap();
+        assert_eq!(read(root.path(), MAX), "2650000");
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_named_with_the_way_out() {
+        let root = tempfile::tempdir().unwrap();
+        let said = |wanted| NodeControls::find(root.path(), wanted).unwrap_err().to_string();
+        assert!(said(ALL).contains("cpu*/cpufreq/scaling_max_freq") && said(ALL).contains("virtual machine"));
+        let limit = Controlled { package_limit: true, ..Controlled::default() };
+        assert!(said(limit).contains("constraint_0_power_limit_uw") && said(limit).contains("intel_rapl_msr"));
+        tree(root.path());
+        fs::write(root.path().join("sys/class/powercap/intel-rapl:0/enabled"), "0").unwrap();
+        assert!(said(limit).contains("echo 1 > "), "{}", said(limit));
+        let file = root.path().join(MAX);
+        fs::write(&file, "unknown").unwrap();
+        assert!(said(ALL).contains("it has no number but 'unknown'"), "{}", said(ALL));
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(said(ALL).contains("cpu1/cpufreq/scaling_max_freq: "), "{}", said(ALL));
+        let denied = ControlError::closed(&file, "cpufreq", &ErrorKind::PermissionDenied.into()).to_string();
+        assert!(denied.contains("may not write it") && denied.contains("sudo chmod a+w"), "{denied}");
+    }
+
+    #[test]
+    fn only_controls_are_put_back() {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path());
+        let file = root.path().join(MAX);
+        fs::write(&file, "1500000").unwrap();
+        put_back(root.path(), &file, "2650000").unwrap();
+        assert_eq!(read(root.path(), MAX), "2650000");
+        let other = root.path().join("sys/class/powercap/intel-rapl:0/enabled");
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("scaling_max_freq"), "7").unwrap();
+        for (path, found) in
+            [(&other, "1"), (&elsewhere.path().join("scaling_max_freq"), "1"), (&file, "1; rm"), (&file, "")]
+        {
+            assert!(put_back(root.path(), path, found).unwrap_err().contains("is no control"));
+        }
+        assert_eq!(fs::read_to_string(elsewhere.path().join("scaling_max_freq")).unwrap(), "7");
+    }
+
+    #[test]
+    fn a_failing_write_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path());
+        let controls = NodeControls::find(root.path(), ALL).unwrap();
+        let file = root.path().join(MAX);
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        let said = controls.set(&NodeSettings { max_clock_mhz: Some(2100), ..Default::default() }).unwrap_err();
+        assert!(said.to_string().contains("cpu1/cpufreq/scaling_max_freq"), "{said}");
+    }
+}

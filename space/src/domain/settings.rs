@@ -1,0 +1,182 @@
+//! A space whose candidates also have settings of the nodes: each candidate of another space at each of the settings.
+
+use super::error::DomainError;
+use super::limits::Limits;
+use super::spec::{Candidates, DomainSpec, MAX_POINTS};
+use crate::Candidate;
+use crate::dims::{Dim, DimKind, Level, Point, Space};
+use crate::settings::{NodeSettings, SettingLevels};
+
+/// All candidates of an inner space at all settings.
+pub struct SettingsDomain {
+    inner: Box<dyn Candidates>,
+    /// What the nodes were found with, which `limits` may exclude.
+    found: NodeSettings,
+    levels: SettingLevels,
+    dims: Vec<Dim>,
+    points: Vec<Point>,
+}
+
+impl SettingsDomain {
+    /// The points that the inner space may have, so that all are no more than [`MAX_POINTS`].
+    pub fn most_inner(levels: &SettingLevels) -> usize {
+        MAX_POINTS / levels.combinations()
+    }
+
+    /// The candidates of `inner` at the settings of `levels` that `limits` allow.
+    ///
+    /// # Errors
+    /// [`DomainError::Limit`] of a setting that has no value left, or one above what the node was found with.
+    pub fn new(inner: Box<dyn Candidates>, levels: &SettingLevels, limits: &Limits) -> Result<Self, DomainError> {
+        let found = levels.as_found();
+        let levels = limits.settings(levels)?;
+        let of = |(name, values): (&'static str, &[u32])| (!values.is_empty()).then(|| dim(name, values));
+        let own: Vec<Dim> = values(&levels).into_iter().filter_map(of).collect();
+        let dims = inner.dims().iter().cloned().chain(own.iter().cloned()).collect();
+        let mut points = Vec::with_capacity(inner.points().len() * levels.combinations());
+        for point in inner.points() {
+            let mut all = vec![point.0.clone()];
+            for dim in &own {
+                let each =
+                    |at: &Vec<u16>| (0..dim.levels.len() as u16).map(|level| with(at, level)).collect::<Vec<_>>();
+                all = all.iter().flat_map(each).collect();
+            }
+            points.extend(all.into_iter().map(Point));
+        }
+        Ok(Self { inner, found, levels, dims, points })
+    }
+
+    /// The settings at the levels behind those of the inner space.
+    fn settings(&self, own: &[u16]) -> Option<NodeSettings> {
+        let mut own = own.iter();
+        let mut next = |values: &[u32]| {
+            if values.is_empty() { Some(None) } else { values.get(usize::from(*own.next()?)).copied().map(Some) }
+        };
+        Some(NodeSettings {
+            max_clock_mhz: next(&self.levels.max_clock_mhz)?,
+            package_limit_w: next(&self.levels.package_limit_w)?,
+        })
+    }
+}
+
+fn values(levels: &SettingLevels) -> [(&'static str, &[u32]); 2] {
+    let [clock, limit] = NodeSettings::NAMES;
+    [(clock, &levels.max_clock_mhz), (limit, &levels.package_limit_w)]
+}
+
+fn dim(name: &str, values: &[u32]) -> Dim {
+    let level = |&value: &u32| Level { label: value.to_string(), feature: f64::from(value.max(1)).log2() };
+    Dim { name: name.to_owned(), kind: DimKind::Ordered, levels: values.iter().map(level).collect() }
+}
+
+fn with(levels: &[u16], level: u16) -> Vec<u16> {
+    levels.iter().copied().chain([level]).collect()
+}
+
+impl Space for SettingsDomain {
+    fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
+    fn canonical(&self, point: &Point) -> Option<Point> {
+        let (inner, own) = point.0.split_at_checked(self.inner.dims().len())?;
+        self.settings(own)?;
+        let inner = self.inner.canonical(&Point(inner.to_vec()))?;
+        Some(Point(inner.0.iter().chain(own).copied().collect()))
+    }
+
+    fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    fn effects(&self) -> Vec<f64> {
+        let own = &self.dims[self.inner.dims().len()..];
+        self.inner.effects().into_iter().chain(own.iter().map(|dim| crate::effects::effect(&dim.name))).collect()
+    }
+}
+
+impl Candidates for SettingsDomain {
+    fn spec(&self) -> &DomainSpec {
+        self.inner.spec()
+    }
+
+    fn candidate(&self, point: &Point) -> Candidate {
+        let (inner, own) = point.0.split_at(self.inner.dims().len());
+        let mut candidate = self.inner.candidate(&Point(inner.to_vec()));
+        candidate.engine.settings = self.settings(own).expect("a point of this domain");
+        candidate
+    }
+
+    /// A candidate without a setting was run on the node as it was found.
+    fn point(&self, candidate: &Candidate) -> Option<Point> {
+        let mut inner = candidate.clone();
+        let asked = std::mem::take(&mut inner.engine.settings);
+        let mut point = self.inner.point(&inner)?;
+        let asked = [asked.max_clock_mhz, asked.package_limit_w];
+        let found = [self.found.max_clock_mhz, self.found.package_limit_w];
+        for ((_, values), (value, found)) in values(&self.levels).into_iter().zip(asked.into_iter().zip(found)) {
+            if values.is_empty() {
+                // Not a dimension here: only the node as it was found.
+                value.is_none().then_some(())?;
+                continue;
+            }
+            let level = values.iter().position(|known| Some(*known) == value.or(found))?;
+            point.0.push(u16::try_from(level).ok()?);
+        }
+        Some(point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HplDomain, default_candidate};
+    use super::*;
+    use crate::{KernelChoice, Unequal};
+
+    fn spec() -> DomainSpec {
+        DomainSpec {
+            n: 1000,
+            cores: 2,
+            memory_bytes: 1 << 30,
+            kernels: KernelChoice::Builtin,
+            ranks: Some(1),
+            threads: None,
+            most_threads: None,
+            unequal: Unequal::default(),
+        }
+    }
+
+    #[test]
+    fn each_candidate_is_at_each_of_the_settings_and_comes_back() {
+        let limits = Limits::parse("[nb]\nvalues = [64, 128]\n[max_clock_mhz]\nwithout = [2000]\n").unwrap();
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2000, 2500], package_limit_w: vec![100, 200] };
+        let inner = HplDomain::within(&spec(), &limits).unwrap();
+        let count = inner.points().len();
+        let domain = SettingsDomain::new(Box::new(inner), &levels, &limits).unwrap();
+        assert_eq!(domain.points().len(), 4 * count);
+        for point in domain.points() {
+            assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point));
+            assert_eq!(domain.canonical(point).as_ref(), Some(point));
+        }
+        let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
+        assert_eq!(names[names.len() - 2..], NodeSettings::NAMES);
+        assert_eq!(domain.effects().len(), names.len());
+        // A run of a session that left the node alone.
+        let mut usual = domain.candidate(&domain.points()[0]);
+        usual.engine.settings = NodeSettings::default();
+        let found = domain.candidate(&domain.point(&usual).unwrap()).engine.settings;
+        assert_eq!(found, NodeSettings { max_clock_mhz: Some(2500), package_limit_w: Some(200) });
+        usual.engine.settings.max_clock_mhz = Some(2000);
+        assert_eq!(domain.point(&usual), None, "it is excluded");
+        assert!(HplDomain::new(&spec()).unwrap().point(&default_candidate(&spec())).is_some());
+    }
+
+    #[test]
+    fn settings_above_what_was_found_are_refused() {
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2500], ..SettingLevels::default() };
+        let limits = Limits::parse("[max_clock_mhz]\nvalues = [3000]\n").unwrap();
+        let inner = HplDomain::new(&spec()).unwrap();
+        let refused = SettingsDomain::new(Box::new(inner), &levels, &limits).err().unwrap().to_string();
+        assert!(refused.contains("[max_clock_mhz]: '3000' is above 2500"), "{refused}");
+    }
+}

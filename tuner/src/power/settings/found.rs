@@ -1,0 +1,106 @@
+//! `node-settings.json`: what a node was found with, from the first change until it is put back.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hpl::machine::controls::{NodeControls, put_back};
+use hpl::program::files::{sync_folder, write_atomically};
+use serde::{Deserialize, Serialize};
+
+/// Version of the file.
+const SCHEMA: u32 = 1;
+
+/// What a node was found with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundSettings {
+    schema_version: u32,
+    /// The boot of the system; after another one the kernel has its own settings.
+    boot_id: Option<String>,
+    files: Vec<FoundFile>,
+}
+
+/// A file of the system that sets something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FoundFile {
+    path: PathBuf,
+    found: String,
+}
+
+/// What became of the settings that a file names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restored {
+    /// There was nothing to put back.
+    Nothing,
+    /// They are as they were found.
+    Done,
+    /// The system has been started anew since, and has its own settings.
+    Rebooted,
+}
+
+impl FoundSettings {
+    /// Its name in a run folder.
+    pub const NAME: &str = "node-settings.json";
+
+    /// What `controls` were found with, below `root`.
+    pub fn of(controls: &NodeControls, root: &Path) -> Self {
+        let file = |control: &hpl::machine::controls::Control| FoundFile {
+            path: control.path.clone(),
+            found: control.found.clone(),
+        };
+        Self { schema_version: SCHEMA, boot_id: boot_id(root), files: controls.all().map(file).collect() }
+    }
+
+    /// Writes it to `path`, so that it survives a crash of the system.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        write_atomically(path, &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Puts back what the file at `path` says, and takes it away then. Of several processes one does it, while the others wait.
+    ///
+    /// # Errors
+    /// What could not be put back and how the user can, in words; the file stays then.
+    pub fn restore(path: &Path, root: &Path) -> Result<Restored, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Restored::Nothing),
+            Err(error) => return Err(named(&error)),
+        };
+        // A file system without locks has one user at a time, hopefully.
+        let _ = file.lock();
+        let opened = file.metadata().map_err(|error| named(&error))?;
+        let same = fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (opened.dev(), opened.ino()));
+        if !same {
+            // Another process has done it meanwhile.
+            return Ok(Restored::Nothing);
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|error| named(&error))?;
+        let found: Self = serde_json::from_str(&text).map_err(|error| named(&error))?;
+        let rebooted = found.boot_id != boot_id(root);
+        if !rebooted {
+            let failed: Vec<String> =
+                found.files.iter().filter_map(|file| put_back(root, &file.path, &file.found).err()).collect();
+            if !failed.is_empty() {
+                return Err(format!(
+                    "not put back: {}; {} says what the node was found with, a reboot brings the kernel's own settings",
+                    failed.join("; "),
+                    path.display()
+                ));
+            }
+        }
+        fs::remove_file(path).map_err(|error| named(&error))?;
+        sync_folder(path);
+        Ok(if rebooted { Restored::Rebooted } else { Restored::Done })
+    }
+}
+
+fn boot_id(root: &Path) -> Option<String> {
+    let text = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).ok()?;
+    Some(text.trim().to_owned())
+}

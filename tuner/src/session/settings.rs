@@ -1,0 +1,99 @@
+//! Which settings of the node a session varies.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use hpl::machine::controls::{Controlled, NodeControls};
+use objectives::simulated::SimulatedCluster;
+use space::SettingLevels;
+use space::domain::Limits;
+
+use crate::power::settings::{FoundSettings, NodeSetter};
+use crate::record::folder::RunFolder;
+use crate::record::session::Session;
+use crate::session::power;
+
+/// The flag by which settings are varied.
+const FLAG: &str = "--vary";
+
+/// A setting of the node that can be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Vary {
+    /// The highest clock of all processors
+    Clock,
+    /// The power limit of every processor package
+    PowerCap,
+}
+
+fn controlled(vary: &[Vary]) -> Controlled {
+    Controlled { clock: vary.contains(&Vary::Clock), package_limit: vary.contains(&Vary::PowerCap) }
+}
+
+/// The values of the settings that are varied on this node, with its controls below `root`, or on the `simulated` cluster.
+///
+/// # Errors
+/// A setting that cannot be made, with the file and the way out.
+pub fn levels(vary: &[Vary], root: &Path, simulated: Option<&SimulatedCluster>) -> Result<SettingLevels, String> {
+    let wanted = controlled(vary);
+    let Some(cluster) = simulated else {
+        let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
+        return Ok(controls.levels().clone());
+    };
+    let all = cluster.setting_levels();
+    let of = |wanted: bool, values: Vec<u32>, key: &str| match (wanted, values.len()) {
+        (true, 0 | 1) => Err(format!("{FLAG}: [settings] of the simulated cluster has no {key} to choose from")),
+        (wanted, _) => Ok(if wanted { values } else { Vec::new() }),
+    };
+    Ok(SettingLevels {
+        max_clock_mhz: of(wanted.clock, all.max_clock_mhz, "clocks_mhz")?,
+        package_limit_w: of(wanted.package_limit, all.package_limit_w, "package_limits_w")?,
+    })
+}
+
+/// Refuses `limits` of settings that are not varied.
+///
+/// # Errors
+/// Which, with the way out.
+pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), String> {
+    let of = |name: &str| match name {
+        "max_clock_mhz" => Some((levels.max_clock_mhz.is_empty(), "clock")),
+        "package_limit_w" => Some((levels.package_limit_w.is_empty(), "power-cap")),
+        _ => None,
+    };
+    let left_alone = limits.names().find_map(|name| Some((name, of(name).filter(|(empty, _)| *empty)?.1)));
+    left_alone.map_or(Ok(()), |(name, word)| {
+        Err(format!(
+            "--space: [{name}] is a dimension of sessions with {FLAG} {word} only; give that, or leave [{name}] out"
+        ))
+    })
+}
+
+/// Refuses a session whose runs are on other nodes than this one, as the settings of these are not made.
+///
+/// # Errors
+/// Why, with the way out.
+pub fn check(session: &Session) -> Result<(), String> {
+    if session.settings.is_empty() || session.is_simulated() || power::runs_on_this_node(session) {
+        return Ok(());
+    }
+    Err(format!(
+        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local"
+    ))
+}
+
+/// What makes the settings of the trials of a session, with the controls below `root`; `None` where it varies none, or they are
+/// simulated.
+///
+/// # Errors
+/// Controls that cannot be used any more, or what was found cannot be kept.
+pub fn setter(session: &Session, folder: &RunFolder, root: &Path) -> Result<Option<NodeSetter>, String> {
+    if session.settings.is_empty() || session.is_simulated() {
+        return Ok(None);
+    }
+    let wanted = Controlled {
+        clock: !session.settings.max_clock_mhz.is_empty(),
+        package_limit: !session.settings.package_limit_w.is_empty(),
+    };
+    let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
+    NodeSetter::start(controls, folder.root().join(FoundSettings::NAME), root).map(Some)
+}
