@@ -69,7 +69,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Search for the best HPL.dat within a time budget (the default verb)
-    Tune(TuneArgs),
+    Tune(Box<TuneArgs>),
     /// Run one HPL.dat once with the built-in engine; exit code 3 when the residual fails
     Run(RunArgs),
     /// Measure this machine's kernel and message rates into machine.toml
