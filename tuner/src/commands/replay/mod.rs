@@ -7,7 +7,7 @@ use serde::Serialize;
 use space::dims::{Dim, Space};
 
 use self::print::{JSON_SCHEMA, print};
-use crate::cli::ReplayArgs;
+use crate::cli::replay::ReplayArgs;
 use crate::exit::bad_input;
 use crate::record::decode::Decoder;
 use crate::record::folder::replace_file;

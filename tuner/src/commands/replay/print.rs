@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use crate::cli::ReplayArgs;
+use crate::cli::replay::ReplayArgs;
 use crate::exit;
 
 /// Version of the JSON that `--json` prints.

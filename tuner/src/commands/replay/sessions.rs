@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::print::{JSON_SCHEMA, print};
-use crate::cli::ReplayArgs;
+use crate::cli::replay::ReplayArgs;
 use crate::exit::bad_input;
 use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;

@@ -96,3 +96,42 @@ fn relevance_and_noise_are_found() {
     assert!(hyper.noise > 0.005 && hyper.noise < 0.05, "{hyper:?}");
     assert_eq!(hyper, fit(&axes, &beliefs(), &data));
 }
+
+/// 80 runs of eight points in turn with noise of 0.3 %, while the speed wanders by `wander` and forgets itself within ten runs.
+fn while_speed_wanders(wander: f64) -> (KernelDims, Beliefs, Data) {
+    let axes = KernelDims(vec![KernelDim::Ordered((0..8).map(|i| f64::from(i) / 7.0).collect())]);
+    let prior = |median| LogNormal { median, spread: 1.0 };
+    let beliefs = Beliefs {
+        signal: prior(0.1),
+        effects: vec![prior(0.1)],
+        noise: prior(0.01),
+        slope_mean: 0.0,
+        slope_sd: 0.0,
+        wander: prior(0.003),
+        memory: prior(10.0),
+        ..beliefs()
+    };
+    let points: Vec<Point> = (0..8).map(|level| Point(vec![level])).collect();
+    let luck = |what, run| crate::search::hashed::normal(3, what, run);
+    let (kept, mut speed) = ((-0.1_f64).exp(), luck(0, 0));
+    let runs = (0..80).map(|run: u64| {
+        speed = kept * speed + (1.0 - kept * kept).sqrt() * luck(0, run + 1);
+        let point = &points[run as usize * 3 % 8];
+        let y = -0.02 * (f64::from(point.0[0]) - 4.0).powi(2) + wander * speed + 0.003 * luck(1, run);
+        Observed { point, y, changes: 0, time: run as f64 }
+    });
+    let data = Data::single(runs, |_| 0.0);
+    (axes, beliefs, data)
+}
+
+#[test]
+fn a_speed_that_wanders_is_told_from_noise_and_from_a_steady_one() {
+    let fitted = |wander| {
+        let (axes, beliefs, data) = while_speed_wanders(wander);
+        fit(&axes, &beliefs, &data)
+    };
+    let (wandering, steady) = (fitted(0.04), fitted(0.0));
+    assert!((0.02..0.08).contains(&wandering.wander) && wandering.noise < 0.006, "{wandering:?}");
+    assert!((3.0..30.0).contains(&wandering.memory), "{wandering:?}");
+    assert!(steady.wander < 0.003 && (0.002..0.0045).contains(&steady.noise), "{steady:?}");
+}
