@@ -1,9 +1,9 @@
 //! Bayesian optimisation: the next run is the one that is expected to raise the best known rate most.
 //!
 //! The gain of a run at x is E[max(0, d)], where d is the posterior mean of x less that of its rival, the best of the other
-//! tried points, both after the run; at the best point itself what the second is ahead by then. It is normal about the present difference with standard deviation
-//! (s² − c)/√(s² + noise²), where s² is the variance of x and c its covariance with the machine's speed: what a run says of that, it
-//! says of all points, and decides nothing.
+//! tried points, both after the run; at the best point itself what the second is ahead by then. It is normal about the
+//! present difference with standard deviation (s² − c)/√(s² + noise²), where s² is the variance of x and c its covariance
+//! with the machine's speed: what a run says of that, it says of all points, and decides nothing.
 //! This is expected improvement where x was never tried, discounted for noise, and it also values a repeat of a tried
 //! point, so the same rule decides when it is worth more to know who leads than to look at something new.
 //! The incumbent is the best posterior mean, never the luckiest run.
@@ -39,7 +39,8 @@ impl Strategy for Bayes {
 
     fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal> {
         let surrogate = Surrogate::new(ctx);
-        let fresh = shortlist(ctx, &surrogate);
+        let feasible = Feasibility::new(ctx);
+        let fresh = shortlist(ctx, &surrogate, &feasible);
         let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let unsteady = unsteady(ctx);
@@ -53,7 +54,7 @@ impl Strategy for Bayes {
         }
         let points: Vec<&Point> = tried.iter().copied().chain(fresh).collect();
         let by = surrogate.contrasts(&points, tried.len());
-        let feasible = Feasibility::new(ctx).log_weights(&points);
+        let feasible = feasible.log_weights(&points);
         let thrift = thrift(ctx);
         let gains: Vec<(f64, Vec<f64>)> = by.iter().map(|(weight, of)| (*weight, log_gains(of))).collect();
         let value = |i: usize| {
@@ -145,7 +146,7 @@ fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
 }
 
 /// The untried points that look best.
-fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
+fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibility) -> Vec<&'a Point> {
     let points = ctx.space.points();
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
     let mut rng = rng(ctx);
@@ -156,7 +157,7 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
     if !ctx.history.powers.is_empty() {
         // The fastest may all be above the power limit.
         let looked_at: Vec<&Point> = order.iter().map(|(_, i)| &points[*i]).collect();
-        let possible = Feasibility::new(ctx).may_keep_limit(&looked_at);
+        let possible = feasible.may_keep_limit(&looked_at);
         if possible.contains(&true) {
             let mut possible = possible.into_iter();
             order.retain(|_| possible.next().unwrap_or(true));

@@ -1,7 +1,8 @@
 //! What model and runs together say about the rate of any point.
 //!
-//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + noise, see [`super::gp`],
+//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + speed + noise, see [`super::gp`],
 //! [`super::warp`] and [`super::drift`].
+//! The drift is a few steps; the speed wanders about them all the time, by a process of the runs' times.
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
 //! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as
 //! they predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is
