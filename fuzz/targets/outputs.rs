@@ -37,7 +37,7 @@ pub(super) fn engine_output(data: &[u8]) {
     for engine in &*ENGINES {
         engine.read(&text);
         let trace = engine.progress(&text);
-        let _ = objectives::foreign::ratio(&trace, &trace);
+        let _ = objectives::progress::ratio(&trace, &trace);
     }
 }
 

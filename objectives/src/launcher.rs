@@ -57,7 +57,7 @@ pub struct MpiJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<PathBuf>,
     /// Names of the nodes that its ranks are kept to; none for all that the launcher reaches.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
 
@@ -67,10 +67,11 @@ impl MpiJob {
         Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None, nodes: Vec::new() }
     }
 
-    /// The same with its ranks on `nodes` alone; on all of them where none is named.
+    /// The same with its ranks on `nodes` alone; the same where none is named.
     #[must_use]
     pub fn on(&self, nodes: &[String]) -> Self {
-        Self { nodes: nodes.to_vec(), ..self.clone() }
+        let nodes = if nodes.is_empty() { self.nodes.clone() } else { nodes.to_vec() };
+        Self { nodes, ..self.clone() }
     }
 
     /// Whether its launcher is known to start ranks on chosen nodes.

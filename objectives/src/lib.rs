@@ -20,6 +20,7 @@ pub mod netlib;
 pub mod outliers;
 pub mod overlap;
 pub mod predict;
+pub mod progress;
 pub mod real;
 pub mod runs;
 pub mod scenario;

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use objectives::foreign::{Foreign, MatrixMemory, PrintedResult, Profile, ProfileError, SHIPPED, ratio};
+use objectives::foreign::{Foreign, MatrixMemory, PrintedResult, Profile, ProfileError, SHIPPED};
+use objectives::progress::ratio;
 use objectives::real::{RealRuns, RunSpec, TRIAL_VARIABLE};
 use objectives::{Failure, Measurement};
 use space::{Candidate, EngineParams, HplParams};

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod kill;
+mod lost;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -8,11 +8,9 @@ mod dimension;
 mod error;
 mod output;
 mod profile;
-mod progress;
 mod template;
 
 pub use dimension::ExtraDim;
 pub use error::ProfileError;
 pub use output::PrintedResult;
 pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
-pub use progress::{ProgressPoint, ratio};

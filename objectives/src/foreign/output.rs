@@ -4,6 +4,7 @@ use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
 
 use super::error::ProfileError;
+use crate::progress::ProgressPoint;
 
 /// The patterns of a profile: regular expressions that are searched in each line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,6 +128,16 @@ impl Patterns {
         }
     }
 
+    /// The progress that a line reports.
+    pub(super) fn progress_of(&self, line: &str) -> Option<ProgressPoint> {
+        let found = self.progress.as_ref()?.captures(line)?;
+        let rate = number(&found, "gflops")?;
+        match number(&found, "columns") {
+            Some(columns) => ProgressPoint::of_columns(columns, rate),
+            None => ProgressPoint::of_flops(number(&found, "flops")?, rate),
+        }
+    }
+
     /// The pattern of results, for messages.
     pub(super) fn result(&self) -> &str {
         self.result.as_str()
@@ -143,7 +154,7 @@ fn compile(key: &'static str, text: &str, groups: &[&'static str]) -> Result<Reg
 }
 
 /// The number in a group, also with Fortran's D exponent.
-pub(super) fn number(found: &Captures<'_>, group: &str) -> Option<f64> {
+fn number(found: &Captures<'_>, group: &str) -> Option<f64> {
     found.name(group)?.as_str().trim().replace(['D', 'd'], "e").parse().ok()
 }
 

@@ -15,6 +15,7 @@ use super::error::ProfileError;
 use super::output::{PatternTexts, Patterns, PrintedResult};
 use super::template::Template;
 use crate::launcher;
+use crate::progress::{ProgressPoint, traced};
 
 /// Version of the schema of profiles.
 ///
@@ -177,7 +178,7 @@ pub struct Foreign {
     profile: Profile,
     command: Vec<Template>,
     env: Vec<(String, Template)>,
-    pub(super) patterns: Patterns,
+    patterns: Patterns,
 }
 
 impl Foreign {
@@ -218,6 +219,21 @@ impl Foreign {
         self.command.iter().map(|word| word.fill(|name| self.value(name, candidate, folder)).into()).collect()
     }
 
+    /// The same with `words` in the place of the program and its flags: where its ranks would be started. `None` where no word of the
+    /// command is the program alone.
+    pub fn started_in_its_place(
+        &self,
+        candidate: &Candidate,
+        folder: &Path,
+        words: &[OsString],
+    ) -> Option<Vec<OsString>> {
+        let program = self.command.iter().position(|word| word.is("program"))?;
+        let mut command = self.command(candidate, folder);
+        command.truncate(program);
+        command.extend_from_slice(words);
+        Some(command)
+    }
+
     /// The environment variables of that command, in addition to the inherited ones.
     pub fn environment(&self, candidate: &Candidate, folder: &Path) -> Vec<(String, String)> {
         let fixed =
@@ -244,6 +260,21 @@ impl Foreign {
     /// All results in its output, in order.
     pub fn read(&self, text: &str) -> Vec<PrintedResult> {
         self.patterns.read(text)
+    }
+
+    /// The progress that the text reports, rising; empty when the profile has no pattern for it.
+    pub fn progress(&self, text: &str) -> Vec<ProgressPoint> {
+        traced(text, |line| self.progress_of(line))
+    }
+
+    /// The progress that a line reports.
+    pub(crate) fn progress_of(&self, line: &str) -> Option<ProgressPoint> {
+        self.patterns.progress_of(line)
+    }
+
+    /// Whether the profile has a pattern for progress.
+    pub(crate) fn reports_progress(&self) -> bool {
+        self.patterns.progress.is_some()
     }
 
     /// The pattern that a line with a result matches, for messages.

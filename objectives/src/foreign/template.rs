@@ -52,6 +52,15 @@ impl Template {
         self.parts.iter().map(part).collect()
     }
 
+    /// Whether it is a placeholder of this name and nothing else.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.has(name)
+            && self.parts.iter().all(|part| match part {
+                TemplatePart::Text(text) => text.is_empty(),
+                TemplatePart::Placeholder(found) => found == name,
+            })
+    }
+
     /// Whether it has a placeholder of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Placeholder(found) if found == name))
@@ -68,6 +77,8 @@ mod tests {
             |text: &str| Template::parse(text, "command", &["np", "q"]).map(|t| t.fill(|name| format!("<{name}>")));
         assert_eq!(filled("-np={np},{q}x").unwrap(), "-np=<np>,<q>x");
         assert_eq!(filled("awk {{print}}").unwrap(), "awk {print}");
+        let is = |text: &str| Template::parse(text, "command", &["np", "q"]).unwrap().is("np");
+        assert_eq!([is("{np}"), is("-np={np}"), is("{q}"), is("np")], [true, false, false, false]);
         assert_eq!(filled("").unwrap(), "");
         assert_eq!(filled("é{q}é").unwrap(), "é<q>é");
         for (bad, words) in

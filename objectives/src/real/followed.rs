@@ -4,15 +4,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::guard::{STDERR, STDOUT};
 use super::printed::MOST_BYTES;
-use crate::foreign::{Foreign, ProgressPoint};
+use super::run_spec::RunProgram;
+use crate::progress::{ProgressPoint, add};
 
-/// The files in which the run of an engine in `folder` prints its progress, the likeliest first; none when its profile names
-/// no progress.
-pub(super) fn followed(engine: &Foreign, folder: &Path) -> Vec<Followed> {
-    let names = engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]);
-    let names = names.filter(|_| engine.reports_progress());
+/// The files in which a run of `engine` in `folder` prints its progress, the likeliest first; none where it prints none.
+pub(super) fn followed(engine: &RunProgram, folder: &Path) -> Vec<Followed> {
+    let names = engine.progress_files().into_iter();
     names.map(|name| Followed { path: folder.join(name), ..Followed::default() }).collect()
 }
 
@@ -29,10 +27,11 @@ pub(super) struct Followed {
 
 impl Followed {
     /// All progress printed so far, after reading the new lines.
-    pub(super) fn look(&mut self, engine: &Foreign) -> &[ProgressPoint] {
+    pub(super) fn look(&mut self, engine: &RunProgram) -> &[ProgressPoint] {
         // An unreadable file shows no progress.
         if let Ok(lines) = self.read_on() {
-            String::from_utf8_lossy(&lines).lines().for_each(|line| engine.take_in(line, &mut self.trace));
+            let points = String::from_utf8_lossy(&lines);
+            points.lines().filter_map(|line| engine.progress_of(line)).for_each(|point| add(&mut self.trace, point));
         }
         &self.trace
     }
@@ -57,11 +56,12 @@ impl Followed {
 mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
+    use std::sync::Arc;
 
     use super::*;
-    use crate::foreign::Profile;
+    use crate::foreign::{Foreign, Profile};
 
-    fn engine() -> Foreign {
+    fn foreign() -> Foreign {
         let text = "schema_version = 1\nname = 'x'\nabout = 'x'\nsource = 'x'\nprogram = '/x'\ncommand = ['{program}']\n\
                     input = 'HPL.dat'\nobeys = ['nb']\n[patterns]\n\
                     result = '(?<gflops>R\\S+) (?<n>\\d+) (?<time>\\S+)'\nresidual = '(?<residual>\\S+) (?<verdict>P)'\n\
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_byte_is_read_once_and_tells_what_the_whole_text_tells() {
-        let (engine, folder) = (engine(), tempfile::tempdir().unwrap());
+        let (engine, folder) = (RunProgram::Foreign(Arc::new(foreign())), tempfile::tempdir().unwrap());
         let mut followed = followed(&engine, folder.path()).into_iter().next().unwrap();
         assert!(followed.look(&engine).is_empty(), "there is no file yet");
         let line = |i: usize| format!("at {}.{} {}.5\nnoise é {i}\n", i / 10, i % 10, 100 + i % 7);
@@ -84,18 +84,18 @@ mod tests {
             written += piece.len();
             if i.is_multiple_of(3) {
                 let whole = text.as_bytes()[..written].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-                assert_eq!(followed.look(&engine), engine.progress(&text[..whole]));
+                assert_eq!(followed.look(&engine), foreign().progress(&text[..whole]));
                 assert_eq!(followed.read, written as u64);
                 assert!(followed.begun.len() < 40, "only what is no whole line is kept");
             }
         }
-        assert_eq!(followed.look(&engine), engine.progress(&text));
+        assert_eq!(followed.look(&engine), foreign().progress(&text));
         assert_eq!(followed.trace.len(), 1000);
     }
 
     #[test]
     fn a_file_that_begins_anew_is_read_anew() {
-        let (engine, folder) = (engine(), tempfile::tempdir().unwrap());
+        let (engine, folder) = (RunProgram::Foreign(Arc::new(foreign())), tempfile::tempdir().unwrap());
         let mut followed = followed(&engine, folder.path()).into_iter().next().unwrap();
         fs::write(&followed.path, "at 10 5\nat 20 5\n").unwrap();
         assert_eq!(followed.look(&engine).len(), 2);

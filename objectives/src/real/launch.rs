@@ -82,10 +82,7 @@ impl RealRuns {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| cannot_start(&self.program, &error))?;
-        let followed = match &self.engine {
-            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
-            RunProgram::Foreign(engine) => followed(engine, &folder),
-        };
+        let followed = followed(&self.engine, &folder);
         Ok(Running::new(guard, followed, folder, self.clone(), run.clone()))
     }
 

@@ -8,10 +8,10 @@ use space::Candidate;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use super::guard::{STDERR, STDOUT};
+use super::guard::STDOUT;
 use super::record::{EndedBy, GuardRecord};
 use super::verdict::{no_result, printed};
-use crate::foreign::{Foreign, PrintedResult, ProgressPoint};
+use crate::foreign::{Foreign, PrintedResult};
 use crate::{Exit, Failure, Measurement};
 
 /// Maximum number of bytes read from an output; our own captures are far smaller.
@@ -121,15 +121,8 @@ fn measurement(
     }
 }
 
-/// The progress that a run in `folder` has printed so far.
-pub(super) fn progress(engine: &Foreign, folder: &Path) -> Vec<ProgressPoint> {
-    let named = engine.profile().output.as_deref();
-    let traces = named.into_iter().chain([STDOUT, STDERR]).map(|name| engine.progress(&text(&folder.join(name))));
-    traces.into_iter().find(|trace| !trace.is_empty()).unwrap_or_default()
-}
-
 /// The text of a file, lossily decoded; empty when there is none.
-fn text(path: &Path) -> String {
+pub(super) fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     // An unreadable file contains no result, which the message states.
     let _ = fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));

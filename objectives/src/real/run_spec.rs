@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
+use super::guard::{STDERR, STDOUT};
 use crate::foreign::Foreign;
 use crate::launcher::MpiJob;
+use crate::progress::ProgressPoint;
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,4 +48,27 @@ pub(super) enum RunProgram {
     Launched(Arc<MpiJob>),
     /// Another HPL.
     Foreign(Arc<Foreign>),
+}
+
+impl RunProgram {
+    /// Names of the files in the folder of a run in which it may print its progress, the likeliest first; none where it prints none.
+    pub(super) fn progress_files(&self) -> Vec<&str> {
+        match self {
+            Self::Ours => vec![STDERR],
+            Self::Launched(job) if job.simulated.is_some() => Vec::new(),
+            Self::Launched(_) => vec![STDOUT],
+            Self::Foreign(engine) if engine.reports_progress() => {
+                engine.profile().output.as_deref().into_iter().chain([STDOUT, STDERR]).collect()
+            }
+            Self::Foreign(_) => Vec::new(),
+        }
+    }
+
+    /// The progress that a line of these files reports.
+    pub(super) fn progress_of(&self, line: &str) -> Option<ProgressPoint> {
+        match self {
+            Self::Ours | Self::Launched(_) => ProgressPoint::of_our_line(line),
+            Self::Foreign(engine) => engine.progress_of(line),
+        }
+    }
 }

@@ -14,10 +14,10 @@ use super::followed::Followed;
 use super::guard;
 use super::processes::KILL_WAIT;
 use super::record::{EndedBy, GuardRecord};
-use super::run_spec::{RunProgram, RunSpec};
+use super::run_spec::RunSpec;
 use super::runs::RealRuns;
 use super::words::last_lines;
-use crate::foreign::ProgressPoint;
+use crate::progress::ProgressPoint;
 use crate::{Exit, Failure, Observation};
 
 /// Time for a guard to end its run after its tuner died; then a resuming tuner ends both.
@@ -71,7 +71,7 @@ impl Running {
     /// The progress that the run has printed so far; empty if its engine prints none. Reads the output since the last
     /// call.
     pub fn progress(&mut self) -> &[ProgressPoint] {
-        let RunProgram::Foreign(engine) = &self.runs.engine else { return &[] };
+        let engine = &self.runs.engine;
         let mut traces = self.followed.iter_mut().map(|followed| followed.look(engine));
         traces.find(|trace| !trace.is_empty()).unwrap_or_default()
     }

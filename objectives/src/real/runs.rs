@@ -9,15 +9,16 @@ use space::Candidate;
 use space::dat::HplDat;
 
 use super::guard;
-use super::printed::{judge_printed, progress};
+use super::printed::{judge_printed, text};
 use super::processes::{GRACE, LAUNCHERS_GRACE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
 use super::run_spec::{Extent, RunProgram, RunSpec};
 use super::slurm;
 use super::verdict::{RESULT, judge, judge_windows};
 use super::words::quoted;
-use crate::foreign::{Foreign, ProgressPoint};
+use crate::foreign::Foreign;
 use crate::launcher::MpiJob;
+use crate::progress::{ProgressPoint, traced};
 use crate::simulated::{Clock, RunClock};
 use crate::{Failure, Observation};
 
@@ -119,15 +120,14 @@ impl RealRuns {
 
     /// The progress that a run in `folder` has printed, finished or not; empty if its engine prints none.
     pub fn progress_in(&self, folder: &Path) -> Vec<ProgressPoint> {
-        match &self.engine {
-            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
-            RunProgram::Foreign(engine) => progress(engine, folder),
-        }
+        let files = self.engine.progress_files().into_iter();
+        let traces = files.map(|name| traced(&text(&folder.join(name)), |line| self.engine.progress_of(line)));
+        traces.into_iter().find(|trace| !trace.is_empty()).unwrap_or_default()
     }
 
     /// Whether its engine reports its progress.
     pub fn reports_progress(&self) -> bool {
-        matches!(&self.engine, RunProgram::Foreign(engine) if engine.reports_progress())
+        !self.engine.progress_files().is_empty()
     }
 
     pub(super) fn judge(&self, run: &RunSpec, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
@@ -156,8 +156,10 @@ impl RealRuns {
             RunProgram::Ours => vec![self.program.clone().into(), "run".into(), "--dat".into(), file(HPL_DAT)],
         };
         words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);
-        if run.extent == Extent::Windows {
-            words.extend(["--windows".into(), "auto".into()]);
+        match run.extent {
+            Extent::Windows => words.extend(["--windows".into(), "auto".into()]),
+            Extent::Whole if self.reports_progress() => words.push("--progress".into()),
+            Extent::Whole => {}
         }
         words
     }

@@ -29,8 +29,8 @@ pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).ok())?
 }
 
-/// Cancels the steps of this process's job that run `program` on `nodes` (any nodes, if none is named), whose srun or mpirun is gone;
-/// does nothing outside of a job.
+/// Cancels the steps of this process's job that run `program` on one node (on any, unless a single one is named in `nodes`), whose srun or
+/// mpirun is gone; does nothing outside of a job.
 pub fn cancel_steps(program: &Path, nodes: &[String]) {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
     let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %N %j"]);
@@ -45,8 +45,8 @@ pub fn cancel_steps(program: &Path, nodes: &[String]) {
 fn steps(listed: &str, program: &Path, nodes: &[String]) -> Vec<String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let of_run = |step: &&str| HELPERS.contains(step) || *step == name;
-    // A run is on one node or on all of them: Slurm's short form of several names is not read.
-    let there = |found: &str| nodes.is_empty() || nodes.join(",") == found;
+    // A run is on one node or on all that the session uses: Slurm's short form of several names is not read.
+    let there = |found: &str| nodes.len() != 1 || nodes[0] == found;
     let steps = listed.lines().filter_map(|line| {
         let (number, rest) = line.trim().split_once(' ')?;
         let (found, step) = rest.trim().split_once(' ')?;
@@ -67,6 +67,7 @@ mod tests {
             steps(listed, Path::new("/opt/xhpl"), &nodes)
         };
         assert_eq!(of(&[]), ["17.3", "17.4", "17.6"]);
+        assert_eq!(of(&["n1", "n2"]), of(&[]), "all nodes of the session");
         assert_eq!((of(&["n1"]), of(&["n2"])), (vec!["17.6".to_owned()], vec!["17.4".to_owned()]), "others go on");
         assert!(steps("", Path::new("xhpl"), &[]).is_empty());
     }

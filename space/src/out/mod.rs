@@ -16,7 +16,7 @@ use crate::{HplParams, Looking, Pmap};
 pub use read::{OutRecord, parse};
 pub use stamp::ctime_utc;
 pub use windows::{pair, windows};
-pub use write::{Norms, Tally, footer, header, heading, progress, report, residual, result, skipped};
+pub use write::{Norms, Tally, footer, header, heading, progress, read_progress, report, residual, result, skipped};
 
 /// Rules between the parts.
 const DOUBLE: &str = "================================================================================";

@@ -254,6 +254,14 @@ pub fn progress(done: usize, n: usize, rate_gflops: f64) -> String {
     format!("Column={done:09} Fraction={percent:4.1}% Gflops={}", exponential(rate_gflops, 9, 3))
 }
 
+/// What a line of [`progress`] says: the part of the columns in per cent, and the mean rate in GFLOP/s; `None` for another line.
+pub fn read_progress(line: &str) -> Option<(f64, f64)> {
+    let (_, rest) = line.split_once("Fraction=")?;
+    let (percent, rest) = rest.split_once('%')?;
+    let (_, rate) = rest.split_once("Gflops=")?;
+    Some((percent.trim().parse().ok()?, rate.trim().parse().ok()?))
+}
+
 /// `value` as C's `%w.de` prints it: `1.0210e+02`.
 fn exponential(value: f64, width: usize, digits: usize) -> String {
     let text = match format!("{value:.digits$e}").split_once('e') {

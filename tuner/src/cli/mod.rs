@@ -158,6 +158,10 @@ pub struct TuneArgs {
     /// {threads}. The program is our xhpl, or the other HPL of --engine
     #[arg(long, value_name = "NAME|WORDS", conflicts_with = "resume")]
     pub launcher: Option<String>,
+    /// Keep the last K nodes of the job, or of --nodes, to replace a node that answers no more; without them the session goes on with
+    /// the nodes that are left
+    #[arg(long, value_name = "K", default_value_t = 0, conflicts_with_all = ["resume", "local", "engine", "simulate"])]
+    pub spares: u64,
     /// Use this node alone when the Slurm, PBS or LSF job has several nodes; by default our engine runs on all of them, with the
     /// first launcher that works
     #[arg(long, conflicts_with_all = ["resume", "launcher", "program", "engine"])]

@@ -48,6 +48,8 @@ pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, out: &Path
          #SBATCH --mem=0\n\
          #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
          #SBATCH --requeue\n\
+         # The session goes on without a node that fails.\n\
+         #SBATCH --no-kill\n\
          #SBATCH --open-mode=append\n\
          # Slurm's end comes a minute early, so that the record is closed.\n\
          #SBATCH --signal=B:TERM@60\n\

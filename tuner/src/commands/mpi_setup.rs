@@ -119,7 +119,7 @@ fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> any
     let (ranks, n) = CHECKED;
     let job = match (&args.launcher, Allocation::here()) {
         (Some(launcher), _) => MpiJob::new(launcher, xhpl.to_owned()),
-        (None, Some(job)) => nodes::found(xhpl.to_owned(), &job, cores)?.job,
+        (None, Some(job)) => nodes::found(xhpl.to_owned(), &job, cores, nodes::Used::AllBut(0))?.job,
         (None, None) => MpiJob::new(&mpirun_of(mpicc), xhpl.to_owned()),
     };
     let bindings = bindings(&job, ranks, 1)?;

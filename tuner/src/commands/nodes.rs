@@ -9,7 +9,7 @@ use space::{Candidate, EngineParams, HplParams};
 use crate::cli::nodes::NodesArgs;
 use crate::cluster::acceptance::{self, Acceptance};
 use crate::cluster::allocation::Allocation;
-use crate::cluster::launched::nodes::{Reached, found, reached};
+use crate::cluster::launched::nodes::{Reached, Used, found, reached};
 use crate::cluster::launched::survey::{SURVEY_NB, order, surveyed};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
@@ -34,12 +34,12 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
         ));
     };
     let cores = hpl::machine::host::facts().cores_allowed.len();
-    let Reached { job, nodes, hosts } = match &args.launcher {
+    let Reached { job, nodes, hosts, .. } = match &args.launcher {
         Some(launcher) => {
             let job = MpiJob::new(launcher, program);
-            reached(&job, &allocation, cores)?
+            reached(&job, &allocation, cores, Used::AllBut(0))?
         }
-        None => found(program, &allocation, cores)?,
+        None => found(program, &allocation, cores, Used::AllBut(0))?,
     };
     let threads = nodes.iter().map(|node| node.cores).min().unwrap_or(1);
     let n = args.n.map_or_else(|| order(&nodes, ORDER), |n| n as usize);

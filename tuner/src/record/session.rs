@@ -115,6 +115,12 @@ pub struct Session {
     /// looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Names of the nodes that are kept to replace one of these; none unless the user asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spares: Vec<String>,
+    /// Names of the nodes that answered no more, and were replaced or left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
     /// What the expert's rule of thumb says, once it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<ExpertChoice>,

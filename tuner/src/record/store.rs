@@ -195,6 +195,11 @@ impl Store {
         self.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed)
     }
 
+    /// Whether it has no trial at all, on whatever nodes.
+    pub fn is_empty(&self) -> bool {
+        self.all_rows().next().is_none()
+    }
+
     fn all_rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().chain(&self.on_some).chain(&self.elsewhere)
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use objectives::foreign::ProgressPoint;
+use objectives::progress::ProgressPoint;
 use objectives::real::RealRuns;
 
 use super::work::{Evidence, Work, is_alive, is_held};

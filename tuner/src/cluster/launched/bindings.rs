@@ -19,11 +19,19 @@ const STARTS: Duration = Duration::from_secs(60);
 /// # Errors
 /// A job that cannot be started or does not end, processes that are no job, or a program of another version, and the way out.
 pub(crate) fn bindings(job: &MpiJob, ranks: usize, threads: usize) -> anyhow::Result<Bindings> {
+    bindings_within(job, ranks, threads, STARTS)
+}
+
+/// The same of a job that has this time to start and answer.
+///
+/// # Errors
+/// As of [`bindings`].
+pub(crate) fn bindings_within(job: &MpiJob, ranks: usize, threads: usize, limit: Duration) -> anyhow::Result<Bindings> {
     let engine = EngineParams { threads, ..EngineParams::default() };
     let candidate = Candidate { hpl: HplParams::baseline(1, 1, ranks), engine };
     let flags = ["--report-bindings", "--threads", &threads.to_string()];
     let way_out = "is the job waiting for nodes, or the launcher for input?";
-    let (line, said) = said(job, &candidate, &flags, Path::new("."), STARTS, way_out)?;
+    let (line, said) = said(job, &candidate, &flags, Path::new("."), limit, way_out)?;
     found(&said, ranks).map_err(|problem| bad_input(format!("{line}: {problem}")))
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod bindings;
 pub(crate) mod cluster;
+pub(crate) mod lost;
 pub(crate) mod nodes;
 pub(crate) mod survey;
 
@@ -44,15 +45,31 @@ pub(crate) fn said(
 ) -> anyhow::Result<(String, Vec<u8>)> {
     let mut words = job.command(candidate);
     words.extend(flags.iter().map(OsString::from));
-    let line = quoted(&words).join(" ");
+    // A launcher that was killed leaves its step.
+    answer(&words, &[], folder, limit, way_out, || slurm::cancel_steps(&job.program, &job.nodes))
+}
+
+/// The same of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed.
+///
+/// # Errors
+/// As of [`said`].
+pub(crate) fn answer(
+    words: &[OsString],
+    variables: &[(String, String)],
+    folder: &Path,
+    limit: Duration,
+    way_out: &str,
+    cancel: impl FnOnce(),
+) -> anyhow::Result<(String, Vec<u8>)> {
+    let line = quoted(words).join(" ");
     let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
     let kept = stderr.try_clone().context("cannot share a temporary file")?;
-    let mut command = guard::tied(&words);
+    let mut command = guard::tied(words);
+    command.envs(variables.iter().cloned());
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(kept);
     let child = command.spawn().with_context(|| format!("cannot start {line}"))?;
     let said = within(child, limit, way_out).map_err(|reason| {
-        // A launcher that was killed leaves its step.
-        slurm::cancel_steps(&job.program, &job.nodes);
+        cancel();
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         let lines = last_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();

@@ -24,17 +24,54 @@ const RESERVED: u64 = 20;
 pub(crate) struct Reached {
     /// What starts them.
     pub(crate) job: MpiJob,
-    /// The nodes, equal ones together, in the order of the ranks.
+    /// The nodes that are used, equal ones together, in the order of the ranks.
     pub(crate) nodes: Vec<Node>,
-    /// Names of the nodes, in that order.
+    /// Names of these nodes, in that order.
     pub(crate) hosts: Vec<String>,
+    /// Names of the nodes that are kept to replace one of these.
+    pub(crate) spares: Vec<String>,
+}
+
+/// A node as the processes of a job found it.
+struct FoundNode {
+    host: String,
+    cores: usize,
+    memory_bytes: u64,
+}
+
+impl Reached {
+    /// The nodes of `found` by `job`: those in `used`, in that order, and the others as spares.
+    fn new(job: &MpiJob, found: &[FoundNode], used: &[String]) -> Self {
+        let each = || used.iter().filter_map(|host| found.iter().find(|node| node.host == *host));
+        let nodes = grouped(each().map(|node| (node.host.clone(), node.cores, node.memory_bytes)));
+        let spares: Vec<String> =
+            found.iter().map(|node| node.host.clone()).filter(|host| !used.contains(host)).collect();
+        // Where all are used, the words of the user are left as they are.
+        let kept_to = if spares.is_empty() { Vec::new() } else { used.to_vec() };
+        let job = MpiJob { most_threads: nodes.iter().map(|node| node.cores).min(), nodes: kept_to, ..job.clone() };
+        Self { job, nodes, hosts: used.to_vec(), spares }
+    }
+}
+
+/// Which of the nodes that a job reaches are used.
+#[derive(Clone, Copy)]
+pub(crate) enum Used<'a> {
+    /// All but the last so many.
+    AllBut(usize),
+    /// These, or where they are not all there as many of those that are.
+    Before(&'a [String]),
 }
 
 /// The nodes of `allocation` as the processes of `job` find them; `here_cores`: cores of this node.
 ///
 /// # Errors
 /// A job that is none, or does not reach all nodes, and the way out.
-pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
+pub(crate) fn reached(
+    job: &MpiJob,
+    allocation: &Allocation,
+    here_cores: usize,
+    used: Used<'_>,
+) -> anyhow::Result<Reached> {
     let (ranks, threads) = probe(job, allocation, here_cores);
     let found = bindings(job, ranks, threads)?;
     let hosts: Vec<String> = found.hosts().into_iter().map(|(host, _)| host.to_owned()).collect();
@@ -49,16 +86,53 @@ pub(crate) fn reached(job: &MpiJob, allocation: &Allocation, here_cores: usize) 
             hosts.join(", ")
         )));
     }
-    let nodes = nodes(&found, allocation);
-    let most_threads = nodes.iter().map(|node| node.cores).min();
-    Ok(Reached { job: MpiJob { most_threads, ..job.clone() }, nodes, hosts })
+    let count = match used {
+        Used::AllBut(spares) => hosts.len().saturating_sub(spares),
+        Used::Before(before) => before.len().min(hosts.len()),
+    };
+    if count == 0 {
+        return Err(bad_input(format!("--spares: of the {wanted} nodes of {allocation} none is left to run on")));
+    }
+    let chosen = match used {
+        Used::Before(before) if before.iter().all(|host| hosts.contains(host)) => before,
+        _ => &hosts[..count],
+    };
+    if chosen.len() < hosts.len() && !job.chooses_nodes() {
+        return Err(bad_input(format!(
+            "--spares: hpl-tune does not know how --launcher {} is told the nodes of its ranks; use srun, mpirun or mpiexec",
+            job.launcher
+        )));
+    }
+    Ok(Reached::new(job, &nodes(&found, allocation), chosen))
+}
+
+/// Exactly `hosts` as the processes of `job` find them.
+///
+/// # Errors
+/// A job that does not start on them.
+pub(crate) fn of_hosts(
+    job: &MpiJob,
+    allocation: &Allocation,
+    hosts: &[String],
+    threads: usize,
+) -> anyhow::Result<Reached> {
+    let job = job.on(hosts);
+    let found = bindings(&job, hosts.len(), threads)?;
+    let reached = Reached::new(&job, &nodes(&found, allocation), hosts);
+    // Other nodes of the job may be down: its ranks are kept to these.
+    Ok(Reached { job: MpiJob { nodes: hosts.to_vec(), ..reached.job }, ..reached })
 }
 
 /// The first launcher that starts `program` as one job on all nodes of `allocation`.
 ///
 /// # Errors
 /// What each of them said, and the way out.
-pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize) -> anyhow::Result<Reached> {
+pub(crate) fn found(
+    program: PathBuf,
+    allocation: &Allocation,
+    here_cores: usize,
+    used: Used<'_>,
+) -> anyhow::Result<Reached> {
     if programs::found(&program).is_none() {
         return Err(bad_input(format!(
             "{allocation} has {} nodes, and there is no program {} to run on them: make one with the mpicc of this cluster by hpl-tune \
@@ -70,7 +144,7 @@ pub(crate) fn found(program: PathBuf, allocation: &Allocation, here_cores: usize
     let mut said = Vec::new();
     for launcher in allocation.launchers() {
         let job = MpiJob::new(&launcher, program.clone());
-        match reached(&job, allocation, here_cores) {
+        match reached(&job, allocation, here_cores, used) {
             Ok(found) => return Ok(found),
             Err(error) => said.extend(error.to_string().lines().take(LINES).map(str::to_owned)),
         }
@@ -97,16 +171,23 @@ fn probe(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> (usize, us
 }
 
 /// What the hosts of `found` have, as far as it is granted.
-fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<Node> {
-    let each = found.hosts().into_iter().enumerate().map(|(index, (host, ranks))| {
+fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<FoundNode> {
+    let hosts = found.hosts();
+    // Which of the nodes it is, where these are not all of them, is not known.
+    let granted = |index: usize| match hosts.len() == allocation.nodes() {
+        true => allocation.cpus[index],
+        false => allocation.least_cpus(),
+    };
+    let each = hosts.iter().enumerate().map(|(index, (host, ranks))| {
         let mut cores: Vec<usize> = ranks.iter().flat_map(|rank| rank.cores_allowed.iter().copied()).collect();
         cores.sort_unstable();
         cores.dedup();
-        let cores = cores.len().min(allocation.cpus.get(index).copied().flatten().unwrap_or(usize::MAX));
+        let cores = cores.len().min(granted(index).unwrap_or(usize::MAX));
         let free_bytes = ranks.iter().map(|rank| rank.memory_bytes).min().unwrap_or(0);
-        (host.to_owned(), cores, free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX)))
+        let memory_bytes = free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX));
+        FoundNode { host: (*host).to_owned(), cores, memory_bytes }
     });
-    grouped(each)
+    each.collect()
 }
 
 /// What the nodes of `allocation` have by what is granted, else as this one does: nobody has looked at them.
@@ -163,9 +244,13 @@ mod tests {
     fn nodes_have_what_is_there_and_granted() {
         let ranks = vec![rank("n1", 4, 100), rank("n2", 4, 98), rank("n3", 4, 50), rank("n4", 4, 50)];
         let found = Bindings { version: String::new(), mpi: None, threads: 4, ranks };
+        let job = MpiJob::new("srun", "xhpl".into());
         let of = |allocation: &Allocation| {
             let of = |node: Node| (node.name, node.count, node.cores, node.memory_bytes / 1_000_000_000);
-            nodes(&found, allocation).into_iter().map(of).collect::<Vec<_>>()
+            let hosts = ["n1", "n2", "n3", "n4"].map(str::to_owned);
+            let reached = Reached::new(&job, &nodes(&found, allocation), &hosts);
+            assert!(reached.job.nodes.is_empty() && reached.spares.is_empty());
+            reached.nodes.into_iter().map(of).collect::<Vec<_>>()
         };
         let two = [("n1…n2".to_owned(), 2, 4, 98), ("n3…n4".to_owned(), 2, 4, 50)];
         assert_eq!(of(&allocation(&[8, 8, 8, 8], None)), two);
@@ -173,6 +258,23 @@ mod tests {
         let granted = of(&allocation(&[4, 2, 2, 4], Some(40)));
         let expected = [("n1", 1, 4), ("n2…n3", 2, 2), ("n4", 1, 4)];
         assert_eq!(granted, expected.map(|(name, count, cores)| (name.to_owned(), count, cores, 40)));
+    }
+
+    #[test]
+    fn spares_are_kept_apart_and_ranks_are_kept_to_the_others() {
+        let ranks = vec![rank("n1", 4, 100), rank("n2", 4, 98), rank("n3", 2, 50)];
+        let found = Bindings { version: String::new(), mpi: None, threads: 4, ranks };
+        let job = MpiJob::new("srun", "xhpl".into());
+        let all = nodes(&found, &allocation(&[4, 4, 4], None));
+        let hosts = ["n1", "n2"].map(str::to_owned);
+        let reached = Reached::new(&job, &all, &hosts);
+        assert_eq!((reached.hosts.as_slice(), reached.spares.as_slice()), (&hosts[..], &["n3".to_owned()][..]));
+        assert_eq!((reached.job.nodes.as_slice(), reached.job.most_threads), (&hosts[..], Some(4)));
+        assert_eq!((reached.nodes.len(), reached.nodes[0].count), (1, 2));
+        // In the place of a node that is lost.
+        let replaced = ["n1", "n3"].map(str::to_owned);
+        let reached = Reached::new(&job, &all, &replaced);
+        assert_eq!((reached.hosts.as_slice(), reached.job.most_threads), (&replaced[..], Some(2)));
     }
 
     #[test]

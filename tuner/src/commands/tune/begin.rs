@@ -1,4 +1,4 @@
-//! How a session begins, or goes on: what is asked for, where it can run, and its folder.
+//! How a session begins: what is asked for, where it can run, and its folder.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +8,12 @@ use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
-use space::Unequal;
 use space::machine::{Machine, Node};
 
 use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
-use crate::cluster::launched::nodes::{self, Reached};
+use crate::cluster::launched::nodes::{self, Reached, Used};
 use crate::commands::space::read_limits;
 use crate::earlier;
 use crate::error::RecordError;
@@ -76,7 +75,7 @@ pub(super) fn begin(
         Some(machine) if given && !placed.nodes.is_empty() => Some(machine.to_toml()?),
         _ => text,
     };
-    let PlacedEngine { engine, nodes, hosts } = placed;
+    let PlacedEngine { engine, nodes, hosts, spares } = placed;
     let power_log = power_log(args)?;
     let objective = objective(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
@@ -136,6 +135,8 @@ pub(super) fn begin(
         notes: Vec::new(),
         expert: None,
         hosts,
+        spares,
+        lost: Vec::new(),
         mpi_job,
         nodes,
         unequal,
@@ -205,7 +206,7 @@ fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
 fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> PlacedEngine {
     let node = cluster.node().clone();
     let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
-    PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts() }
+    PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts(), spares: Vec::new() }
 }
 
 /// Keeps the cluster, and the description of its nodes as if one had been calibrated, in `folder`.
@@ -224,9 +225,16 @@ pub(super) struct PlacedEngine {
     nodes: Vec<Node>,
     /// Their names.
     hosts: Vec<String>,
+    /// Names of the nodes that are kept to replace one of them.
+    spares: Vec<String>,
 }
 
 impl PlacedEngine {
+    /// Where its own launcher, or this process, starts its ranks.
+    fn unplaced(engine: Engine) -> Self {
+        Self { engine, nodes: Vec::new(), hosts: Vec::new(), spares: Vec::new() }
+    }
+
     /// `machine`, or nothing known but the nodes, with the nodes that were found.
     pub(super) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
         if self.nodes.is_empty() {
@@ -253,16 +261,27 @@ pub(super) fn placed(
         return Err(bad_input(format!("{job}: --machine describes the nodes; leave one of them out")));
     }
     let job = job.filter(|_| !described);
-    let Reached { job, nodes, hosts } = match (&engine, job) {
-        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => nodes::found(xhpl_beside(program), job, cores)?,
-        (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => nodes::found(mpi.program.clone(), job, cores)?,
+    let used = Used::AllBut(args.spares as usize);
+    let Reached { job, nodes, hosts, spares } = match (&engine, job) {
+        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => {
+            nodes::found(xhpl_beside(program), job, cores, used)?
+        }
+        (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => {
+            nodes::found(mpi.program.clone(), job, cores, used)?
+        }
+        _ if args.spares > 0 && !matches!((&engine, job), (Engine::Launched(_), Some(_))) => {
+            return Err(bad_input(format!(
+                "--spares {}: only nodes of a job, or of --nodes, can be kept; this session runs on nodes that are not looked for",
+                args.spares
+            )));
+        }
         _ => {
             engine.check_programs()?;
             match (&engine, job) {
-                (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores)?,
+                (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores, used)?,
                 (Engine::Launched(mpi), None) => {
                     bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
-                    return Ok(PlacedEngine { engine, nodes: Vec::new(), hosts: Vec::new() });
+                    return Ok(PlacedEngine::unplaced(engine));
                 }
                 (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
                     let nodes = nodes::granted(job, &hpl::machine::host::facts());
@@ -272,14 +291,15 @@ pub(super) fn placed(
                         said.join(", ")
                     ));
                     let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
-                    return Ok(PlacedEngine { engine: engine.on(Some(&machine)), nodes, hosts: Vec::new() });
+                    return Ok(PlacedEngine { nodes, ..PlacedEngine::unplaced(engine.on(Some(&machine))) });
                 }
-                _ => return Ok(PlacedEngine { engine, nodes: Vec::new(), hosts: Vec::new() }),
+                _ => return Ok(PlacedEngine::unplaced(engine)),
             }
         }
     };
-    say(&format!("{} nodes, reached by {}: {}", hosts.len(), job.launcher, hosts.join(" ")));
-    Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts })
+    let kept = if spares.is_empty() { String::new() } else { format!("; spares: {}", spares.join(" ")) };
+    say(&format!("{} nodes, reached by {}: {}{kept}", hosts.len(), job.launcher, hosts.join(" ")));
+    Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts, spares })
 }
 
 /// Whether the launcher of another engine starts as many processes as it is path.
@@ -291,66 +311,6 @@ fn reaches_nodes(foreign: &Foreign) -> bool {
 fn words(group: &Node) -> String {
     let gib = group.memory_bytes as f64 / f64::from(1 << 30);
     format!("{} of {} cores and {gib:.1} GiB", group.count, group.cores)
-}
-
-/// The session in the folder at `path`.
-///
-/// # Errors
-/// A folder that holds none, or is not this user's alone; processes that cannot be started any more.
-pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
-    let folder = RunFolder::open(path)?;
-    folder.check_owner()?;
-    let lock = folder.lock()?;
-    let mut session = Session::load(&folder.session_toml())?;
-    if let Some(mpi) = session.mpi_job.clone() {
-        find_nodes(&mut session, &mpi, &folder)?;
-    }
-    Ok((folder, lock, session))
-}
-
-/// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
-/// anew, unless their rates were given, and what was measured before belongs to another machine.
-fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
-    let cores = hpl::machine::host::facts().cores_allowed.len();
-    let before = session.hosts.len();
-    let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
-    let job = job.filter(|_| before > 0 && !session.is_simulated());
-    let Some(job) = job else {
-        bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
-        return Ok(());
-    };
-    let now = nodes::reached(mpi, &job, cores)?;
-    let of = |nodes: &[Node]| nodes.iter().map(|node| node.count * node.cores).sum::<usize>();
-    let (before, found) = (of(&session.nodes), of(&now.nodes));
-    if found != before {
-        return Err(bad_input(format!(
-            "the session uses {before} cores on {}, {job} has {found} on {}; resume it in a job like the first, or start a new one with \
-             --warm-start {}",
-            session.hosts.join(" "),
-            now.hosts.join(" "),
-            folder.root().display()
-        )));
-    }
-    let names = session.node_names();
-    let mut other = Session { hosts: now.hosts, nodes: now.nodes, ..session.clone() };
-    if other.node_names() == names {
-        return Ok(());
-    }
-    say(&format!(
-        "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",
-        session.hosts.join(" "),
-        other.hosts.join(" ")
-    ));
-    if folder.calibrated_node().exists() {
-        for measured in [folder.calibrated_node(), folder.machine_toml()] {
-            std::fs::remove_file(&measured).map_err(RecordError::write(&measured))?;
-        }
-    }
-    if other.unequal.node_cores.is_some() {
-        other.unequal = Unequal::default();
-    }
-    *session = other;
-    Ok(session.save(&folder.session_toml())?)
 }
 
 /// The budget of a resumed session that has spent `spent_s` seconds, ended before its job.

@@ -24,6 +24,11 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store
         Ok(SessionEnd::Done) if !store.final_passed() => {
             progress.warn(&format!("no final run succeeded, the last trial: {failed}; the best of the trials is shown"));
         }
+        Ok(SessionEnd::NodesLost(nodes)) => progress.warn(&format!(
+            "{} answers no more, and too little time is left to go on without it; the best of the trials is shown, continue with: hpl-tune \
+             --resume {folder}",
+            nodes.join(" ")
+        )),
         Ok(SessionEnd::Done) | Err(_) => {}
     }
 }
@@ -34,7 +39,7 @@ pub(super) fn exit_code(ended: SessionEnd, rows: &[Row]) -> u8 {
     let passed = rows.iter().any(|row| row.passed);
     match ended {
         SessionEnd::Interrupted => exit::INTERRUPTED,
-        SessionEnd::Done if passed => {
+        SessionEnd::Done | SessionEnd::NodesLost(_) if passed => {
             let mut finals = rows.iter().filter(|row| row.strategy == Identity::FINAL);
             match finals.clone().next_back() {
                 Some(last) if wrong(last) => exit::RESIDUAL,
@@ -42,8 +47,8 @@ pub(super) fn exit_code(ended: SessionEnd, rows: &[Row]) -> u8 {
                 _ => exit::NO_FINAL,
             }
         }
-        SessionEnd::NothingWorks | SessionEnd::Done if rows.last().is_some_and(wrong) => exit::RESIDUAL,
-        SessionEnd::NothingWorks | SessionEnd::Done => exit::NO_TRIAL,
+        _ if rows.last().is_some_and(wrong) => exit::RESIDUAL,
+        _ => exit::NO_TRIAL,
     }
 }
 

@@ -6,11 +6,10 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::{Candidate, Candidates, KernelChoice};
+use space::{Candidate, Candidates};
 
 use crate::cli::TuneArgs;
-use crate::cluster::launched::bindings::{bindings, doubts as doubts_of, out_of_order, sentence};
-use crate::cluster::launched::cluster;
+use crate::cluster::launched::lost::lost;
 use crate::commands::report::{Files, publish};
 use crate::commands::space::limits;
 use crate::earlier;
@@ -31,7 +30,6 @@ use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::Prior;
 use crate::search::strategy::informed::ComparableRuns;
-use crate::session::calibrate;
 use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::forecast::Forecast;
@@ -44,13 +42,19 @@ use crate::session::settings;
 
 mod ask;
 mod begin;
+mod binding;
+mod calibrated;
 mod ended;
+mod moved;
 mod nodes;
 mod rehearse;
 mod settle;
 
-use begin::{begin, resume, within_job};
+use begin::{begin, within_job};
+use binding::say_binding;
+use calibrated::calibrated;
 use ended::{exit_code, say_how_it_ended};
+use moved::resume;
 use nodes::from_nodes;
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
@@ -81,7 +85,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         // So that the command says all that was asked for.
         session.command += &format!(" --budget {}s", session.budget_s);
     }
-    let engine = Engine::of(&session, &folder)?;
+    let mut engine = Engine::of(&session, &folder)?;
     // Of a session that was killed together with the process that should have done it.
     let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), &args.power_root);
     let restored = restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))?;
@@ -119,13 +123,26 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         }
         _ => {}
     }
-    let ended = if store.has_final() || budget.left_s() <= 0.0 {
-        Ok(SessionEnd::Done)
-    } else {
-        search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args)
+    let ended = loop {
+        if store.has_final() || budget.left_s() <= 0.0 {
+            break Ok(SessionEnd::Done);
+        }
+        let ended = search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args);
+        let Ok(SessionEnd::NodesLost(lost)) = &ended else { break ended };
+        store.close(budget.spent_s())?;
+        let folder = store.folder().clone();
+        let session = match moved::without(store.session(), &folder, lost, store.rows(), budget.left_s()) {
+            Ok(Some(session)) => session,
+            Ok(None) => break ended,
+            Err(error) => break Err(error),
+        };
+        // Its rows are sorted anew: those before belong to other nodes.
+        drop(store);
+        engine = Engine::of(&session, &folder)?;
+        (store, _) = Store::open(folder, session, &engine.runs(&program))?;
     };
     let ended = match ended {
-        Err(error) if store.rows().is_empty() => {
+        Err(error) if store.is_empty() => {
             progress.end();
             if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
                 store.folder().discard();
@@ -190,7 +207,8 @@ fn search(
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
-    let notes = notes.into_iter().chain(set).collect();
+    let lost_nodes = moved::note(store.session());
+    let notes = notes.into_iter().chain(set).chain(lost_nodes).collect();
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
@@ -227,7 +245,7 @@ fn search(
     }
     store.write_space(domain)?;
     plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
-    say_binding(engine, &baseline, store.session(), progress)?;
+    say_binding(engine, &baseline, store.session(), program, progress)?;
 
     let extent = store.session().extent;
     let final_n = match (store.session().n_fixed, extent) {
@@ -235,6 +253,9 @@ fn search(
         (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
         (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
     };
+    let hosts = store.session().hosts.clone();
+    let job = engine.mpi_job().filter(|job| job.simulated.is_none());
+    let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts));
     let mut drive = Drive {
         setup: Setup {
             domain,
@@ -249,6 +270,7 @@ fn search(
         },
         model,
         final_n,
+        lost: &lost,
         runner: TrialRunner {
             budget,
             runs: &runs,
@@ -267,46 +289,6 @@ fn search(
         progress.warn(&format!("settings of the node: {problem}"));
     }
     Ok(ended?)
-}
-
-/// Measures this machine, and the nodes where there are several; `false` when a signal asked to stop. Where the BLAS of another
-/// engine's program cannot be measured, the fastest kernels here stand for it.
-fn calibrated(
-    program: &Path,
-    engine: &Engine,
-    store: &mut Store,
-    budget: &Budget,
-    progress: &mut Progress,
-    interrupt: &Interrupt,
-) -> anyhow::Result<bool> {
-    if store.session().is_simulated() {
-        // The file of the cluster holds what a calibration would measure.
-        cluster::describe(engine.mpi_job(), &store.folder().calibrated_node(), store, budget, progress)?;
-        return Ok(true);
-    }
-    let named = store.session().kernels.clone();
-    let kernels = named.unwrap_or_else(|| engine.calibrated_kernels());
-    let described = store.folder().machine_toml();
-    let of_this_node = if store.session().nodes.is_empty() { described } else { store.folder().calibrated_node() };
-    let measure = |kernels: &KernelChoice, store: &mut Store, progress: &mut Progress| {
-        calibrate::in_child(program, kernels, &of_this_node, store, budget, progress, interrupt)
-    };
-    let done = if let (Engine::Foreign(_), KernelChoice::Blas(path)) = (engine, &kernels) {
-        progress.line(&format!("{} loads {}: the calibration measures that", engine.name(), path.display()));
-        match measure(&kernels, store, progress) {
-            Err(error) => {
-                progress.warn(&format!("{error}; the fastest kernels here are measured instead"));
-                measure(&KernelChoice::Auto, store, progress)?
-            }
-            done => done?,
-        }
-    } else {
-        measure(&kernels, store, progress)?
-    };
-    if done && !store.session().nodes.is_empty() {
-        cluster::describe(engine.mpi_job(), &of_this_node, store, budget, progress)?;
-    }
-    Ok(done)
 }
 
 /// The runs of earlier sessions at their points, where there are such.
@@ -377,24 +359,4 @@ fn plan(
         trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());
-}
-
-/// Says where the ranks of the default run, and what is wrong with that.
-///
-/// # Errors
-/// An MPI job that does not say it.
-fn say_binding(engine: &Engine, baseline: &Candidate, session: &Session, progress: &Progress) -> anyhow::Result<()> {
-    let of_default = match engine {
-        Engine::Foreign(_) => return Ok(()),
-        Engine::Ours => preflight::binding(baseline, &session.cores),
-        Engine::Launched(job) => {
-            let found = bindings(job, baseline.hpl.ranks(), baseline.engine.threads)?;
-            let cores = session.unequal.node_cores;
-            let order = cores.and_then(|cores| out_of_order(&found, &session.hosts, cores));
-            doubts_of(&found).iter().chain(&order).for_each(|doubt| progress.warn(doubt));
-            sentence(&found)
-        }
-    };
-    progress.line(&format!("binding of the default: {of_default}"));
-    Ok(())
 }

@@ -37,6 +37,8 @@ pub(crate) fn session() -> Session {
         notes: Vec::new(),
         expert: None,
         hosts: Vec::new(),
+        spares: Vec::new(),
+        lost: Vec::new(),
         mpi_job: None,
         nodes: Vec::new(),
         until_gain: None,

@@ -18,7 +18,7 @@ use crate::search::schedule::{Due, Setup, View};
 const FAILURES_TO_GIVE_UP: usize = 8;
 
 /// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEnd {
     /// The budget is used, as far as runs fit.
     Done,
@@ -26,6 +26,8 @@ pub enum SessionEnd {
     Interrupted,
     /// Trial after trial failed.
     NothingWorks,
+    /// These nodes answer no more.
+    NodesLost(Vec<String>),
 }
 
 /// A session in progress.
@@ -36,6 +38,8 @@ pub struct Drive<'a> {
     pub setup: Setup<'a>,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
     pub final_n: std::ops::RangeInclusive<usize>,
+    /// The nodes that answer no more; asked after a run that a lost node may have ended.
+    pub lost: &'a dyn Fn() -> Vec<String>,
     /// Starts and records trials.
     pub runner: TrialRunner<'a>,
 }
@@ -56,6 +60,10 @@ impl Drive<'_> {
             let rival = self.setup.objective.is_rate().then(|| Rival::of(&plan, self.runner.store, self.runner.runs));
             if !self.runner.together(&[Due { plan, limit_s }], rival.flatten().as_ref())? {
                 return Ok(SessionEnd::Interrupted);
+            }
+            let lost = self.lost();
+            if !lost.is_empty() {
+                return Ok(SessionEnd::NodesLost(lost));
             }
             if !self.runner.store.has_final() && self.nothing_works() {
                 return Ok(SessionEnd::NothingWorks);
@@ -98,6 +106,15 @@ impl Drive<'_> {
             left_s: self.runner.budget.left_s(),
             total_s: self.runner.budget.total_s(),
         })
+    }
+
+    /// The nodes that answer no more, where the latest trial may have failed for that. What was verified stays the result.
+    fn lost(&self) -> Vec<String> {
+        let store = &*self.runner.store;
+        let broke_off =
+            |row: &Row| matches!(row.outcome, Outcome::Crashed | Outcome::TimedOut | Outcome::Launch | Outcome::Output);
+        let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
+        if ask { (self.lost)() } else { Vec::new() }
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.

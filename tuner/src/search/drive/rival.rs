@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use objectives::Failure;
-use objectives::foreign::{ProgressPoint, ratio};
-use objectives::real::RealRuns;
+use objectives::progress::{ProgressPoint, ratio};
+use objectives::real::{Extent, RealRuns};
 use space::Candidate;
 use space::stats::median;
 
+use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::record::{Identity, Outcome, PlannedTrial};
 
@@ -26,6 +27,9 @@ const JUDGED: std::ops::Range<f64> = 0.1..0.7;
 /// that range, and at its begin, as moments differ by more than whole runs do.
 const HOPELESS: f64 = 0.95;
 const HOPELESS_AT_FIRST: f64 = 0.8;
+
+/// Seconds below which a run of our engine is let go to its end: its phases correct the model.
+const SHORT_S: f64 = 5.0;
 
 /// Runs ended early one after the other, after which one is let go to its end: perhaps it is the machine that has changed.
 const ENDED_IN_A_ROW: usize = 3;
@@ -64,7 +68,8 @@ impl Rival {
         let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
         let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
         let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
-        if !runs.reports_progress() || !new || ended >= ENDED_IN_A_ROW {
+        let short = store.session().engine == Session::OURS && plan.expected_s < SHORT_S;
+        if !runs.reports_progress() || plan.extent != Extent::Whole || !new || short || ended >= ENDED_IN_A_ROW {
             return None;
         }
         let mut candidates: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();

@@ -1,5 +1,5 @@
 use objectives::Failure;
-use objectives::foreign::ProgressPoint;
+use objectives::progress::ProgressPoint;
 
 use super::rival::{Pace, REDRAW, Rival};
 

@@ -1,6 +1,6 @@
 //! Models of made-up records.
 
-use objectives::foreign::ProgressPoint;
+use objectives::progress::ProgressPoint;
 use objectives::real::Extent;
 use space::Share;
 

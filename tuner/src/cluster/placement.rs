@@ -1,0 +1,168 @@
+//! Where the ranks of another engine run: processes of this program, started as its own would be, say it.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use hpl::machine::bindings::{Bindings, RankBinding};
+use hpl::machine::host;
+use objectives::foreign::Foreign;
+use objectives::real::slurm;
+use serde::{Deserialize, Serialize};
+use space::Candidate;
+
+use super::launched::answer;
+use crate::exit::bad_input;
+
+/// The hidden verb of a process that says where it runs, as the program must dispatch it to [`main`].
+pub const VERB: &str = "__where";
+
+/// Time that the job has to start and say it.
+const STARTS: Duration = Duration::from_secs(60);
+
+/// Variables in which launchers give a process its rank: PMIx, Open MPI, PMI, MVAPICH, Slurm, Flux, ALPS.
+const RANKS: [&str; 7] = [
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "FLUX_TASK_RANK",
+    "ALPS_APP_PE",
+];
+
+/// What one process says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PlacedProcess {
+    /// Its rank, where its launcher says it.
+    rank: Option<usize>,
+    host: String,
+    cores_allowed: Vec<usize>,
+    memory_bytes: u64,
+}
+
+/// Prints where this process runs, in one line of JSON.
+pub fn main() -> ExitCode {
+    let facts = host::facts();
+    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    let here = PlacedProcess {
+        rank,
+        host: facts.hostname,
+        cores_allowed: facts.cores_allowed,
+        memory_bytes: facts.memory_available_bytes,
+    };
+    match serde_json::to_string(&here) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Where the ranks of `candidate` are started by the command of `engine`; `program` is the path of this program.
+///
+/// # Errors
+/// A command in which the program is no word of its own, a job that cannot be started, or one of another number of processes.
+pub(crate) fn placed(engine: &Foreign, candidate: &Candidate, program: &Path) -> anyhow::Result<Bindings> {
+    let folder = Path::new(".");
+    let words = [OsString::from(program), OsString::from(VERB)];
+    let Some(words) = engine.started_in_its_place(candidate, folder, &words) else {
+        return Err(bad_input("no word of its command is {program} alone"));
+    };
+    let environment = engine.environment(candidate, folder);
+    let way_out = "is the job waiting for nodes, or the launcher for input?";
+    let (line, said) = answer(&words, &environment, folder, STARTS, way_out, || slurm::cancel_steps(program, &[]))?;
+    let found = bindings(&said, candidate.engine.threads);
+    match found.ranks.len() {
+        count if count == candidate.hpl.ranks() => Ok(found),
+        count => Err(bad_input(format!(
+            "{line}: {count} processes said where they run, {} were asked for",
+            candidate.hpl.ranks()
+        ))),
+    }
+}
+
+/// What processes of `threads` threads each have printed, by their ranks.
+fn bindings(said: &[u8], threads: usize) -> Bindings {
+    let text = String::from_utf8_lossy(said);
+    let mut processes: Vec<PlacedProcess> =
+        text.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect();
+    processes.sort_by(|a, b| (a.rank, &a.host).cmp(&(b.rank, &b.host)));
+    let own = |process: &PlacedProcess| {
+        let others = processes.iter().filter(|other| !std::ptr::eq(*other, process) && other.host == process.host);
+        others.flat_map(|other| &other.cores_allowed).all(|core| !process.cores_allowed.contains(core))
+    };
+    let rank = |process: &PlacedProcess| RankBinding {
+        host: process.host.clone(),
+        cores_allowed: process.cores_allowed.clone(),
+        cores: if own(process) { process.cores_allowed.clone() } else { Vec::new() },
+        memory_bytes: process.memory_bytes,
+    };
+    let ranks = processes.iter().map(rank).collect();
+    Bindings { version: env!("CARGO_PKG_VERSION").to_owned(), mpi: None, threads, ranks }
+}
+
+/// What is wrong with where the ranks run, a sentence for each host: cores that are fewer than the threads. Ranks that may run on
+/// any core may still bind their threads themselves.
+pub(crate) fn doubts(found: &Bindings) -> Vec<String> {
+    let doubt = |(host, ranks): &(&str, Vec<&RankBinding>)| {
+        let mut cores: Vec<usize> = ranks.iter().flat_map(|rank| rank.cores_allowed.iter().copied()).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let threads = ranks.len() * found.threads;
+        let narrow = ranks.iter().filter(|rank| !rank.cores.is_empty() && rank.cores.len() < found.threads).count();
+        if cores.len() < threads {
+            return Some(format!(
+                "{host}: {} ranks of {} threads have {} core{}: the launcher should give each rank cores of its own",
+                ranks.len(),
+                found.threads,
+                cores.len(),
+                if cores.len() == 1 { "" } else { "s" }
+            ));
+        }
+        (narrow > 0).then(|| {
+            format!(
+                "{host}: {narrow} of {} ranks have fewer cores than their {} threads: the launcher should give a rank {{threads}} cores",
+                ranks.len(),
+                found.threads
+            )
+        })
+    };
+    found.hosts().iter().filter_map(doubt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(processes: &[(Option<usize>, &str, &[usize])]) -> Vec<u8> {
+        let line = |&(rank, host, cores): &(Option<usize>, &str, &[usize])| {
+            let host = host.to_owned();
+            let process = PlacedProcess { rank, host, cores_allowed: cores.to_vec(), memory_bytes: 1 << 30 };
+            format!("{}\nnoise of a launcher\n", serde_json::to_string(&process).unwrap())
+        };
+        processes.iter().map(line).collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn processes_are_in_the_order_of_their_ranks_and_own_what_no_other_may_use() {
+        let found = bindings(&said(&[(Some(1), "n1", &[2, 3]), (Some(0), "n1", &[0, 1]), (Some(2), "n2", &[0, 1])]), 2);
+        let cores: Vec<&[usize]> = found.ranks.iter().map(|rank| rank.cores.as_slice()).collect();
+        assert_eq!(cores, [[0, 1], [2, 3], [0, 1]]);
+        assert_eq!(doubts(&found), [""; 0]);
+    }
+
+    #[test]
+    fn ranks_without_enough_cores_are_told() {
+        let all: &[usize] = &[0, 1, 2, 3];
+        let loose = bindings(&said(&[(Some(0), "n1", all), (Some(1), "n1", all)]), 2);
+        assert!(loose.ranks.iter().all(|rank| rank.cores.is_empty()));
+        assert_eq!(doubts(&loose), [""; 0], "they may bind their threads themselves");
+        let crowded = doubts(&bindings(&said(&[(Some(0), "n1", &[0]), (Some(1), "n1", &[0])]), 1));
+        assert!(crowded[0].starts_with("n1: 2 ranks of 1 threads have 1 core:"), "{crowded:?}");
+        let narrow = doubts(&bindings(&said(&[(Some(0), "n1", &[0]), (Some(1), "n1", &[1, 2, 3])]), 2));
+        assert!(narrow[0].starts_with("n1: 1 of 2 ranks have fewer cores than their 2 threads"), "{narrow:?}");
+    }
+}

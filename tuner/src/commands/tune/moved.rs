@@ -1,0 +1,185 @@
+//! How a session goes on: on the nodes that its job has now, and without those that answer no more.
+
+use std::path::Path;
+
+use objectives::launcher::MpiJob;
+use space::Unequal;
+use space::machine::{Machine, Node};
+
+use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::bindings::bindings;
+use crate::cluster::launched::lost::silent;
+use crate::cluster::launched::nodes::{self, Reached, Used};
+use crate::error::RecordError;
+use crate::exit::bad_input;
+use crate::record::Row;
+use crate::record::folder::{Lock, RunFolder, replace_file};
+use crate::record::session::Session;
+use crate::search::budget::SMALLEST_BUDGET_S;
+use crate::search::progress::say;
+use crate::session::input::read_machine;
+
+/// Trials as long as the longest one that have to fit into the time left, beside the shortest budget: for less it is not worth to go on.
+const WORTH_TRIALS: f64 = 4.0;
+
+/// Part of the memory by which nodes may have less than before without another N.
+const LESS_MEMORY: f64 = 0.05;
+
+/// The session in the folder at `path`.
+///
+/// # Errors
+/// A folder that holds none, or is not this user's alone; processes that cannot be started any more.
+pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
+    let folder = RunFolder::open(path)?;
+    folder.check_owner()?;
+    let lock = folder.lock()?;
+    let mut session = Session::load(&folder.session_toml())?;
+    if let Some(mpi) = session.mpi_job.clone() {
+        find_nodes(&mut session, &mpi, &folder)?;
+    }
+    Ok((folder, lock, session))
+}
+
+/// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
+/// anew, unless their rates were given, and what was measured before belongs to another machine.
+fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
+    let cores = hpl::machine::host::facts().cores_allowed.len();
+    let before = session.hosts.len();
+    let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
+    let job = job.filter(|_| before > 0 && !session.is_simulated());
+    let Some(job) = job else {
+        bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
+        return Ok(());
+    };
+    let now = if job.manager.is_empty() && !mpi.nodes.is_empty() {
+        nodes::of_hosts(mpi, &job, &session.hosts, least_cores(&session.nodes))?
+    } else {
+        // Nodes that were left out may be back.
+        let all = MpiJob { nodes: Vec::new(), ..mpi.clone() };
+        nodes::reached(&all, &job, cores, Used::Before(&session.hosts))?
+    };
+    let (before, found) = (all_cores(&session.nodes), all_cores(&now.nodes));
+    if found != before {
+        return Err(bad_input(format!(
+            "the session uses {before} cores on {}, {job} has {found} on {}; resume it in a job like the first, or start a new one with \
+             --warm-start {}",
+            session.hosts.join(" "),
+            now.hosts.join(" "),
+            folder.root().display()
+        )));
+    }
+    let names = session.node_names();
+    let other = on_nodes(session, now);
+    if other.node_names() == names {
+        return Ok(());
+    }
+    say(&format!(
+        "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",
+        session.hosts.join(" "),
+        other.hosts.join(" ")
+    ));
+    if folder.calibrated_node().exists() {
+        for measured in [folder.calibrated_node(), folder.machine_toml()] {
+            remove(&measured)?;
+        }
+    }
+    *session = other;
+    Ok(session.save(&folder.session_toml())?)
+}
+
+/// The session without the nodes `lost`, each of them replaced by a spare where one answers; `rows`: its trials on all of them.
+/// `None` where the `left_s` seconds of its budget are too few to go on.
+///
+/// # Errors
+/// Nodes that cannot be used without them, or files that cannot be written.
+pub(super) fn without(
+    session: &Session,
+    folder: &RunFolder,
+    lost: &[String],
+    rows: &[Row],
+    left_s: f64,
+) -> anyhow::Result<Option<Session>> {
+    let Some(mpi) = &session.mpi_job else { return Ok(None) };
+    let longest_s = rows.iter().filter(|row| row.passed).map(|row| row.wall_s).fold(0.0, f64::max);
+    if left_s < SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s {
+        return Ok(None);
+    }
+    let dead = silent(mpi, &session.spares);
+    let mut answering = session.spares.iter().filter(|spare| !dead.contains(spare)).cloned();
+    let hosts: Vec<String> = session
+        .hosts
+        .iter()
+        .filter_map(|host| if lost.contains(host) { answering.next() } else { Some(host.clone()) })
+        .collect();
+    let allocation = Allocation::here().unwrap_or_else(|| Allocation::reached(session.hosts.len()));
+    let now = nodes::of_hosts(mpi, &allocation, &hosts, least_cores(&session.nodes))?;
+    let (fewer, replaced) = (session.hosts.len() - hosts.len(), lost.len() + hosts.len() - session.hosts.len());
+    say(&format!(
+        "warning: {} answer{} no more: {}the session goes on on {}; its trials before influence what is tried first, and are not part of \
+         the result",
+        lost.join(", "),
+        if lost.len() == 1 { "s" } else { "" },
+        match replaced {
+            0 => String::new(),
+            1 => "one spare takes the place, ".to_owned(),
+            count => format!("{count} spares take the places, "),
+        },
+        if fewer == 0 { hosts.join(" ") } else { format!("{} nodes: {}", hosts.len(), hosts.join(" ")) },
+    ));
+    let spares = answering.collect();
+    let mut other = on_nodes(session, Reached { spares, ..now });
+    other.lost.extend(lost.iter().chain(&dead).cloned());
+    if all_cores(&other.nodes) != all_cores(&session.nodes)
+        || least_bytes(&other.nodes) < (1.0 - LESS_MEMORY) * least_bytes(&session.nodes)
+    {
+        other = Session { n: other.n.filter(|_| other.n_fixed), n_memory: None, expert: None, ..other };
+    }
+    let path = folder.machine_toml();
+    if folder.calibrated_node().exists() {
+        // The calibration of this node holds, the survey of all does not.
+        remove(&path)?;
+    } else {
+        let (machine, _) = read_machine(&path)?;
+        let machine = Machine { nodes: other.nodes.clone(), ..machine };
+        replace_file(&path, machine.to_toml()?.as_bytes())?;
+    }
+    other.save(&folder.session_toml())?;
+    Ok(Some(other))
+}
+
+/// What the report says of nodes that were lost.
+pub(super) fn note(session: &Session) -> Option<String> {
+    let lost = session.lost.join(", ");
+    (!session.lost.is_empty())
+        .then(|| format!("nodes that answered no more: {lost}; what ran on them is in the record and no part of the result"))
+}
+
+/// The session on other nodes: what belonged to the ones before is not known of these.
+fn on_nodes(session: &Session, now: Reached) -> Session {
+    let Reached { job, nodes, hosts, spares } = now;
+    let mut other = Session { hosts, nodes, spares, mpi_job: Some(job), left: None, ..session.clone() };
+    other.lost.retain(|host| !other.hosts.contains(host));
+    if other.unequal.node_cores.is_some() {
+        other.unequal = Unequal::default();
+    }
+    other
+}
+
+fn remove(path: &Path) -> Result<(), RecordError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RecordError::write(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn all_cores(nodes: &[Node]) -> usize {
+    nodes.iter().map(|node| node.count * node.cores).sum()
+}
+
+fn least_cores(nodes: &[Node]) -> usize {
+    nodes.iter().map(|node| node.cores).min().unwrap_or(1)
+}
+
+fn least_bytes(nodes: &[Node]) -> f64 {
+    nodes.iter().map(|node| node.memory_bytes as f64).fold(f64::INFINITY, f64::min)
+}
