@@ -10,16 +10,24 @@ use super::bindings::bindings_within;
 /// Time that a node has to start a process and let it answer.
 const ANSWERS: Duration = Duration::from_secs(20);
 
+/// Time after which a node that does not answer is asked again: its daemon may just be started anew.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// Nodes that are asked at the same time, at most.
 const AT_ONCE: usize = 32;
 
-/// Those of `hosts` that answer no more. None where all answer together, or none answers alone: then it is no fault of a node.
+/// Those of `hosts` that answer no more. None where many answer together, or none answers: then it is no fault of a node.
 pub(crate) fn lost(job: &MpiJob, hosts: &[String]) -> Vec<String> {
-    if !job.chooses_nodes() || hosts.len() < 2 || answer(job, hosts) {
+    if !job.chooses_nodes() || hosts.len() < 2 || (hosts.len() > AT_ONCE && answer(job, hosts)) {
         return Vec::new();
     }
-    let silent = silent(job, hosts);
-    if silent.len() == hosts.len() { Vec::new() } else { silent }
+    let first = silent(job, hosts);
+    if first.is_empty() {
+        return first;
+    }
+    thread::sleep(AGAIN);
+    let still = silent(job, &first);
+    if still.len() == hosts.len() { Vec::new() } else { still }
 }
 
 /// Those of `hosts` on which `job` starts nothing, each asked by itself.
