@@ -11,7 +11,6 @@ use space::{Candidate, Candidates, KernelChoice};
 use crate::cli::TuneArgs;
 use crate::cluster::launched::bindings::{bindings, doubts as doubts_of, out_of_order, sentence};
 use crate::cluster::launched::cluster;
-use crate::commands::report::{Files, publish};
 use crate::commands::space::limits;
 use crate::earlier;
 use crate::exit::{self, bad_input};
@@ -22,7 +21,7 @@ use crate::record::store::Store;
 use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
-use crate::search::drive::{Drive, SessionEnd, TrialRunner};
+use crate::search::drive::{Drive, KnownRows, SessionEnd, TrialRunner};
 use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
@@ -50,7 +49,7 @@ mod rehearse;
 mod settle;
 
 use begin::{begin, resume, within_job};
-use ended::{exit_code, say_how_it_ended};
+use ended::{exit_code, say_how_it_ended, write_results};
 use nodes::from_nodes;
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
@@ -86,7 +85,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), &args.power_root);
     let restored = restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
-    let (mut store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+    let (store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+    let mut store = store.with_table_by_child();
     repairs.bad_lines.iter().for_each(|line| progress.warn(&line.to_string()));
     for trial in repairs.adopted {
         progress.line(&format!("trial {trial} had finished, but was not in the journal: recorded now"));
@@ -137,11 +137,10 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     say_how_it_ended(&ended, &store, &progress);
     progress.end();
     // The summary is shown whatever happened; the first error is reported.
-    let closed = store.close(budget.spent_s());
-    let (runs, json) = (engine.runs(&program), args.output.json);
-    let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);
+    let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
+    let (written, published) = write_results(&store, &engine.runs(&program), &program, args.output.json);
     let ended = ended?;
-    closed?;
+    closed.and(written)?;
     // Whoever closed the pipe has seen enough; how the session ended stays true.
     published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
     Ok(exit_code(ended, store.rows()))
@@ -249,6 +248,7 @@ fn search(
         },
         model,
         final_n,
+        known: KnownRows::default(),
         runner: TrialRunner {
             budget,
             runs: &runs,
