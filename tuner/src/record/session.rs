@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn the_clock_is_the_later_of_file_and_journal() {
         let session = session();
-        assert_eq!(session.used_s(&[]), 12.5);
+        assert_eq!(session.used_s::<Row>(&[]), 12.5);
         assert_eq!(session.used_s(&[row(0), row(5)]), 120.0 - 95.0);
     }
 }
