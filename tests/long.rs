@@ -17,7 +17,7 @@ use tuner::record::PlannedTrial;
 use tuner::record::folder::RunFolder;
 use tuner::record::session::Session;
 use tuner::record::store::Store;
-use tuner::record::{Circumstances, Identity};
+use tuner::record::{Circumstances, Finished, Identity};
 use tuner::session::engine::Engine;
 use tuner::session::prepare;
 
@@ -185,10 +185,10 @@ fn planned(
         None => (of(number), "bayes", None),
     };
     let repeated = distinct < TRIALS / 2;
-    let same = || store.rows().iter().find(|row| row.passed && row.candidate() == candidate);
+    let same = || store.rows().iter().find(|row| row.passed() && row.is_of(&candidate));
     PlannedTrial {
         trial: None,
-        repeat_of: repeated.then(same).flatten().map(|row| row.trial),
+        repeat_of: repeated.then(same).flatten().map(Finished::trial),
         candidate,
         extent: objectives::real::Extent::Whole,
         strategy: strategy.to_owned(),

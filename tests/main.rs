@@ -37,6 +37,7 @@ mod simulated;
 mod size;
 mod skips;
 mod supply;
+mod table;
 mod tune;
 mod unequal;
 mod untrusted;

@@ -8,7 +8,7 @@ use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::cluster::{placement, simulated};
 use tuner::power::settings::restorer;
-use tuner::record::decode;
+use tuner::record::{decode, table};
 use tuner::search::progress::say;
 use tuner::session::environment;
 use tuner::{commands, exit};
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Some(placement::VERB) => return placement::main(),
         Some(objectives::simulated::VERB) => return simulated::main(std::env::args_os().skip(2)),
         Some(restorer::VERB) => return restorer::main(std::env::args_os().skip(2)),
+        Some(table::VERB) => return table::main(std::env::args_os().skip(2)),
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }

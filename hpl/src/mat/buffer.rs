@@ -11,14 +11,14 @@ use std::sync::{Arc, OnceLock};
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// A huge page; buffers of at least this size start on such a boundary.
-const HUGE_PAGE: usize = 2 << 20;
+/// A huge page; buffers of at least this size start on such a boundary. Smaller under Miri, which is slow.
+const HUGE_PAGE: usize = if cfg!(miri) { 32 << 10 } else { 2 << 20 };
 /// A page.
 const PAGE: usize = 4 << 10;
 
 /// Buffers of fewer bytes are from the general allocator, which reuses their memory; larger ones are mappings, which return to the
 /// system as soon as they are freed, for any rank of the process.
-const MAP_FROM: usize = 1 << 20;
+const MAP_FROM: usize = HUGE_PAGE / 2;
 
 /// A cache line, where the elements of each buffer start.
 const LINE: usize = 64;
@@ -87,7 +87,8 @@ impl Mapping {
         let shift = if slack > 0 { start.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
         // SAFETY: shift < slack, so that `wanted` bytes from there are inside the mapping.
         let data = unsafe { start.byte_add(shift) };
-        if huge_pages && slack > 0 {
+        // Miri has no advice.
+        if huge_pages && slack > 0 && !cfg!(miri) {
             // Advice only: a kernel without huge pages refuses it, and the buffer is usable without.
             // SAFETY: the range is inside the mapping; this advice changes no content.
             let _ = unsafe { madvise(data, wanted, MmapAdvise::MADV_HUGEPAGE) };

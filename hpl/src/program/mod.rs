@@ -8,6 +8,7 @@
 mod emulation;
 mod error;
 pub mod files;
+pub mod freed;
 mod job;
 mod memory;
 mod mpi;

@@ -3,7 +3,7 @@
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 
-use super::Row;
+use super::Finished;
 
 /// What a session makes as large as possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl Objective {
     }
 
     /// Its value of a passed run; `None` where the run did not pass, its power was not read, or is above the limit.
-    pub fn value(self, row: &Row) -> Option<f64> {
+    pub fn value<R: Finished>(self, row: &R) -> Option<f64> {
         let rate = row.comparable_rate_gflops()?;
         match self {
             Self::Gflops => Some(rate),
@@ -61,20 +61,20 @@ impl Objective {
 
 /// The power by which a rate is divided: that of the whole run, of windows that which they predict for the core phase. It is compared among
 /// runs of one extent.
-pub fn mean_power_w(row: &Row) -> Option<f64> {
-    let watts = match row.extent {
-        Extent::Whole => row.run_power_w,
-        Extent::Windows => row.estimated_power_w,
+pub fn mean_power_w<R: Finished>(row: &R) -> Option<f64> {
+    let watts = match row.extent() {
+        Extent::Whole => row.run_power_w(),
+        Extent::Windows => row.estimated_power_w(),
     };
     watts.filter(|watts| *watts > 0.0)
 }
 
 /// The power of a run that is compared with a limit: that of its core phase, of a program that does not say when that was the power of the
 /// whole run. Windows predict it.
-pub fn limited_power_w(row: &Row) -> Option<f64> {
-    let watts = match row.extent {
-        Extent::Whole => row.power_w.or(row.run_power_w),
-        Extent::Windows => row.estimated_power_w,
+pub fn limited_power_w<R: Finished>(row: &R) -> Option<f64> {
+    let watts = match row.extent() {
+        Extent::Whole => row.power_w().or_else(|| row.run_power_w()),
+        Extent::Windows => row.estimated_power_w(),
     };
     watts.filter(|watts| *watts > 0.0)
 }

@@ -17,7 +17,7 @@ use crate::error::{RecordError, Version};
 use crate::power::MeterLog;
 use crate::record::folder::replace_file;
 use crate::record::left::GainLeft;
-use crate::record::{Objective, Row};
+use crate::record::{Finished, Objective, Row};
 
 /// Version of the `session.toml` schema; raised by every release that changes a key.
 pub const SESSION_SCHEMA: u32 = 1;
@@ -266,8 +266,8 @@ impl Session {
     }
 
     /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.
-    pub fn used_s(&self, rows: &[Row]) -> f64 {
-        rows.iter().map(|row| self.budget_s - row.budget_left_s).fold(self.elapsed_s, f64::max)
+    pub fn used_s<R: Finished>(&self, rows: &[R]) -> f64 {
+        rows.iter().map(|row| self.budget_s - row.budget_left_s()).fold(self.elapsed_s, f64::max)
     }
 }
 
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn the_clock_is_the_later_of_file_and_journal() {
         let session = session();
-        assert_eq!(session.used_s(&[]), 12.5);
+        assert_eq!(session.used_s::<Row>(&[]), 12.5);
         assert_eq!(session.used_s(&[row(0), row(5)]), 120.0 - 95.0);
     }
 }

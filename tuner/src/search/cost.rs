@@ -9,7 +9,7 @@ use space::Candidate;
 use space::flops::rate_gflops;
 use space::stats::{median, sample_sd, squared_deviations};
 
-use crate::record::Row;
+use crate::record::{Finished, SharedCandidate};
 
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
@@ -64,6 +64,11 @@ pub fn solve_s(wall_s: f64) -> f64 {
     (wall_s - START_S).max(START_S) / (1.0 + CHECK_SHARE)
 }
 
+/// Wall-clock seconds of a passed trial by the model alone; of others it is not asked for.
+pub(crate) fn modelled_s<R: Finished>(row: &R, predictor: &Predictor) -> f64 {
+    if row.passed() { model_s(predictor, &row.candidate(), row.extent()) } else { f64::NAN }
+}
+
 /// What the engine's own choice of windows measures of a run.
 struct WindowsPart {
     /// Part of the flops.
@@ -88,14 +93,14 @@ fn windows_part(candidate: &Candidate) -> WindowsPart {
 /// The model corrected by the finished runs of a session.
 pub struct CostEstimate<'a> {
     predictor: &'a Predictor,
-    measured: Vec<FinishedTrial>,
+    measured: Vec<CostRatio>,
     /// Standard deviation of the log cost between runs of one candidate.
     run_spread: f64,
 }
 
-/// A finished trial.
-struct FinishedTrial {
-    candidate: Candidate,
+/// What a finished trial cost.
+struct CostRatio {
+    run: SharedCandidate,
     extent: Extent,
     /// Measured over modelled cost.
     ratio: f64,
@@ -104,19 +109,22 @@ struct FinishedTrial {
 impl<'a> CostEstimate<'a> {
     /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
     /// there is no whole run.
-    pub fn new(rows: &[Row], predictor: &'a Predictor) -> Self {
-        let passed = |extent| rows.iter().filter(move |row| row.passed && row.extent == extent);
-        let of = |row: &Row, extent, wall_s: f64| {
-            let candidate = row.candidate();
-            FinishedTrial { ratio: wall_s / model_s(predictor, &candidate, extent), candidate, extent }
-        };
-        let whole = passed(Extent::Whole).map(|row| of(row, Extent::Whole, row.wall_s));
-        let windows = passed(Extent::Windows).map(|row| of(row, Extent::Windows, row.wall_s));
-        let mut measured: Vec<FinishedTrial> = whole.chain(windows).collect();
+    pub fn new<R: Finished>(rows: &[R], predictor: &'a Predictor) -> Self {
+        let modelled: Vec<f64> = rows.iter().map(|row| modelled_s(row, predictor)).collect();
+        Self::of_modelled(rows, &modelled, predictor)
+    }
+
+    /// The same of rows whose [modelled times](modelled_s) are known.
+    pub(crate) fn of_modelled<R: Finished>(rows: &[R], modelled: &[f64], predictor: &'a Predictor) -> Self {
+        let passed = |extent| rows.iter().zip(modelled).filter(move |(row, _)| row.passed() && row.extent() == extent);
+        let of = |row: &R, extent, ratio| CostRatio { run: row.shared(), extent, ratio };
+        let own = |(row, modelled): (&R, &f64)| of(row, row.extent(), row.wall_s() / modelled);
+        let mut measured: Vec<CostRatio> = passed(Extent::Whole).chain(passed(Extent::Windows)).map(own).collect();
         if passed(Extent::Whole).next().is_none() {
-            let estimated = passed(Extent::Windows).filter_map(|row| {
-                let solve_s = rate_gflops(row.n, 1.0) / row.estimated_rate_gflops?;
-                Some(of(row, Extent::Whole, whole_s(solve_s)))
+            let estimated = passed(Extent::Windows).filter_map(|(row, _)| {
+                let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
+                let modelled_s = model_s(predictor, &row.candidate(), Extent::Whole);
+                Some(of(row, Extent::Whole, whole_s(solve_s) / modelled_s))
             });
             measured.extend(estimated);
         }
@@ -148,36 +156,30 @@ impl<'a> CostEstimate<'a> {
     /// those of all.
     fn ratios(&self, candidate: &Candidate, extent: Extent) -> (bool, Vec<f64>) {
         let all = || self.measured.iter().filter(|run| run.extent == extent);
-        let own: Vec<f64> = all().filter(|run| same(&run.candidate, candidate)).map(|run| run.ratio).collect();
+        let own: Vec<f64> = all().filter(|cost| cost.run.is_at_any_n(candidate)).map(|run| run.ratio).collect();
         if own.is_empty() { (false, all().map(|run| run.ratio).collect()) } else { (true, own) }
     }
 
     /// Distance in ln N to the nearest job of this extent.
     fn nearest(&self, candidate: &Candidate, extent: Extent) -> Option<f64> {
-        let distance = |run: &FinishedTrial| (run.candidate.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
+        let distance = |cost: &CostRatio| (cost.run.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
         self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
     }
 }
 
-/// Whether two candidates differ in nothing but N.
-fn same(a: &Candidate, b: &Candidate) -> bool {
-    a.engine == b.engine && space::HplParams { n: b.hpl.n, ..a.hpl } == b.hpl
-}
-
 /// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
 /// repeated and over [`BELIEF`].
-fn run_spread(measured: &[FinishedTrial]) -> f64 {
+fn run_spread(measured: &[CostRatio]) -> f64 {
     let mut places = HashMap::new();
-    let mut groups: Vec<Vec<f64>> = Vec::new();
-    for run in measured {
-        let place = *places.entry((run.extent, &run.candidate)).or_insert(groups.len());
-        match groups.get_mut(place) {
-            Some(group) => group.push(run.ratio.ln()),
-            None => groups.push(vec![run.ratio.ln()]),
-        }
+    let mut runs = Vec::with_capacity(measured.len());
+    for cost in measured {
+        let next = places.len();
+        runs.push((*places.entry((cost.extent, &cost.run)).or_insert(next), cost.ratio));
     }
+    runs.sort_by_key(|(place, _)| *place);
     let (mut squares, mut free) = (BELIEF * RUN_SPREAD * RUN_SPREAD, BELIEF);
-    for logs in groups {
+    for group in runs.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+        let logs: Vec<f64> = group.iter().map(|(_, ratio)| ratio.ln()).collect();
         squares += squared_deviations(&logs);
         free += logs.len() as f64 - 1.0;
     }
@@ -192,6 +194,7 @@ fn spread(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::row;
     use crate::search::schedule::tests::predictor;
 

@@ -8,7 +8,7 @@ use space::dims::Point;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use crate::record::{self, Objective, Row, limited_power_w, mean_power_w};
+use crate::record::{self, Finished, Objective, limited_power_w, mean_power_w};
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;
@@ -66,19 +66,26 @@ impl History {
     /// Where the objective is GFLOPS/W, a rate is that which the run would have at the power of the first one: the rate of equal
     /// power, which compares as GFLOPS/W do and with predicted rates. Where there is a power limit rates are as they are. Passed runs whose
     /// power was not read are left out of both.
-    pub fn from_rows(rows: &[Row], domain: &dyn Candidates, objective: Objective) -> Self {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.n == domain.spec().n).collect();
+    pub fn from_rows<R: Finished>(rows: &[R], domain: &dyn Candidates, objective: Objective) -> Self {
+        let points: Vec<Option<Point>> = rows.iter().map(|row| point_of(row, domain)).collect();
+        Self::at_points(rows, &points, domain.spec().n, objective)
+    }
+
+    /// The same of rows whose [points](point_of) are known, at order `n`.
+    pub(crate) fn at_points<R: Finished>(rows: &[R], points: &[Option<Point>], n: usize, objective: Objective) -> Self {
+        let at_n = || rows.iter().zip(points).filter(|(row, _)| row.n() == n);
+        let rows: Vec<&R> = at_n().map(|(row, _)| row).collect();
         let factor = offset(&rows).exp();
         let of_extent = |extent| if extent == Extent::Windows { factor } else { 1.0 };
-        let at_equal_power = |row: &Row| match objective {
+        let at_equal_power = |row: &R| match objective {
             Objective::Gflops => Some(1.0),
             Objective::GflopsWithin { .. } => limited_power_w(row).map(|_| 1.0),
-            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent)? / mean_power_w(row)?),
+            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent())? / mean_power_w(row)?),
         };
-        let to_whole = |row: &Row| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent));
+        let to_whole = |row: &R| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent()));
         let quickest = quickest_windows(&rows);
-        let trial = |row: &&Row| {
-            let outcome = match (row.comparable_rate_gflops(), row.outcome) {
+        let trial = |(row, point): (&R, &Option<Point>)| {
+            let outcome = match (row.comparable_rate_gflops(), row.outcome()) {
                 (Some(rate), _) => TrialResult::Rate(rate * to_whole(row)?),
                 (None, record::Outcome::Skipped) => return None,
                 (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
@@ -87,14 +94,14 @@ impl History {
                 },
                 (None, _) => TrialResult::Failed,
             };
-            Some(Trial { number: row.trial, point: domain.point(&row.candidate())?, outcome, wall_s: row.wall_s })
+            Some(Trial { number: row.trial(), point: point.clone()?, outcome, wall_s: row.wall_s() })
         };
-        let power = |row: &&Row| {
+        let power = |(row, point): (&R, &Option<Point>)| {
             let limit = objective.power_limit_w()? as f64;
             row.comparable_rate_gflops()?;
-            Some((domain.point(&row.candidate())?, (limited_power_w(row)? / limit).ln()))
+            Some((point.clone()?, (limited_power_w(row)? / limit).ln()))
         };
-        Self { trials: rows.iter().filter_map(trial).collect(), powers: rows.iter().filter_map(power).collect() }
+        Self { trials: at_n().filter_map(trial).collect(), powers: at_n().filter_map(power).collect() }
     }
 
     /// Whether the runs at this point keep the power limit, by the median of their powers; all do where there is none.
@@ -104,33 +111,38 @@ impl History {
     }
 }
 
+/// The point of `domain` that a trial stands for; `None` at another N, and where the domain has none.
+pub(crate) fn point_of<R: Finished>(row: &R, domain: &dyn Candidates) -> Option<Point> {
+    if row.n() == domain.spec().n { domain.point(&row.candidate()) } else { None }
+}
+
 /// The power of the first passed run of this extent, to which those of the others are compared.
-fn first_power_w(rows: &[&Row], extent: Extent) -> Option<f64> {
-    rows.iter().filter(|row| row.passed && row.extent == extent).find_map(|row| mean_power_w(row))
+fn first_power_w<R: Finished>(rows: &[&R], extent: Extent) -> Option<f64> {
+    rows.iter().filter(|row| row.passed() && row.extent() == extent).find_map(|row| mean_power_w(*row))
 }
 
 /// Logarithm of a whole run's rate over what its windows say: the mean over the candidates that have both, drawn towards
 /// 0 as long as they are few. One number for all candidates is what little a session can know of it.
-pub fn offset(rows: &[&Row]) -> f64 {
+pub fn offset<R: Finished>(rows: &[&R]) -> f64 {
     let logs = logs_of_both(rows);
     logs.iter().sum::<f64>() / (logs.len() as f64 + (PAIR_SD / OFFSET_SD).powi(2))
 }
 
 /// Logarithm of whole run by windows for each candidate that has both, in the order of the whole runs.
-fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
-    let of = |extent| rows.iter().filter(move |row| row.extent == extent);
+fn logs_of_both<R: Finished>(rows: &[&R]) -> Vec<f64> {
+    let of = |extent| rows.iter().filter(move |row| row.extent() == extent);
     if of(Extent::Windows).next().is_none() {
         return Vec::new();
     }
     let mut places = HashMap::new();
     for row in of(Extent::Whole) {
         let next = places.len();
-        places.entry(row.candidate()).or_insert(next);
+        places.entry(row.shared()).or_insert(next);
     }
     let rates = |extent| {
         let mut rates = vec![Vec::new(); places.len()];
         for row in of(extent) {
-            if let (Some(rate), Some(&place)) = (row.comparable_rate_gflops(), places.get(&row.candidate())) {
+            if let (Some(rate), Some(&place)) = (row.comparable_rate_gflops(), places.get(&row.shared())) {
                 rates[place].push(rate);
             }
         }
@@ -141,26 +153,26 @@ fn logs_of_both(rows: &[&Row]) -> Vec<f64> {
 }
 
 /// Standard deviation that is left of the [`offset`].
-pub fn offset_sd(rows: &[&Row]) -> f64 {
+pub fn offset_sd<R: Finished>(rows: &[&R]) -> f64 {
     OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64 * (OFFSET_SD / PAIR_SD).powi(2)).sqrt()
 }
 
 /// Wall-clock seconds and rate of the windows that passed in the least time.
-fn quickest_windows(rows: &[&Row]) -> Option<(f64, f64)> {
-    let windows = rows.iter().filter(|row| row.extent == Extent::Windows);
-    let rates = windows.filter_map(|row| Some((row.wall_s, row.comparable_rate_gflops()?)));
+fn quickest_windows<R: Finished>(rows: &[&R]) -> Option<(f64, f64)> {
+    let windows = rows.iter().filter(|row| row.extent() == Extent::Windows);
+    let rates = windows.filter_map(|row| Some((row.wall_s(), row.comparable_rate_gflops()?)));
     rates.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its extent; `quickest`: of
 /// all [windows](quickest_windows).
-fn limit(row: &Row, quickest: Option<(f64, f64)>) -> Option<f64> {
-    match (row.extent, row.outcome) {
-        (_, record::Outcome::Beaten) => row.estimated_rate_gflops,
+fn limit<R: Finished>(row: &R, quickest: Option<(f64, f64)>) -> Option<f64> {
+    match (row.extent(), row.outcome()) {
+        (_, record::Outcome::Beaten) => row.estimated_rate_gflops(),
         // Counts the generation of the matrix as solution time: too low a bound by that share.
-        (Extent::Whole, _) => Some(rate_gflops(row.n, row.wall_s)),
+        (Extent::Whole, _) => Some(rate_gflops(row.n(), row.wall_s())),
         // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
-        (Extent::Windows, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s),
+        (Extent::Windows, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s()),
     }
 }
 
@@ -171,6 +183,7 @@ mod tests {
     use space::{KernelChoice, Unequal};
 
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::{row, row_of, windows};
 
     #[test]

@@ -16,7 +16,7 @@ use space::machine::Machine;
 use space::result::PhaseTime;
 use space::stats::mean;
 
-use crate::record::{Objective, Row};
+use crate::record::{Finished, Objective};
 use crate::search::history::{History, TrialResult};
 use crate::search::model_prior;
 use crate::search::strategy::Prior;
@@ -125,12 +125,25 @@ impl<'a> SessionModel<'a> {
         (self.prior, self.informed) = build_prior(self.domain, expected, &self.earlier, &self.beyond);
     }
 
+    /// How many runs it has learned from: its predictions are the same as long as this is.
+    pub(crate) fn learned(&self) -> usize {
+        self.learned
+    }
+
     /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
-    pub fn learn(&mut self, rows: &[Row], left_s: f64, phases: impl Fn(u64) -> Option<Vec<PhaseTime>>) {
+    pub fn learn<R: Finished + Clone>(
+        &mut self,
+        rows: &[R],
+        left_s: f64,
+        phases: impl Fn(u64) -> Option<Vec<PhaseTime>>,
+    ) {
         if self.calibrated.phases.is_empty() || self.made_s > WORTH * left_s {
             return;
         }
-        let usable: Vec<&Row> = rows.iter().filter(|row| row.passed).collect();
+        if self.learned == LEARNED {
+            return;
+        }
+        let usable: Vec<&R> = rows.iter().filter(|row| row.passed()).collect();
         let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2).min(LEARNED);
         if count <= self.learned {
             return;
@@ -138,11 +151,14 @@ impl<'a> SessionModel<'a> {
         self.learned = count;
         // Another engine reports no phases.
         let found = self.predictor.found();
-        let observed = |row: &&Row| {
+        let observed = |row: &&R| {
             let mut candidate = row.candidate();
             // As they would be on the nodes as they were found.
             let factor = time_factor(&std::mem::take(&mut candidate.engine.settings), &found).recip();
-            Some(Observed { candidate, phases: phases(row.trial)?.iter().map(|phase| phase.scaled(factor)).collect() })
+            Some(Observed {
+                candidate,
+                phases: phases(row.trial())?.iter().map(|phase| phase.scaled(factor)).collect(),
+            })
         };
         let observed: Vec<Observed> = usable[..count].iter().filter_map(observed).collect();
         let unequal = &self.domain.spec().unequal;
@@ -152,7 +168,7 @@ impl<'a> SessionModel<'a> {
             self.predictor = predictor.slowed(unequal.clone()).found_at(found);
             self.tables[0] = model_prior::table(self.domain, &self.predictor);
         }
-        let seen: Vec<Row> = usable[..count].iter().map(|row| (*row).clone()).collect();
+        let seen: Vec<R> = usable[..count].iter().map(|row| (*row).clone()).collect();
         let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain, Objective::Gflops));
         self.build(&weights);
     }
@@ -222,6 +238,7 @@ mod tests {
     use space::{KernelChoice, Unequal};
 
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::row_of;
     use crate::search::history::Trial;
     use crate::search::strategy::testing::ordered;

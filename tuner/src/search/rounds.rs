@@ -6,7 +6,7 @@
 
 use space::Candidate;
 
-use crate::record::{Identity, Objective, Row};
+use crate::record::{Finished, Identity, Objective};
 
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
@@ -17,40 +17,40 @@ pub const PAIRS_TO_JUDGE: usize = 6;
 const AHEAD_TO_TAKE_BACK: usize = 3;
 
 /// The rows up to the choice, the first passed final run included, and those after it; all are before it while there is none.
-pub fn at_choice(rows: &[Row]) -> (&[Row], &[Row]) {
-    let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
+pub fn at_choice<R: Finished>(rows: &[R]) -> (&[R], &[R]) {
+    let chosen = rows.iter().position(|row| row.strategy() == Identity::FINAL && row.passed());
     rows.split_at(chosen.map_or(rows.len(), |at| at + 1))
 }
 
 /// The baseline: what ran as such, or else, where time for the final run alone was expected, what rounds begin with.
-pub fn baseline(rows: &[Row]) -> Option<Candidate> {
+pub fn baseline<R: Finished>(rows: &[R]) -> Option<Candidate> {
     let named = || {
-        let first = rows.iter().find_map(|row| row.paired_with)?;
-        rows.iter().find(|row| row.trial == first)
+        let first = rows.iter().find_map(|row| row.paired_with())?;
+        rows.iter().find(|row| row.trial() == first)
     };
-    rows.iter().find(|row| row.strategy == Identity::BASELINE).or_else(named).map(Row::candidate)
+    rows.iter().find(|row| row.strategy() == Identity::BASELINE).or_else(named).map(Finished::candidate)
 }
 
 /// What the first passed final run verified, at order `n`.
-pub fn verified(rows: &[Row], n: usize) -> Option<Candidate> {
-    let row = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed)?;
+pub fn verified<R: Finished>(rows: &[R], n: usize) -> Option<Candidate> {
+    let row = rows.iter().find(|row| row.strategy() == Identity::FINAL && row.passed())?;
     Some(row.candidate().at_n(n))
 }
 
 /// Values of the objective of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.
-pub fn in_turn(rows: &[Row], a: &Candidate, b: &Candidate, objective: Objective) -> Vec<(f64, f64)> {
-    let firsts = rows.iter().filter(|row| row.strategy == Identity::CONFIRM && row.paired_with.is_none());
-    let rates = |first: &Row| {
-        let in_round = |row: &&Row| row.trial == first.trial || row.paired_with == Some(first.trial);
-        let round: Vec<&Row> = rows.iter().filter(in_round).filter(|row| row.extent == first.extent).collect();
-        let value = |of: &Candidate| objective.value(round.iter().find(|row| row.candidate() == *of)?);
+pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective: Objective) -> Vec<(f64, f64)> {
+    let firsts = rows.iter().filter(|row| row.strategy() == Identity::CONFIRM && row.paired_with().is_none());
+    let rates = |first: &R| {
+        let in_round = |row: &&R| row.trial() == first.trial() || row.paired_with() == Some(first.trial());
+        let round: Vec<&R> = rows.iter().filter(in_round).filter(|row| row.extent() == first.extent()).collect();
+        let value = |of: &Candidate| objective.value(*round.iter().find(|row| row.is_of(of))?);
         Some((value(a)?, value(b)?))
     };
     firsts.filter_map(rates).collect()
 }
 
 /// Whether the pairs after the choice take it back: the baseline is better in clearly more of them.
-pub fn taken_back(rows: &[Row], baseline: &Candidate, objective: Objective) -> bool {
+pub fn taken_back<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective) -> bool {
     let Some(verified) = verified(rows, baseline.hpl.n) else { return false };
     let pairs = in_turn(at_choice(rows).1, &verified, baseline, objective);
     let wins = |is_better: fn(&(f64, f64)) -> bool| pairs.iter().filter(|pair| is_better(pair)).count();
@@ -60,6 +60,7 @@ pub fn taken_back(rows: &[Row], baseline: &Candidate, objective: Objective) -> b
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::row;
 
     const BASELINE: usize = 128;

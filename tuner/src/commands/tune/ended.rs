@@ -1,21 +1,27 @@
 //! How a session ended: its last messages, and the exit code.
 
+use std::path::Path;
+
+use objectives::real::RealRuns;
+
+use crate::commands::report::{Files, publish};
+use crate::error::RecordError;
 use crate::exit;
 use crate::record::store::Store;
-use crate::record::{Identity, Outcome, Row};
+use crate::record::{Finished, Identity, Outcome};
 use crate::search::drive::SessionEnd;
 use crate::search::progress::Progress;
 
 /// Says how a session ended, where that is not what the user expects.
 pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store, progress: &Progress) {
-    let failed = store.rows().iter().rev().find_map(|row| row.failure_detail.as_deref()).unwrap_or("no trial fitted");
+    let failed = store.last_failure().unwrap_or("no trial fitted");
     let folder = objectives::real::quoted([store.folder().root()]).join("");
     match ended {
         Ok(SessionEnd::Interrupted) => progress.line(&format!("stopped; continue with: hpl-tune --resume {folder}")),
         Ok(SessionEnd::NothingWorks) => progress.warn(&format!(
             "trial after trial failed, the last one: {failed}; when this is fixed, continue with: hpl-tune --resume {folder}"
         )),
-        Ok(SessionEnd::Done) if !store.rows().iter().any(|row| row.passed) => {
+        Ok(SessionEnd::Done) if !store.rows().iter().any(|row| row.passed()) => {
             progress.warn(&format!("no trial succeeded, the last one: {failed}"));
         }
         Ok(SessionEnd::Done) if !store.has_final() => {
@@ -33,17 +39,34 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store
     }
 }
 
+/// Writes the table of all trials, and at the same time the report with its summary; what went wrong with either.
+pub(super) fn write_results(
+    store: &Store,
+    runs: &RealRuns,
+    program: &Path,
+    json: bool,
+) -> (Result<(), RecordError>, anyhow::Result<()>) {
+    std::thread::scope(|scope| {
+        let table = scope.spawn(|| store.write_table());
+        let rows = store.recorded().map_err(anyhow::Error::from);
+        let publish =
+            |rows: Vec<_>| publish(store.folder(), store.session(), &rows, runs, program, json, Files::Written);
+        let published = rows.and_then(publish);
+        (table.join().expect("writing a table does not panic"), published)
+    })
+}
+
 /// The exit code of a session.
-pub(super) fn exit_code(ended: SessionEnd, rows: &[Row]) -> u8 {
-    let wrong = |row: &Row| row.outcome == Outcome::Residual;
-    let passed = rows.iter().any(|row| row.passed);
+pub(super) fn exit_code<R: Finished>(ended: SessionEnd, rows: &[R]) -> u8 {
+    let wrong = |row: &R| row.outcome() == Outcome::Residual;
+    let passed = rows.iter().any(|row| row.passed());
     match ended {
         SessionEnd::Interrupted => exit::INTERRUPTED,
         SessionEnd::Done | SessionEnd::NodesLost(_) if passed => {
-            let mut finals = rows.iter().filter(|row| row.strategy == Identity::FINAL);
+            let mut finals = rows.iter().filter(|row| row.strategy() == Identity::FINAL);
             match finals.clone().next_back() {
                 Some(last) if wrong(last) => exit::RESIDUAL,
-                _ if finals.any(|row| row.passed) => exit::DONE,
+                _ if finals.any(|row| row.passed()) => exit::DONE,
                 _ => exit::NO_FINAL,
             }
         }
@@ -55,6 +78,7 @@ pub(super) fn exit_code(ended: SessionEnd, rows: &[Row]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::row;
 
     fn code(finals: &[Outcome]) -> u8 {

@@ -10,7 +10,6 @@ use space::{Candidate, Candidates};
 
 use crate::cli::TuneArgs;
 use crate::cluster::launched::lost::lost;
-use crate::commands::report::{Files, publish};
 use crate::commands::space::limits;
 use crate::earlier;
 use crate::exit::{self, bad_input};
@@ -21,7 +20,7 @@ use crate::record::store::Store;
 use crate::search::budget::{Budget, CLOSING_S};
 use crate::search::cost::CostEstimate;
 use crate::search::doubts;
-use crate::search::drive::{Drive, SessionEnd, TrialRunner};
+use crate::search::drive::{Drive, KnownRows, SessionEnd, TrialRunner};
 use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
@@ -53,7 +52,7 @@ mod settle;
 use begin::{begin, within_job};
 use binding::say_binding;
 use calibrated::calibrated;
-use ended::{exit_code, say_how_it_ended};
+use ended::{exit_code, say_how_it_ended, write_results};
 use moved::resume;
 use nodes::from_nodes;
 use settle::{expert, resolved, room, same_machine, settle, spec};
@@ -90,7 +89,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), &args.power_root);
     let restored = restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
-    let (mut store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+    let (store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+    let mut store = store.with_table_by_child();
     repairs.bad_lines.iter().for_each(|line| progress.warn(&line.to_string()));
     for trial in repairs.adopted {
         progress.line(&format!("trial {trial} had finished, but was not in the journal: recorded now"));
@@ -129,7 +129,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         }
         let ended = search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args);
         let Ok(SessionEnd::NodesLost(lost)) = &ended else { break ended };
-        store.close(budget.spent_s())?;
+        store.update_session(|session| session.elapsed_s = budget.spent_s())?;
         let folder = store.folder().clone();
         let session = match moved::without(store.session(), &folder, lost, store.rows(), budget.left_s()) {
             Ok(Some(session)) => session,
@@ -139,7 +139,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         // Its rows are sorted anew: those before belong to other nodes.
         drop(store);
         engine = Engine::of(&session, &folder)?;
-        (store, _) = Store::open(folder, session, &engine.runs(&program))?;
+        store = Store::open(folder, session, &engine.runs(&program))?.0.with_table_by_child();
     };
     let ended = match ended {
         Err(error) if store.is_empty() => {
@@ -154,11 +154,10 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     say_how_it_ended(&ended, &store, &progress);
     progress.end();
     // The summary is shown whatever happened; the first error is reported.
-    let closed = store.close(budget.spent_s());
-    let (runs, json) = (engine.runs(&program), args.output.json);
-    let published = publish(store.folder(), store.session(), store.rows(), &runs, &program, json, Files::Written);
+    let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
+    let (written, published) = write_results(&store, &engine.runs(&program), &program, args.output.json);
     let ended = ended?;
-    closed?;
+    closed.and(written)?;
     // Whoever closed the pipe has seen enough; how the session ended stays true.
     published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
     Ok(exit_code(ended, store.rows()))
@@ -271,6 +270,7 @@ fn search(
         model,
         final_n,
         lost: &lost,
+        known: KnownRows::default(),
         runner: TrialRunner {
             budget,
             runs: &runs,

@@ -12,7 +12,7 @@ use crate::cluster::launched::lost::silent;
 use crate::cluster::launched::nodes::{self, Reached, Used};
 use crate::error::RecordError;
 use crate::exit::bad_input;
-use crate::record::Row;
+use crate::record::Finished;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::Session;
 use crate::search::budget::SMALLEST_BUDGET_S;
@@ -96,11 +96,11 @@ pub(super) fn without(
     session: &Session,
     folder: &RunFolder,
     lost: &[String],
-    rows: &[Row],
+    rows: &[impl Finished],
     left_s: f64,
 ) -> anyhow::Result<Option<Session>> {
     let Some(mpi) = &session.mpi_job else { return Ok(None) };
-    let longest_s = rows.iter().filter(|row| row.passed).map(|row| row.wall_s).fold(0.0, f64::max);
+    let longest_s = rows.iter().filter(|row| row.passed()).map(Finished::wall_s).fold(0.0, f64::max);
     if left_s < SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s {
         return Ok(None);
     }

@@ -18,6 +18,7 @@ mod outcome;
 
 pub use identity::{Circumstances, Identity, Prediction};
 pub use outcome::Outcome;
+pub(super) use outcome::{comparable_rate_gflops, score_gflops};
 
 /// Version of the row's schema; raised by every release that adds, renames or redefines a column.
 pub const ROW_SCHEMA: u32 = 1;
@@ -225,16 +226,13 @@ impl Row {
 
     /// The measured score: GFLOP/s of a full run whose residual passed.
     pub fn score_gflops(&self) -> Option<f64> {
-        self.rate_gflops.filter(|_| self.passed && self.extent == Extent::Whole)
+        score_gflops(self.extent, self.passed, self.rate_gflops)
     }
 
     /// What compares with other rows of the same extent: the score of a full run, the estimate of windows whose checks
     /// passed.
     pub fn comparable_rate_gflops(&self) -> Option<f64> {
-        match self.extent {
-            Extent::Whole => self.score_gflops(),
-            Extent::Windows => self.estimated_rate_gflops.filter(|_| self.passed),
-        }
+        comparable_rate_gflops(self.extent, self.passed, self.rate_gflops, self.estimated_rate_gflops)
     }
 
     /// The dimensions that only the engine of this row has; none where the column is damaged.

@@ -1,6 +1,7 @@
 //! The outcome of a trial.
 
 use objectives::Failure;
+use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 
 /// What came of a run; all but the first are failures.
@@ -69,5 +70,23 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::Output => "output",
         }
+    }
+}
+
+/// The measured score: GFLOP/s of a full run whose residual passed.
+pub(in crate::record) fn score_gflops(extent: Extent, passed: bool, rate_gflops: Option<f64>) -> Option<f64> {
+    rate_gflops.filter(|_| passed && extent == Extent::Whole)
+}
+
+/// What compares with other trials of the same extent: the score of a full run, the estimate of windows whose checks passed.
+pub(in crate::record) fn comparable_rate_gflops(
+    extent: Extent,
+    passed: bool,
+    rate_gflops: Option<f64>,
+    estimated_rate_gflops: Option<f64>,
+) -> Option<f64> {
+    match extent {
+        Extent::Whole => score_gflops(extent, passed, rate_gflops),
+        Extent::Windows => estimated_rate_gflops.filter(|_| passed),
     }
 }

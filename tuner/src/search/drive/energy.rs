@@ -7,8 +7,8 @@ use objectives::settings::power_factor;
 use space::{RunResult, WindowsResult};
 
 use crate::power::RunPower;
-use crate::record::Row;
 use crate::record::store::Store;
+use crate::record::{Finished, ShortRow};
 
 /// Trials whose energies the powers of the phases are fitted to: the last ones.
 const TRIALS: usize = 16;
@@ -21,9 +21,10 @@ pub(super) fn with_estimate(power: RunPower, observed: Option<&Observation>, wal
     let joules = watts * wall_s;
     let factor = power_factor(&run.candidate.engine.settings, &found);
     let own = SpanEnergy { work: WorkTimes::of_windows(run, wall_s), joules: joules / factor };
-    let passed = store.rows().iter().rev().filter(|row| row.passed && row.power_source == power.power_source);
+    let passed =
+        store.rows().iter().rev().filter(|row| row.passed() && row.power_source() == power.power_source.as_deref());
     let known = passed.take(TRIALS).flat_map(|row| {
-        let factor = power_factor(&row.candidate().engine.settings, &found);
+        let factor = power_factor(&row.shared().engine.settings, &found);
         spans(row, store).into_iter().map(move |span| SpanEnergy { joules: span.joules / factor, ..span })
     });
     let spans: Vec<SpanEnergy> = known.chain([own]).collect();
@@ -36,19 +37,19 @@ pub(super) fn with_estimate(power: RunPower, observed: Option<&Observation>, wal
 }
 
 /// The spans of a trial whose energy is known; none where its result is gone, or its engine reports no phases.
-fn spans(row: &Row, store: &Store) -> Vec<SpanEnergy> {
-    let Ok(text) = std::fs::read(store.folder().trial(row.trial).join(RESULT)) else { return Vec::new() };
-    let run_j = row.run_power_w.map(|watts| watts * row.wall_s);
+fn spans(row: &ShortRow, store: &Store) -> Vec<SpanEnergy> {
+    let Ok(text) = std::fs::read(store.folder().trial(row.trial()).join(RESULT)) else { return Vec::new() };
+    let run_j = row.run_power_w().map(|watts| watts * row.wall_s());
     let span = |work: WorkTimes, joules: Option<f64>| joules.map(|joules| SpanEnergy { work, joules });
-    match row.extent {
+    match row.extent() {
         Extent::Windows => {
             let Ok(run) = serde_json::from_slice::<WindowsResult>(&text) else { return Vec::new() };
-            span(WorkTimes::of_windows(&run, row.wall_s), run_j).into_iter().collect()
+            span(WorkTimes::of_windows(&run, row.wall_s()), run_j).into_iter().collect()
         }
         Extent::Whole => {
             let Ok(run) = serde_json::from_slice::<RunResult>(&text) else { return Vec::new() };
-            let core = span(WorkTimes::of_core(&run), row.power_w.map(|watts| watts * run.time_s));
-            core.into_iter().chain(span(WorkTimes::of_run(&run, row.wall_s), run_j)).collect()
+            let core = span(WorkTimes::of_core(&run), row.power_w().map(|watts| watts * run.time_s));
+            core.into_iter().chain(span(WorkTimes::of_run(&run, row.wall_s()), run_j)).collect()
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
 mod energy;
+mod known;
 mod rival;
 mod together;
 
+use hpl::program::freed::give_back_freed_memory;
+
+pub use self::known::KnownRows;
 use self::rival::Rival;
 pub use self::together::TrialRunner;
 use crate::error::RecordError;
 use crate::record::parquet;
-use crate::record::{Identity, Outcome, PlannedTrial, Row};
-use crate::search::cost::CostEstimate;
-use crate::search::history::History;
+use crate::record::{Finished, Identity, Outcome, PlannedTrial, ShortRow};
 use crate::search::model::SessionModel;
 use crate::search::schedule::{Due, Setup, View};
 
@@ -40,6 +42,8 @@ pub struct Drive<'a> {
     pub final_n: std::ops::RangeInclusive<usize>,
     /// The nodes that answer no more; asked after a run that a lost node may have ended.
     pub lost: &'a dyn Fn() -> Vec<String>,
+    /// What is known of the rows that were looked at.
+    pub known: KnownRows,
     /// Starts and records trials.
     pub runner: TrialRunner<'a>,
 }
@@ -56,6 +60,8 @@ impl Drive<'_> {
             if plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
             }
+            // The memory of the machine is the run's.
+            give_back_freed_memory();
             // A slow candidate may take little power.
             let rival = self.setup.objective.is_rate().then(|| Rival::of(&plan, self.runner.store, self.runner.runs));
             if !self.runner.together(&[Due { plan, limit_s }], rival.flatten().as_ref())? {
@@ -79,6 +85,7 @@ impl Drive<'_> {
             let phases = |trial| parquet::read(&folder.phases(trial)).ok();
             self.model.learn(self.runner.store.rows(), self.runner.budget.left_s(), phases);
         }
+        self.known.look(self.runner.store.rows(), self.setup.domain, &self.model);
         self.consider(|view| view.due(self.final_n.clone()))
     }
 
@@ -94,15 +101,15 @@ impl Drive<'_> {
     }
 
     /// Looks at the record as it is now.
-    fn consider<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
+    fn consider<T>(&self, ask: impl FnOnce(&View<'_, ShortRow>) -> T) -> T {
         let rows = self.runner.store.rows();
         ask(&View {
             setup: self.setup,
             prior: self.model.prior.as_ref(),
             rows,
             interrupted: self.runner.store.interrupted().iter().find(|plan| plan.is_of_search()),
-            history: &History::from_rows(rows, self.setup.domain, self.setup.objective),
-            cost: &CostEstimate::new(rows, &self.model.predictor),
+            history: &self.known.history(rows, self.setup.domain, self.setup.objective),
+            cost: &self.known.cost(rows, &self.model.predictor),
             left_s: self.runner.budget.left_s(),
             total_s: self.runner.budget.total_s(),
         })
@@ -111,16 +118,17 @@ impl Drive<'_> {
     /// The nodes that answer no more, where the latest trial may have failed for that. What was verified stays the result.
     fn lost(&self) -> Vec<String> {
         let store = &*self.runner.store;
-        let broke_off =
-            |row: &Row| matches!(row.outcome, Outcome::Crashed | Outcome::TimedOut | Outcome::Launch | Outcome::Output);
+        let broke_off = |row: &ShortRow| {
+            matches!(row.outcome(), Outcome::Crashed | Outcome::TimedOut | Outcome::Launch | Outcome::Output)
+        };
         let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
         if ask { (self.lost)() } else { Vec::new() }
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
     fn nothing_works(&self) -> bool {
-        let slow = |row: &Row| matches!(row.outcome, Outcome::TimedOut | Outcome::Beaten);
-        let failed = |row: &&Row| !row.passed && !slow(row);
+        let slow = |row: &ShortRow| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
+        let failed = |row: &&ShortRow| !row.passed() && !slow(row);
         self.runner.store.rows().iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
     }
 }

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use objectives::Failure;
 use objectives::progress::{ProgressPoint, ratio};
 use objectives::real::{Extent, RealRuns};
-use space::Candidate;
 use space::stats::median;
 
 use crate::record::session::Session;
 use crate::record::store::Store;
-use crate::record::{Identity, Outcome, PlannedTrial};
+use crate::record::{Finished, Identity, Outcome, PlannedTrial, SharedCandidate};
 
 /// How often the progress is drawn while trials run, and a run is judged at first.
 pub(super) const REDRAW: Duration = Duration::from_millis(200);
@@ -67,17 +66,17 @@ impl Rival {
         let rows = store.rows();
         let whole = [Identity::BASELINE, Identity::CONFIRM, Identity::EXPERT, Identity::FINAL];
         let new = plan.repeat_of.is_none() && !whole.contains(&plan.strategy.as_str());
-        let ended = rows.iter().rev().take_while(|row| row.outcome == Outcome::Beaten).count();
+        let ended = rows.iter().rev().take_while(|row| row.outcome() == Outcome::Beaten).count();
         let short = store.session().engine == Session::OURS && plan.expected_s < SHORT_S;
         if !runs.reports_progress() || plan.extent != Extent::Whole || !new || short || ended >= ENDED_IN_A_ROW {
             return None;
         }
-        let mut candidates: HashMap<Candidate, (Vec<f64>, u64)> = HashMap::new();
-        for row in rows.iter().filter(|row| row.n == plan.candidate.hpl.n) {
+        let mut candidates: HashMap<SharedCandidate, (Vec<f64>, u64)> = HashMap::new();
+        for row in rows.iter().filter(|row| row.n() == plan.candidate.hpl.n) {
             if let Some(rate_gflops) = row.score_gflops() {
-                let (rates, last) = candidates.entry(row.candidate()).or_default();
+                let (rates, last) = candidates.entry(row.shared()).or_default();
                 rates.push(rate_gflops);
-                *last = row.trial;
+                *last = row.trial();
             }
         }
         let typical = |rates: &[f64]| median(rates).unwrap_or(0.0);

@@ -16,7 +16,7 @@ use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::store::{RunningTrial, Store};
 use crate::record::vitals::Vitals;
-use crate::record::{Circumstances, Objective, PlannedTrial, limited_power_w};
+use crate::record::{Circumstances, Finished, Objective, PlannedTrial, limited_power_w};
 use crate::search::budget::Budget;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::Progress;
@@ -222,8 +222,8 @@ impl TrialRunner<'_> {
 
     fn show(&mut self, plan: &PlannedTrial) {
         let on_nodes = !plan.nodes.is_empty();
-        let rows = if on_nodes { self.store.on_some_nodes() } else { self.store.rows() };
-        let Some(row) = rows.last() else { return };
+        let row = if on_nodes { self.store.on_some_nodes().last() } else { self.store.last() };
+        let Some(row) = row else { return };
         let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
             (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows"),
             (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
@@ -248,7 +248,8 @@ impl TrialRunner<'_> {
         if on_nodes {
             return;
         }
-        let alike = rows.iter().filter(|other| other.extent == row.extent && other.n == row.n);
+        let rows = self.store.rows();
+        let alike = rows.iter().filter(|other| other.extent() == row.extent && other.n() == row.n);
         let objective = self.objective;
         let best = alike.filter_map(|row| objective.value(row)).fold(0.0, f64::max);
         self.progress.best(match objective {

@@ -178,7 +178,7 @@ impl NodesView<'_> {
     }
 
     /// The same as a session of one node sees it.
-    fn view<'b>(&'b self, rows: &'b [Row], history: &'b History) -> View<'b> {
+    fn view<'b>(&'b self, rows: &'b [Row], history: &'b History) -> View<'b, Row> {
         View {
             setup: Setup {
                 domain: self.setup.domain,

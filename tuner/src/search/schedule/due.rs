@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 
 use super::View;
-use crate::record::Identity;
 use crate::record::PlannedTrial;
+use crate::record::{Finished, Identity};
 use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
@@ -22,12 +22,12 @@ pub struct Due {
     pub limit_s: f64,
 }
 
-impl View<'_> {
+impl<R: Finished> View<'_, R> {
     /// What is due: a trial of the search as long as the time of the final run is kept, then the final run, of an order among
     /// `final_n`, then what follows it; `None` at the end. [`View::left_s`] is all of the time left.
     pub fn due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
         let search = Self { left_s: self.left_s - self.final_reserve_s(), ..*self };
-        let is_searching = self.rows.iter().all(|row| row.strategy != Identity::FINAL);
+        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL);
         if let Some(plan) = is_searching.then(|| search.next()).flatten() {
             let limit_s = search.limit_s(&plan);
             return Some(Due { plan, limit_s });

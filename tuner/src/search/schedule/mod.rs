@@ -20,7 +20,7 @@ use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
 use crate::record::left::GainLeft;
-use crate::record::{Identity, Objective, PlannedTrial, Row, limited_power_w};
+use crate::record::{Finished, Identity, Objective, PlannedTrial, Row, limited_power_w};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -61,14 +61,13 @@ pub struct Setup<'a> {
 }
 
 /// What the next step depends on: the setup, and what is known at this moment.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct View<'a, R = Row> {
     /// What is searched.
     pub setup: Setup<'a>,
     /// The model's predictions of the domain's points.
     pub prior: &'a dyn Prior,
     /// The record.
-    pub rows: &'a [Row],
+    pub rows: &'a [R],
     /// The same as strategies see it.
     pub history: &'a History,
     /// A proposal of the search that was interrupted: it comes before any other.
@@ -81,11 +80,11 @@ pub struct View<'a> {
     pub total_s: f64,
 }
 
-impl View<'_> {
+impl<R: Finished> View<'_, R> {
     /// The next trial, `None` when nothing more fits before the final run.
     pub fn next(&self) -> Option<PlannedTrial> {
-        let baselines = || self.rows.iter().filter(|row| row.strategy == Identity::BASELINE);
-        if !baselines().any(|row| row.passed) && baselines().count() < BASELINE_TRIES {
+        let baselines = || self.rows.iter().filter(|row| row.strategy() == Identity::BASELINE);
+        if !baselines().any(|row| row.passed()) && baselines().count() < BASELINE_TRIES {
             let plan = self.plan(self.setup.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
@@ -126,16 +125,16 @@ impl View<'_> {
         let trials = &self.history.trials;
         let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
         let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
-        let tried = self.rows.iter().any(|row| row.strategy == Identity::FINAL);
+        let tried = self.rows.iter().any(|row| row.strategy() == Identity::FINAL);
         if comes_and_goes && !tried { 2 } else { 1 }
     }
 
     /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
     /// where the search goes by windows at most a share of the budget.
     pub fn final_reserve_s(&self) -> f64 {
-        let rate = |row: &&Row| row.comparable_rate_gflops().unwrap_or(0.0);
-        let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed);
-        let candidate = fastest.map_or_else(|| self.setup.baseline.clone(), Row::candidate);
+        let rate = |row: &&R| row.comparable_rate_gflops().unwrap_or(0.0);
+        let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed());
+        let candidate = fastest.map_or_else(|| self.setup.baseline.clone(), Finished::candidate);
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);
         let kept_s = match self.setup.extent {
             Extent::Whole => whole_s,
@@ -147,14 +146,14 @@ impl View<'_> {
     /// The best candidate by posterior mean.
     pub(crate) fn chosen(&self) -> Option<Candidate> {
         let leader = self.leaders(1).into_iter().next().map(|(candidate, _)| candidate);
-        let passed = || self.rows.iter().filter(|row| row.passed);
+        let passed = || self.rows.iter().filter(|row| row.passed());
         // Where nothing keeps a power limit: what is nearest to it.
-        let power = |row: &&Row| limited_power_w(row).unwrap_or(f64::INFINITY);
+        let power = |row: &&R| limited_power_w(*row).unwrap_or(f64::INFINITY);
         let least = || match self.setup.objective {
             Objective::GflopsWithin { .. } => passed().min_by(|a, b| power(a).total_cmp(&power(b))),
             Objective::Gflops | Objective::GflopsPerWatt => passed().next(),
         };
-        leader.or_else(|| least().map(Row::candidate))
+        leader.or_else(|| least().map(Finished::candidate))
     }
 
     /// The best tried candidates by posterior mean, best first.
@@ -220,7 +219,7 @@ impl View<'_> {
             return None;
         }
         let whole = |candidate: &Candidate| {
-            let tried = |row: &&Row| row.strategy == Identity::PROMOTE && row.candidate() == *candidate;
+            let tried = |row: &&R| row.strategy() == Identity::PROMOTE && row.is_of(candidate);
             self.rows.iter().any(|row| tried(&row))
         };
         let mut leaders = self.leaders(PROMOTED).into_iter();
@@ -235,7 +234,7 @@ impl View<'_> {
     }
 
     fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {
-        self.rows.iter().find(|row| row.passed && row.candidate() == *candidate).map(|row| row.trial)
+        self.rows.iter().find(|row| row.passed() && row.is_of(candidate)).map(Finished::trial)
     }
 }
 

@@ -133,15 +133,19 @@ impl Barrier {
 mod tests {
     use super::*;
 
+    /// Miri interprets: fewer threads and rounds.
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 100 };
+    const MANY: usize = if cfg!(miri) { 5 } else { 64 };
+
     #[test]
     fn no_thread_is_a_round_ahead() {
-        for (threads, spin) in [(1, true), (2, true), (3, false), (19, false), (64, false)] {
+        for (threads, spin) in [(1, true), (2, true), (3, false), (19.min(MANY), false), (MANY, false)] {
             let (barrier, sum) = (Barrier::new(threads, spin), AtomicUsize::new(0));
             thread::scope(|scope| {
                 for thread in 0..threads {
                     let (barrier, sum) = (&barrier, &sum);
                     scope.spawn(move || {
-                        for round in 1..=100 {
+                        for round in 1..=ROUNDS {
                             sum.fetch_add(1, Ordering::Relaxed);
                             barrier.wait(thread).unwrap();
                             assert_eq!(sum.load(Ordering::Relaxed), round * threads);
@@ -155,14 +159,14 @@ mod tests {
 
     #[test]
     fn all_threads_learn_who_has_the_largest_value() {
-        for threads in [1, 2, 5, 17, 30] {
+        for threads in [1, 2, 5, 17.min(MANY), 30.min(MANY)] {
             let barrier = Barrier::new(threads, false);
             let value = |thread: usize, round: usize| ((thread * 7 + round * 5) % 11) as f64;
             thread::scope(|scope| {
                 for thread in 0..threads {
                     let barrier = &barrier;
                     scope.spawn(move || {
-                        for round in 0..50 {
+                        for round in 0..ROUNDS / 2 {
                             let first = (0..threads).rev().max_by(|&a, &b| value(a, round).total_cmp(&value(b, round)));
                             assert_eq!(Ok(first.unwrap()), barrier.largest(thread, value(thread, round)));
                         }

@@ -251,7 +251,7 @@ mod tests {
         for threads in 1..=4 {
             let counts: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
             with_team(params(threads), |team| {
-                for round in 1..=100 {
+                for round in 1..=if cfg!(miri) { 5 } else { 100 } {
                     let helper = |index: usize| {
                         counts[index].fetch_add(1, Ordering::Relaxed);
                     };

@@ -135,6 +135,16 @@ fn the_same_run_gives_the_same_x() {
     }
 }
 
+/// Of every grid and with a team of threads, so small that an interpreter gets through (`tests/miri`).
+#[test]
+fn tiny_runs_pass() {
+    for (n, nb, p, q, threads) in
+        [(9, 4, 1, 1, 1), (13, 4, 1, 1, 2), (11, 4, 2, 2, 1), (13, 4, 2, 1, 2), (10, 4, 1, 2, 1)]
+    {
+        passes(&candidate(n, nb, p, q, threads));
+    }
+}
+
 #[test]
 fn an_empty_system_has_residual_zero() {
     assert_eq!(passes(&candidate(0, 8, 2, 2, 2)).residual.unwrap().scaled, 0.0);

@@ -9,7 +9,7 @@ use space::Candidate;
 
 use super::View;
 use crate::record::PlannedTrial;
-use crate::record::{Identity, Row};
+use crate::record::{Finished, Identity};
 use crate::search::cost::CostEstimate;
 use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE};
@@ -23,14 +23,14 @@ const SPARE: usize = 24;
 /// Failures after the final run, the expert's apart, with which the trials after it end.
 const FAILURES: usize = 3;
 
-impl View<'_> {
+impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None`
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
     /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
     /// seen the baseline, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
-        let mut finals = self.rows.iter().filter(|row| row.strategy == Identity::FINAL);
-        if finals.clone().any(|row| row.passed) {
+        let mut finals = self.rows.iter().filter(|row| row.strategy() == Identity::FINAL);
+        if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
             let due = self.setup.extent == Extent::Windows
@@ -81,7 +81,7 @@ impl View<'_> {
     pub fn after_final(&self) -> Option<PlannedTrial> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
-        let failures = after.iter().filter(|row| !row.passed && row.strategy != Identity::EXPERT).count();
+        let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
         let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
         if enough || rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective) {
             return None;
@@ -96,12 +96,12 @@ impl View<'_> {
 
     /// Whether every attempt of the baseline failed: nothing can be compared with it.
     fn baseline_never_passes(&self) -> bool {
-        let mut tries = self.rows.iter().filter(|row| row.strategy == Identity::BASELINE).peekable();
-        tries.peek().is_some() && tries.all(|row| !row.passed)
+        let mut tries = self.rows.iter().filter(|row| row.strategy() == Identity::BASELINE).peekable();
+        tries.peek().is_some() && tries.all(|row| !row.passed())
     }
 
     /// Whether a session that ends as soon as it can has the rounds that an interval needs.
-    fn has_rounds(&self, verified: &Candidate, after: &[Row]) -> bool {
+    fn has_rounds(&self, verified: &Candidate, after: &[R]) -> bool {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
         let rounds =
             other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other, self.setup.objective).len());
@@ -132,9 +132,9 @@ pub fn rounds_s(
 }
 
 /// The rounds of a session, and how far the last one is.
-struct RoundState<'a> {
-    view: &'a View<'a>,
-    after: &'a [Row],
+struct RoundState<'a, R> {
+    view: &'a View<'a, R>,
+    after: &'a [R],
     verified: &'a Candidate,
     /// What is neither baseline nor verified, and has not failed.
     expert: Option<&'a Candidate>,
@@ -144,9 +144,9 @@ struct RoundState<'a> {
     verified_s: f64,
 }
 
-impl<'a> RoundState<'a> {
-    fn new(view: &'a View<'a>, verified: &'a Candidate, after: &'a [Row]) -> Self {
-        let failed = after.iter().any(|row| row.strategy == Identity::EXPERT && !row.passed);
+impl<'a, R: Finished> RoundState<'a, R> {
+    fn new(view: &'a View<'a, R>, verified: &'a Candidate, after: &'a [R]) -> Self {
+        let failed = after.iter().any(|row| row.strategy() == Identity::EXPERT && !row.passed());
         let expert = view.setup.expert.filter(|&expert| expert != verified && expert != view.setup.baseline && !failed);
         let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.setup.extent);
         Self {
@@ -171,7 +171,7 @@ impl<'a> RoundState<'a> {
                 plan.paired_with = Some(first);
                 plan
             };
-            let expert = self.expert.filter(|_| last.strategy == Identity::CONFIRM && self.takes_expert(rest_s));
+            let expert = self.expert.filter(|_| last.strategy() == Identity::CONFIRM && self.takes_expert(rest_s));
             if let Some(expert) = expert {
                 return Some(goes_on(expert, Identity::EXPERT, "the expert's configuration, right after the baseline"));
             }
@@ -187,11 +187,11 @@ impl<'a> RoundState<'a> {
     }
 
     /// The first trial of the round under way, and its last row; `None` when none is.
-    fn begun(&self) -> Option<(u64, &Row)> {
+    fn begun(&self) -> Option<(u64, &R)> {
         let last = self.after.last()?;
-        match last.strategy.as_str() {
-            Identity::CONFIRM if last.passed && last.paired_with.is_none() => Some((last.trial, last)),
-            Identity::EXPERT => Some((last.paired_with?, last)),
+        match last.strategy() {
+            Identity::CONFIRM if last.passed() && last.paired_with().is_none() => Some((last.trial(), last)),
+            Identity::EXPERT => Some((last.paired_with()?, last)),
             _ => None,
         }
     }

@@ -97,7 +97,8 @@ impl Hyper {
 
     /// What runs at two times have in common of a speed that wanders: the process of Ornstein and Uhlenbeck.
     pub(crate) fn wandering(&self, a: f64, b: f64) -> f64 {
-        self.wander * self.wander * (-(a - b).abs() / self.memory).exp()
+        // Of many runs none is assumed, and the exponentials would be an eighth of the time of a suggestion.
+        if self.wander == 0.0 { 0.0 } else { self.wander * self.wander * (-(a - b).abs() / self.memory).exp() }
     }
 }
 

@@ -14,14 +14,19 @@ use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::journal::{BadLine, Journal, UnderWay};
+use crate::record::journal::{self, BadLine, Journal, UnderWay};
+use crate::record::kept::KeptRows;
 use crate::record::parquet;
-use crate::record::session::{RanOn, RowsByPlace, Session};
+use crate::record::session::Session;
 use crate::record::sha256;
-use crate::record::{Begun, Circumstances, Identity, PlannedTrial, Prediction, Row};
+use crate::record::table::TableWriter;
+use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Prediction, Row, ShortRow};
 
-/// How often `trials.parquet` and the session's clock are brought up to date.
+/// How often `trials.parquet` is brought up to date.
 const REFRESH: Duration = Duration::from_secs(60);
+
+/// At most one part in so many of the time goes into that: it waits longer where writing takes long.
+const REFRESH_PART: u32 = 100;
 
 /// How often the session's clock is saved while a run is under way.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -93,17 +98,15 @@ pub struct Store {
     folder: RunFolder,
     session: Session,
     journal: Journal,
-    /// Rows of runs on all nodes of the session.
-    rows: Vec<Row>,
-    /// Rows of runs on some of them.
-    on_some: Vec<Row>,
-    /// Rows of runs on the nodes that it had before.
-    elsewhere: Vec<Row>,
+    /// What is kept in memory of the trials that have ended.
+    kept: KeptRows,
     /// Proposals that were under way when their tuner was gone, and were not started again.
     interrupted: Vec<PlannedTrial>,
     /// Numbers of the trials that run now.
     running: Vec<u64>,
-    refreshed: Instant,
+    table: TableWriter,
+    /// When the table is due.
+    refresh_at: Instant,
     saved: Instant,
 }
 
@@ -120,21 +123,23 @@ impl Store {
             folder,
             session,
             journal,
-            rows: contents.rows,
-            on_some: Vec::new(),
-            elsewhere: Vec::new(),
+            kept: KeptRows::default(),
             interrupted: Vec::new(),
             running: Vec::new(),
-            refreshed: now,
+            table: TableWriter::Here,
+            refresh_at: now + REFRESH,
             saved: now,
         };
+        contents.rows.into_iter().for_each(|row| store.kept.take(row, &store.session));
         let adopted = store.adopt(runs)?;
         store.interrupted = store.to_run_again(&contents.under_way);
-        let RowsByPlace { all, some, elsewhere } = store.session.split(std::mem::take(&mut store.rows));
-        (store.rows, store.elsewhere) = (all, elsewhere);
-        // Those that were adopted are there already.
-        store.on_some.splice(0..0, some);
         Ok((store, Repairs { bad_lines: contents.bad_lines, adopted }))
+    }
+
+    /// Lets a child of this program write `trials.parquet`, so that what that takes is not kept by this process.
+    #[must_use]
+    pub fn with_table_by_child(self) -> Self {
+        Self { table: TableWriter::child(), ..self }
     }
 
     /// Where the session lives.
@@ -147,19 +152,37 @@ impl Store {
         &self.session
     }
 
-    /// All finished trials on all nodes of the session, in the order in which they finished.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
+    /// What is kept of all finished trials on all nodes of the session, in the order in which they finished.
+    pub fn rows(&self) -> &[ShortRow] {
+        &self.kept.on_all
+    }
+
+    /// Their rows, read from the journal.
+    ///
+    /// # Errors
+    /// As [`journal::read`].
+    pub fn recorded(&self) -> Result<Vec<Row>, RecordError> {
+        Ok(self.session.split(journal::read(&self.folder.journal())?.rows).all)
+    }
+
+    /// The last of them.
+    pub fn last(&self) -> Option<&Row> {
+        self.kept.last.as_ref()
+    }
+
+    /// What went wrong in the last of them that failed.
+    pub fn last_failure(&self) -> Option<&str> {
+        self.kept.last_failure.as_deref()
     }
 
     /// Finished trials on some of its nodes: of another task, whose rates do not compare with those of [`rows`](Self::rows).
     pub fn on_some_nodes(&self) -> &[Row] {
-        &self.on_some
+        &self.kept.on_some
     }
 
     /// Finished trials on the nodes that the session had before: they belong to another machine.
     pub fn elsewhere(&self) -> &[Row] {
-        &self.elsewhere
+        &self.kept.elsewhere
     }
 
     /// Proposals that were under way when the tuner or the machine went down, and left no result: each is to be run once more.
@@ -169,7 +192,7 @@ impl Store {
 
     /// Those of `under_way` that have no row, were started once, and on the nodes of the session.
     fn to_run_again(&self, under_way: &[UnderWay]) -> Vec<PlannedTrial> {
-        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        let recorded: HashSet<u64> = self.kept.numbers().collect();
         let here = self.session.node_names();
         let is_here = |begun: &&Begun| match &begun.nodes[..] {
             [] => begun.identity.nodes == here,
@@ -182,32 +205,27 @@ impl Store {
 
     /// Wall-clock seconds of the budget used in earlier sittings.
     pub fn spent_s(&self) -> f64 {
-        self.session.used_s(&self.rows).max(self.session.used_s(&self.on_some))
+        self.session.used_s(&self.kept.on_all).max(self.session.used_s(&self.kept.on_some))
     }
 
     /// Whether the final run has been tried.
     pub fn has_final(&self) -> bool {
-        self.rows.iter().any(|row| row.strategy == Identity::FINAL)
+        self.rows().iter().any(|row| row.strategy() == Identity::FINAL)
     }
 
     /// Whether a final run has passed.
     pub fn final_passed(&self) -> bool {
-        self.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed)
+        self.rows().iter().any(|row| row.strategy() == Identity::FINAL && row.passed())
     }
 
     /// Whether it has no trial at all, on whatever nodes.
     pub fn is_empty(&self) -> bool {
-        self.all_rows().next().is_none()
-    }
-
-    fn all_rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().chain(&self.on_some).chain(&self.elsewhere)
+        self.next_trial() == 0
     }
 
     /// The number that the next trial gets.
     pub fn next_trial(&self) -> u64 {
-        let ended = self.all_rows().map(|row| row.trial + 1).max().unwrap_or(0);
-        self.running.iter().map(|trial| trial + 1).max().unwrap_or(0).max(ended)
+        self.running.iter().map(|trial| trial + 1).max().unwrap_or(0).max(self.kept.next)
     }
 
     /// Changes the session and saves it.
@@ -288,8 +306,11 @@ impl Store {
             return Err(full);
         }
         self.append(trial.begun, outcome, around, &trial.results)?;
-        if self.refreshed.elapsed() >= REFRESH {
-            self.refresh()?;
+        if Instant::now() >= self.refresh_at {
+            let begun = Instant::now();
+            // The journal has all of it; what is missing now is written next time, or at the end.
+            let _ = self.table.write(&self.folder);
+            self.refresh_at = Instant::now() + REFRESH.max(REFRESH_PART * begun.elapsed());
         }
         Ok(())
     }
@@ -309,8 +330,8 @@ impl Store {
     /// # Errors
     /// [`RecordError`] when a file cannot be written.
     pub fn close(&mut self, spent_s: f64) -> Result<(), RecordError> {
-        self.refresh()?;
-        self.update_session(|session| session.elapsed_s = spent_s)
+        self.update_session(|session| session.elapsed_s = spent_s)?;
+        self.write_table()
     }
 
     /// Stores what is searched, as `space.toml`.
@@ -324,14 +345,12 @@ impl Store {
         replace_file(&path, text.as_bytes())
     }
 
-    fn refresh(&mut self) -> Result<(), RecordError> {
-        self.refreshed = Instant::now();
-        if self.elsewhere.is_empty() && self.on_some.is_empty() {
-            return parquet::write(&self.folder.trials(), &self.rows);
-        }
-        let mut all: Vec<Row> = self.all_rows().cloned().collect();
-        all.sort_by_key(|row| row.trial);
-        parquet::write(&self.folder.trials(), &all)
+    /// Writes `trials.parquet`; where no child can, in this process.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it cannot be written.
+    pub fn write_table(&self) -> Result<(), RecordError> {
+        self.table.write(&self.folder).or_else(|_| TableWriter::Here.write(&self.folder))
     }
 
     fn append(
@@ -354,10 +373,7 @@ impl Store {
             written => written?,
         }
         self.running.retain(|running| *running != number);
-        match self.session.place_of(&row) {
-            RanOn::SomeNodes => self.on_some.push(row),
-            RanOn::AllNodes | RanOn::OtherNodes => self.rows.push(row),
-        }
+        self.kept.take(row, &self.session);
         let phases = match outcome {
             Ok(Observation::Whole(Measurement { result: Some(result), .. })) => &result.phases,
             Ok(Observation::Windows(sample)) => &sample.result.phases,
@@ -370,13 +386,14 @@ impl Store {
     /// Returns their numbers.
     fn adopt(&mut self, runs: &RealRuns) -> Result<Vec<u64>, RecordError> {
         let mut adopted = Vec::new();
-        let recorded: HashSet<u64> = self.rows.iter().map(|row| row.trial).collect();
+        let recorded: HashSet<u64> = self.kept.numbers().collect();
         for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
             let Some(begun) = begun(&folder) else { continue };
             let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
-            let left_s = self.session.budget_s - self.spent_s() - wall_s;
+            let spent_s = self.spent_s().max(self.session.used_s(&self.kept.elsewhere));
+            let left_s = self.session.budget_s - spent_s - wall_s;
             let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
             self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
             adopted.push(number);
@@ -384,3 +401,6 @@ impl Store {
         Ok(adopted)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+use std::path::PathBuf;
+
+use objectives::Exit;
+use objectives::real::Extent;
+
+use super::*;
+use crate::record::arbitrary::row;
+use crate::report::summary::tests::session;
+
+/// A new record, with who runs its trials.
+fn store(parent: &Path) -> (Store, RealRuns) {
+    let (folder, _lock) = RunFolder::create(&parent.join("run")).unwrap();
+    let session = session();
+    session.save(&folder.session_toml()).unwrap();
+    let runs = RealRuns::new(PathBuf::from("hpl-tune"));
+    (Store::open(folder, session, &runs).unwrap().0, runs)
+}
+
+/// The next trial, which ends as told.
+fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result<(), RecordError> {
+    let number = store.next_trial();
+    let plan = PlannedTrial {
+        trial: None,
+        candidate: row(number).candidate(),
+        extent: Extent::Whole,
+        strategy: "bayes".into(),
+        why: "expected improvement".into(),
+        repeat_of: None,
+        paired_with: None,
+        predicted: None,
+        expected_s: 1.0,
+        nodes: Vec::new(),
+    };
+    let trial = store.begin(&plan, runs)?;
+    let measured = Measurement {
+        rate_gflops: 20.0,
+        time_s: 0.033,
+        residual: 0.0034,
+        passed: true,
+        wall_s: 0.5,
+        generate_s: 0.01,
+        check_s: 0.01,
+        started_utc: String::new(),
+        command: Vec::new(),
+        kernel: "builtin 0.1.0".into(),
+        host: "host".into(),
+        result: None,
+    };
+    let outcome = failure.map_or(Ok(Observation::Whole(measured)), Err);
+    store.finish(trial, &outcome, Circumstances { wall_s: 0.5, left_s: 90.0, ..Circumstances::default() })
+}
+
+fn crash(line: &str) -> Option<Failure> {
+    Some(Failure::Crashed { exit: Exit::Code(1), last_lines: vec![line.to_owned()] })
+}
+
+#[test]
+fn what_is_kept_in_memory_is_what_the_journal_has() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    for failure in [None, crash("the first"), crash("the second"), None] {
+        ended(&mut store, &runs, failure).unwrap();
+    }
+    let rows = store.recorded().unwrap();
+    let mut shortener = crate::record::Shortener::default();
+    assert!(rows.iter().map(|row| shortener.short(row)).eq(store.rows().iter().cloned()));
+    assert_eq!((store.last(), store.next_trial(), store.spent_s()), (rows.last(), 4, 30.0));
+    assert!(store.last_failure().unwrap().contains("the second"));
+    // A resume finds the same.
+    let (again, _) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
+    assert_eq!((again.rows(), again.last(), again.next_trial()), (store.rows(), store.last(), 4));
+    assert_eq!(again.last_failure(), store.last_failure());
+}
+
+#[test]
+fn a_child_that_makes_no_table_stops_nothing_and_at_the_end_the_table_is_made_here() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    for program in ["/bin/false", "/nonexistent/hpl-tune"] {
+        store.table = TableWriter::Child { program: PathBuf::from(program) };
+        store.refresh_at = Instant::now();
+        ended(&mut store, &runs, None).unwrap();
+        assert!(!store.folder().trials().exists());
+        assert!(store.refresh_at > Instant::now() + REFRESH / 2, "the next try is a minute later");
+    }
+    let error = store.table.write(store.folder()).unwrap_err().to_string();
+    assert!(error.contains("trials.parquet"), "{error}");
+    store.close(12.0).unwrap();
+    let table: Vec<Row> = parquet::read(&store.folder().trials()).unwrap();
+    assert!(table.len() == 2 && table == store.recorded().unwrap());
+    assert_eq!(Session::load(&store.folder().session_toml()).unwrap().elapsed_s, 12.0);
+}

@@ -1,0 +1,41 @@
+//! What is known of the rows that were looked at before, so that the next look asks neither space nor model for each of them again.
+
+use objectives::predict::Predictor;
+use space::Candidates;
+use space::dims::Point;
+
+use crate::record::{Finished, Objective};
+use crate::search::cost::{CostEstimate, modelled_s};
+use crate::search::history::{History, point_of};
+use crate::search::model::SessionModel;
+
+/// The points of the rows of a session and the costs by its model, in the order of the rows.
+#[derive(Debug, Default)]
+pub struct KnownRows {
+    points: Vec<Option<Point>>,
+    modelled_s: Vec<f64>,
+    /// [`SessionModel::learned`] of the model that says so.
+    learned: usize,
+}
+
+impl KnownRows {
+    /// Looks at the rows that are new, and at the costs of all where the model has learned since.
+    pub(super) fn look<R: Finished>(&mut self, rows: &[R], domain: &dyn Candidates, model: &SessionModel<'_>) {
+        self.points.extend(rows[self.points.len()..].iter().map(|row| point_of(row, domain)));
+        if self.learned != model.learned() {
+            self.learned = model.learned();
+            self.modelled_s.clear();
+        }
+        self.modelled_s.extend(rows[self.modelled_s.len()..].iter().map(|row| modelled_s(row, &model.predictor)));
+    }
+
+    /// As [`History::from_rows`], of the rows that were looked at.
+    pub(super) fn history<R: Finished>(&self, rows: &[R], domain: &dyn Candidates, objective: Objective) -> History {
+        History::at_points(rows, &self.points, domain.spec().n, objective)
+    }
+
+    /// As [`CostEstimate::new`], of the rows that were looked at.
+    pub(super) fn cost<'a, R: Finished>(&self, rows: &[R], predictor: &'a Predictor) -> CostEstimate<'a> {
+        CostEstimate::of_modelled(rows, &self.modelled_s, predictor)
+    }
+}
