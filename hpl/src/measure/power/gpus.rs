@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::found::{FoundSensors, Unreadable};
 use super::nvml::Nvml;
-use super::sensor::{Access, Covers, Sensor};
+use super::sensor::{Access, Covers, SensorFacts};
 
 /// Name of the library, as the driver installs it.
 const NAME: &str = "libnvidia-ml.so.1";
@@ -27,7 +27,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
         // Without a driver there is nothing to read.
         Err(_) if here && !driven => {}
         Err(why) => found.unreadable.push(Unreadable {
-            source: "nvml",
+            source: "nvml".to_owned(),
             name: NAME.to_owned(),
             why,
             way_out: way_out.to_owned(),
@@ -44,7 +44,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             Access::NvmlPower(nvml.clone(), device)
         } else {
             found.unreadable.push(Unreadable {
-                source: "nvml",
+                source: "nvml".to_owned(),
                 name: format!("gpu-{index}"),
                 why: "the driver gives neither energy nor power of it".to_owned(),
                 way_out: "run on the host: guests and parts of an accelerator (vGPU, MIG) have no power of their own"
@@ -52,8 +52,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             });
             continue;
         };
-        let (name, covers) = (format!("gpu-{index}"), Covers::Accelerator);
-        found.sensors.push(Sensor { source: "nvml", name, covers, range_j: None, access });
+        found.push(SensorFacts::new("nvml", format!("gpu-{index}"), Covers::Accelerator), access);
     }
 }
 
@@ -99,9 +98,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         library(root.path(), FAKE);
         let sensors = PowerSensors::find(root.path());
-        let names: Vec<&str> = sensors.all().iter().map(|sensor| sensor.name.as_str()).collect();
+        let names: Vec<&str> = sensors.set().all().iter().map(|sensor| sensor.name.as_str()).collect();
         assert_eq!(names, ["gpu-0", "gpu-1"]);
-        let value = |index: usize| sensors.all()[index].read();
+        let value = |index: usize| sensors.read()[index];
         let (Some(SensorValue::Joules(before)), Some(SensorValue::Joules(after))) = (value(0), value(0)) else {
             panic!()
         };

@@ -96,7 +96,7 @@ impl PowerReader {
                 "power: not recorded, as the runs are not on this node, {this}; {WITH_METER}, or start the session on a node of its runs"
             )];
         }
-        let chosen = self.sensors.of_node(|_| true);
+        let chosen = self.sensors.set().of_node(|_| true);
         let unreadable = unreadable(self.sensors.unreadable());
         if chosen.is_empty() {
             let none = if unreadable.is_empty() { "no sensor was found on this node" } else { "no sensor can be read" };
@@ -141,25 +141,25 @@ impl PowerReader {
                 sampler_cpu_s: 0.0,
             }));
         }
-        let chosen = self.sensors.of_node(|sensor| samples.moves(sensor));
+        let chosen = self.sensors.set().of_node(|sensor| samples.moves(sensor));
         if chosen.is_empty() {
             return Ok(None);
         }
         let (core, run) = means(&readings_of(samples, &chosen));
         let of_sensor = |index: usize| {
-            let sensor = &self.sensors.all()[index];
+            let sensor = &self.sensors.set().all()[index];
             let (core, run) = means(&readings_of(samples, &[index]));
             let (counted, moves) = (chosen.contains(&index), samples.moves(index));
-            SensorMeans { source: sensor.source.to_owned(), name: sensor.name.clone(), counted, moves, core, run }
+            SensorMeans { source: sensor.source.clone(), name: sensor.name.clone(), counted, moves, core, run }
         };
         Ok(Some(PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: self.source(&chosen),
-            of_all: self.is_of_all() && self.sensors.have_processors(&chosen),
+            of_all: self.is_of_all() && self.sensors.set().have_processors(&chosen),
             core_s,
             core,
             run,
-            sensors: (0..self.sensors.all().len()).map(of_sensor).collect(),
+            sensors: (0..self.sensors.set().all().len()).map(of_sensor).collect(),
             samples: samples.times_s.len(),
             sampled_s: samples.span().as_secs_f64(),
             sampler_cpu_s: samples.cpu_s,
@@ -168,7 +168,7 @@ impl PowerReader {
 
     /// Whether there is something to read that stands for the node.
     pub fn can_read(&self) -> bool {
-        self.meter.is_some() || self.sensors.have_processors(&self.sensors.of_node(|_| true))
+        self.meter.is_some() || self.sensors.set().have_processors(&self.sensors.set().of_node(|_| true))
     }
 
     /// Whether the readings are those of all that a run uses.
@@ -178,16 +178,16 @@ impl PowerReader {
 
     /// The sensors in words that none of them moves, where there are some.
     pub fn still(&self, samples: &PowerSamples) -> Option<String> {
-        let all = self.sensors.of_node(|_| true);
+        let all = self.sensors.set().of_node(|_| true);
         let still = !all.is_empty() && samples.times_s.len() > 1 && all.iter().all(|&sensor| !samples.moves(sensor));
         still.then(|| {
-            format!("power: {} stood still during a run, so nothing is recorded of it", self.sensors.words(&all))
+            format!("power: {} stood still during a run, so nothing is recorded of it", self.sensors.set().words(&all))
         })
     }
 
     fn source(&self, chosen: &[usize]) -> String {
-        let part = if self.sensors.have_processors(chosen) { "" } else { "; accelerators alone" };
-        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.words(chosen)))
+        let part = if self.sensors.set().have_processors(chosen) { "" } else { "; accelerators alone" };
+        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.set().words(chosen)))
     }
 
     fn on_nodes(&self, source: String) -> String {
