@@ -2,6 +2,7 @@
 
 mod hosts;
 mod kill;
+mod power;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -7,6 +7,7 @@ use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::cluster::simulated;
+use tuner::power::nodes::agent;
 use tuner::power::settings::restorer;
 use tuner::record::decode;
 use tuner::search::progress::say;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some(decode::VERB) => return decode::main(std::env::args_os().skip(2)),
         Some(objectives::simulated::VERB) => return simulated::main(std::env::args_os().skip(2)),
         Some(restorer::VERB) => return restorer::main(std::env::args_os().skip(2)),
+        Some(agent::VERB) => return agent::main(std::env::args_os().skip(2)),
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }

@@ -142,13 +142,13 @@ pub struct Row {
     /// GFLOP/s of the run by the mean power of its core phase; null where readings cover less than
     /// [`LEAST_COVERAGE`](crate::power::record::LEAST_COVERAGE) of it, or not all nodes of the run.
     pub gflops_per_w: Option<f64>,
-    /// Share of the core phase that readings cover.
+    /// Share of the core phase that readings cover, times the share of the nodes that are read.
     pub power_coverage: Option<f64>,
     /// Energy of the whole run in joules, of the part of it that readings cover.
     pub run_energy_j: Option<f64>,
     /// Mean power of that part, in watts.
     pub run_power_w: Option<f64>,
-    /// Share of the whole run that readings cover.
+    /// Share of the whole run that readings cover, times the share of the nodes that are read.
     pub run_power_coverage: Option<f64>,
     /// Energy in joules that the core phase of the whole run is predicted to take, by its windows; null for whole runs.
     pub estimated_energy_j: Option<f64>,
