@@ -4,33 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::found::{FoundSensors, Unreadable};
-use super::nvml::Nvml;
 use super::sensor::{Access, Covers, SensorFacts};
-
-/// Name of the library, as the driver installs it.
-const NAME: &str = "libnvidia-ml.so.1";
-/// Where it lies below a root that is not `/`.
-const BELOW: &str = "usr/lib/libnvidia-ml.so.1";
+use crate::machine::nvml::{NAME, Nvml};
 
 /// The accelerators of the library below `root`, if there is one.
 pub(super) fn find(root: &Path, found: &mut FoundSensors) {
-    let here = root == Path::new("/");
-    let path = if here { NAME.into() } else { root.join(BELOW) };
-    // A name alone is searched by the dynamic linker.
-    if !here && !path.exists() {
-        return;
-    }
-    let driven = root.join("dev/nvidiactl").exists();
-    let way_out = "use the libnvidia-ml.so.1 of the driver: in a container, start it with --gpus all";
-    match Nvml::open(&path) {
-        Ok(nvml) => sensors(&Arc::new(nvml), found),
-        // Without a driver there is nothing to read.
-        Err(_) if here && !driven => {}
+    match Nvml::below(root) {
+        Ok(Some(nvml)) => sensors(&Arc::new(nvml), found),
+        Ok(None) => {}
         Err(why) => found.unreadable.push(Unreadable {
             source: "nvml".to_owned(),
             name: NAME.to_owned(),
             why,
-            way_out: way_out.to_owned(),
+            way_out: "use the libnvidia-ml.so.1 of the driver: in a container, start it with --gpus all".to_owned(),
         }),
     }
 }
@@ -63,6 +49,7 @@ mod tests {
     use super::super::PowerSensors;
     use super::super::sensor::SensorValue;
     use super::*;
+    use crate::machine::nvml::BELOW;
 
     /// Two accelerators: the first counts energy, 250 J more at each reading, the second has a power of 71.5 W alone; a third
     /// one has neither.

@@ -2,7 +2,7 @@
 //!
 //! [`PowerSensors`] finds the sensors that can be read and says what would make others readable: `powercap` (RAPL of Intel and AMD), `perf` (the
 //! same counters as events of the kernel), `hwmon` (power meters of ACPI, Grace, accelerators of AMD), `cray` (`pm_counters`), `gpus` (accelerators of
-//! NVIDIA, by `nvml`), `dcmi` (the management controller). What is known of them is a [`SensorSet`], of this node or another. A sensor gives
+//! NVIDIA), `dcmi` (the management controller). What is known of them is a [`SensorSet`], of this node or another. A sensor gives
 //! energy since some moment, or power now. [`PowerSampler`] reads them about once a second; [`SampleMaker`] makes mean powers between
 //! the samples. None of this is a calibrated meter.
 
@@ -12,7 +12,6 @@ mod files;
 mod found;
 mod gpus;
 mod hwmon;
-mod nvml;
 mod perf;
 mod perf_call;
 mod powercap;

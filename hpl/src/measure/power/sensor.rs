@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::dcmi::Dcmi;
 use super::files;
-use super::nvml::{self, Nvml};
 use super::perf::EnergyEvent;
+use crate::machine::nvml::{self, Nvml};
 
 /// More watts than any sensor measures: what seems to be more is a counter that began anew.
 const MOST_W: f64 = 20e3;

@@ -99,6 +99,8 @@ pub struct Row {
     pub max_clock_mhz: Option<u32>,
     /// Power limit that every processor package was set to, in watts; null where the session leaves it alone.
     pub package_limit_w: Option<u32>,
+    /// Power limit that every accelerator was set to, in watts; null where the session leaves it alone.
+    pub gpu_limit_w: Option<u32>,
 
     /// GFLOP/s that was expected before the run.
     pub predicted_rate_gflops: Option<f64>,
@@ -218,7 +220,11 @@ impl Row {
                 device: untold.device,
                 weights: self.weights.clone(),
                 extra: self.extra(),
-                settings: NodeSettings { max_clock_mhz: self.max_clock_mhz, package_limit_w: self.package_limit_w },
+                settings: NodeSettings {
+                    max_clock_mhz: self.max_clock_mhz,
+                    package_limit_w: self.package_limit_w,
+                    gpu_limit_w: self.gpu_limit_w,
+                },
             },
         }
     }
