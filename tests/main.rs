@@ -12,6 +12,7 @@ mod engine;
 mod first_minute;
 mod fuzz_corpora;
 mod gpu;
+mod gpu_settings;
 mod hostile;
 mod kill;
 mod long;

@@ -100,6 +100,65 @@ impl MpiJob {
     }
 }
 
+impl MpiJob {
+    /// The words that start `command` once on each of `nodes`, beside the runs there and bound to no cores; `None` where it is not known how
+    /// this launcher is told that. `in_slurm`: whether this process is in a job of Slurm, whose srun needs no cores of its own for it.
+    pub fn once_on_each(&self, nodes: &[String], command: &[OsString], in_slurm: bool) -> Option<Vec<OsString>> {
+        let own = words(&self.launcher);
+        let placed_by = PlacedBy::of(&own);
+        let count = nodes.len().to_string();
+        let mut launcher = if in_slurm || placed_by == Some(PlacedBy::Slurm) {
+            let srun = own.into_iter().next().filter(|_| placed_by == Some(PlacedBy::Slurm));
+            let beside = "--overlap --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none --input=none --wait=0 --kill-on-bad-exit=0";
+            let srun = srun.unwrap_or_else(|| "srun".to_owned());
+            [srun].into_iter().chain(words(beside)).chain([format!("--ntasks={count}")]).collect()
+        } else {
+            let mut launcher = without_places(own);
+            launcher.extend(["-n".to_owned(), count.clone()]);
+            if placed_by? == PlacedBy::OpenMpi {
+                launcher.extend(["--bind-to", "none"].map(str::to_owned));
+            }
+            launcher
+        };
+        let placed_by = if in_slurm { PlacedBy::Slurm } else { placed_by? };
+        placed_by.keep_to(&mut launcher, nodes, 1);
+        let filled = |word: String| word.replace("{np}", &count).replace("{threads}", "1").into();
+        Some(launcher.into_iter().map(filled).chain(command.iter().cloned()).collect())
+    }
+}
+
+/// Flags, each with a value, that say how many processes there are and where.
+const PLACES: [&str; 14] = [
+    "-n",
+    "-np",
+    "--np",
+    "--n",
+    "--map-by",
+    "-map-by",
+    "--bind-to",
+    "-bind-to",
+    "--rank-by",
+    "-ppn",
+    "--host",
+    "-host",
+    "-hosts",
+    "-H",
+];
+
+/// The words of a launcher without [`PLACES`].
+fn without_places(words: Vec<String>) -> Vec<String> {
+    let mut words = words.into_iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if PLACES.contains(&word.as_str()) {
+            words.next();
+        } else {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
 /// How a launcher is told the nodes of its ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlacedBy {
@@ -190,6 +249,31 @@ mod tests {
         let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
         let command = simulated.on(&nodes).command(&candidate);
         assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
+    }
+
+    #[test]
+    fn one_process_is_started_on_each_node() {
+        let nodes = ["n1".to_owned(), "n2".to_owned()];
+        let words = |launcher: &str, in_slurm: bool| {
+            let words = MpiJob::new(launcher, "xhpl".into()).once_on_each(&nodes, &["look".into()], in_slurm)?;
+            Some(words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" "))
+        };
+        let by_srun = |srun: &str| {
+            format!(
+                "{srun} --overlap --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none --input=none --wait=0 \
+                 --kill-on-bad-exit=0 --ntasks=2 --nodelist=n1,n2 --nodes=2 look"
+            )
+        };
+        assert_eq!(words("srun", true), Some(by_srun("srun")));
+        assert_eq!(words("/opt/bin/srun --mpi=pmix -n {np}", false), Some(by_srun("/opt/bin/srun")));
+        assert_eq!(words("mpirun", true), Some(by_srun("srun")));
+        assert_eq!(words("mpirun", false).unwrap(), "mpirun -n 2 --bind-to none --host n1:1,n2:1 look");
+        let own = "mpirun.openmpi --allow-run-as-root --host n1,n2,n3 -np {np} --mca btl tcp,self";
+        let expected =
+            "mpirun.openmpi --allow-run-as-root --mca btl tcp,self -n 2 --bind-to none --host n1:1,n2:1 look";
+        assert_eq!(words(own, false).unwrap(), expected);
+        assert_eq!(words("mpiexec.hydra -ppn 4", false).unwrap(), "mpiexec.hydra -n 2 -host n1,n2 look");
+        assert_eq!(words("flux", false), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What settings of the nodes are expected to do to the time and the power of a run, before runs have shown it.
 //!
 //! A guess that a search starts from, no model of any processor: the time goes by the clock, and the power by a part that is always there
-//! and one by a power of the clock. A power limit is the clock that keeps it.
+//! and one by a power of the clock. A power limit is the clock that keeps it. Nothing is expected of limits of accelerators.
 
 use space::NodeSettings;
 
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn less_is_slower_and_takes_less() {
-        let found = NodeSettings { max_clock_mhz: Some(2600), package_limit_w: Some(200) };
+        let found = NodeSettings { max_clock_mhz: Some(2600), package_limit_w: Some(200), gpu_limit_w: None };
         assert_eq!((time_factor(&found, &found), power_factor(&found, &found)), (1.0, 1.0));
         assert_eq!(time_factor(&NodeSettings::default(), &found), 1.0);
         let slow = NodeSettings { max_clock_mhz: Some(1300), ..found };

@@ -72,7 +72,7 @@ pub const WEIGHTS: Guideline = Guideline {
 };
 
 /// The guidelines of the settings of the nodes.
-pub const SETTINGS: [Guideline; 2] = [
+pub const SETTINGS: [Guideline; 3] = [
     Guideline {
         dim: "max_clock_mhz",
         why: "highest clock of all processors, from that which the node was found with down; lower ones may do more per watt",
@@ -82,6 +82,11 @@ pub const SETTINGS: [Guideline; 2] = [
         dim: "package_limit_w",
         why: "power limit of every processor package, from that which the node was found with down",
         source: "rule: only with --vary power-cap",
+    },
+    Guideline {
+        dim: "gpu_limit_w",
+        why: "power limit of every accelerator, from that which the node was found with down",
+        source: "rule: only with --vary gpu-power-cap",
     },
 ];
 

@@ -3,6 +3,7 @@
 mod hosts;
 mod kill;
 mod lost;
+mod power;
 
 use std::path::Path;
 use std::process::{Command, Output};

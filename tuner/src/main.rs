@@ -7,6 +7,7 @@ use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
 use tuner::cluster::{placement, simulated};
+use tuner::power::nodes::agent;
 use tuner::power::settings::restorer;
 use tuner::record::{decode, table};
 use tuner::search::progress::say;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Some(objectives::simulated::VERB) => return simulated::main(std::env::args_os().skip(2)),
         Some(restorer::VERB) => return restorer::main(std::env::args_os().skip(2)),
         Some(table::VERB) => return table::main(std::env::args_os().skip(2)),
+        Some(agent::VERB) => return agent::main(std::env::args_os().skip(2)),
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }

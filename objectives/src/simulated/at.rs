@@ -11,6 +11,7 @@ impl SimulatedCluster {
         self.settings.as_ref().map_or_else(SettingLevels::default, |settings| SettingLevels {
             max_clock_mhz: settings.clocks_mhz.clone(),
             package_limit_w: settings.package_limits_w.clone(),
+            gpu_limit_w: Vec::new(),
         })
     }
 

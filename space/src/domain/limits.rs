@@ -189,7 +189,7 @@ impl Limits {
 
     /// The values of the settings of the nodes that are left of `usual`; listed ones may be between these.
     pub(super) fn settings(&self, usual: &SettingLevels) -> Result<SettingLevels, LimitError> {
-        let [clock, limit] = NodeSettings::NAMES;
+        let [clock, limit, gpu] = NodeSettings::NAMES;
         let of = |name: &str, usual: &[u32]| {
             let Some(&found) = usual.last() else { return Ok(Vec::new()) };
             let left = self.sizes(name, usual.iter().map(|&value| value as usize).collect(), 1)?;
@@ -203,6 +203,7 @@ impl Limits {
         Ok(SettingLevels {
             max_clock_mhz: of(clock, &usual.max_clock_mhz)?,
             package_limit_w: of(limit, &usual.package_limit_w)?,
+            gpu_limit_w: of(gpu, &usual.gpu_limit_w)?,
         })
     }
 

@@ -31,7 +31,7 @@ impl SettingsDomain {
         let found = levels.as_found();
         let levels = limits.settings(levels)?;
         let of = |(name, values): (&'static str, &[u32])| (!values.is_empty()).then(|| dim(name, values));
-        let own: Vec<Dim> = values(&levels).into_iter().filter_map(of).collect();
+        let own: Vec<Dim> = values(&levels).filter_map(of).collect();
         let dims = inner.dims().iter().cloned().chain(own.iter().cloned()).collect();
         let mut points = Vec::with_capacity(inner.points().len() * levels.combinations());
         for point in inner.points() {
@@ -55,13 +55,13 @@ impl SettingsDomain {
         Some(NodeSettings {
             max_clock_mhz: next(&self.levels.max_clock_mhz)?,
             package_limit_w: next(&self.levels.package_limit_w)?,
+            gpu_limit_w: next(&self.levels.gpu_limit_w)?,
         })
     }
 }
 
-fn values(levels: &SettingLevels) -> [(&'static str, &[u32]); 2] {
-    let [clock, limit] = NodeSettings::NAMES;
-    [(clock, &levels.max_clock_mhz), (limit, &levels.package_limit_w)]
+fn values(levels: &SettingLevels) -> impl Iterator<Item = (&'static str, &[u32])> {
+    NodeSettings::NAMES.into_iter().zip(levels.values())
 }
 
 fn dim(name: &str, values: &[u32]) -> Dim {
@@ -112,9 +112,8 @@ impl Candidates for SettingsDomain {
         let mut inner = candidate.clone();
         let asked = std::mem::take(&mut inner.engine.settings);
         let mut point = self.inner.point(&inner)?;
-        let asked = [asked.max_clock_mhz, asked.package_limit_w];
-        let found = [self.found.max_clock_mhz, self.found.package_limit_w];
-        for ((_, values), (value, found)) in values(&self.levels).into_iter().zip(asked.into_iter().zip(found)) {
+        let each = asked.values().into_iter().zip(self.found.values());
+        for (values, (value, found)) in self.levels.values().into_iter().zip(each) {
             if values.is_empty() {
                 // Not a dimension here: only the node as it was found.
                 value.is_none().then_some(())?;
@@ -149,23 +148,25 @@ mod tests {
     #[test]
     fn each_candidate_is_at_each_of_the_settings_and_comes_back() {
         let limits = Limits::parse("[nb]\nvalues = [64, 128]\n[max_clock_mhz]\nwithout = [2000]\n").unwrap();
-        let levels = SettingLevels { max_clock_mhz: vec![1500, 2000, 2500], package_limit_w: vec![100, 200] };
+        let gpu_limit_w = vec![350, 700];
+        let levels =
+            SettingLevels { max_clock_mhz: vec![1500, 2000, 2500], package_limit_w: vec![100, 200], gpu_limit_w };
         let inner = HplDomain::within(&spec(), &limits).unwrap();
         let count = inner.points().len();
         let domain = SettingsDomain::new(Box::new(inner), &levels, &limits).unwrap();
-        assert_eq!(domain.points().len(), 4 * count);
+        assert_eq!(domain.points().len(), 8 * count);
         for point in domain.points() {
             assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point));
             assert_eq!(domain.canonical(point).as_ref(), Some(point));
         }
         let names: Vec<&str> = domain.dims().iter().map(|dim| dim.name.as_str()).collect();
-        assert_eq!(names[names.len() - 2..], NodeSettings::NAMES);
+        assert_eq!(names[names.len() - 3..], NodeSettings::NAMES);
         assert_eq!(domain.effects().len(), names.len());
         // A run of a session that left the node alone.
         let mut usual = domain.candidate(&domain.points()[0]);
         usual.engine.settings = NodeSettings::default();
         let found = domain.candidate(&domain.point(&usual).unwrap()).engine.settings;
-        assert_eq!(found, NodeSettings { max_clock_mhz: Some(2500), package_limit_w: Some(200) });
+        assert_eq!(found.values(), [Some(2500), Some(200), Some(700)]);
         usual.engine.settings.max_clock_mhz = Some(2000);
         assert_eq!(domain.point(&usual), None, "it is excluded");
         assert!(HplDomain::new(&spec()).unwrap().point(&default_candidate(&spec())).is_some());

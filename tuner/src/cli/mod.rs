@@ -228,7 +228,7 @@ pub struct TuneArgs {
         conflicts_with = "resume")]
     pub power_offset: f64,
     /// Also search settings of this node: the highest clock of its processors (clock, by cpufreq), the power limit of its packages
-    /// (power-cap, by powercap). Both need the right to write them, and are put back at the end
+    /// (power-cap, by powercap) or of its accelerators (gpu-power-cap, by NVML). They need the right to change them, and are put back at the end
     #[arg(
         long,
         value_name = "NAME,...",

@@ -7,18 +7,18 @@ use crate::power::reader::ways_out;
 use crate::power::record::GRADE;
 
 /// What is looked for.
-const READ: &str = "powercap, hwmon, Cray pm_counters, NVML";
+const READ: &str = "powercap, perf, hwmon, Cray pm_counters, NVML, DCMI";
 
 /// What a session reads of the power of its runs, and what would make more readable. A session runs without that, so that nothing
 /// has to change.
 pub fn line(sensors: &PowerSensors) -> Advice {
-    let chosen = sensors.of_node(|_| true);
+    let chosen = sensors.set().of_node(|_| true);
     let named: Vec<String> = sensors.unreadable().iter().map(ToString::to_string).collect();
     let found = match (chosen.is_empty(), named.is_empty()) {
         (true, true) => format!("no sensor found ({READ}); virtual machines rarely have one"),
         (true, false) => format!("no sensor can be read: {}", named.join("; ")),
-        (false, true) => format!("{}; {GRADE}", sensors.words(&chosen)),
-        (false, false) => format!("{}; {GRADE}; not read: {}", sensors.words(&chosen), named.join("; ")),
+        (false, true) => format!("{}; {GRADE}", sensors.set().words(&chosen)),
+        (false, false) => format!("{}; {GRADE}; not read: {}", sensors.set().words(&chosen), named.join("; ")),
     };
     let change = ways_out(sensors.unreadable()).join("; ");
     let change = if chosen.is_empty() && named.is_empty() {
@@ -41,7 +41,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let look = || line(&PowerSensors::find(root.path()));
         let none = look();
-        assert!(none.found.contains("no sensor found (powercap, hwmon"), "{none:?}");
+        assert!(none.found.contains("no sensor found (powercap, perf, hwmon"), "{none:?}");
         assert!(none.change.unwrap().contains("--power-log"));
         for (zone, name) in [("intel-rapl:0", "package-0"), ("intel-rapl:1", "package-1")] {
             let zone = root.path().join("sys/class/powercap").join(zone);

@@ -81,6 +81,7 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
         "split" => Some(candidate.engine.split.get()),
         "max_clock_mhz" => candidate.engine.settings.max_clock_mhz.map(|mhz| f64::from(mhz.max(1)).log2()),
         "package_limit_w" => candidate.engine.settings.package_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
+        "gpu_limit_w" => candidate.engine.settings.gpu_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
         _ => None,
     };
     let label = match dim.name.as_str() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::window::Mean;
 
 /// Version of `power.json` in the folder of a trial.
-pub const RECORD_SCHEMA: u32 = 1;
+pub const RECORD_SCHEMA: u32 = 2;
 
 /// What stands behind every source that is no calibrated meter.
 pub const GRADE: &str = "not Green500 grade";
@@ -78,6 +78,12 @@ pub struct PowerRecord {
     pub run: Option<Mean>,
     /// Each sensor by itself; empty for a meter.
     pub sensors: Vec<SensorMeans>,
+    /// Each node by itself, where the runs are on several and all of them are asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeMeans>,
+    /// Share of the nodes of the run whose power it is.
+    #[serde(default = "whole")]
+    pub node_share: f64,
     /// Samples of the sensors.
     pub samples: usize,
     /// Seconds from the first sample to the last.
@@ -86,9 +92,29 @@ pub struct PowerRecord {
     pub sampler_cpu_s: f64,
 }
 
+fn whole() -> f64 {
+    1.0
+}
+
+/// A node by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeMeans {
+    /// Its name.
+    pub node: String,
+    /// Over the core phase; `None` where it was not read.
+    pub core: Option<Mean>,
+    /// Over the whole run.
+    pub run: Option<Mean>,
+    /// Seconds that were added to the times of its clock.
+    pub clock_offset_s: Option<f64>,
+}
+
 /// A sensor by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SensorMeans {
+    /// The node that has it, where several are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The interface that has it.
     pub source: String,
     /// Its name there.
@@ -111,7 +137,8 @@ impl PowerRecord {
     pub fn columns(&self, rate_gflops: Option<f64>) -> RunPower {
         let joules = |mean: &Mean| mean.mean_watts * mean.covered_s;
         let (core, run) = (self.core.as_ref(), self.run.as_ref());
-        let coverage = core.zip(self.core_s).map(|(core, core_s)| (core.covered_s / core_s).min(1.0));
+        let of_nodes = |share: f64| share.min(1.0) * self.node_share;
+        let coverage = core.zip(self.core_s).map(|(core, core_s)| of_nodes(core.covered_s / core_s));
         let covered = core.filter(|core| self.of_all && core.mean_watts > 0.0 && coverage >= Some(LEAST_COVERAGE));
         RunPower {
             energy_j: core.map(joules),
@@ -120,7 +147,7 @@ impl PowerRecord {
             power_coverage: coverage,
             run_energy_j: run.map(joules),
             run_power_w: run.map(|run| run.mean_watts),
-            run_power_coverage: run.map(|run| run.coverage().min(1.0)),
+            run_power_coverage: run.map(|run| of_nodes(run.coverage())),
             power_source: Some(self.source.clone()),
             ..RunPower::default()
         }
@@ -145,6 +172,8 @@ mod tests {
             core,
             run,
             sensors: Vec::new(),
+            nodes: Vec::new(),
+            node_share: 1.0,
             samples: 11,
             sampled_s: 100.0,
             sampler_cpu_s: 1e-3,

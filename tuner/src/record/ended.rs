@@ -70,6 +70,7 @@ impl Row {
             extra: (!engine.extra.is_empty()).then(|| serde_json::to_string(&engine.extra).unwrap_or_default()),
             max_clock_mhz: engine.settings.max_clock_mhz,
             package_limit_w: engine.settings.package_limit_w,
+            gpu_limit_w: engine.settings.gpu_limit_w,
             predicted_rate_gflops: predicted.and_then(|p| finite(p.rate_gflops)),
             predicted_sd: predicted.and_then(|p| finite(p.sd)),
             estimated_rate_gflops: estimated.and_then(finite),

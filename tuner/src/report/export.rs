@@ -112,14 +112,15 @@ fn run_sh(candidate: &Candidate, rate_gflops: f64, program: &Path) -> Result<Str
 /// What a script says of the settings that the run was measured at: it does not make them, as that needs root and changes the node for
 /// others. Empty where none was varied.
 pub fn settings_lines(settings: &NodeSettings) -> String {
-    let NodeSettings { max_clock_mhz, package_limit_w } = settings;
+    let NodeSettings { max_clock_mhz, package_limit_w, gpu_limit_w } = settings;
     let all = |files: &str, value: u64| format!("#   for file in {files}; do echo {value} > \"$file\"; done\n");
     let clock = max_clock_mhz
         .map(|mhz| all("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq", 1_000 * u64::from(mhz)));
     let limit = package_limit_w.map(|watts| {
         all("/sys/class/powercap/intel-rapl:?/constraint_[01]_power_limit_uw", 1_000_000 * u64::from(watts))
     });
-    let commands: String = clock.into_iter().chain(limit).collect();
+    let gpus = gpu_limit_w.map(|watts| format!("#   nvidia-smi --power-limit={watts}\n"));
+    let commands: String = clock.into_iter().chain(limit).chain(gpus).collect();
     if commands.is_empty() {
         return commands;
     }
@@ -165,11 +166,19 @@ mod tests {
     #[test]
     fn the_script_says_which_settings_the_run_had() {
         assert_eq!(settings_lines(&NodeSettings::default()), "");
-        let lines = settings_lines(&NodeSettings { max_clock_mhz: Some(2100), package_limit_w: Some(150) });
+        let lines = settings_lines(&NodeSettings {
+            max_clock_mhz: Some(2100),
+            package_limit_w: Some(150),
+            gpu_limit_w: Some(400),
+        });
         assert!(lines.contains("echo 2100000 > ") && lines.contains("echo 150000000 > "), "{lines}");
+        assert!(lines.contains("#   nvidia-smi --power-limit=400\n"), "{lines}");
         let script = format!("#!/bin/sh\n{lines}true\n");
         let output = Command::new("sh").args(["-c", &script]).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success() && said.contains("max_clock_mhz 2100, package_limit_w 150"), "{said}");
+        assert!(
+            output.status.success() && said.contains("max_clock_mhz 2100, package_limit_w 150, gpu_limit_w 400"),
+            "{said}"
+        );
     }
 }

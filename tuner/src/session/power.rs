@@ -1,7 +1,9 @@
 //! Who reads the power of a session's runs.
 
+use std::ffi::OsString;
 use std::path::Path;
 
+use crate::power::nodes::{AgentCommand, NodesPower, agent, root_of, short};
 use crate::power::{PowerReader, RunsOn};
 use crate::record::Objective;
 use crate::record::session::Session;
@@ -11,7 +13,28 @@ pub fn reader(session: &Session, root: &Path) -> PowerReader {
     if session.is_simulated() {
         return PowerReader::nothing();
     }
-    PowerReader::new(root, session.power_log.clone(), runs_on(session))
+    PowerReader::new(&root_of(root, &session.host), session.power_log.clone(), runs_on(session))
+}
+
+/// The same with a process of `program` on each node of its runs, where these are on more than this one; `folder`: that of the session.
+pub fn reader_of_nodes(session: &Session, root: &Path, program: &Path, folder: &Path) -> PowerReader {
+    let power = reader(session, root);
+    match words(session, program).filter(|_| power.needs_nodes()) {
+        Some(words) => {
+            // The processes are in other folders.
+            let [root, folder] = [root, folder].map(|path| std::path::absolute(path).unwrap_or(path.to_owned()));
+            let nodes = session.hosts.clone();
+            power.with_nodes(NodesPower::start(AgentCommand { nodes, words, root, folder }))
+        }
+        None => power,
+    }
+}
+
+/// What starts a process of `program` on each node; `None` where it is not known how.
+fn words(session: &Session, program: &Path) -> Option<Vec<OsString>> {
+    let job = session.mpi_job.as_ref().filter(|_| !session.is_simulated() && !session.hosts.is_empty())?;
+    let in_slurm = std::env::var_os("SLURM_JOB_ID").is_some();
+    job.once_on_each(&session.hosts, &[program.into(), agent::VERB.into()], in_slurm)
 }
 
 /// What is said of it before the first run.
@@ -24,25 +47,45 @@ pub fn sentences(session: &Session, power: &PowerReader) -> Vec<String> {
 /// # Errors
 /// Why it cannot, with the way out.
 pub fn check(session: &Session, root: &Path, simulated: Option<bool>) -> Result<(), String> {
-    if session.objective.is_rate() {
-        return Ok(());
-    }
-    let flag = match session.objective {
-        Objective::GflopsWithin { .. } => "--power-limit",
-        Objective::Gflops | Objective::GflopsPerWatt => "--objective gflops-per-watt",
-    };
+    let Some(flag) = flag_of(session.objective) else { return Ok(()) };
     if let Some(has_power) = simulated {
         return if has_power { Ok(()) } else { Err(format!("{flag}: the simulated cluster has no [power]")) };
     }
     let power = reader(session, root);
+    if power.needs_nodes() && words(session, Path::new("hpl-tune")).is_some() {
+        // They are asked when the session begins.
+        return Ok(());
+    }
+    readable(&power, flag)
+}
+
+/// Makes sure that the objective of a session can be read of the nodes that were asked.
+///
+/// # Errors
+/// Why it cannot, with the way out.
+pub fn check_nodes(session: &Session, power: &PowerReader) -> Result<(), String> {
+    flag_of(session.objective).filter(|_| !session.is_simulated()).map_or(Ok(()), |flag| readable(power, flag))
+}
+
+fn readable(power: &PowerReader, flag: &str) -> Result<(), String> {
     if !power.is_of_all() {
-        let why = "power is read on the node of hpl-tune alone, and the runs are on others, too";
-        return Err(format!("{flag}: {why}; use --local, or leave that flag out"));
+        let said = power.sentences().join("; ");
+        let why = "power is not read on all nodes of the runs";
+        return Err(format!("{flag}: {why} ({said}); use --local, or leave that flag out"));
     }
     if !power.can_read() {
         return Err(format!("{flag}: {}", power.sentences().join("; ")));
     }
     Ok(())
+}
+
+/// The flag by which an objective asks for power.
+fn flag_of(objective: Objective) -> Option<&'static str> {
+    match objective {
+        Objective::Gflops => None,
+        Objective::GflopsWithin { .. } => Some("--power-limit"),
+        Objective::GflopsPerWatt => Some("--objective gflops-per-watt"),
+    }
 }
 
 /// Whether all runs of a session are on this node alone.
@@ -53,7 +96,6 @@ pub fn runs_on_this_node(session: &Session) -> bool {
 /// Where the runs are. Without names the nodes are described or granted ones, this one among them.
 fn runs_on(session: &Session) -> RunsOn {
     let this = session.host.clone();
-    let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
     let named = !session.hosts.is_empty();
     if named && !session.hosts.iter().any(|host| short(host) == short(&this)) {
         return RunsOn::Others { this };

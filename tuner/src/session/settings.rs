@@ -23,10 +23,16 @@ pub enum Vary {
     Clock,
     /// The power limit of every processor package
     PowerCap,
+    /// The power limit of every accelerator
+    GpuPowerCap,
 }
 
 fn controlled(vary: &[Vary]) -> Controlled {
-    Controlled { clock: vary.contains(&Vary::Clock), package_limit: vary.contains(&Vary::PowerCap) }
+    Controlled {
+        clock: vary.contains(&Vary::Clock),
+        package_limit: vary.contains(&Vary::PowerCap),
+        gpu_limit: vary.contains(&Vary::GpuPowerCap),
+    }
 }
 
 /// The values of the settings that are varied on this node, with its controls below `root`, or on the `simulated` cluster.
@@ -39,6 +45,9 @@ pub fn levels(vary: &[Vary], root: &Path, simulated: Option<&SimulatedCluster>) 
         let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
         return Ok(controls.levels().clone());
     };
+    if wanted.gpu_limit {
+        return Err(format!("{FLAG} gpu-power-cap: simulated clusters have no accelerators"));
+    }
     let all = cluster.setting_levels();
     let of = |wanted: bool, values: Vec<u32>, key: &str| match (wanted, values.len()) {
         (true, 0 | 1) => Err(format!("{FLAG}: [settings] of the simulated cluster has no {key} to choose from")),
@@ -47,6 +56,7 @@ pub fn levels(vary: &[Vary], root: &Path, simulated: Option<&SimulatedCluster>) 
     Ok(SettingLevels {
         max_clock_mhz: of(wanted.clock, all.max_clock_mhz, "clocks_mhz")?,
         package_limit_w: of(wanted.package_limit, all.package_limit_w, "package_limits_w")?,
+        gpu_limit_w: Vec::new(),
     })
 }
 
@@ -58,6 +68,7 @@ pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), Strin
     let of = |name: &str| match name {
         "max_clock_mhz" => Some((levels.max_clock_mhz.is_empty(), "clock")),
         "package_limit_w" => Some((levels.package_limit_w.is_empty(), "power-cap")),
+        "gpu_limit_w" => Some((levels.gpu_limit_w.is_empty(), "gpu-power-cap")),
         _ => None,
     };
     let left_alone = limits.names().find_map(|name| Some((name, of(name).filter(|(empty, _)| *empty)?.1)));
@@ -93,6 +104,7 @@ pub fn setter(session: &Session, folder: &RunFolder, root: &Path) -> Result<Opti
     let wanted = Controlled {
         clock: !session.settings.max_clock_mhz.is_empty(),
         package_limit: !session.settings.package_limit_w.is_empty(),
+        gpu_limit: !session.settings.gpu_limit_w.is_empty(),
     };
     let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
     NodeSetter::start(controls, folder.root().join(FoundSettings::NAME), root).map(Some)

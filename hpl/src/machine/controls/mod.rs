@@ -1,13 +1,20 @@
-//! Controls of a node: the highest clock of its processors by `cpufreq`, the power limits of its packages by `powercap`.
+//! Controls of a node: the highest clock of its processors by `cpufreq`, the power limits of its packages by `powercap`, those of
+//! accelerators by NVIDIA's library (`gpus`).
 //!
 //! All paths are below a root, `/` for this host, so that tests have a tree of their own. [`NodeControls::find`] reads what is set now
 //! and changes nothing; [`NodeControls::set`] writes, and reads back what the kernel has made of it.
+
+mod gpus;
+
+pub use gpus::{GpuControl, put_back_gpus};
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use space::{NodeSettings, SettingLevels};
+
+use self::gpus::GpuLimits;
 
 /// kHz in a MHz, and microwatts in a watt.
 const KHZ: f64 = 1e3;
@@ -29,6 +36,8 @@ pub struct Controlled {
     pub clock: bool,
     /// The power limits of the packages.
     pub package_limit: bool,
+    /// The power limits of the accelerators.
+    pub gpu_limit: bool,
 }
 
 /// Why a control cannot be used.
@@ -68,6 +77,16 @@ pub enum ControlError {
         /// What it reads.
         found: String,
     },
+    /// An accelerator.
+    #[error("{what}: {why}; {way_out}")]
+    Gpu {
+        /// Which, or the library of all.
+        what: String,
+        /// What is wrong.
+        why: String,
+        /// What would change that.
+        way_out: &'static str,
+    },
     /// There is no room for a search below what is set.
     #[error("{} is {found} and its least is {least}: nothing below it can be tried", path.display())]
     NoRange {
@@ -96,6 +115,7 @@ pub struct Control {
 pub struct NodeControls {
     clock: Vec<Control>,
     limit: Vec<Control>,
+    gpus: Option<GpuLimits>,
     levels: SettingLevels,
 }
 
@@ -112,6 +132,10 @@ impl NodeControls {
         if wanted.package_limit {
             found.find_limit(root)?;
         }
+        if wanted.gpu_limit {
+            let (gpus, levels) = GpuLimits::find(root)?;
+            (found.gpus, found.levels.gpu_limit_w) = (Some(gpus), levels);
+        }
         Ok(found)
     }
 
@@ -123,6 +147,11 @@ impl NodeControls {
     /// All files with what they were found with.
     pub fn all(&self) -> impl Iterator<Item = &Control> {
         self.clock.iter().chain(&self.limit)
+    }
+
+    /// The accelerators with what they were found with.
+    pub fn gpus(&self) -> &[GpuControl] {
+        self.gpus.as_ref().map_or(&[], GpuLimits::controls)
     }
 
     /// Makes `settings`; what they leave open is as it was found.
@@ -138,7 +167,9 @@ impl NodeControls {
         let clock = to(below(settings.max_clock_mhz, found.max_clock_mhz), KHZ);
         let limit = to(below(settings.package_limit_w, found.package_limit_w), MICROWATTS);
         self.clock.iter().try_for_each(|control| control.set(clock))?;
-        self.limit.iter().try_for_each(|control| control.set(limit))
+        self.limit.iter().try_for_each(|control| control.set(limit))?;
+        let of_gpus = below(settings.gpu_limit_w, found.gpu_limit_w);
+        self.gpus.as_ref().map_or(Ok(()), |gpus| gpus.set(of_gpus))
     }
 
     fn find_clock(&mut self, root: &Path) -> Result<(), ControlError> {
@@ -223,9 +254,7 @@ impl NodeControls {
             });
         };
         let found_w = (highest as f64 / MICROWATTS).round() as u32;
-        let share = |index: u32| 1.0 - (1.0 - LEAST_SHARE) * f64::from(index) / f64::from(LIMITS - 1);
-        let below = (1..LIMITS).map(|index| (share(index) * f64::from(found_w)).round() as u32);
-        self.levels.package_limit_w = rising(below.filter(|&watts| watts > 0 && watts < found_w), found_w);
+        self.levels.package_limit_w = limits_below(found_w, 1);
         if self.levels.package_limit_w.len() < 2 {
             return Err(ControlError::NoRange { path: first.path.clone(), found: first.value, least: 0 });
         }
@@ -297,6 +326,13 @@ pub fn put_back(root: &Path, path: &Path, found: &str) -> Result<(), String> {
     } else {
         Err(format!("{}: {found} was written, it reads {}", real.display(), now.trim()))
     }
+}
+
+/// Power limits in watts from `found_w` down to [`LEAST_SHARE`] of it, none below `least_w`.
+fn limits_below(found_w: u32, least_w: u32) -> Vec<u32> {
+    let share = |index: u32| 1.0 - (1.0 - LEAST_SHARE) * f64::from(index) / f64::from(LIMITS - 1);
+    let below = (1..LIMITS).map(|index| (share(index) * f64::from(found_w)).round() as u32);
+    rising(below.filter(|&watts| watts >= least_w && watts < found_w), found_w)
 }
 
 /// `found` behind the values `below` it, each once.

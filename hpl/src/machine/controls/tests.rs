@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ALL: Controlled = Controlled { clock: true, package_limit: true };
+const ALL: Controlled = Controlled { clock: true, package_limit: true, gpu_limit: false };
 
 /// Two processors of 800 to 2650 MHz, one package of 205 W with a short-term limit of 246 W.
 fn tree(root: &Path) {
@@ -49,12 +49,12 @@ fn settings_are_made_and_put_back() {
     assert_eq!(levels.max_clock_mhz, [1500, 1700, 1900, 2100, 2300, 2500, 2650], "{levels:?}");
     assert_eq!(levels.package_limit_w, [103, 123, 144, 164, 185, 205]);
     assert_eq!(controls.all().count(), 4);
-    controls.set(&NodeSettings { max_clock_mhz: Some(2100), package_limit_w: Some(144) }).unwrap();
+    controls.set(&NodeSettings { max_clock_mhz: Some(2100), package_limit_w: Some(144), gpu_limit_w: None }).unwrap();
     assert_eq!((read(root.path(), MAX), read(root.path(), SHORT)), ("2100000".into(), "144000000".into()));
     // At what was found every limit is its own.
     controls.set(&levels.as_found()).unwrap();
     assert_eq!((read(root.path(), MAX), read(root.path(), SHORT)), ("2650000".into(), "246000000".into()));
-    controls.set(&NodeSettings { max_clock_mhz: Some(1500), package_limit_w: None }).unwrap();
+    controls.set(&NodeSettings { max_clock_mhz: Some(1500), ..NodeSettings::default() }).unwrap();
     controls.set(&NodeSettings::default()).unwrap();
     assert_eq!(read(root.path(), MAX), "2650000");
 }

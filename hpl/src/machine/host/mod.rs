@@ -9,6 +9,7 @@ mod domains;
 mod parse;
 
 pub(crate) use self::domains::Domains;
+pub(crate) use self::parse::cpu_list;
 use std::fs;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files;
 use super::found::{FoundSensors, Unreadable};
-use super::sensor::{Access, Covers, Sensor};
+use super::sensor::{Access, Covers, SensorFacts};
 
 /// The energy of the node in joules, ten times a second: `48291 J 1700000000000000 us`.
 pub(super) fn find(root: &Path, found: &mut FoundSensors) {
@@ -13,13 +13,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
         return;
     }
     match files::number(&path) {
-        Ok(_) => found.sensors.push(Sensor {
-            source: "pm_counters",
-            name: "node".to_owned(),
-            covers: Covers::Node,
-            range_j: None,
-            access: Access::Energy(path, 1.0),
-        }),
+        Ok(_) => found.push(SensorFacts::new("pm_counters", "node", Covers::Node), Access::Energy(path, 1.0)),
         Err(error) => {
             let way_out =
                 "ask the site why the counters of the node are closed; they are open to all users as delivered";

@@ -3,13 +3,15 @@
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
 
-use super::sensor::Sensor;
+use serde::{Deserialize, Serialize};
+
+use super::sensor::{Access, Covers, SensorFacts};
 
 /// A sensor that is there and cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreadable {
     /// The interface that has it.
-    pub source: &'static str,
+    pub source: String,
     /// Its name there.
     pub name: String,
     /// Why, as a clause.
@@ -19,12 +21,12 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    pub(super) fn of(source: &'static str, name: &str, error: &io::Error, way_out: &str) -> Self {
+    pub(super) fn of(source: &str, name: &str, error: &io::Error, way_out: &str) -> Self {
         let why = match error.kind() {
             ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
             _ => error.to_string(),
         };
-        Self { source, name: name.to_owned(), why, way_out: way_out.to_owned() }
+        Self { source: source.to_owned(), name: name.to_owned(), why, way_out: way_out.to_owned() }
     }
 }
 
@@ -37,6 +39,22 @@ impl Display for Unreadable {
 /// What the interfaces have found.
 #[derive(Debug, Default)]
 pub(super) struct FoundSensors {
-    pub(super) sensors: Vec<Sensor>,
+    pub(super) sensors: Vec<(SensorFacts, Access)>,
     pub(super) unreadable: Vec<Unreadable>,
+}
+
+impl FoundSensors {
+    pub(super) fn push(&mut self, facts: SensorFacts, access: Access) {
+        self.sensors.push((facts, access));
+    }
+
+    /// How many of these are of `source`.
+    pub(super) fn count_of(&self, source: &str) -> usize {
+        self.sensors.iter().filter(|(facts, _)| facts.source == source).count()
+    }
+
+    /// How many of these measure what `covers` says.
+    pub(super) fn count(&self, covers: Covers) -> usize {
+        self.sensors.iter().filter(|(facts, _)| facts.covers == covers).count()
+    }
 }

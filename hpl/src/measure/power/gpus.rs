@@ -4,33 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::found::{FoundSensors, Unreadable};
-use super::nvml::Nvml;
-use super::sensor::{Access, Covers, Sensor};
-
-/// Name of the library, as the driver installs it.
-const NAME: &str = "libnvidia-ml.so.1";
-/// Where it lies below a root that is not `/`.
-const BELOW: &str = "usr/lib/libnvidia-ml.so.1";
+use super::sensor::{Access, Covers, SensorFacts};
+use crate::machine::nvml::{NAME, Nvml};
 
 /// The accelerators of the library below `root`, if there is one.
 pub(super) fn find(root: &Path, found: &mut FoundSensors) {
-    let here = root == Path::new("/");
-    let path = if here { NAME.into() } else { root.join(BELOW) };
-    // A name alone is searched by the dynamic linker.
-    if !here && !path.exists() {
-        return;
-    }
-    let driven = root.join("dev/nvidiactl").exists();
-    let way_out = "use the libnvidia-ml.so.1 of the driver: in a container, start it with --gpus all";
-    match Nvml::open(&path) {
-        Ok(nvml) => sensors(&Arc::new(nvml), found),
-        // Without a driver there is nothing to read.
-        Err(_) if here && !driven => {}
+    match Nvml::below(root) {
+        Ok(Some(nvml)) => sensors(&Arc::new(nvml), found),
+        Ok(None) => {}
         Err(why) => found.unreadable.push(Unreadable {
-            source: "nvml",
+            source: "nvml".to_owned(),
             name: NAME.to_owned(),
             why,
-            way_out: way_out.to_owned(),
+            way_out: "use the libnvidia-ml.so.1 of the driver: in a container, start it with --gpus all".to_owned(),
         }),
     }
 }
@@ -44,7 +30,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             Access::NvmlPower(nvml.clone(), device)
         } else {
             found.unreadable.push(Unreadable {
-                source: "nvml",
+                source: "nvml".to_owned(),
                 name: format!("gpu-{index}"),
                 why: "the driver gives neither energy nor power of it".to_owned(),
                 way_out: "run on the host: guests and parts of an accelerator (vGPU, MIG) have no power of their own"
@@ -52,8 +38,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             });
             continue;
         };
-        let (name, covers) = (format!("gpu-{index}"), Covers::Accelerator);
-        found.sensors.push(Sensor { source: "nvml", name, covers, range_j: None, access });
+        found.push(SensorFacts::new("nvml", format!("gpu-{index}"), Covers::Accelerator), access);
     }
 }
 
@@ -64,6 +49,7 @@ mod tests {
     use super::super::PowerSensors;
     use super::super::sensor::SensorValue;
     use super::*;
+    use crate::machine::nvml::BELOW;
 
     /// Two accelerators: the first counts energy, 250 J more at each reading, the second has a power of 71.5 W alone; a third
     /// one has neither.
@@ -99,9 +85,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         library(root.path(), FAKE);
         let sensors = PowerSensors::find(root.path());
-        let names: Vec<&str> = sensors.all().iter().map(|sensor| sensor.name.as_str()).collect();
+        let names: Vec<&str> = sensors.set().all().iter().map(|sensor| sensor.name.as_str()).collect();
         assert_eq!(names, ["gpu-0", "gpu-1"]);
-        let value = |index: usize| sensors.all()[index].read();
+        let value = |index: usize| sensors.read()[index];
         let (Some(SensorValue::Joules(before)), Some(SensorValue::Joules(after))) = (value(0), value(0)) else {
             panic!()
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::found::{FoundSensors, Unreadable};
-use super::sensor::{Access, Covers, Sensor};
+use super::sensor::{Access, Covers, SensorFacts};
 
 /// Microwatts in a watt, microjoules in a joule.
 const MICRO: f64 = 1e6;
@@ -56,7 +56,7 @@ fn amd_energy(folder: &Path, found: &mut FoundSensors) {
 fn amdgpu(folder: &Path, found: &mut FoundSensors) {
     let files = ["power1_average", "power1_input"].map(|name| folder.join(name));
     let Some(path) = files.into_iter().find(|path| path.exists()) else { return };
-    let count = found.sensors.iter().filter(|sensor| sensor.covers == Covers::Accelerator).count();
+    let count = found.count(Covers::Accelerator);
     push(path, false, format!("amdgpu-{count}"), Covers::Accelerator, found);
 }
 
@@ -64,7 +64,7 @@ fn push(path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut F
     match files::number(&path) {
         Ok(_) => {
             let access = if energy { Access::Energy(path, MICRO) } else { Access::Power(path, MICRO) };
-            found.sensors.push(Sensor { source: "hwmon", name, covers, range_j: None, access });
+            found.push(SensorFacts::new("hwmon", name, covers), access);
         }
         Err(error) => {
             let named = format!("{name} ({})", path.display());

@@ -7,8 +7,10 @@ use std::path::Path;
 
 use super::files;
 use super::found::{FoundSensors, Unreadable};
-use super::sensor::{Access, Covers, Sensor};
+use super::sensor::{Access, Covers, SensorFacts};
 
+/// The name of the interface.
+pub(super) const SOURCE: &str = "powercap";
 /// Microjoules in a joule.
 const MICRO: f64 = 1e6;
 
@@ -29,14 +31,12 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
         };
         let path = folder.join("energy_uj");
         match files::number(&path) {
-            Ok(_) => found.sensors.push(Sensor {
-                source: "powercap",
-                name,
-                covers,
-                range_j: files::number(&folder.join("max_energy_range_uj")).ok().map(|range| range / MICRO),
-                access: Access::Energy(path, MICRO),
-            }),
-            Err(error) => found.unreadable.push(Unreadable::of("powercap", &name, &error, WAY_OUT)),
+            Ok(_) => {
+                let range_j = files::number(&folder.join("max_energy_range_uj")).ok().map(|range| range / MICRO);
+                let facts = SensorFacts { range_j, ..SensorFacts::new(SOURCE, name, covers) };
+                found.push(facts, Access::Energy(path, MICRO));
+            }
+            Err(error) => found.unreadable.push(Unreadable::of(SOURCE, &name, &error, WAY_OUT)),
         }
     }
 }

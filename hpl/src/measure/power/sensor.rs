@@ -1,10 +1,14 @@
-//! One sensor, and how its next reading follows from the last.
+//! One sensor: what is known of it, where its value is, and how its next reading follows from the last.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use super::dcmi::Dcmi;
 use super::files;
-use super::nvml::{self, Nvml};
+use super::perf::EnergyEvent;
+use crate::machine::nvml::{self, Nvml};
 
 /// More watts than any sensor measures: what seems to be more is a counter that began anew.
 const MOST_W: f64 = 20e3;
@@ -13,7 +17,8 @@ const MOST_W: f64 = 20e3;
 const WRAP_W: f64 = 1e3;
 
 /// What a sensor measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Covers {
     /// The whole node.
     Node,
@@ -28,7 +33,8 @@ pub enum Covers {
 }
 
 /// The value of a sensor.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SensorValue {
     /// Energy since some moment, in joules.
     Joules(f64),
@@ -47,31 +53,46 @@ pub(super) enum Access {
     NvmlEnergy(Arc<Nvml>, nvml::GpuIndex),
     /// Its power.
     NvmlPower(Arc<Nvml>, nvml::GpuIndex),
+    /// A counter of the kernel.
+    Event(Arc<EnergyEvent>),
+    /// What a program says now and then.
+    Asked(Arc<Dcmi>),
 }
 
-/// A sensor that could be read when it was found.
-#[derive(Debug, Clone)]
-pub struct Sensor {
+impl Access {
+    /// The value; `None` where it cannot be read any more, or none has come since the last call.
+    pub(super) fn read(&self) -> Option<SensorValue> {
+        match self {
+            Self::Energy(path, unit) => files::number(path).ok().map(|value| SensorValue::Joules(value / unit)),
+            Self::Power(path, unit) => files::number(path).ok().map(|value| SensorValue::Watts(value / unit)),
+            Self::NvmlEnergy(nvml, device) => nvml.energy_j(*device).map(SensorValue::Joules),
+            Self::NvmlPower(nvml, device) => nvml.power_w(*device).map(SensorValue::Watts),
+            Self::Event(event) => event.joules().map(SensorValue::Joules),
+            Self::Asked(dcmi) => dcmi.look().map(SensorValue::Watts),
+        }
+    }
+}
+
+/// What is known of a sensor that could be read when it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SensorFacts {
     /// The interface that has it, `powercap`.
-    pub source: &'static str,
+    pub source: String,
     /// Its name there, `package-0`.
     pub name: String,
     /// What it measures.
     pub covers: Covers,
     /// Joules after which its counter begins at 0 again, if it does.
-    pub(super) range_j: Option<f64>,
-    pub(super) access: Access,
+    pub range_j: Option<f64>,
+    /// Seconds that may lie between two of its values, where it gives one now and then; `None` for one that gives a value whenever it is
+    /// read.
+    pub apart_s: Option<f64>,
 }
 
-impl Sensor {
-    /// Its value; `None` where it cannot be read any more.
-    pub fn read(&self) -> Option<SensorValue> {
-        match &self.access {
-            Access::Energy(path, unit) => files::number(path).ok().map(|value| SensorValue::Joules(value / unit)),
-            Access::Power(path, unit) => files::number(path).ok().map(|value| SensorValue::Watts(value / unit)),
-            Access::NvmlEnergy(nvml, device) => nvml.energy_j(*device).map(SensorValue::Joules),
-            Access::NvmlPower(nvml, device) => nvml.power_w(*device).map(SensorValue::Watts),
-        }
+impl SensorFacts {
+    /// One whose counter does not begin again, and which gives a value whenever it is read.
+    pub(super) fn new(source: &str, name: impl Into<String>, covers: Covers) -> Self {
+        Self { source: source.to_owned(), name: name.into(), covers, range_j: None, apart_s: None }
     }
 
     /// Mean watts between two values that are `seconds` apart; `None` where they do not say it.
@@ -100,9 +121,8 @@ impl Sensor {
 mod tests {
     use super::*;
 
-    fn counter(range_j: Option<f64>) -> Sensor {
-        let access = Access::Energy(PathBuf::new(), 1e6);
-        Sensor { source: "powercap", name: "package-0".into(), covers: Covers::Package, range_j, access }
+    fn counter(range_j: Option<f64>) -> SensorFacts {
+        SensorFacts { range_j, ..SensorFacts::new("powercap", "package-0", Covers::Package) }
     }
 
     #[test]

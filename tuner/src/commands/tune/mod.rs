@@ -176,7 +176,8 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    let power = power::reader(store.session(), &args.power_root);
+    let power = power::reader_of_nodes(store.session(), &args.power_root, program, store.folder().root());
+    power::check_nodes(store.session(), &power).map_err(bad_input)?;
     power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
     let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {

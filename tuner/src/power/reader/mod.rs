@@ -1,4 +1,7 @@
-//! The sources of power of a session: the sensors of this node, or the file of a meter.
+//! The sources of power of a session: the sensors of this node or of all nodes of its runs, or the file of a meter.
+
+mod means;
+mod several;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +9,11 @@ use std::path::{Path, PathBuf};
 use hpl::measure::power::{PowerSampler, PowerSamples, PowerSensors, Unreadable};
 use serde::{Deserialize, Serialize};
 
+use self::means::{means, of_sensors, readings_of};
 use super::log::{self, LogError, Reading};
-use super::record::{GRADE, PowerRecord, RECORD_SCHEMA, SensorMeans};
+use super::nodes::NodesPower;
+use super::record::{GRADE, PowerRecord, RECORD_SCHEMA};
 use super::spans::RunSpans;
-use super::window::mean;
 
 /// The file of a meter that goes on while the session does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +74,10 @@ pub struct PowerReader {
     sensors: PowerSensors,
     meter: Option<MeterLog>,
     runs_on: RunsOn,
+    /// Sensors of all nodes of the runs.
+    nodes: Option<NodesPower>,
+    /// Those of this node while the others' are read.
+    none: PowerSensors,
 }
 
 impl PowerReader {
@@ -77,12 +85,34 @@ impl PowerReader {
     pub fn new(root: &Path, meter: Option<MeterLog>, runs_on: RunsOn) -> Self {
         let here = meter.is_none() && !matches!(runs_on, RunsOn::Others { .. });
         let sensors = if here { PowerSensors::find(root) } else { PowerSensors::default() };
-        Self { sensors, meter, runs_on }
+        Self { sensors, meter, runs_on, nodes: None, none: PowerSensors::default() }
     }
 
     /// One that reads nothing: for simulated runs.
     pub fn nothing() -> Self {
-        Self { sensors: PowerSensors::default(), meter: None, runs_on: RunsOn::ThisNode }
+        Self {
+            sensors: PowerSensors::default(),
+            meter: None,
+            runs_on: RunsOn::ThisNode,
+            nodes: None,
+            none: PowerSensors::default(),
+        }
+    }
+
+    /// The same with the sensors of all nodes of the runs, as far as these answer; without any answer it stays as it is.
+    #[must_use]
+    pub fn with_nodes(self, nodes: NodesPower) -> Self {
+        Self { nodes: Some(nodes), ..self }
+    }
+
+    /// Whether it is worth while to ask the nodes of the runs.
+    pub fn needs_nodes(&self) -> bool {
+        self.meter.is_none() && self.runs_on != RunsOn::ThisNode
+    }
+
+    /// The nodes of the runs, if one of them has a sensor.
+    fn nodes_read(&self) -> Option<&NodesPower> {
+        self.nodes.as_ref().filter(|nodes| several::any_can_be_read(nodes))
     }
 
     /// What is read and what is not, with what would make it readable, a sentence each.
@@ -91,12 +121,20 @@ impl PowerReader {
             let offset = if *offset_s == 0.0 { String::new() } else { format!(", {offset_s} s added to its times") };
             return vec![format!("power: of each run, by the readings in {}{offset}", path.display())];
         }
+        let of_nodes = self.nodes.as_ref().map(several::sentences).unwrap_or_default();
+        if self.nodes_read().is_some() {
+            return of_nodes;
+        }
+        of_nodes.into_iter().chain(self.sentences_of_this_node()).collect()
+    }
+
+    fn sentences_of_this_node(&self) -> Vec<String> {
         if let RunsOn::Others { this } = &self.runs_on {
             return vec![format!(
                 "power: not recorded, as the runs are not on this node, {this}; {WITH_METER}, or start the session on a node of its runs"
             )];
         }
-        let chosen = self.sensors.of_node(|_| true);
+        let chosen = self.sensors.set().of_node(|_| true);
         let unreadable = unreadable(self.sensors.unreadable());
         if chosen.is_empty() {
             let none = if unreadable.is_empty() { "no sensor was found on this node" } else { "no sensor can be read" };
@@ -107,7 +145,11 @@ impl PowerReader {
 
     /// Begins to read.
     pub fn start(&self) -> PowerSampler<'_> {
-        PowerSampler::start(&self.sensors)
+        let nodes = self.nodes_read();
+        if let Some(nodes) = nodes {
+            nodes.begin();
+        }
+        PowerSampler::start(if nodes.is_some() { &self.none } else { &self.sensors })
     }
 
     /// What was read during the run in these spans; `None` where there is nothing to read.
@@ -116,18 +158,13 @@ impl PowerReader {
     /// The file of a meter that has become none.
     pub fn of_run(&self, samples: &PowerSamples, spans: &RunSpans) -> Result<Option<PowerRecord>, String> {
         let core_s = spans.core.map(|core| core.length_s);
-        let means = |readings: &[Reading]| {
-            let interval_s = log::interval_s(readings);
-            let over = |span| mean(readings, interval_s, span);
-            (spans.core.and_then(|core| over(core.inside)), over(spans.job))
-        };
         if let Some(meter) = &self.meter {
             let readings = match meter.readings() {
                 Ok(readings) => readings,
                 Err(LogError::TooFew(_)) => Vec::new(),
                 Err(error) => return Err(format!("--power-log {}: {error}", meter.path.display())),
             };
-            let (core, run) = means(&readings);
+            let (core, run) = means(&readings, spans);
             return Ok(Some(PowerRecord {
                 schema_version: RECORD_SCHEMA,
                 source: self.on_nodes(format!("meter {}", meter.path.display())),
@@ -136,30 +173,36 @@ impl PowerReader {
                 core,
                 run,
                 sensors: Vec::new(),
+                nodes: Vec::new(),
+                node_share: 1.0,
                 samples: 0,
                 sampled_s: 0.0,
                 sampler_cpu_s: 0.0,
             }));
         }
-        let chosen = self.sensors.of_node(|sensor| samples.moves(sensor));
+        if let Some(nodes) = self.nodes_read() {
+            return Ok(several::of_run(nodes, spans));
+        }
+        let set = self.sensors.set();
+        let chosen = set.of_node(|sensor| samples.moves(sensor));
         if chosen.is_empty() {
             return Ok(None);
         }
-        let (core, run) = means(&readings_of(samples, &chosen));
-        let of_sensor = |index: usize| {
-            let sensor = &self.sensors.all()[index];
-            let (core, run) = means(&readings_of(samples, &[index]));
-            let (counted, moves) = (chosen.contains(&index), samples.moves(index));
-            SensorMeans { source: sensor.source.to_owned(), name: sensor.name.clone(), counted, moves, core, run }
+        let (core, run) = means(&readings_of(samples, &chosen), spans);
+        let node_share = match self.runs_on {
+            RunsOn::Several { nodes, .. } => 1.0 / nodes as f64,
+            RunsOn::ThisNode | RunsOn::Others { .. } => 1.0,
         };
         Ok(Some(PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: self.source(&chosen),
-            of_all: self.is_of_all() && self.sensors.have_processors(&chosen),
+            of_all: self.is_of_all() && set.have_processors(&chosen),
             core_s,
             core,
             run,
-            sensors: (0..self.sensors.all().len()).map(of_sensor).collect(),
+            sensors: of_sensors((set, samples), &chosen, spans, None),
+            nodes: Vec::new(),
+            node_share,
             samples: samples.times_s.len(),
             sampled_s: samples.span().as_secs_f64(),
             sampler_cpu_s: samples.cpu_s,
@@ -168,26 +211,29 @@ impl PowerReader {
 
     /// Whether there is something to read that stands for the node.
     pub fn can_read(&self) -> bool {
-        self.meter.is_some() || self.sensors.have_processors(&self.sensors.of_node(|_| true))
+        if let Some(nodes) = self.nodes_read() {
+            return several::all_can_be_read(nodes);
+        }
+        self.meter.is_some() || self.sensors.set().have_processors(&self.sensors.set().of_node(|_| true))
     }
 
     /// Whether the readings are those of all that a run uses.
     pub fn is_of_all(&self) -> bool {
-        self.runs_on == RunsOn::ThisNode
+        self.runs_on == RunsOn::ThisNode || self.nodes_read().is_some_and(several::all_can_be_read)
     }
 
     /// The sensors in words that none of them moves, where there are some.
     pub fn still(&self, samples: &PowerSamples) -> Option<String> {
-        let all = self.sensors.of_node(|_| true);
+        let all = self.sensors.set().of_node(|_| true);
         let still = !all.is_empty() && samples.times_s.len() > 1 && all.iter().all(|&sensor| !samples.moves(sensor));
         still.then(|| {
-            format!("power: {} stood still during a run, so nothing is recorded of it", self.sensors.words(&all))
+            format!("power: {} stood still during a run, so nothing is recorded of it", self.sensors.set().words(&all))
         })
     }
 
     fn source(&self, chosen: &[usize]) -> String {
-        let part = if self.sensors.have_processors(chosen) { "" } else { "; accelerators alone" };
-        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.words(chosen)))
+        let part = if self.sensors.set().have_processors(chosen) { "" } else { "; accelerators alone" };
+        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.set().words(chosen)))
     }
 
     fn on_nodes(&self, source: String) -> String {
@@ -219,10 +265,6 @@ pub fn ways_out(sensors: &[Unreadable]) -> Vec<String> {
         }
     }
     ways
-}
-
-fn readings_of(samples: &PowerSamples, sensors: &[usize]) -> Vec<Reading> {
-    samples.sum(sensors).map(|(start_s, end_s, watts)| Reading { start_s, end_s, watts }).collect()
 }
 
 #[cfg(test)]

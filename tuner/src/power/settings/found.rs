@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hpl::machine::controls::{NodeControls, put_back};
+use hpl::machine::controls::{GpuControl, NodeControls, put_back, put_back_gpus};
 use hpl::program::files::{sync_folder, write_atomically};
 use serde::{Deserialize, Serialize};
 
 /// Version of the file.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What a node was found with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,18 @@ pub struct FoundSettings {
     /// The boot of the system; after another one the kernel has its own settings.
     boot_id: Option<String>,
     files: Vec<FoundFile>,
+    /// Accelerators whose power limit is set; none in version 1.
+    #[serde(default)]
+    gpus: Vec<FoundGpu>,
+}
+
+/// The power limit of an accelerator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FoundGpu {
+    /// Its number in the driver's library, which is the same until the next boot.
+    gpu: usize,
+    /// In milliwatts.
+    found_mw: u32,
 }
 
 /// A file of the system that sets something.
@@ -49,7 +61,13 @@ impl FoundSettings {
             path: control.path.clone(),
             found: control.found.clone(),
         };
-        Self { schema_version: SCHEMA, boot_id: boot_id(root), files: controls.all().map(file).collect() }
+        let gpu = |control: &GpuControl| FoundGpu { gpu: control.gpu, found_mw: control.found_mw };
+        Self {
+            schema_version: SCHEMA,
+            boot_id: boot_id(root),
+            files: controls.all().map(file).collect(),
+            gpus: controls.gpus().iter().map(gpu).collect(),
+        }
     }
 
     /// Writes it to `path`, so that it survives a crash of the system.
@@ -84,8 +102,13 @@ impl FoundSettings {
         let found: Self = serde_json::from_str(&text).map_err(|error| named(&error))?;
         let rebooted = found.boot_id != boot_id(root);
         if !rebooted {
-            let failed: Vec<String> =
-                found.files.iter().filter_map(|file| put_back(root, &file.path, &file.found).err()).collect();
+            let gpus: Vec<(usize, u32)> = found.gpus.iter().map(|gpu| (gpu.gpu, gpu.found_mw)).collect();
+            let failed: Vec<String> = found
+                .files
+                .iter()
+                .filter_map(|file| put_back(root, &file.path, &file.found).err())
+                .chain(put_back_gpus(root, &gpus))
+                .collect();
             if !failed.is_empty() {
                 return Err(format!(
                     "not put back: {}; {} says what the node was found with, a reboot brings the kernel's own settings",

@@ -83,6 +83,7 @@ impl ParquetRow for Row {
         ("extra", Text),
         ("max_clock_mhz", UInt),
         ("package_limit_w", UInt),
+        ("gpu_limit_w", UInt),
         ("predicted_rate_gflops", Float),
         ("predicted_sd", Float),
         ("estimated_rate_gflops", Float),

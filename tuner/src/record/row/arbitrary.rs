@@ -211,6 +211,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             budget_left_s: fixed[2],
             max_clock_mhz: clock.0,
             package_limit_w: clock.1,
+            gpu_limit_w: clock.0.map(|mhz| mhz / 4 + 1),
             energy_j: power[0],
             power_w: power[1],
             gflops_per_w: power[2],

@@ -100,6 +100,8 @@ pub struct Row {
     pub max_clock_mhz: Option<u32>,
     /// Power limit that every processor package was set to, in watts; null where the session leaves it alone.
     pub package_limit_w: Option<u32>,
+    /// Power limit that every accelerator was set to, in watts; null where the session leaves it alone.
+    pub gpu_limit_w: Option<u32>,
 
     /// GFLOP/s that was expected before the run.
     pub predicted_rate_gflops: Option<f64>,
@@ -143,13 +145,13 @@ pub struct Row {
     /// GFLOP/s of the run by the mean power of its core phase; null where readings cover less than
     /// [`LEAST_COVERAGE`](crate::power::record::LEAST_COVERAGE) of it, or not all nodes of the run.
     pub gflops_per_w: Option<f64>,
-    /// Share of the core phase that readings cover.
+    /// Share of the core phase that readings cover, times the share of the nodes that are read.
     pub power_coverage: Option<f64>,
     /// Energy of the whole run in joules, of the part of it that readings cover.
     pub run_energy_j: Option<f64>,
     /// Mean power of that part, in watts.
     pub run_power_w: Option<f64>,
-    /// Share of the whole run that readings cover.
+    /// Share of the whole run that readings cover, times the share of the nodes that are read.
     pub run_power_coverage: Option<f64>,
     /// Energy in joules that the core phase of the whole run is predicted to take, by its windows; null for whole runs.
     pub estimated_energy_j: Option<f64>,
@@ -219,7 +221,11 @@ impl Row {
                 device: untold.device,
                 weights: self.weights.clone(),
                 extra: self.extra(),
-                settings: NodeSettings { max_clock_mhz: self.max_clock_mhz, package_limit_w: self.package_limit_w },
+                settings: NodeSettings {
+                    max_clock_mhz: self.max_clock_mhz,
+                    package_limit_w: self.package_limit_w,
+                    gpu_limit_w: self.gpu_limit_w,
+                },
             },
         }
     }

@@ -217,6 +217,12 @@ impl TrialRunner<'_> {
             // The row has what counts; a full disk is seen when that is written.
             let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
         }
+        if !record.of_all && !self.objective.is_rate() {
+            // Less power than it took would make it look better than it is.
+            self.progress
+                .warn_once(&format!("power: not of all that a run uses, which does not count then: {}", record.source));
+            return RunPower { power_source: Some(record.source), ..RunPower::default() };
+        }
         record.columns(measured.map(|measured| measured.rate_gflops))
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
+use super::super::SensorValue;
 use super::*;
 
 /// A tree of files, the folders made.
@@ -35,7 +36,7 @@ fn powercap(root: &Path) -> [PathBuf; 3] {
 }
 
 fn words(sensors: &PowerSensors) -> String {
-    sensors.words(&sensors.of_node(|_| true))
+    sensors.set().words(&sensors.set().of_node(|_| true))
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn packages_and_memory_stand_for_the_node() {
     fs::write(memory, "22000000").unwrap();
     fs::write(wrapping, "99671150").unwrap();
     let samples = sampler.end();
-    let chosen = sensors.of_node(|sensor| samples.moves(sensor));
+    let chosen = sensors.set().of_node(|sensor| samples.moves(sensor));
     let [(start_s, end_s, watts)] = samples.sum(&chosen).collect::<Vec<_>>()[..] else { panic!("{samples:?}") };
     assert!((end_s - start_s - 2.0).abs() < 0.1, "{samples:?}");
     assert!((watts * (end_s - start_s) - 320.0).abs() < 1e-6, "{samples:?}");
@@ -78,9 +79,9 @@ fn a_file_that_vanishes_leaves_a_gap() {
     step(true, 200_000_000);
     step(false, 300_000_000);
     step(false, 400_000_000);
-    let samples = sampler.samples;
+    let samples = sampler.made.into_samples();
     // Read at both ends: before the first step it was there, and from the third on again.
-    let chosen = sensors.of_node(|sensor| samples.moves(sensor));
+    let chosen = sensors.set().of_node(|sensor| samples.moves(sensor));
     assert_eq!(words(&sensors), "powercap package-0 package-1 dram-0");
     let sums: Vec<f64> = samples.sum(&chosen).map(|(start_s, ..)| start_s - samples.times_s[0]).collect();
     assert_eq!(sums.len(), 2, "{samples:?}");
@@ -96,10 +97,10 @@ fn a_counter_that_stands_still_is_left_out() {
     sampler.begun -= Duration::from_secs(1);
     fs::write(package, "101000000").unwrap();
     let samples = sampler.end();
-    let chosen = sensors.of_node(|sensor| samples.moves(sensor));
-    assert_eq!(sensors.words(&chosen), "powercap package-0");
+    let chosen = sensors.set().of_node(|sensor| samples.moves(sensor));
+    assert_eq!(sensors.set().words(&chosen), "powercap package-0");
     let still = PowerSampler::start(&sensors).end();
-    assert!(sensors.of_node(|sensor| still.moves(sensor)).is_empty());
+    assert!(sensors.set().of_node(|sensor| still.moves(sensor)).is_empty());
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn what_may_not_be_read_is_named_with_the_way_out() {
         fs::set_permissions(file, fs::Permissions::from_mode(0o000)).unwrap();
     }
     let sensors = PowerSensors::find(root.path());
-    assert!(sensors.all().is_empty());
+    assert!(sensors.set().all().is_empty());
     let said: Vec<String> = sensors.unreadable().iter().map(ToString::to_string).collect();
     assert_eq!(said[0], "powercap package-0: this user may not read it");
 }
@@ -156,7 +157,7 @@ fn a_node_sensor_is_alone_and_accelerators_join_packages() {
     tree(root.path(), &[("sys/cray/pm_counters/energy", "48291 J 1700000000000000 us\n")]);
     let sensors = PowerSensors::find(root.path());
     assert_eq!(words(&sensors), "pm_counters node");
-    assert_eq!(sensors.all()[0].read(), Some(SensorValue::Joules(48291.0)));
+    assert_eq!(sensors.read()[0], Some(SensorValue::Joules(48291.0)));
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn sockets_of_grace_are_read_once() {
     fs::remove_dir_all(root.path().join("sys/class/hwmon/hwmon0")).unwrap();
     let sensors = PowerSensors::find(root.path());
     assert_eq!(words(&sensors), "hwmon grace power socket 0");
-    assert_eq!(sensors.all()[0].read(), Some(SensorValue::Watts(95.5)));
+    assert_eq!(sensors.read()[0], Some(SensorValue::Watts(95.5)));
 }
 
 #[test]
@@ -184,27 +185,27 @@ fn the_pace_is_that_of_the_run_and_of_the_processor_time() {
     powercap(root.path());
     let sensors = PowerSensors::find(root.path());
     let mut sampler = PowerSampler::start(&sensors);
-    sampler.samples.cpu_s = 0.0;
+    sampler.made.took(-sampler.made.samples().cpu_s);
     let mut count = |seconds: f64| {
-        let before = sampler.samples.times_s.len();
+        let before = sampler.made.samples().times_s.len();
         sampler.begun -= Duration::from_secs_f64(seconds);
         sampler.look();
-        sampler.samples.times_s.len() - before
+        sampler.made.samples().times_s.len() - before
     };
     assert_eq!((count(0.1), count(0.15), count(0.15), count(99.0)), (0, 1, 0, 1));
     assert_eq!((count(0.8), count(0.3)), (0, 1));
     // What was read cost more than it may.
-    sampler.samples.cpu_s = 1.0;
+    sampler.made.took(1.0);
     sampler.begun -= Duration::from_secs(2);
     sampler.look();
-    assert_eq!(sampler.samples.times_s.len(), 4);
+    assert_eq!(sampler.made.samples().times_s.len(), 4);
 }
 
 #[test]
 fn nothing_to_read_is_no_samples() {
     let root = tempfile::tempdir().unwrap();
     let sensors = PowerSensors::find(root.path());
-    assert!(sensors.all().is_empty() && sensors.unreadable().is_empty());
+    assert!(sensors.set().all().is_empty() && sensors.unreadable().is_empty());
     let samples = PowerSampler::start(&sensors).end();
     assert_eq!((samples.times_s.len(), samples.span()), (0, Duration::ZERO));
 }

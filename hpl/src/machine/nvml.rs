@@ -1,0 +1,171 @@
+//! NVML, the library of NVIDIA's driver, as far as energy, power and its limit go.
+
+use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::path::Path;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+/// Name of the library, as the driver installs it.
+pub(crate) const NAME: &str = "libnvidia-ml.so.1";
+/// Where it lies below a root that is not `/`.
+pub(crate) const BELOW: &str = "usr/lib/libnvidia-ml.so.1";
+/// NVML's code of success.
+const SUCCESS: c_int = 0;
+/// Those of a user who may not, and of a function that the library does not have.
+const NO_PERMISSION: c_int = 4;
+const NO_FUNCTION: c_int = 13;
+/// Millijoules in a joule, milliwatts in a watt.
+const MILLI: f64 = 1e3;
+
+type Handle = *mut c_void;
+
+/// An accelerator, as the library numbers it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GpuIndex(usize);
+
+/// The calls of the library, which stays loaded.
+#[derive(Debug)]
+pub(crate) struct Nvml {
+    energy: Option<unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int>,
+    power: Option<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>,
+    limit: Option<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>,
+    limits: Option<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> c_int>,
+    set_limit: Option<unsafe extern "C" fn(Handle, c_uint) -> c_int>,
+    devices: Vec<usize>,
+}
+
+/// Why a power limit cannot be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitRefused {
+    /// Only root may.
+    NoPermission,
+    /// NVML's code.
+    Code(c_int),
+}
+
+impl Nvml {
+    /// The library below `root`, `/` for this host; `None` where there is no driver.
+    pub(crate) fn below(root: &Path) -> Result<Option<Self>, String> {
+        let here = root == Path::new("/");
+        // A name alone is searched by the dynamic linker.
+        let path = if here { NAME.into() } else { root.join(BELOW) };
+        if !here && !path.exists() {
+            return Ok(None);
+        }
+        match Self::open(&path) {
+            Ok(nvml) => Ok(Some(nvml)),
+            // Without a driver there is nothing to use.
+            Err(_) if here && !root.join("dev/nvidiactl").exists() => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Loads and initialises the library.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        // SAFETY: loading runs the initialisers of the driver's own library, which is made to be loaded.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| error.to_string())?;
+        // Never closed.
+        let library: &'static Library = Box::leak(Box::new(library));
+        let lacks = |name: &str| format!("it has no {name}");
+        // SAFETY: nvmlInit_v2 takes nothing and returns a code.
+        let init = unsafe { library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0") };
+        // SAFETY: as above.
+        let code = unsafe { init.map_err(|_| lacks("nvmlInit_v2"))?() };
+        if code != SUCCESS {
+            return Err(format!("nvmlInit_v2 gives code {code}"));
+        }
+        // SAFETY: it takes a pointer to an unsigned int.
+        let count = unsafe { library.get::<unsafe extern "C" fn(*mut c_uint) -> c_int>(b"nvmlDeviceGetCount_v2\0") };
+        let mut devices: c_uint = 0;
+        // SAFETY: the pointer is that of a variable.
+        let code = unsafe { count.map_err(|_| lacks("nvmlDeviceGetCount_v2"))?(&raw mut devices) };
+        if code != SUCCESS {
+            return Err(format!("nvmlDeviceGetCount_v2 gives code {code}"));
+        }
+        // SAFETY: it takes an index and a pointer to a handle, which is a pointer.
+        let handle = unsafe {
+            library.get::<unsafe extern "C" fn(c_uint, *mut Handle) -> c_int>(b"nvmlDeviceGetHandleByIndex_v2\0")
+        };
+        let handle = handle.map_err(|_| lacks("nvmlDeviceGetHandleByIndex_v2"))?;
+        let of = |index| {
+            let mut device: Handle = std::ptr::null_mut();
+            // SAFETY: the index is below the count, the pointer that of a variable.
+            (unsafe { handle(index, &raw mut device) } == SUCCESS).then_some(device.expose_provenance())
+        };
+        // SAFETY: they take a handle and a pointer to an unsigned (long long) int.
+        let energy = unsafe { library.get(b"nvmlDeviceGetTotalEnergyConsumption\0") };
+        // SAFETY: as above.
+        let power = unsafe { library.get(b"nvmlDeviceGetPowerUsage\0") };
+        // SAFETY: it takes a handle and a pointer to an unsigned int.
+        let limit = unsafe { library.get(b"nvmlDeviceGetPowerManagementLimit\0") };
+        // SAFETY: it takes a handle and two of them.
+        let limits = unsafe { library.get(b"nvmlDeviceGetPowerManagementLimitConstraints\0") };
+        // SAFETY: it takes a handle and an unsigned int.
+        let set_limit = unsafe { library.get(b"nvmlDeviceSetPowerManagementLimit\0") };
+        Ok(Self {
+            limit: limit.ok().map(|symbol| *symbol),
+            limits: limits.ok().map(|symbol| *symbol),
+            set_limit: set_limit.ok().map(|symbol| *symbol),
+            energy: energy.ok().map(|symbol| *symbol),
+            power: power.ok().map(|symbol| *symbol),
+            devices: (0..devices).filter_map(of).collect(),
+        })
+    }
+
+    /// Its accelerators.
+    pub(crate) fn gpus(&self) -> impl Iterator<Item = GpuIndex> + use<> {
+        (0..self.devices.len()).map(GpuIndex)
+    }
+
+    fn handle(&self, device: GpuIndex) -> Handle {
+        std::ptr::with_exposed_provenance_mut(self.devices[device.0])
+    }
+
+    /// Joules since the driver was loaded.
+    pub(crate) fn energy_j(&self, device: GpuIndex) -> Option<f64> {
+        let mut millijoules: c_ulonglong = 0;
+        // SAFETY: the handle is one of the library, the pointer that of a variable.
+        let code = unsafe { self.energy?(self.handle(device), &raw mut millijoules) };
+        (code == SUCCESS).then_some(millijoules as f64 / MILLI)
+    }
+
+    /// Watts now.
+    pub(crate) fn power_w(&self, device: GpuIndex) -> Option<f64> {
+        let mut milliwatts: c_uint = 0;
+        // SAFETY: as above.
+        let code = unsafe { self.power?(self.handle(device), &raw mut milliwatts) };
+        (code == SUCCESS).then_some(f64::from(milliwatts) / MILLI)
+    }
+
+    /// The accelerator of this number, if there is one.
+    pub(crate) fn gpu(&self, index: usize) -> Option<GpuIndex> {
+        (index < self.devices.len()).then_some(GpuIndex(index))
+    }
+
+    /// Its power limit in milliwatts.
+    pub(crate) fn limit_mw(&self, device: GpuIndex) -> Option<u32> {
+        let mut milliwatts: c_uint = 0;
+        // SAFETY: as above.
+        let code = unsafe { self.limit?(self.handle(device), &raw mut milliwatts) };
+        (code == SUCCESS).then_some(milliwatts)
+    }
+
+    /// The least and the largest limit that can be set, in milliwatts.
+    pub(crate) fn limits_mw(&self, device: GpuIndex) -> Option<[u32; 2]> {
+        let [mut least, mut most]: [c_uint; 2] = [0; 2];
+        // SAFETY: the handle is one of the library, the pointers those of variables.
+        let code = unsafe { self.limits?(self.handle(device), &raw mut least, &raw mut most) };
+        (code == SUCCESS).then_some([least, most])
+    }
+
+    /// Sets the limit.
+    pub(crate) fn set_limit_mw(&self, device: GpuIndex, milliwatts: u32) -> Result<(), LimitRefused> {
+        let set = self.set_limit.ok_or(LimitRefused::Code(NO_FUNCTION))?;
+        // SAFETY: the handle is one of the library.
+        match unsafe { set(self.handle(device), milliwatts) } {
+            SUCCESS => Ok(()),
+            NO_PERMISSION => Err(LimitRefused::NoPermission),
+            code => Err(LimitRefused::Code(code)),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `hpl-tune __node-power`: the process that reads the sensors of a node for a session elsewhere.
+//!
+//! It ends when the lease of its session ends, or nobody takes what it prints.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hpl::machine::host::facts;
+use hpl::measure::power::{MOST_CPU, PowerSensors, cpu_s};
+
+use super::lease::SeenLease;
+use super::line::NodeLine;
+use super::root_of;
+
+/// The hidden verb, as the program must dispatch it to [`main`].
+pub const VERB: &str = "__node-power";
+
+/// Runs the verb with the arguments after it: the root of the sensors, the file of the lease, and seconds between samples.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let [root, lease, pace] = &arguments[..] else { return ExitCode::from(2) };
+    let pace = pace.to_str().and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
+    let Some(pace) = pace else { return ExitCode::from(2) };
+    // Whoever takes the lines is gone when they cannot be written.
+    let _ = sample(Path::new(root), SeenLease::new(lease.into()), pace);
+    ExitCode::SUCCESS
+}
+
+fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
+    let node = facts().hostname;
+    let sensors = PowerSensors::find(&root_of(root, &node));
+    let (set, unreadable) = (sensors.set().clone(), sensors.unreadable().to_vec());
+    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable })?;
+    if sensors.set().all().is_empty() {
+        return Ok(());
+    }
+    let (begun, cpu_before) = (Instant::now(), cpu_s());
+    while lease.holds() {
+        let cpu_s = cpu_s() - cpu_before;
+        if cpu_s <= MOST_CPU * begun.elapsed().as_secs_f64() {
+            let values = sensors.read();
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+            print(&NodeLine::Sample { node: node.clone(), at_s: now, cpu_s, values })?;
+        }
+        std::thread::sleep(pace);
+    }
+    Ok(())
+}
+
+/// Prints a line at once, in one write, so that those of several nodes do not mix.
+fn print(line: &NodeLine) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&text)?;
+    out.flush()
+}

@@ -1,0 +1,30 @@
+//! What the process on a node prints: a line of JSON each.
+
+use hpl::measure::power::{SensorSet, SensorValue, Unreadable};
+use serde::{Deserialize, Serialize};
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NodeLine {
+    /// The first one: what can be read there.
+    Found {
+        /// The node.
+        node: String,
+        /// Its sensors.
+        sensors: SensorSet,
+        /// Those that cannot be read.
+        unreadable: Vec<Unreadable>,
+    },
+    /// A sample.
+    Sample {
+        /// The node.
+        node: String,
+        /// When, in seconds since 1970 by its clock.
+        at_s: f64,
+        /// Processor seconds that this process has taken for samples so far.
+        cpu_s: f64,
+        /// The value of each sensor.
+        values: Vec<Option<SensorValue>>,
+    },
+}

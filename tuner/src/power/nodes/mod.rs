@@ -1,0 +1,34 @@
+//! Power of the nodes of a run: a process on each of them reads its sensors.
+//!
+//! The launcher of the session starts `hpl-tune __node-power` ([`agent`]) once on each node. It prints what it finds and then a line (`line`) for each
+//! sample, with the time by the clock of its node; the launcher brings the lines to this process, where a thread takes them into
+//! `states`. A line arrives a moment after its sample, so that the shortest of these delays says by how much the clocks differ. `total` adds
+//! the readings of the nodes over what all of them cover.
+//!
+//! The processes read the file of a lease (`lease`) that only a living session renews, and end themselves without it: whatever becomes of the
+//! session, of its launcher and of the resource manager, none stays. A session never waits for them but at its start.
+
+pub mod agent;
+mod lease;
+mod line;
+mod started;
+mod states;
+pub(super) mod total;
+
+use std::path::{Path, PathBuf};
+
+pub use started::{AgentCommand, NodesPower};
+pub use states::NodeReadings;
+
+/// The name of a node without its domain.
+pub fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// Where the sensors of node `name` are: below `root`, in which `{node}` stands for the name, so that tests have a tree for each.
+pub fn root_of(root: &Path, name: &str) -> PathBuf {
+    match root.to_str() {
+        Some(text) => text.replace("{node}", short(name)).into(),
+        None => root.to_owned(),
+    }
+}

@@ -1,0 +1,175 @@
+//! What the nodes have said so far.
+
+use std::collections::BTreeMap;
+
+use hpl::measure::power::{PowerSamples, SampleMaker, SensorSet, SensorValue, Unreadable};
+
+use super::line::NodeLine;
+use super::short;
+
+/// Samples of a node that are kept; of more every second one is dropped, in runs of many minutes.
+const MOST_SAMPLES: usize = 2048;
+
+/// Samples of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeReadings {
+    /// What its sensors are.
+    pub set: SensorSet,
+    /// What they gave, with times by the clock of this process.
+    pub samples: PowerSamples,
+    /// Seconds that were added to the times of its clock; `None` without a sample.
+    pub clock_offset_s: Option<f64>,
+}
+
+/// All nodes, by their short names.
+#[derive(Debug, Default)]
+pub(super) struct NodeStates(BTreeMap<String, NodeState>);
+
+/// A node.
+#[derive(Debug)]
+pub(super) struct NodeState {
+    pub(super) set: SensorSet,
+    pub(super) unreadable: Vec<Unreadable>,
+    samples: Vec<NodeSample>,
+    cpu_s: f64,
+    cpu_before_s: f64,
+}
+
+/// A sample, by the clock of its node and by that of this process.
+#[derive(Debug)]
+struct NodeSample {
+    at_s: f64,
+    arrived_s: f64,
+    values: Vec<Option<SensorValue>>,
+}
+
+impl NodeStates {
+    /// Takes a line that arrives now, in seconds since 1970. What is no line of a node is left out: launchers print, too.
+    pub(super) fn take(&mut self, text: &str, arrived_s: f64) {
+        match serde_json::from_str(text) {
+            Ok(NodeLine::Found { node, sensors, unreadable }) => {
+                let state = NodeState { set: sensors, unreadable, samples: Vec::new(), cpu_s: 0.0, cpu_before_s: 0.0 };
+                self.0.insert(short(&node).to_owned(), state);
+            }
+            Ok(NodeLine::Sample { node, at_s, cpu_s, values }) => {
+                let Some(state) = self.0.get_mut(short(&node)) else { return };
+                if state.samples.last().is_some_and(|last| at_s <= last.at_s) {
+                    // Its clock was set back.
+                    state.samples.clear();
+                }
+                state.samples.push(NodeSample { at_s, arrived_s, values });
+                state.cpu_s = cpu_s;
+                if state.samples.len() > MOST_SAMPLES {
+                    let mut count = 0;
+                    state.samples.retain(|_| {
+                        count += 1;
+                        count % 2 == 1
+                    });
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Forgets all samples but the last of each node: a run begins.
+    pub(super) fn begin(&mut self) {
+        for state in self.0.values_mut() {
+            let old = state.samples.len().saturating_sub(1);
+            state.samples.drain(..old);
+            state.cpu_before_s = state.cpu_s;
+        }
+    }
+
+    pub(super) fn of(&self, node: &str) -> Option<&NodeState> {
+        self.0.get(short(node))
+    }
+}
+
+impl NodeState {
+    /// By how much the clock of this process is ahead of that of the node: no line arrives before it is written, and of many one arrives at once.
+    fn clock_offset_s(&self) -> Option<f64> {
+        self.samples.iter().map(|sample| sample.arrived_s - sample.at_s).min_by(f64::total_cmp)
+    }
+
+    /// When the last sample was taken, by the clock of this process.
+    pub(super) fn last_s(&self) -> Option<f64> {
+        Some(self.samples.last()?.at_s + self.clock_offset_s()?)
+    }
+
+    /// When the last sample arrived.
+    pub(super) fn last_arrived_s(&self) -> Option<f64> {
+        self.samples.last().map(|sample| sample.arrived_s)
+    }
+
+    pub(super) fn readings(&self) -> NodeReadings {
+        let clock_offset_s = self.clock_offset_s();
+        let mut made = SampleMaker::of(self.set.clone());
+        for sample in &self.samples {
+            made.add(sample.at_s + clock_offset_s.unwrap_or(0.0), &sample.values);
+        }
+        made.took(self.cpu_s - self.cpu_before_s);
+        NodeReadings { set: self.set.clone(), samples: made.into_samples(), clock_offset_s }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[]}}"#;
+
+    fn sample(at_s: f64, joules: f64) -> String {
+        format!(
+            r#"{{"sample":{{"node":"n1.cluster","at_s":{at_s},"cpu_s":{},"values":[{{"joules":{joules}}}]}}}}"#,
+            at_s * 1e-5
+        )
+    }
+
+    #[test]
+    fn the_clock_of_a_node_is_set_by_the_line_that_arrives_first() {
+        let mut states = NodeStates::default();
+        states.take(FOUND, 5000.0);
+        // Its clock is 3000 s late; lines take 0.01 s or more.
+        for (second, delay_s) in [0.4, 0.01, 0.2, 0.03, 1.5].into_iter().enumerate() {
+            states.take("srun: something else", 5000.0);
+            // 200 W, of a counter that begins again at 1000 J.
+            let at_s = 2000.0 + second as f64;
+            states.take(&sample(at_s, (600.0 + 200.0 * second as f64) % 1000.0), at_s + 3000.0 + delay_s);
+        }
+        let found = states.of("n1").unwrap().readings();
+        assert!((found.clock_offset_s.unwrap() - 3000.01).abs() < 1e-9);
+        assert!((found.samples.times_s[0] - 5000.01).abs() < 1e-9 && found.samples.times_s.len() == 5);
+        assert!(found.samples.watts[0].iter().all(|watts| *watts == Some(200.0)), "{found:?}");
+        assert!((states.of("n1.other").unwrap().last_s().unwrap() - 5004.01).abs() < 1e-9);
+        states.begin();
+        states.take(&sample(2005.0, 600.0), 5005.02);
+        let next = states.of("n1").unwrap().readings();
+        assert_eq!((next.samples.times_s.len(), next.samples.watts[0][0]), (2, Some(200.0)));
+        assert!((next.samples.cpu_s - 1e-5).abs() < 1e-9, "of this run alone");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_anew() {
+        let mut states = NodeStates::default();
+        states.take(&sample(1.0, 2.0), 1.0);
+        assert!(states.of("n1").is_none(), "a node that has not said what it has");
+        states.take(FOUND, 0.0);
+        for (at_s, joules) in [(10.0, 100.0), (11.0, 200.0), (5.0, 300.0), (6.0, 400.0)] {
+            states.take(&sample(at_s, joules), 50.0 + at_s);
+        }
+        assert_eq!(states.of("n1").unwrap().readings().samples.times_s, [55.0, 56.0]);
+    }
+
+    #[test]
+    fn long_runs_keep_fewer_samples() {
+        let mut states = NodeStates::default();
+        states.take(FOUND, 0.0);
+        for second in 0..3 * MOST_SAMPLES {
+            let at_s = second as f64;
+            states.take(&sample(at_s, at_s % 1000.0), at_s);
+        }
+        let found = states.of("n1").unwrap().readings().samples;
+        assert!(found.times_s.len() <= MOST_SAMPLES && found.times_s[0] == 0.0);
+        assert!(found.watts[0].iter().flatten().all(|&watts| watts == 1.0));
+    }
+}
