@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,7 +12,7 @@ use tuner::record::Row;
 use tuner::report::Summary;
 
 use crate::docs::pages::root;
-use crate::program::{err, out, tune};
+use crate::program::{err, hpl_tune, out, tune};
 use crate::tune::rows;
 
 /// Watts of the package and of the memory of the tree.
@@ -167,6 +168,46 @@ fn the_doctor_names_the_sensors_and_the_way_to_others() {
     let closed = doctor();
     assert!(closed["found"].as_str().unwrap().contains("not read: powercap package-0"), "{closed}");
     assert!(closed["change"].as_str().unwrap().contains("sudo chmod a+r"), "{closed}");
+}
+
+/// The process that a session starts on each node of its runs: it prints what it reads, and ends by itself when nobody renews its lease.
+#[test]
+fn a_process_on_a_node_ends_without_a_living_session() {
+    let home = tempfile::tempdir().unwrap();
+    let lease = home.path().join("power-nodes-1.lease");
+    let started = || {
+        fs::write(&lease, "1\n").unwrap();
+        let mut command = hpl_tune();
+        command.arg("__node-power").arg(home.path()).arg(&lease).arg("0.1").stdout(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    with_counters(home.path(), || {
+        let killed = started();
+        std::thread::sleep(Duration::from_secs(1));
+        let begun = Instant::now();
+        // That of a session that was killed stays as it is.
+        let said = out(&killed.wait_with_output().unwrap());
+        assert!((5.0..20.0).contains(&begun.elapsed().as_secs_f64()), "{:?}", begun.elapsed());
+        let lines: Vec<serde_json::Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[0]["found"]["sensors"][0]["name"], "package-0");
+        let joules = |line: &serde_json::Value| line["sample"]["values"][0]["joules"].as_f64().unwrap();
+        let seconds = |line: &serde_json::Value| line["sample"]["at_s"].as_f64().unwrap();
+        let watts = (joules(&lines[11]) - joules(&lines[1])) / (seconds(&lines[11]) - seconds(&lines[1]));
+        assert!((watts / PACKAGE_W - 1.0).abs() < 0.15, "{watts}");
+        let mut next = started();
+        std::thread::sleep(Duration::from_millis(500));
+        fs::remove_file(&lease).unwrap();
+        let begun = Instant::now();
+        while next.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(8), "it stays");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    // Where nothing can be read there is nothing to stay for.
+    let bare = tempfile::tempdir().unwrap();
+    fs::write(&lease, "1\n").unwrap();
+    let output = hpl_tune().arg("__node-power").arg(bare.path()).arg(&lease).arg("0.1").output().unwrap();
+    assert!(output.status.success() && out(&output).lines().count() == 1, "{}", out(&output));
 }
 
 #[test]

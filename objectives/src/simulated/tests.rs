@@ -148,7 +148,7 @@ fn settings_change_time_and_power() {
     let cluster = SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(CLOCKS).unwrap() };
     let of = |max_clock_mhz: Option<u32>, package_limit_w: Option<u32>| {
         let mut run = candidate(20_000, 192, (1, 1), 4);
-        run.engine.settings = NodeSettings { max_clock_mhz, package_limit_w };
+        run.engine.settings = NodeSettings { max_clock_mhz, package_limit_w, gpu_limit_w: None };
         let answer = cluster.run(&run, None, Clock::default()).unwrap();
         let power = cluster.power(&run, &answer).unwrap();
         (power.rate_gflops.unwrap(), power.core_w)

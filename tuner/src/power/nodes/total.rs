@@ -77,7 +77,7 @@ mod tests {
         assert!((joules(&both) - 300.0 * 9.5).abs() < 1e-6);
         assert!((9..=11).contains(&both.len()), "{both:?}");
         assert!(both.windows(2).all(|pair| pair[0].end_s == pair[1].start_s));
-        assert_eq!(total(&[first.clone()]), first);
+        assert_eq!(total(std::slice::from_ref(&first)), first);
         assert!(total(&[first, Vec::new()]).is_empty());
     }
 
