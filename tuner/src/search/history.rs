@@ -67,14 +67,18 @@ impl History {
     /// power, which compares as GFLOPS/W do and with predicted rates. Where there is a power limit rates are as they are. Passed runs whose
     /// power was not read are left out of both.
     pub fn from_rows<R: Finished>(rows: &[R], domain: &dyn Candidates, objective: Objective) -> Self {
-        let points: Vec<Option<Point>> = rows.iter().map(|row| point_of(row, domain)).collect();
-        Self::at_points(rows, &points, domain.spec().n, objective)
+        Self::at_points(rows, |at| point_of(&rows[at], domain), domain.spec().n, objective)
     }
 
-    /// The same of rows whose [points](point_of) are known, at order `n`.
-    pub(crate) fn at_points<R: Finished>(rows: &[R], points: &[Option<Point>], n: usize, objective: Objective) -> Self {
-        let at_n = || rows.iter().zip(points).filter(|(row, _)| row.n() == n);
-        let rows: Vec<&R> = at_n().map(|(row, _)| row).collect();
+    /// The same of rows whose [points](point_of) `point` says by their places, at order `n`.
+    pub(crate) fn at_points<R: Finished>(
+        rows: &[R],
+        point: impl Fn(usize) -> Option<Point>,
+        n: usize,
+        objective: Objective,
+    ) -> Self {
+        let at_n = || rows.iter().enumerate().filter(|(_, row)| row.n() == n);
+        let rows: Vec<&R> = at_n().map(|(_, row)| row).collect();
         let factor = offset(&rows).exp();
         let of_extent = |extent| if extent == Extent::Windows { factor } else { 1.0 };
         let at_equal_power = |row: &R| match objective {
@@ -84,7 +88,7 @@ impl History {
         };
         let to_whole = |row: &R| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent()));
         let quickest = quickest_windows(&rows);
-        let trial = |(row, point): (&R, &Option<Point>)| {
+        let trial = |(at, row): (usize, &R)| {
             let outcome = match (row.comparable_rate_gflops(), row.outcome()) {
                 (Some(rate), _) => TrialResult::Rate(rate * to_whole(row)?),
                 (None, record::Outcome::Skipped) => return None,
@@ -94,12 +98,12 @@ impl History {
                 },
                 (None, _) => TrialResult::Failed,
             };
-            Some(Trial { number: row.trial(), point: point.clone()?, outcome, wall_s: row.wall_s() })
+            Some(Trial { number: row.trial(), point: point(at)?, outcome, wall_s: row.wall_s() })
         };
-        let power = |(row, point): (&R, &Option<Point>)| {
+        let power = |(at, row): (usize, &R)| {
             let limit = objective.power_limit_w()? as f64;
             row.comparable_rate_gflops()?;
-            Some((point.clone()?, (limited_power_w(row)? / limit).ln()))
+            Some((point(at)?, (limited_power_w(row)? / limit).ln()))
         };
         Self { trials: at_n().filter_map(trial).collect(), powers: at_n().filter_map(power).collect() }
     }

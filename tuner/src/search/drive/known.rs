@@ -12,16 +12,41 @@ use crate::search::model::SessionModel;
 /// The points of the rows of a session and the costs by its model, in the order of the rows.
 #[derive(Debug, Default)]
 pub struct KnownRows {
-    points: Vec<Option<Point>>,
+    points: Vec<KnownPoint>,
     modelled_s: Vec<f64>,
     /// [`SessionModel::learned`] of the model that says so.
     learned: usize,
 }
 
+/// The point of a row, without memory of its own where the space has it: small blocks among those of a look would keep their pages.
+#[derive(Debug)]
+enum KnownPoint {
+    None,
+    /// Its place among the points of the space.
+    At(usize),
+    Other(Box<Point>),
+}
+
+impl KnownPoint {
+    fn of<R: Finished>(row: &R, domain: &dyn Candidates) -> Self {
+        let Some(point) = point_of(row, domain) else { return Self::None };
+        let place = domain.points().iter().position(|of_space| *of_space == point);
+        place.map_or_else(|| Self::Other(Box::new(point)), Self::At)
+    }
+
+    fn point(&self, domain: &dyn Candidates) -> Option<Point> {
+        match self {
+            Self::None => None,
+            Self::At(place) => Some(domain.points()[*place].clone()),
+            Self::Other(point) => Some(Point::clone(point)),
+        }
+    }
+}
+
 impl KnownRows {
     /// Looks at the rows that are new, and at the costs of all where the model has learned since.
     pub(super) fn look<R: Finished>(&mut self, rows: &[R], domain: &dyn Candidates, model: &SessionModel<'_>) {
-        self.points.extend(rows[self.points.len()..].iter().map(|row| point_of(row, domain)));
+        self.points.extend(rows[self.points.len()..].iter().map(|row| KnownPoint::of(row, domain)));
         if self.learned != model.learned() {
             self.learned = model.learned();
             self.modelled_s.clear();
@@ -31,7 +56,7 @@ impl KnownRows {
 
     /// As [`History::from_rows`], of the rows that were looked at.
     pub(super) fn history<R: Finished>(&self, rows: &[R], domain: &dyn Candidates, objective: Objective) -> History {
-        History::at_points(rows, &self.points, domain.spec().n, objective)
+        History::at_points(rows, |at| self.points[at].point(domain), domain.spec().n, objective)
     }
 
     /// As [`CostEstimate::new`], of the rows that were looked at.
