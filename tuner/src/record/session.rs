@@ -199,6 +199,14 @@ impl Session {
         format!("speeds of the slower nodes {}", named.join(", "))
     }
 
+    /// The nodes that answered no more, in words.
+    pub fn lost_nodes(&self) -> Option<String> {
+        let lost = self.lost.join(", ");
+        (!self.lost.is_empty()).then(|| {
+            format!("nodes that answered no more: {lost}; what ran on them is in the record and no part of the result")
+        })
+    }
+
     /// Names of its nodes as [`Row::nodes`] has them.
     pub fn node_names(&self) -> Option<String> {
         let mut names = self.hosts.clone();

@@ -107,6 +107,9 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(limit) = limit_of_n(summary) {
         line("Note", limit);
     }
+    if let Some(lost) = summary.session.lost_nodes() {
+        line("Note", lost);
+    }
     if !summary.top.is_empty() {
         text.push('\n');
         text.push_str(&top(summary));

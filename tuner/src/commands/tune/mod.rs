@@ -207,7 +207,7 @@ fn search(
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
-    let lost_nodes = moved::note(store.session());
+    let lost_nodes = store.session().lost_nodes();
     let notes = notes.into_iter().chain(set).chain(lost_nodes).collect();
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;

@@ -147,14 +147,6 @@ pub(super) fn without(
     Ok(Some(other))
 }
 
-/// What the report says of nodes that were lost.
-pub(super) fn note(session: &Session) -> Option<String> {
-    let lost = session.lost.join(", ");
-    (!session.lost.is_empty()).then(|| {
-        format!("nodes that answered no more: {lost}; what ran on them is in the record and no part of the result")
-    })
-}
-
 /// The session on other nodes: what belonged to the ones before is not known of these.
 fn on_nodes(session: &Session, now: Reached) -> Session {
     let Reached { job, nodes, hosts, spares } = now;
