@@ -35,5 +35,10 @@ fn a_session_goes_on_without_the_nodes_that_it_loses() {
     let last = rows.iter().rfind(|row| row.strategy == "final" && row.passed);
     assert_eq!(last.and_then(|row| row.nodes.as_deref()), Some("n1 n4"), "{said}");
     assert!(said.contains("nodes that answered no more: n2, n3"), "{said}");
-    assert!(within(Duration::from_secs(20), || processes(&folder, &["xhpl", "srun", "hpl-tune"]).is_empty()));
+    let left = || processes(&folder, &["xhpl", "srun", "hpl-tune"]);
+    assert!(
+        within(Duration::from_secs(20), || left().is_empty()),
+        "{:?}",
+        left().iter().map(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline"))).collect::<Vec<_>>()
+    );
 }

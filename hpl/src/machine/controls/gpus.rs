@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{ControlError, ROUNDED, limits_below};
+use super::error::ControlError;
+use super::levels::{ROUNDED, limits_below};
 use crate::machine::nvml::{GpuIndex, LimitRefused, NAME, Nvml};
 
 /// Milliwatts in a watt.

@@ -4,8 +4,11 @@
 //! All paths are below a root, `/` for this host, so that tests have a tree of their own. [`NodeControls::find`] reads what is set now
 //! and changes nothing; [`NodeControls::set`] writes, and reads back what the kernel has made of it.
 
+mod error;
 mod gpus;
+mod levels;
 
+pub use error::ControlError;
 pub use gpus::{GpuControl, put_back_gpus};
 
 use std::fs;
@@ -15,20 +18,15 @@ use std::path::{Path, PathBuf};
 use space::{NodeSettings, SettingLevels};
 
 use self::gpus::GpuLimits;
+use self::levels::{LEAST_SHARE, ROUNDED, limits_below, rising};
 
 /// kHz in a MHz, and microwatts in a watt.
 const KHZ: f64 = 1e3;
 const MICROWATTS: f64 = 1e6;
-/// Values of a setting that are tried, that which the node was found with among them.
+/// Clocks that are tried, that which the node was found with among them.
 const CLOCKS: u32 = 9;
-const LIMITS: u32 = 6;
 /// Clocks are multiples of this many MHz.
 const CLOCK_STEP_MHZ: u32 = 100;
-/// Least clock and least power limit that are tried, as a share of those found.
-const LEAST_SHARE: f64 = 0.5;
-/// What a file may differ by from what was written to it, as a share: hardware has steps of its own.
-const ROUNDED: f64 = 0.02;
-
 /// Which controls are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Controlled {
@@ -38,65 +36,6 @@ pub struct Controlled {
     pub package_limit: bool,
     /// The power limits of the accelerators.
     pub gpu_limit: bool,
-}
-
-/// Why a control cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// There is none.
-    #[error("there is no {}; {way_out}", path.display())]
-    Missing {
-        /// Where it would be.
-        path: PathBuf,
-        /// What would bring it.
-        way_out: &'static str,
-    },
-    /// It cannot be read or written.
-    #[error("{}: {why}; {way_out}", path.display())]
-    Closed {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        why: String,
-        /// What would open it.
-        way_out: String,
-    },
-    /// It is switched off.
-    #[error("{} says that this package obeys no limit; switch it on as root: echo 1 > {}", path.display(), path.display())]
-    Disabled {
-        /// The file that says so.
-        path: PathBuf,
-    },
-    /// The kernel has made something else of what was written.
-    #[error("{}: {asked} was written, it reads {found}: firmware or driver does not let it go there", path.display())]
-    NotTaken {
-        /// The file.
-        path: PathBuf,
-        /// What was written.
-        asked: u64,
-        /// What it reads.
-        found: String,
-    },
-    /// An accelerator.
-    #[error("{what}: {why}; {way_out}")]
-    Gpu {
-        /// Which, or the library of all.
-        what: String,
-        /// What is wrong.
-        why: String,
-        /// What would change that.
-        way_out: &'static str,
-    },
-    /// There is no room for a search below what is set.
-    #[error("{} is {found} and its least is {least}: nothing below it can be tried", path.display())]
-    NoRange {
-        /// The file.
-        path: PathBuf,
-        /// What is set.
-        found: u64,
-        /// The least that is possible.
-        least: u64,
-    },
 }
 
 /// A file that sets something, with what it was found with.
@@ -285,22 +224,6 @@ impl Control {
     }
 }
 
-impl ControlError {
-    fn closed(path: &Path, interface: &str, error: &io::Error) -> Self {
-        let (why, way_out) = match error.kind() {
-            ErrorKind::PermissionDenied => (
-                "this user may not write it".to_owned(),
-                format!("run as root, or let root open it until the next boot: sudo chmod a+w {}", path.display()),
-            ),
-            ErrorKind::ReadOnlyFilesystem => {
-                ("the file system is read-only".to_owned(), "run outside of the container, as root".to_owned())
-            }
-            _ => (error.to_string(), format!("see whether {interface} works on this node, as root")),
-        };
-        Self::Closed { path: path.to_owned(), why, way_out }
-    }
-}
-
 /// Writes `found` to the control at `path` again, and nothing to a path below `root` that is none: who names it may be a file of
 /// somebody else.
 ///
@@ -326,21 +249,6 @@ pub fn put_back(root: &Path, path: &Path, found: &str) -> Result<(), String> {
     } else {
         Err(format!("{}: {found} was written, it reads {}", real.display(), now.trim()))
     }
-}
-
-/// Power limits in watts from `found_w` down to [`LEAST_SHARE`] of it, none below `least_w`.
-fn limits_below(found_w: u32, least_w: u32) -> Vec<u32> {
-    let share = |index: u32| 1.0 - (1.0 - LEAST_SHARE) * f64::from(index) / f64::from(LIMITS - 1);
-    let below = (1..LIMITS).map(|index| (share(index) * f64::from(found_w)).round() as u32);
-    rising(below.filter(|&watts| watts >= least_w && watts < found_w), found_w)
-}
-
-/// `found` behind the values `below` it, each once.
-fn rising(below: impl Iterator<Item = u32>, found: u32) -> Vec<u32> {
-    let mut values: Vec<u32> = below.chain([found]).collect();
-    values.sort_unstable();
-    values.dedup();
-    values
 }
 
 fn number(path: &Path) -> Option<u64> {

@@ -4,12 +4,12 @@
 //! kernel follows counters that begin again, so that the value only rises.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::files;
 use super::found::{FoundSensors, Unreadable};
-use super::perf_call;
+use super::perf_call::{self, CountedEvent, EnergyEvent};
 use super::powercap;
 use super::sensor::{Access, Covers, SensorFacts};
 use crate::machine::host::cpu_list;
@@ -23,34 +23,6 @@ const EVENTS: [(&str, &str, Covers); 3] = [
 ];
 /// Values of a counter of 64 bits.
 const RANGE: f64 = 18_446_744_073_709_551_616.0;
-
-/// What is counted, and on which processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CountedEvent {
-    /// The kernel's number of the unit that counts.
-    pub(super) unit: u32,
-    /// Its number of the event.
-    pub(super) config: u64,
-    /// The processor.
-    pub(super) cpu: usize,
-}
-
-/// An event that is counted.
-#[derive(Debug)]
-pub(super) struct EnergyEvent {
-    counter: File,
-    /// Joules of a unit.
-    scale: f64,
-}
-
-impl EnergyEvent {
-    /// Joules since it was opened.
-    pub(super) fn joules(&self) -> Option<f64> {
-        let mut value = [0; 8];
-        (&self.counter).read_exact(&mut value).ok()?;
-        Some(u64::from_ne_bytes(value) as f64 * self.scale)
-    }
-}
 
 /// The counters below `root`, where powercap has none that can be read.
 pub(super) fn find(root: &Path, found: &mut FoundSensors) {
@@ -87,7 +59,7 @@ fn find_by(root: &Path, found: &mut FoundSensors, open: impl Fn(CountedEvent) ->
             };
             let counted = CountedEvent { unit, config, cpu };
             let opened = open(counted).and_then(|counter| {
-                let event = EnergyEvent { counter, scale };
+                let event = EnergyEvent::new(counter, scale);
                 event.joules().map(|_| event).ok_or_else(|| io::Error::other("it gives no value"))
             });
             match opened {

@@ -1,18 +1,49 @@
 //! The kernel's call that starts to count an event.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
 use perf_event_open_sys::perf_event_open;
 
-use super::perf::CountedEvent;
-
 /// No group of events.
 const ALONE: i32 = -1;
 /// Of all processes.
 const ALL: i32 = -1;
+
+/// What is counted, and on which processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CountedEvent {
+    /// The kernel's number of the unit that counts.
+    pub(super) unit: u32,
+    /// Its number of the event.
+    pub(super) config: u64,
+    /// The processor.
+    pub(super) cpu: usize,
+}
+
+/// An event that is counted.
+#[derive(Debug)]
+pub(super) struct EnergyEvent {
+    counter: File,
+    /// Joules of a unit.
+    scale: f64,
+}
+
+impl EnergyEvent {
+    /// A counter with the joules of its unit.
+    pub(super) fn new(counter: File, scale: f64) -> Self {
+        Self { counter, scale }
+    }
+
+    /// Joules since it was opened.
+    pub(super) fn joules(&self) -> Option<f64> {
+        let mut value = [0; 8];
+        (&self.counter).read_exact(&mut value).ok()?;
+        Some(u64::from_ne_bytes(value) as f64 * self.scale)
+    }
+}
 
 /// Counts `event` from now on; each reading of the file gives its value in eight bytes.
 ///

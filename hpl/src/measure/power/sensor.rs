@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::dcmi::Dcmi;
+use super::dcmi::asked::Dcmi;
 use super::files;
-use super::perf::EnergyEvent;
+use super::perf_call::EnergyEvent;
 use crate::machine::nvml::{self, Nvml};
 
 /// More watts than any sensor measures: what seems to be more is a counter that began anew.
