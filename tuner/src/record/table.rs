@@ -1,6 +1,6 @@
 //! `trials.parquet`, made of the journal.
 //!
-//! A table of all trials takes some hundred times the memory of what the search keeps of them, and its allocator keeps what it was given.
+//! A table of all trials takes some thirty times the memory of what the search keeps of them, and the allocator keeps what it was given.
 //! So a child makes it, the hidden verb `hpl-tune __table FOLDER PARENT`: it reads journal and session of the run folder, replaces
 //! the file in one step, and ends. The journal stays the truth: a child that fails or is killed leaves the table as it was.
 

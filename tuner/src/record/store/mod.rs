@@ -22,10 +22,8 @@ use crate::record::sha256;
 use crate::record::table::TableWriter;
 use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Prediction, Row, ShortRow};
 
-/// How often `trials.parquet` is brought up to date.
+/// How often `trials.parquet` is brought up to date, and the share of the time that goes into it at most, as one in so many.
 const REFRESH: Duration = Duration::from_secs(60);
-
-/// At most one part in so many of the time goes into that: it waits longer where writing takes long.
 const REFRESH_PART: u32 = 100;
 
 /// How often the session's clock is saved while a run is under way.
