@@ -6,7 +6,8 @@
 //! the readings of the nodes over what all of them cover.
 //!
 //! The processes read the file of a lease (`lease`) that only a living session renews, and end themselves without it: whatever becomes of the
-//! session, of its launcher and of the resource manager, none stays. A session never waits for them but at its start.
+//! session, of its launcher and of the resource manager, none stays. A session waits for them some seconds at its start, and after a run for the last samples,
+//! two seconds and a pace at most.
 
 pub mod agent;
 mod lease;
