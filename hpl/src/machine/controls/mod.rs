@@ -12,7 +12,7 @@ pub use error::ControlError;
 pub use gpus::{GpuControl, put_back_gpus};
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use space::{NodeSettings, SettingLevels};

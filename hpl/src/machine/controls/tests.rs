@@ -1,5 +1,7 @@
 //! Controls of a made-up node.
 
+use std::io::ErrorKind;
+
 use super::*;
 
 const ALL: Controlled = Controlled { clock: true, package_limit: true, gpu_limit: false };
