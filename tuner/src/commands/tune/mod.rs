@@ -255,7 +255,7 @@ fn search(
     };
     let hosts = store.session().hosts.clone();
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
-    let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts));
+    let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
     let mut drive = Drive {
         setup: Setup {
             domain,

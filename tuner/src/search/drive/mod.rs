@@ -67,6 +67,10 @@ impl Drive<'_> {
             if !self.runner.together(&[Due { plan, limit_s }], rival.flatten().as_ref())? {
                 return Ok(SessionEnd::Interrupted);
             }
+            // The end of the job ends the run, too.
+            if self.runner.interrupt.asked() {
+                return Ok(SessionEnd::Interrupted);
+            }
             let lost = self.lost();
             if !lost.is_empty() {
                 return Ok(SessionEnd::NodesLost(lost));
