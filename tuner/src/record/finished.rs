@@ -90,22 +90,54 @@ pub trait Finished {
     }
 }
 
+/// The functions of [`Finished`] that give a field with their name.
+macro_rules! fields {
+    () => {
+        fn trial(&self) -> u64 {
+            self.trial
+        }
+
+        fn paired_with(&self) -> Option<u64> {
+            self.paired_with
+        }
+
+        fn strategy(&self) -> &str {
+            &self.strategy
+        }
+
+        fn extent(&self) -> Extent {
+            self.extent
+        }
+
+        fn outcome(&self) -> Outcome {
+            self.outcome
+        }
+
+        fn passed(&self) -> bool {
+            self.passed
+        }
+
+        fn wall_s(&self) -> f64 {
+            self.wall_s
+        }
+
+        fn budget_left_s(&self) -> f64 {
+            self.budget_left_s
+        }
+
+        fn rate_gflops(&self) -> Option<f64> {
+            self.rate_gflops
+        }
+
+        fn estimated_rate_gflops(&self) -> Option<f64> {
+            self.estimated_rate_gflops
+        }
+    };
+}
+pub(super) use fields;
+
 impl Finished for Row {
-    fn trial(&self) -> u64 {
-        self.trial
-    }
-
-    fn paired_with(&self) -> Option<u64> {
-        self.paired_with
-    }
-
-    fn strategy(&self) -> &str {
-        &self.strategy
-    }
-
-    fn extent(&self) -> Extent {
-        self.extent
-    }
+    fields!();
 
     fn n(&self) -> usize {
         self.n
@@ -114,30 +146,6 @@ impl Finished for Row {
     fn shared(&self) -> SharedCandidate {
         let Candidate { hpl, engine } = self.candidate();
         SharedCandidate { hpl, engine: Arc::new(engine) }
-    }
-
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn passed(&self) -> bool {
-        self.passed
-    }
-
-    fn wall_s(&self) -> f64 {
-        self.wall_s
-    }
-
-    fn budget_left_s(&self) -> f64 {
-        self.budget_left_s
-    }
-
-    fn rate_gflops(&self) -> Option<f64> {
-        self.rate_gflops
-    }
-
-    fn estimated_rate_gflops(&self) -> Option<f64> {
-        self.estimated_rate_gflops
     }
 
     fn power_w(&self) -> Option<f64> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use objectives::real::Extent;
 use space::{Candidate, EngineParams};
 
-use super::finished::{Finished, SharedCandidate};
+use super::finished::{Finished, SharedCandidate, fields};
 use super::{Outcome, Row};
 
 /// What the search needs of a finished trial.
@@ -48,21 +48,7 @@ impl ShortRow {
 }
 
 impl Finished for ShortRow {
-    fn trial(&self) -> u64 {
-        self.trial
-    }
-
-    fn paired_with(&self) -> Option<u64> {
-        self.paired_with
-    }
-
-    fn strategy(&self) -> &str {
-        &self.strategy
-    }
-
-    fn extent(&self) -> Extent {
-        self.extent
-    }
+    fields!();
 
     fn n(&self) -> usize {
         self.run.hpl.n
@@ -70,30 +56,6 @@ impl Finished for ShortRow {
 
     fn shared(&self) -> SharedCandidate {
         self.run.clone()
-    }
-
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn passed(&self) -> bool {
-        self.passed
-    }
-
-    fn wall_s(&self) -> f64 {
-        self.wall_s
-    }
-
-    fn budget_left_s(&self) -> f64 {
-        self.budget_left_s
-    }
-
-    fn rate_gflops(&self) -> Option<f64> {
-        self.rate_gflops
-    }
-
-    fn estimated_rate_gflops(&self) -> Option<f64> {
-        self.estimated_rate_gflops
     }
 
     fn power_w(&self) -> Option<f64> {

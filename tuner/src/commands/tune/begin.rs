@@ -271,7 +271,7 @@ pub(super) fn placed(
         }
         _ if args.spares > 0 && !matches!((&engine, job), (Engine::Launched(_), Some(_))) => {
             return Err(bad_input(format!(
-                "--spares {}: only nodes of a job, or of --nodes, can be kept; this session runs on nodes that are not looked for",
+                "--spares {}: only nodes of a job, or of --nodes, can be kept; start it in a job of several nodes, or leave --spares out",
                 args.spares
             )));
         }

@@ -4,7 +4,7 @@ use objectives::Exit;
 use objectives::real::Extent;
 
 use super::*;
-use crate::record::arbitrary::row;
+use crate::record::arbitrary::{passed_run, row};
 use crate::report::summary::tests::session;
 
 /// A new record, with who runs its trials.
@@ -32,20 +32,7 @@ fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result
         nodes: Vec::new(),
     };
     let trial = store.begin(&plan, runs)?;
-    let measured = Measurement {
-        rate_gflops: 20.0,
-        time_s: 0.033,
-        residual: 0.0034,
-        passed: true,
-        wall_s: 0.5,
-        generate_s: 0.01,
-        check_s: 0.01,
-        started_utc: String::new(),
-        command: Vec::new(),
-        kernel: "builtin 0.1.0".into(),
-        host: "host".into(),
-        result: None,
-    };
+    let measured = passed_run(20.0);
     let outcome = failure.map_or(Ok(Observation::Whole(measured)), Err);
     store.finish(trial, &outcome, Circumstances { wall_s: 0.5, left_s: 90.0, ..Circumstances::default() })
 }
