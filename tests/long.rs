@@ -191,6 +191,7 @@ fn planned(
         repeat_of: repeated.then(same).flatten().map(Finished::trial),
         candidate,
         extent: objectives::real::Extent::Whole,
+        reference: None,
         strategy: strategy.to_owned(),
         why: "largest expected improvement".to_owned(),
         paired_with,

@@ -30,4 +30,4 @@ pub mod timeline;
 pub mod weights;
 
 pub use failure::{Exit, Failure};
-pub use measurement::{Measurement, Observation, WindowsMeasurement};
+pub use measurement::{Measurement, Observation, PairMeasurement, WindowsMeasurement};

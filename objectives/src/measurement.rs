@@ -50,6 +50,19 @@ pub struct WindowsMeasurement {
     pub wall_s: f64,
     /// The words of the command, quoted for bash where needed.
     pub command: Vec<String>,
+    /// The reference that was measured in turn with it; `None` where it was measured alone.
+    pub pair: Option<PairMeasurement>,
+}
+
+/// What windows of a candidate and of a reference in turn say of the two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairMeasurement {
+    /// GFLOP/s of the whole run of the reference, estimated from its windows.
+    pub reference_rate_gflops: f64,
+    /// Natural logarithm of the candidate's rate divided by the reference's, estimated for whole runs.
+    pub log_ratio: f64,
+    /// One standard error of it, by the differences between repeated windows.
+    pub log_ratio_sd: f64,
 }
 
 impl WindowsMeasurement {

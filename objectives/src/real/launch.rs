@@ -114,7 +114,7 @@ impl RealRuns {
             }
             RunProgram::Foreign(engine) => engine.profile().output.clone(),
         };
-        let inputs = self.inputs(&run.candidate).map_err(|why| Failure::Infeasible { why })?;
+        let inputs = self.inputs_of(run).map_err(|why| Failure::Infeasible { why })?;
         fs::create_dir_all(folder).map_err(|error| cannot_start(folder, &error))?;
         let folder = folder.canonicalize().map_err(|error| cannot_start(folder, &error))?;
         let output = output.map(|name| folder.join(name));

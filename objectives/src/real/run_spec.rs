@@ -17,6 +17,8 @@ pub struct RunSpec {
     pub candidate: Candidate,
     /// The part of it that is run.
     pub extent: Extent,
+    /// What is measured in turn with it in the same process, by windows; `None` for the candidate alone.
+    pub reference: Option<Candidate>,
     /// Names of the nodes that it is kept to; none for all that the launcher reaches.
     pub nodes: Vec<String>,
 }
@@ -35,7 +37,7 @@ pub enum Extent {
 impl RunSpec {
     /// A whole run of `candidate`.
     pub fn whole(candidate: &Candidate) -> Self {
-        Self { candidate: candidate.clone(), extent: Extent::Whole, nodes: Vec::new() }
+        Self { candidate: candidate.clone(), extent: Extent::Whole, reference: None, nodes: Vec::new() }
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use space::Candidate;
 use space::dat::HplDat;
+use space::{Candidate, DeviceChoice, KernelChoice, NodeSettings};
 
 use super::guard;
 use super::printed::{judge_printed, text};
@@ -14,7 +14,7 @@ use super::processes::{GRACE, LAUNCHERS_GRACE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
 use super::run_spec::{Extent, RunProgram, RunSpec};
 use super::slurm;
-use super::verdict::{RESULT, judge, judge_windows};
+use super::verdict::{RESULT, judge, judge_pair, judge_windows};
 use super::words::quoted;
 use crate::foreign::Foreign;
 use crate::launcher::MpiJob;
@@ -24,6 +24,10 @@ use crate::{Failure, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
 const ENGINE_PARAMS: &str = "engine-params.toml";
+
+/// The same of a reference.
+const REFERENCE_DAT: &str = "reference-HPL.dat";
+const REFERENCE_PARAMS: &str = "reference-engine-params.toml";
 
 /// Real runs of an engine, each in its own folder.
 #[derive(Debug, Clone)]
@@ -137,6 +141,7 @@ impl RealRuns {
                 judge_printed(engine, &run.candidate, command, folder, record).map(Observation::Whole)
             }
             (_, Extent::Whole) => judge(folder, record).map(Observation::Whole),
+            (_, Extent::Windows) if run.reference.is_some() => judge_pair(folder, record).map(Observation::Windows),
             (_, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
         }
     }
@@ -157,11 +162,35 @@ impl RealRuns {
         };
         words.extend(["--engine-params".into(), file(ENGINE_PARAMS), "--result".into(), file(RESULT)]);
         match run.extent {
+            Extent::Windows if run.reference.is_some() => {
+                words.extend(["--reference".into(), file(REFERENCE_DAT)]);
+                words.extend(["--reference-params".into(), file(REFERENCE_PARAMS)]);
+            }
             Extent::Windows => words.extend(["--windows".into(), "auto".into()]),
             Extent::Whole if self.reports_progress() => words.push("--progress".into()),
             Extent::Whole => {}
         }
         words
+    }
+
+    /// Whether it can measure windows of two candidates in turn in one process: those of the same kernels and settings of the node.
+    pub fn measures_pairs(&self, [a, b]: [&Candidate; 2]) -> bool {
+        let same = |of: fn(&Candidate) -> (&KernelChoice, &[KernelChoice], &NodeSettings)| of(a) == of(b);
+        matches!(self.engine, RunProgram::Ours)
+            && same(|of| (&of.engine.kernels, &of.engine.rank_kernels, &of.engine.settings))
+            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None)
+    }
+
+    /// Names and texts of the files that `run` reads.
+    pub(super) fn inputs_of(&self, run: &RunSpec) -> Result<Vec<(String, String)>, String> {
+        let mut files = self.inputs(&run.candidate)?;
+        let Some(reference) = &run.reference else { return Ok(files) };
+        if !self.measures_pairs([&run.candidate, reference]) {
+            return Err("these two cannot be measured in one process".to_owned());
+        }
+        let of_reference = self.inputs(reference)?.into_iter().zip([REFERENCE_DAT, REFERENCE_PARAMS]);
+        files.extend(of_reference.map(|((_, text), name)| (name.to_owned(), text)));
+        Ok(files)
     }
 
     /// Names and texts of the files that a run of `candidate` reads.

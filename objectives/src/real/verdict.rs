@@ -8,13 +8,13 @@ use nix::sys::signal::Signal;
 use serde::de::DeserializeOwned;
 use space::flops::rate_gflops;
 use space::result::RESULT_SCHEMA;
-use space::windows::WINDOWS_SCHEMA;
+use space::windows::{PAIR_SCHEMA, PairResult, WINDOWS_SCHEMA};
 use space::{RunResult, WindowsResult};
 
 use super::guard::{NOT_FOUND, NOT_STARTED, STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
 use super::words::last_lines;
-use crate::{Exit, Failure, Measurement, WindowsMeasurement};
+use crate::{Exit, Failure, Measurement, PairMeasurement, WindowsMeasurement};
 
 /// File in the folder of a trial with the result of our engine.
 pub const RESULT: &str = "result.json";
@@ -27,11 +27,7 @@ const TAIL_BYTES: u64 = 16 * 1024;
 /// The outcome of the run in `folder` that ended as `record` states. Only a run whose own residual check
 /// passed is a measurement. A result that was written before the guard ended its run is valid.
 pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, Failure> {
-    let bad = |problem| Failure::Output {
-        file: folder.join(RESULT).display().to_string(),
-        problem,
-        last_lines: printed(folder),
-    };
+    let bad = |problem| bad_result(folder, problem);
     let Some(result) = read(&folder.join(RESULT)).map_err(bad)? else { return Err(no_result(folder, record)) };
     let residual = match result.residual {
         Some(residual) if result.passed => residual,
@@ -40,23 +36,53 @@ pub(super) fn judge(folder: &Path, record: &GuardRecord) -> Result<Measurement, 
     if let Some(problem) = contradiction(&result, residual, record) {
         return Err(bad(problem));
     }
-    match record.exit {
-        Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
-            Err(Failure::Crashed { exit, last_lines: printed(folder) })
-        }
-        _ => Ok(measurement(result, residual, record)),
-    }
+    ended_well(folder, record)?;
+    Ok(measurement(result, residual, record))
 }
 
 /// The outcome of windows of a run, as [`judge`] for a whole run: every check must have passed.
 pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<WindowsMeasurement, Failure> {
-    let bad = |problem| Failure::Output {
-        file: folder.join(RESULT).display().to_string(),
-        problem,
-        last_lines: printed(folder),
-    };
+    let bad = |problem| bad_result(folder, problem);
     let found = parsed::<WindowsResult>(&folder.join(RESULT)).map_err(bad)?;
     let Some(result) = found else { return Err(no_result(folder, record)) };
+    let result = checked(result, record, bad)?;
+    ended_well(folder, record)?;
+    Ok(WindowsMeasurement { result, wall_s: record.wall_s, command: record.command.clone(), pair: None })
+}
+
+/// The outcome of windows of a candidate and of a reference in turn, as [`judge_windows`]: both must have passed.
+pub(super) fn judge_pair(folder: &Path, record: &GuardRecord) -> Result<WindowsMeasurement, Failure> {
+    let bad = |problem| bad_result(folder, problem);
+    let found = parsed::<PairResult>(&folder.join(RESULT)).map_err(bad)?;
+    let Some(PairResult { pair_schema_version, predicted_log_ratio, predicted_log_ratio_sd, candidate, reference }) =
+        found
+    else {
+        return Err(no_result(folder, record));
+    };
+    if pair_schema_version != PAIR_SCHEMA {
+        return Err(bad(format!("schema version {pair_schema_version} of a pair, this program reads {PAIR_SCHEMA}")));
+    }
+    let [result, reference] = [checked(candidate, record, bad)?, checked(reference, record, bad)?];
+    if !predicted_log_ratio.is_finite() || !(predicted_log_ratio_sd >= 0.0) {
+        return Err(bad(format!(
+            "a logarithm of {predicted_log_ratio} ± {predicted_log_ratio_sd} of the ratio of two rates"
+        )));
+    }
+    ended_well(folder, record)?;
+    let pair = PairMeasurement {
+        reference_rate_gflops: reference.predicted_rate_gflops,
+        log_ratio: predicted_log_ratio,
+        log_ratio_sd: predicted_log_ratio_sd,
+    };
+    Ok(WindowsMeasurement { result, wall_s: record.wall_s, command: record.command.clone(), pair: Some(pair) })
+}
+
+/// The result of windows that passed their checks and say a rate.
+fn checked(
+    result: WindowsResult,
+    record: &GuardRecord,
+    bad: impl Fn(String) -> Failure,
+) -> Result<WindowsResult, Failure> {
     if result.windows_schema_version != WINDOWS_SCHEMA {
         let found = result.windows_schema_version;
         return Err(bad(format!("schema version {found}, this program reads {WINDOWS_SCHEMA}")));
@@ -74,12 +100,22 @@ pub(super) fn judge_windows(folder: &Path, record: &GuardRecord) -> Result<Windo
         let (time_s, rate) = (result.predicted_time_s, result.predicted_rate_gflops);
         return Err(bad(format!("{time_s} s and {rate} GFLOP/s estimated from {} s of windows", result.wall_s)));
     }
+    Ok(result)
+}
+
+/// A failure if the program ended by itself with an error.
+fn ended_well(folder: &Path, record: &GuardRecord) -> Result<(), Failure> {
     match record.exit {
         Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
             Err(Failure::Crashed { exit, last_lines: printed(folder) })
         }
-        _ => Ok(WindowsMeasurement { result, wall_s: record.wall_s, command: record.command.clone() }),
+        _ => Ok(()),
     }
+}
+
+/// The failure of a run whose result has this problem.
+fn bad_result(folder: &Path, problem: String) -> Failure {
+    Failure::Output { file: folder.join(RESULT).display().to_string(), problem, last_lines: printed(folder) }
 }
 
 /// The result in `path`, `None` when there is none, or what is wrong with it.

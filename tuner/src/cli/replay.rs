@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::values::{percent, share};
+use super::values::{percent, ratio, share};
 use crate::replay::play::PriorChoice;
 use crate::search::strategy::NAMES;
 
@@ -53,6 +53,10 @@ pub struct ReplayArgs {
     /// runs of the usual point
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, requires = "session")]
     pub wander: f64,
+    /// With --session: candidates can be compared in one process in 1.8 times the time of two runs, with this noise of the ratio, in that
+    /// of two runs one after the other; measured were 0.43 on a quiet machine and 0.97 beside other work
+    #[arg(long, value_name = "RATIO", value_parser = ratio, requires = "session")]
+    pub pair_noise: Option<f64>,
     /// Also score the searches in this file, as --store or another tool wrote them
     #[arg(long, value_name = "FILE")]
     pub traces: Vec<PathBuf>,

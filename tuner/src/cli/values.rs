@@ -52,6 +52,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("'{text}' is not a share; give a number from 0 to below 0.9"))
 }
 
+/// Parses a ratio of two standard deviations.
+pub(super) fn ratio(text: &str) -> Result<f64, String> {
+    let ratio = text.parse().ok().filter(|ratio| (0.0..=2.0).contains(ratio));
+    ratio.ok_or_else(|| format!("'{text}' is not a ratio; give a number from 0 to 2"))
+}
+
 /// Parses a gain in per cent, with its sign or without, to a share.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end().trim_end_matches('%').trim_end();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use super::row::{Identity, Prediction};
-use crate::record::PlannedTrial;
+use crate::record::{PlannedTrial, Reference};
 
 /// A trial that has started, as the journal and its folder say it before it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct Begun {
     /// How much of it.
     #[serde(default)]
     pub extent: Extent,
+    /// What is measured in turn with it; `None` where it is measured alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Candidate>,
     /// What was expected of it.
     pub predicted: Option<Prediction>,
     /// Expected wall-clock cost in seconds.
@@ -33,7 +36,12 @@ pub struct Begun {
 impl Begun {
     /// What is started.
     pub fn run(&self) -> RunSpec {
-        RunSpec { candidate: self.candidate.clone(), extent: self.extent, nodes: self.nodes.clone() }
+        RunSpec {
+            candidate: self.candidate.clone(),
+            extent: self.extent,
+            reference: self.reference.clone(),
+            nodes: self.nodes.clone(),
+        }
     }
 
     /// The same trial to be started once more, under its number.
@@ -43,6 +51,10 @@ impl Begun {
             trial: Some(identity.trial),
             candidate: self.candidate.clone(),
             extent: self.extent,
+            reference: identity
+                .reference_trial
+                .zip(self.reference.clone())
+                .map(|(trial, candidate)| Reference { trial, candidate }),
             strategy: identity.strategy,
             why: identity.why,
             repeat_of: identity.repeat_of,
@@ -57,7 +69,7 @@ impl Begun {
     pub fn is_again(&self, other: &Self) -> bool {
         let of = |begun: &Self| {
             let Identity { trial, strategy, why, nodes, .. } = begun.identity.clone();
-            (trial, strategy, why, nodes, begun.candidate.clone(), begun.extent)
+            (trial, strategy, why, nodes, begun.candidate.clone(), begun.extent, begun.reference.clone())
         };
         of(self) == of(other)
     }

@@ -30,6 +30,7 @@ impl Row {
             }
             _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
         };
+        let pair = sample.and_then(|sample| sample.pair);
         let ours = session.engine == Session::OURS;
         // JSON has no NaN, and a rate without a number is none.
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
@@ -75,6 +76,10 @@ impl Row {
             predicted_sd: predicted.and_then(|p| finite(p.sd)),
             estimated_rate_gflops: estimated.and_then(finite),
             estimated_sd: sample.and_then(|s| finite(s.estimated_sd())),
+            reference_trial: identity.reference_trial,
+            reference_rate_gflops: pair.and_then(|pair| finite(pair.reference_rate_gflops)),
+            log_ratio: pair.and_then(|pair| finite(pair.log_ratio)),
+            log_ratio_sd: pair.and_then(|pair| finite(pair.log_ratio_sd)),
             outcome: failure.map_or(Outcome::Passed, Outcome::from),
             failure_detail: failure.map(Failure::to_string),
             time_s: measured.and_then(|m| finite(m.time_s)),

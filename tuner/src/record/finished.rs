@@ -34,6 +34,17 @@ impl SharedCandidate {
     }
 }
 
+/// What a trial says of two candidates whose windows were measured in turn, in one process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredPair {
+    /// The first trial of the reference.
+    pub reference_trial: u64,
+    /// As [`Row::reference_rate_gflops`].
+    pub reference_rate_gflops: f64,
+    /// As [`Row::log_ratio`].
+    pub log_ratio: f64,
+}
+
 /// A finished trial as a search looks at it: a [`Row`], or what is kept of one in memory ([`ShortRow`](super::ShortRow)).
 /// Each function gives what the field of [`Row`] with its name is.
 pub trait Finished {
@@ -41,6 +52,8 @@ pub trait Finished {
     fn trial(&self) -> u64;
     /// The trial that it is compared with.
     fn paired_with(&self) -> Option<u64>;
+    /// The trial whose candidate was measured in turn with it.
+    fn reference_trial(&self) -> Option<u64>;
     /// What chose the candidate.
     fn strategy(&self) -> &str;
     /// How much of the run was done.
@@ -61,6 +74,8 @@ pub trait Finished {
     fn rate_gflops(&self) -> Option<f64>;
     /// GFLOP/s of the whole run as estimated from a part of it.
     fn estimated_rate_gflops(&self) -> Option<f64>;
+    /// What it says of itself and a reference, where both were measured in turn.
+    fn pair(&self) -> Option<MeasuredPair>;
     /// Mean power of the core phase, in watts.
     fn power_w(&self) -> Option<f64>;
     /// Mean power of the whole run, in watts.
@@ -99,6 +114,10 @@ macro_rules! fields {
 
         fn paired_with(&self) -> Option<u64> {
             self.paired_with
+        }
+
+        fn reference_trial(&self) -> Option<u64> {
+            self.reference_trial
         }
 
         fn strategy(&self) -> &str {
@@ -146,6 +165,14 @@ impl Finished for Row {
     fn shared(&self) -> SharedCandidate {
         let Candidate { hpl, engine } = self.candidate();
         SharedCandidate { hpl, engine: Arc::new(engine) }
+    }
+
+    fn pair(&self) -> Option<MeasuredPair> {
+        Some(MeasuredPair {
+            reference_trial: self.reference_trial?,
+            reference_rate_gflops: self.reference_rate_gflops?,
+            log_ratio: self.log_ratio?,
+        })
     }
 
     fn power_w(&self) -> Option<f64> {

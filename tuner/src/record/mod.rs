@@ -27,9 +27,9 @@ pub mod table;
 pub mod vitals;
 
 pub use self::begun::Begun;
-pub use self::finished::{Finished, SharedCandidate};
+pub use self::finished::{Finished, MeasuredPair, SharedCandidate};
 pub use self::objective::{Objective, limited_power_w, mean_power_w};
-pub use self::planned::PlannedTrial;
+pub use self::planned::{PlannedTrial, Reference};
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;
 pub use self::row::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};

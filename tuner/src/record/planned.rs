@@ -5,6 +5,15 @@ use space::Candidate;
 
 use super::row::{Identity, Prediction};
 
+/// A candidate that is measured in turn with that of a trial, in one process, and the first trial of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The first trial in which it passed.
+    pub trial: u64,
+    /// Its parameters.
+    pub candidate: Candidate,
+}
+
 /// A trial that is to run next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedTrial {
@@ -14,6 +23,8 @@ pub struct PlannedTrial {
     pub candidate: Candidate,
     /// How much of it.
     pub extent: Extent,
+    /// What is measured in turn with it; `None` where it is measured alone.
+    pub reference: Option<Reference>,
     /// What chose it, as stored.
     pub strategy: String,
     /// Why, in one clause.

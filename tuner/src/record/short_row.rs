@@ -10,7 +10,7 @@ use std::sync::Arc;
 use objectives::real::Extent;
 use space::{Candidate, EngineParams};
 
-use super::finished::{Finished, SharedCandidate, fields};
+use super::finished::{Finished, MeasuredPair, SharedCandidate, fields};
 use super::{Outcome, Row};
 
 /// What the search needs of a finished trial.
@@ -18,6 +18,7 @@ use super::{Outcome, Row};
 pub struct ShortRow {
     trial: u64,
     paired_with: Option<u64>,
+    reference_trial: Option<u64>,
     strategy: Arc<str>,
     run: SharedCandidate,
     extent: Extent,
@@ -27,6 +28,8 @@ pub struct ShortRow {
     budget_left_s: f64,
     rate_gflops: Option<f64>,
     estimated_rate_gflops: Option<f64>,
+    /// `None` where it was measured alone, or failed.
+    pair: Option<Box<MeasuredPair>>,
     /// `None` where no power was read.
     power: Option<Box<ShortPower>>,
 }
@@ -56,6 +59,10 @@ impl Finished for ShortRow {
 
     fn shared(&self) -> SharedCandidate {
         self.run.clone()
+    }
+
+    fn pair(&self) -> Option<MeasuredPair> {
+        self.pair.as_deref().copied()
     }
 
     fn power_w(&self) -> Option<f64> {
@@ -95,6 +102,7 @@ impl Shortener {
         ShortRow {
             trial: row.trial,
             paired_with: row.paired_with,
+            reference_trial: row.reference_trial,
             strategy: shared(&mut self.words, Arc::from(row.strategy.as_str())),
             run: SharedCandidate { hpl, engine: shared(&mut self.engines, Arc::new(engine)) },
             extent: row.extent,
@@ -104,6 +112,7 @@ impl Shortener {
             budget_left_s: row.budget_left_s,
             rate_gflops: row.rate_gflops,
             estimated_rate_gflops: row.estimated_rate_gflops,
+            pair: row.pair().map(Box::new),
             power: (power != ShortPower::default()).then(|| Box::new(power)),
         }
     }
@@ -139,7 +148,7 @@ mod tests {
             prop_assert_eq!(of(&short), of(&row));
             let rates = |row: &dyn Finished| {
                 let figures = [row.rate_gflops(), row.estimated_rate_gflops(), row.score_gflops(), row.comparable_rate_gflops()];
-                (figures, row.wall_s(), row.budget_left_s(), row.strategy().to_owned())
+                (figures, row.wall_s(), row.budget_left_s(), row.strategy().to_owned(), row.pair())
             };
             prop_assert_eq!(rates(&short), rates(&row));
             prop_assert_eq!(short.power_source(), row.power_source.as_deref());

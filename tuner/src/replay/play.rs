@@ -48,7 +48,7 @@ pub fn search(
         let times = count.entry(proposal.point.clone()).or_default();
         let outcome = run(&proposal.point, *times);
         *times += 1;
-        history.trials.push(Trial { number, point: proposal.point.clone(), outcome, wall_s: 1.0 });
+        history.trials.push(Trial { number, point: proposal.point.clone(), outcome, wall_s: 1.0, pair: None });
         if seen(&history, &proposal) {
             break;
         }
@@ -60,7 +60,7 @@ pub fn search(
 fn ctx<'a>(space: &'a dyn Space, prior: &'a dyn Prior, history: &'a History, seed: u64, limit: usize) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
     let budget_left_s = limit as f64 - trial as f64;
-    Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, trial, seed }
+    Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, pair_cost: None, trial, seed }
 }
 
 /// Lets `strategy` search `world`, until no more than `until_gain` is left to gain where that is given, and keeps what it ran, which
@@ -107,7 +107,13 @@ impl Strategy for Until<'_> {
             Next::Search => self.strategy.ask(ctx),
             Next::Again(point) => {
                 let repeat_of = ctx.history.trials.iter().find(|trial| trial.point == point).map(|trial| trial.number);
-                Some(Proposal { point, repeat_of, why: "the best so far again".to_owned(), predicted: None })
+                Some(Proposal {
+                    point,
+                    repeat_of,
+                    reference: None,
+                    why: "the best so far again".to_owned(),
+                    predicted: None,
+                })
             }
             Next::End => None,
         }

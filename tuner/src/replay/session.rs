@@ -37,6 +37,9 @@ const RUN_S: f64 = 60.0;
 /// Steps of a wandering speed in that time.
 const STEPS_PER_RUN: f64 = 2.0;
 
+/// What a pair takes, in the time of two runs, as measured of windows of N = 12 000.
+const PAIR_COST: f64 = 1.8;
+
 /// Order of all runs; nothing depends on it.
 const N: usize = 20_000;
 
@@ -153,6 +156,7 @@ pub fn play(
     loop {
         let view = View {
             setup: Setup {
+                pairs: world.scenario().pair_noise.is_some(),
                 objective: Objective::Gflops,
                 domain: &playing.places,
                 strategy,
@@ -250,21 +254,37 @@ impl<'a> Playing<'a> {
         (rate, rate.map_or(RUN_S / speed, |rate| cost::whole_s(rate_gflops(N, 1.0) / rate)))
     }
 
+    /// Logarithm of the rate of one run by that of another, as both in turn in one process show it.
+    fn log_ratio(&self, [a, b]: [(usize, f64); 2]) -> f64 {
+        let truth = |at: usize| self.world.rate(at).ln();
+        let luck = |(at, rate): (usize, f64)| rate.ln() - truth(at);
+        let noise = self.world.scenario().pair_noise.unwrap_or(1.0);
+        truth(a.0) - truth(b.0) + noise * (luck(a) - luck(b))
+    }
+
     fn run(&mut self, due: Due) {
         let Due { plan, limit_s } = due;
         let at = self.places.place(&plan.candidate).expect("candidates are of this table");
-        let (rate, cost_s) = self.evaluate(at);
+        let (rate, mut cost_s) = self.evaluate(at);
+        let reference = plan.reference.as_ref().and_then(|reference| self.places.place(&reference.candidate));
+        let mut pair = None;
+        if let Some(other) = reference {
+            let (of_other, other_s) = self.evaluate(other);
+            cost_s = PAIR_COST * (cost_s + other_s);
+            pair = rate.zip(of_other).map(|(own, of_other)| (of_other, self.log_ratio([(at, own), (other, of_other)])));
+        }
         let wall_s = cost_s.min(limit_s);
         let result = match rate {
             _ if cost_s > limit_s => Err(Failure::TimedOut { limit_s }),
-            Some(rate) => Ok(Observation::Whole(measured(rate, wall_s))),
-            None => Err(Failure::Crashed { exit: Exit::Code(1), last_lines: Vec::new() }),
+            Some(rate) if reference.is_none() || pair.is_some() => Ok(Observation::Whole(measured(rate, wall_s))),
+            _ => Err(Failure::Crashed { exit: Exit::Code(1), last_lines: Vec::new() }),
         };
         self.spent_s += wall_s;
         let identity = Identity {
             trial: self.rows.len() as u64,
             repeat_of: plan.repeat_of,
             paired_with: plan.paired_with,
+            reference_trial: plan.reference.as_ref().map(|reference| reference.trial),
             strategy: plan.strategy,
             why: plan.why,
             engine: self.session.engine.clone(),
@@ -273,8 +293,13 @@ impl<'a> Playing<'a> {
             nodes: None,
         };
         let around = Circumstances { wall_s, left_s: self.left_s(), ..Circumstances::default() };
-        let run = RunSpec { candidate: plan.candidate, extent: plan.extent, nodes: plan.nodes };
-        self.rows.push(Row::new(identity, &run, plan.predicted, &result, around, &self.session));
+        let reference = plan.reference.map(|reference| reference.candidate);
+        let run = RunSpec { candidate: plan.candidate, extent: plan.extent, reference, nodes: plan.nodes };
+        let mut row = Row::new(identity, &run, plan.predicted, &result, around, &self.session);
+        if let Some((of_other, log_ratio)) = pair.filter(|_| row.passed) {
+            (row.reference_rate_gflops, row.log_ratio) = (Some(of_other), Some(log_ratio));
+        }
+        self.rows.push(row);
     }
 
     fn end(self, baseline: &Candidate, chosen: Option<Candidate>) -> Played {
@@ -282,7 +307,6 @@ impl<'a> Playing<'a> {
         let is_verified = verified.is_some();
         let taken_back = rounds::taken_back(&self.rows, baseline, Objective::Gflops);
         let best = if taken_back { Some(baseline.clone()) } else { verified.or(chosen) };
-        let (_, after) = rounds::at_choice(&self.rows);
         let other = best.as_ref().filter(|best| *best != baseline);
         Played {
             trials: self.rows.len(),
@@ -290,7 +314,7 @@ impl<'a> Playing<'a> {
             failed: self.rows.iter().filter(|row| !row.passed).count(),
             declared: best.as_ref().and_then(|best| self.places.place(best)),
             is_verified,
-            ratio: other.and_then(|best| paired_ratio(&rounds::in_turn(after, best, baseline, Objective::Gflops))),
+            ratio: other.and_then(|best| paired_ratio(&rounds::in_turn(&self.rows, best, baseline, Objective::Gflops))),
             used: (self.spent_s + CLOSING_S) / self.total_s,
         }
     }

@@ -19,6 +19,9 @@ pub struct Scenario {
     pub drift: f64,
     /// Standard deviation of the logarithm of a speed that changes all the time, as on a machine that others share; in sessions.
     pub wander: f64,
+    /// Standard deviation of the logarithm of the ratio that two runs in turn in one process show, in that of two runs one after the
+    /// other; `None` where there are no such runs; in sessions.
+    pub pair_noise: Option<f64>,
     /// Evaluations of one search.
     pub evals: usize,
 }

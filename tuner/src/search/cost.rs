@@ -7,7 +7,7 @@ use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;
 use space::flops::rate_gflops;
-use space::stats::{median, sample_sd, squared_deviations};
+use space::stats::{mean, median, sample_sd, squared_deviations};
 
 use crate::record::{Finished, SharedCandidate};
 
@@ -34,6 +34,9 @@ const HARDLY: f64 = 2.0;
 
 /// Share that the panels before the windows and their checks add to the steps of the windows.
 const WINDOWS_SHARE: f64 = 0.2;
+
+/// Time of a pair in that of the windows of both alone, until pairs have shown it: each window is measured twice, in one process.
+const PAIR_COST: f64 = 1.8;
 
 /// Bytes per second at which a core fills the memory of windows, until windows have shown it: pages of a fresh process
 /// come slowly on a virtual machine.
@@ -96,6 +99,8 @@ pub struct CostEstimate<'a> {
     measured: Vec<CostRatio>,
     /// Standard deviation of the log cost between runs of one candidate.
     run_spread: f64,
+    /// See [`of_pairs`](Self::of_pairs).
+    of_pairs: f64,
 }
 
 /// What a finished trial cost.
@@ -116,7 +121,8 @@ impl<'a> CostEstimate<'a> {
 
     /// The same of rows whose [modelled times](modelled_s) are known.
     pub(crate) fn of_modelled<R: Finished>(rows: &[R], modelled: &[f64], predictor: &'a Predictor) -> Self {
-        let passed = |extent| rows.iter().zip(modelled).filter(move |(row, _)| row.passed() && row.extent() == extent);
+        let alone = |row: &R| row.passed() && row.reference_trial().is_none();
+        let passed = |extent| rows.iter().zip(modelled).filter(move |(row, _)| alone(row) && row.extent() == extent);
         let of = |row: &R, extent, ratio| CostRatio { run: row.shared(), extent, ratio };
         let own = |(row, modelled): (&R, &f64)| of(row, row.extent(), row.wall_s() / modelled);
         let mut measured: Vec<CostRatio> = passed(Extent::Whole).chain(passed(Extent::Windows)).map(own).collect();
@@ -128,7 +134,12 @@ impl<'a> CostEstimate<'a> {
             });
             measured.extend(estimated);
         }
-        Self { predictor, run_spread: run_spread(&measured), measured }
+        Self { predictor, run_spread: run_spread(&measured), of_pairs: of_pairs(rows, modelled, &measured), measured }
+    }
+
+    /// Wall-clock time of a pair, in that of the trials of both alone.
+    pub fn of_pairs(&self) -> f64 {
+        self.of_pairs
     }
 
     /// Expected wall-clock seconds of a job: by earlier ones of its candidate at any N, else by those of all candidates.
@@ -165,6 +176,18 @@ impl<'a> CostEstimate<'a> {
         let distance = |cost: &CostRatio| (cost.run.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
         self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
     }
+}
+
+/// See [`CostEstimate::of_pairs`]: the geometric mean of what is expected and of what the pairs took.
+fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], measured: &[CostRatio]) -> f64 {
+    let modelled_s = |trial: u64| Some(modelled[rows.iter().position(|row| row.trial() == trial)?]);
+    let pairs = rows.iter().zip(modelled).filter_map(|(row, own_s)| {
+        let both_s = own_s + modelled_s(row.pair()?.reference_trial)?;
+        let alone: Vec<f64> = measured.iter().filter(|of| of.extent == row.extent()).map(|of| of.ratio).collect();
+        Some((row.wall_s() / both_s / median(&alone)?).ln())
+    });
+    let logs: Vec<f64> = pairs.filter(|log| log.is_finite()).chain([PAIR_COST.ln()]).collect();
+    mean(&logs).exp()
 }
 
 /// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
@@ -226,6 +249,26 @@ mod tests {
         assert!(margin(&[(1, 1.0), (2, 1.3)], 1000) > noisy.min(1.3));
         assert!(margin(&[], 1000) > 1.3);
         assert!(margin(&[(0, 1.0), (0, 1.0)], 4000) > margin(&[(0, 1.0), (0, 1.0)], 1000) + 0.1);
+    }
+
+    /// A pair is no run of its candidate: it takes longer, and says how much.
+    #[test]
+    fn pairs_say_what_pairs_take() {
+        let (predictor, mut rows) = (predictor(), rows(&[(0, 1.0), (1, 1.0)]));
+        let of = |rows: &[Row]| CostEstimate::new(rows, &predictor).of_pairs();
+        assert_eq!(of(&rows), PAIR_COST);
+        let both_s = rows.iter().map(|row| row.wall_s).sum::<f64>();
+        let alone_s = CostEstimate::new(&rows, &predictor).of(&rows[1].candidate(), Extent::Whole);
+        let pair = Row {
+            reference_trial: Some(0),
+            reference_rate_gflops: Some(1.0),
+            log_ratio: Some(0.0),
+            wall_s: 3.0 * both_s,
+            ..rows[1].clone()
+        };
+        rows.extend(vec![pair; 30]);
+        assert!((of(&rows) - 3.0).abs() < 0.1, "{}", of(&rows));
+        assert_eq!(CostEstimate::new(&rows, &predictor).of(&rows[1].candidate(), Extent::Whole), alone_s);
     }
 
     #[test]

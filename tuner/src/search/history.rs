@@ -8,7 +8,7 @@ use space::dims::Point;
 use space::flops::rate_gflops;
 use space::stats::median;
 
-use crate::record::{self, Finished, Objective, limited_power_w, mean_power_w};
+use crate::record::{self, Finished, MeasuredPair, Objective, limited_power_w, mean_power_w};
 
 /// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
 const OFFSET_SD: f64 = 0.01;
@@ -27,6 +27,24 @@ pub struct Trial {
     pub outcome: TrialResult,
     /// Wall-clock seconds that the trial cost.
     pub wall_s: f64,
+    /// What was measured in turn with it; `None` where it was measured alone.
+    pub pair: Option<PairedRun>,
+}
+
+impl Trial {
+    /// Whether the point was run in it, by itself or as a reference.
+    pub fn measures(&self, point: &Point) -> bool {
+        self.point == *point || self.pair.as_ref().is_some_and(|pair| pair.reference == *point)
+    }
+}
+
+/// The reference of a pair that passed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedRun {
+    /// What was run, canonical.
+    pub reference: Point,
+    /// GFLOP/s of its whole run.
+    pub rate: f64,
 }
 
 /// What a strategy learns from a trial.
@@ -77,6 +95,7 @@ impl History {
         n: usize,
         objective: Objective,
     ) -> Self {
+        let place_of = |trial: u64| rows.iter().position(|row| row.trial() == trial);
         let at_n = || rows.iter().enumerate().filter(|(_, row)| row.n() == n);
         let rows: Vec<&R> = at_n().map(|(_, row)| row).collect();
         let factor = offset(&rows).exp();
@@ -88,17 +107,34 @@ impl History {
         };
         let to_whole = |row: &R| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent()));
         let quickest = quickest_windows(&rows);
+        let reference = |row: &R| {
+            let pair = row.pair().filter(|_| objective.is_rate())?;
+            Some((point(place_of(pair.reference_trial)?)?, pair))
+        };
         let trial = |(at, row): (usize, &R)| {
-            let outcome = match (row.comparable_rate_gflops(), row.outcome()) {
-                (Some(rate), _) => TrialResult::Rate(rate * to_whole(row)?),
+            let pair = reference(row);
+            let (outcome, pair) = match (row.comparable_rate_gflops(), row.outcome()) {
+                (Some(rate), _) => {
+                    let to_whole = to_whole(row)?;
+                    // Both are moved alike, so that their ratio is the one that was measured in turn.
+                    let apart = |pair: &MeasuredPair| (rate / pair.reference_rate_gflops / pair.log_ratio.exp()).sqrt();
+                    let moved = pair.as_ref().map_or(1.0, |(_, pair)| apart(pair));
+                    let paired = pair.map(|(reference, pair)| PairedRun {
+                        reference,
+                        rate: pair.reference_rate_gflops * moved * to_whole,
+                    });
+                    (TrialResult::Rate(rate / moved * to_whole), paired)
+                }
                 (None, record::Outcome::Skipped) => return None,
+                // Which of the two took so long is not known.
+                (None, record::Outcome::TimedOut) if row.reference_trial().is_some() => (TrialResult::Failed, None),
                 (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
-                    Some(rate) => TrialResult::TimedOut { at_most_gflops: rate * to_whole(row).unwrap_or(1.0) },
-                    None => TrialResult::Failed,
+                    Some(rate) => (TrialResult::TimedOut { at_most_gflops: rate * to_whole(row).unwrap_or(1.0) }, None),
+                    None => (TrialResult::Failed, None),
                 },
-                (None, _) => TrialResult::Failed,
+                (None, _) => (TrialResult::Failed, None),
             };
-            Some(Trial { number: row.trial(), point: point(at)?, outcome, wall_s: row.wall_s() })
+            Some(Trial { number: row.trial(), point: point(at)?, outcome, wall_s: row.wall_s(), pair })
         };
         let power = |(at, row): (usize, &R)| {
             let limit = objective.power_limit_w()? as f64;
@@ -257,6 +293,29 @@ mod tests {
         assert_eq!(history.trials[0].outcome, TrialResult::Rate(20.0));
         assert_eq!(history.trials[1].outcome, TrialResult::TimedOut { at_most_gflops: rate_gflops(1000, 0.5) });
         assert_eq!(history.trials[2].outcome, TrialResult::Failed);
+    }
+
+    #[test]
+    fn a_pair_says_the_rates_of_both_with_the_ratio_measured_in_turn() {
+        let spec = spec();
+        let domain = HplDomain::new(&spec).unwrap();
+        let (usual, other) = (default_candidate(&spec), domain.candidate(&domain.points()[0]));
+        let pair = |trial: u64| Row {
+            rate_gflops: Some(22.0),
+            reference_trial: Some(0),
+            reference_rate_gflops: Some(20.0),
+            log_ratio: Some(1.05_f64.ln()),
+            ..row_of(trial, &other)
+        };
+        let failed = Row { passed: false, outcome: record::Outcome::TimedOut, log_ratio: None, ..pair(2) };
+        let rows = [row_of(0, &usual), pair(1), failed];
+        let history = History::from_rows(&rows, &domain, Objective::Gflops);
+        let [alone, paired, failed] = &history.trials[..] else { panic!("{history:?}") };
+        assert!(alone.pair.is_none() && failed.pair.is_none() && failed.outcome == TrialResult::Failed, "{failed:?}");
+        let reference = paired.pair.as_ref().unwrap();
+        let TrialResult::Rate(rate) = paired.outcome else { panic!("{paired:?}") };
+        assert_eq!((domain.candidate(&paired.point), domain.candidate(&reference.reference)), (other.clone(), usual));
+        assert!((rate / reference.rate - 1.05).abs() < 1e-12 && (rate * reference.rate - 440.0).abs() < 1e-9, "{rate}");
     }
 
     /// The faster one takes more power than its speed is worth.

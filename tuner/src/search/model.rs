@@ -335,6 +335,7 @@ mod tests {
             point: Point(vec![level]),
             outcome: TrialResult::Rate((2.0 + 0.05 * f64::from(level)).exp()),
             wall_s: 1.0,
+            pair: None,
         };
         let seen = |count: u16| History { trials: (0..count).map(run).collect(), ..History::default() };
         let shares = [0, 1, 3, 5].map(|count| weights(&tables, &[2.0, 0.0], &seen(count))[0]);

@@ -1,4 +1,4 @@
-//! The rounds after the choice: baseline, expert and best, one right after the other.
+//! The rounds after the choice: baseline, expert and best, one right after the other, or two of them in turn in one process.
 //!
 //! A machine's speed changes over a session; the ratio of runs one right after the other hardly does. The runs of the search
 //! choose the best, so their luck is in its figures; the rounds are run when nothing is left to choose: they are what is
@@ -37,22 +37,39 @@ pub fn verified<R: Finished>(rows: &[R], n: usize) -> Option<Candidate> {
     Some(row.candidate().at_n(n))
 }
 
-/// Values of the objective of `a` and `b` from the rounds in `rows` that have both: a run of the baseline with the runs right after it that name it.
+/// Values of the objective of `a` and `b` from what ran after the choice: from the rounds that have both, a run of the baseline with the runs
+/// right after it that name it, and from pairs of both in one process.
 pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective: Objective) -> Vec<(f64, f64)> {
-    let firsts = rows.iter().filter(|row| row.strategy() == Identity::CONFIRM && row.paired_with().is_none());
-    let rates = |first: &R| {
+    let (_, after) = at_choice(rows);
+    let of_round = |first: &R| {
         let in_round = |row: &&R| row.trial() == first.trial() || row.paired_with() == Some(first.trial());
-        let round: Vec<&R> = rows.iter().filter(in_round).filter(|row| row.extent() == first.extent()).collect();
+        let round: Vec<&R> = after.iter().filter(in_round).filter(|row| row.extent() == first.extent()).collect();
         let value = |of: &Candidate| objective.value(*round.iter().find(|row| row.is_of(of))?);
         Some((value(a)?, value(b)?))
     };
-    firsts.filter_map(rates).collect()
+    let of_pair = |row: &R| {
+        let pair = row.pair().filter(|_| row.passed() && objective.is_rate())?;
+        let reference = rows.iter().find(|row| row.trial() == pair.reference_trial)?;
+        let (own, other) = (pair.reference_rate_gflops * pair.log_ratio.exp(), pair.reference_rate_gflops);
+        match row {
+            _ if row.is_of(a) && reference.is_of(b) => Some((own, other)),
+            _ if row.is_of(b) && reference.is_of(a) => Some((other, own)),
+            _ => None,
+        }
+    };
+    let compared = |row: &&R| [Identity::CONFIRM, Identity::EXPERT].contains(&row.strategy());
+    let values = |row: &R| match row.reference_trial() {
+        Some(_) => of_pair(row),
+        None if row.strategy() == Identity::CONFIRM && row.paired_with().is_none() => of_round(row),
+        None => None,
+    };
+    after.iter().filter(compared).filter_map(values).collect()
 }
 
 /// Whether the pairs after the choice take it back: the baseline is better in clearly more of them.
 pub fn taken_back<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective) -> bool {
     let Some(verified) = verified(rows, baseline.hpl.n) else { return false };
-    let pairs = in_turn(at_choice(rows).1, &verified, baseline, objective);
+    let pairs = in_turn(rows, &verified, baseline, objective);
     let wins = |is_better: fn(&(f64, f64)) -> bool| pairs.iter().filter(|pair| is_better(pair)).count();
     wins(|(best, baseline)| baseline > best) >= wins(|(best, baseline)| best > baseline) + AHEAD_TO_TAKE_BACK
 }
@@ -102,15 +119,40 @@ pub(crate) mod tests {
         let (before, after) = at_choice(&rows);
         assert_eq!((before.len(), after.len()), (3, 6));
         let [expert, best] = [240, 192].map(|nb| confirm(0, nb, 1.0, None).candidate());
-        assert_eq!(in_turn(after, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
-        assert_eq!(in_turn(after, &best, &expert, RATE), [(12.0, 8.0), (22.0, 16.0)]);
+        assert_eq!(in_turn(&rows, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
+        assert_eq!(in_turn(&rows, &best, &expert, RATE), [(12.0, 8.0), (22.0, 16.0)]);
         // What was run before the choice, what did not pass, and what was not run to compare is no pair.
         let mut more = rows.clone();
         more.push(Row { passed: false, ..confirm(9, BASELINE, 1.0, None) });
         more.push(confirm(10, 192, 12.0, Some(9)));
         more.push(Row { strategy: "bayes".into(), ..confirm(11, 192, 90.0, Some(3)) });
-        assert_eq!(in_turn(at_choice(&more).1, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
+        assert_eq!(in_turn(&more, &best, &baseline(), RATE), [(12.0, 10.0), (22.0, 20.0)]);
         assert_eq!(at_choice(&rows[..2]), (&rows[..2], &rows[2..2]));
+    }
+
+    /// The best is the candidate of a pair with the baseline, and the reference of one with the expert's configuration.
+    #[test]
+    fn pairs_in_one_process_compare_their_two_candidates() {
+        let mut rows = with_rounds(&[]);
+        let (best, expert) = (confirm(0, 192, 1.0, None).candidate(), confirm(0, 240, 1.0, None).candidate());
+        let of_baseline = rows[0].trial;
+        let pair = |row: Row, reference_trial: u64, ratio: f64| Row {
+            reference_trial: Some(reference_trial),
+            reference_rate_gflops: Some(10.0),
+            log_ratio: Some(f64::ln(ratio)),
+            ..row
+        };
+        let of_best = rows[1].trial;
+        rows.push(pair(confirm(3, 192, 99.0, None), of_baseline, 1.1));
+        rows.push(Row { strategy: Identity::EXPERT.into(), ..pair(confirm(4, 240, 99.0, Some(3)), of_best, 0.8) });
+        rows.push(Row { passed: false, ..pair(confirm(5, 192, 99.0, None), of_baseline, 9.0) });
+        let ratio = |a: &Candidate, b: &Candidate| {
+            let pairs = in_turn(&rows, a, b, RATE);
+            pairs.into_iter().map(|(a, b)| (1000.0 * a / b).round()).collect::<Vec<_>>()
+        };
+        assert_eq!(ratio(&best, &baseline()), [1100.0]);
+        assert_eq!(ratio(&best, &expert), [1250.0]);
+        assert_eq!(ratio(&expert, &baseline()), [0.0; 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! observation of it, with a smaller variance the larger the phase's share of the run is. Runs that were slowed by other
 //! load are left out. A pure function of description and runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use space::machine::{EnginePhase, Machine};
 use space::result::PhaseTime;
@@ -31,24 +31,33 @@ pub struct Observed {
     pub phases: Vec<PhaseTime>,
 }
 
+/// Number of ranks with recorded phases, at least 1.
+fn ranks(run: &Observed) -> f64 {
+    run.phases.iter().map(|time| time.rank).collect::<BTreeSet<_>>().len().max(1) as f64
+}
+
 /// Seconds of factorization, rows, update and substitution, means over the ranks with recorded phases.
 fn measured(run: &Observed) -> [f64; 4] {
-    let ranks = run.phases.iter().map(|time| time.rank).collect::<BTreeSet<_>>().len().max(1) as f64;
+    let ranks = ranks(run);
     let sum = |of: fn(&PhaseTime) -> f64| run.phases.iter().map(of).sum::<f64>() / ranks;
     [sum(|time| time.fact_s), sum(|time| time.rs_s), sum(|time| time.update_s), sum(|time| time.trsv_s)]
 }
 
-/// The predicted seconds of the same steps; the substitution is the step after the last.
+/// The predicted seconds of the same steps, each as often as it was made; the substitution is the step after the last.
 fn predicted(model: &OwnModel, run: &Observed) -> [f64; 4] {
     let timeline = model.timeline(&run.candidate);
-    let made: BTreeSet<usize> = run.phases.iter().map(|time| time.step as usize).collect();
+    let ranks = ranks(run);
+    let mut times: BTreeMap<usize, f64> = BTreeMap::new();
+    run.phases.iter().for_each(|time| *times.entry(time.step as usize).or_default() += 1.0 / ranks);
     let mut sums = [0.0; 4];
-    for step in made.iter().filter_map(|&k| timeline.steps.get(k)) {
-        sums[0] += step.fact_s;
-        sums[1] += step.rs_s;
-        sums[2] += step.update_s;
+    for (&k, times) in &times {
+        let made = match timeline.steps.get(k) {
+            Some(step) => [step.fact_s, step.rs_s, step.update_s, 0.0],
+            None if k == timeline.steps.len() => [0.0, 0.0, 0.0, timeline.trsv_s],
+            None => continue,
+        };
+        sums.iter_mut().zip(made).for_each(|(sum, seconds)| *sum += times * seconds);
     }
-    sums[3] = if made.contains(&timeline.steps.len()) { timeline.trsv_s } else { 0.0 };
     sums
 }
 

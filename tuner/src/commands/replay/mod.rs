@@ -50,7 +50,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
         return sessions::replay(args, &landscape);
     }
     let evals = args.evals.map_or(landscape.len().min(DEFAULT_EVALS), |evals| evals as usize);
-    let scenario = Scenario { cv: args.cv, crash: args.crash, drift: args.drift, wander: 0.0, evals };
+    let scenario = Scenario { cv: args.cv, crash: args.crash, drift: args.drift, wander: 0.0, pair_noise: None, evals };
     let traces = traces(args, &landscape, scenario)?;
     if let Some(path) = &args.store {
         trace::write(path, traces.iter().flatten()).map_err(bad_input)?;

@@ -51,8 +51,14 @@ struct SessionsReport {
 
 /// Plays the sessions of all seeds, strategies and budgets, and prints what they came to.
 pub(super) fn replay(args: &ReplayArgs, landscape: &Landscape) -> anyhow::Result<u8> {
-    let scenario =
-        Scenario { cv: args.cv, crash: args.crash, drift: args.drift, wander: args.wander, evals: usize::MAX };
+    let scenario = Scenario {
+        cv: args.cv,
+        crash: args.crash,
+        drift: args.drift,
+        wander: args.wander,
+        pair_noise: args.pair_noise,
+        evals: usize::MAX,
+    };
     let tools = args.strategy.len() as u64 + 1;
     let mut left = (args.session.len() as u64 * tools * args.seeds) as f64;
     let mut progress = Progress::new(left.max(1.0), args.quiet);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::{Candidate, Candidates};
+use space::Candidates;
 
 use crate::cli::TuneArgs;
 use crate::cluster::launched::lost::lost;
@@ -27,7 +27,6 @@ use crate::search::model_prior;
 use crate::search::progress::Progress;
 use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
 use crate::search::strategy;
-use crate::search::strategy::Prior;
 use crate::search::strategy::informed::ComparableRuns;
 use crate::session::engine::Engine;
 use crate::session::environment;
@@ -244,10 +243,23 @@ fn search(
         progress.warn("the earlier runs are not used: no two of them can be compared");
     }
     store.write_space(domain)?;
-    plan(store, (domain, &baseline, expert.as_ref()), model.prior.as_ref(), &model.predictor, budget, progress);
+    let extent = store.session().extent;
+    let setup = Setup {
+        domain,
+        strategy: strategy.as_ref(),
+        designed: store.session().engine != Session::OURS,
+        baseline: &baseline,
+        expert: expert.as_ref(),
+        extent,
+        // The power of two in one process is that of neither.
+        pairs: extent == Extent::Windows && objective.is_rate() && runs.measures_pairs([&baseline, &baseline]),
+        objective,
+        seed: store.session().seed,
+        until_gain: store.session().until_gain,
+    };
+    plan(store, &setup, &model, budget, progress);
     say_binding(engine, &baseline, store.session(), program, progress)?;
 
-    let extent = store.session().extent;
     let final_n = match (store.session().n_fixed, extent) {
         (true, Extent::Whole) => spec.n..=spec.n,
         (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
@@ -257,17 +269,7 @@ fn search(
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
     let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
     let mut drive = Drive {
-        setup: Setup {
-            domain,
-            strategy: strategy.as_ref(),
-            designed: store.session().engine != Session::OURS,
-            baseline: &baseline,
-            expert: expert.as_ref(),
-            extent,
-            objective,
-            seed: store.session().seed,
-            until_gain: store.session().until_gain,
-        },
+        setup,
         model,
         final_n,
         lost: &lost,
@@ -317,15 +319,9 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
 }
 
 /// Says what will be done before it is done.
-fn plan(
-    store: &Store,
-    (domain, baseline, expert): (&dyn Candidates, &Candidate, Option<&Candidate>),
-    prior: &dyn Prior,
-    predictor: &Predictor,
-    budget: &Budget,
-    progress: &Progress,
-) {
-    let session = store.session();
+fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Budget, progress: &Progress) {
+    let (session, prior, predictor) = (store.session(), model.prior.as_ref(), &model.predictor);
+    let Setup { domain, baseline, expert, extent, pairs, .. } = *setup;
     let n = domain.spec().n;
     let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
     let by = match session.extent {
@@ -356,7 +352,7 @@ fn plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), session.extent, budget.total_s()),
+        rounds_s: rounds_s(&cost, (baseline, expert), (extent, pairs), budget.total_s()),
         trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());

@@ -8,7 +8,17 @@ fn begun(trial: u64, nb: usize) -> Begun {
     let mut candidate = row(trial).candidate();
     candidate.hpl.nb = nb;
     let (extent, predicted) = (objectives::real::Extent::Whole, None);
-    Begun { identity: identity(trial), candidate, extent, predicted, expected_s: 2.5, nodes: Vec::new(), seed: 7 }
+    let reference = (trial == 2).then(|| candidate.clone());
+    Begun {
+        identity: identity(trial),
+        candidate,
+        extent,
+        reference,
+        predicted,
+        expected_s: 2.5,
+        nodes: Vec::new(),
+        seed: 7,
+    }
 }
 
 fn write(path: &Path, rows: &[Row]) {

@@ -28,6 +28,7 @@ pub(crate) fn identity(trial: u64) -> Identity {
         trial,
         repeat_of: None,
         paired_with: None,
+        reference_trial: None,
         strategy: "bayes".into(),
         why: "expected improvement".into(),
         engine: "ours".into(),
@@ -100,7 +101,8 @@ pub(crate) fn windows(trial: u64, nb: usize, rate: f64) -> Row {
         kernel: "builtin 0.1.0".into(),
         version: "0".into(),
     };
-    let observed = Ok(Observation::Windows(WindowsMeasurement { result, wall_s: 0.1, command: Vec::new() }));
+    let observed =
+        Ok(Observation::Windows(WindowsMeasurement { result, wall_s: 0.1, command: Vec::new(), pair: None }));
     Row::new(
         identity(trial),
         &RunSpec { extent: Extent::Windows, ..RunSpec::whole(&candidate) },
@@ -207,6 +209,10 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             predicted_sd,
             estimated_rate_gflops,
             estimated_sd,
+            reference_trial: identity.1.map(|trial| trial / 2),
+            reference_rate_gflops: power[0],
+            log_ratio: power[1],
+            log_ratio_sd: power[2],
             outcome: outcome.0,
             failure_detail: outcome.1,
             passed: outcome.2,

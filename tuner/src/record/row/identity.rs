@@ -37,6 +37,9 @@ pub struct Identity {
     pub repeat_of: Option<u64>,
     /// The trial measured just before, or first in the same round, to compare with.
     pub paired_with: Option<u64>,
+    /// As [`super::Row::reference_trial`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_trial: Option<u64>,
     /// What chose the candidate.
     pub strategy: String,
     /// Why, in one clause.

@@ -113,6 +113,14 @@ pub struct Row {
     pub estimated_rate_gflops: Option<f64>,
     /// Standard deviation of the logarithm of that estimate, by what the windows leave open.
     pub estimated_sd: Option<f64>,
+    /// The trial whose candidate was measured in turn with this one, by windows in one process; null where it was measured alone.
+    pub reference_trial: Option<u64>,
+    /// GFLOP/s of the whole run of that candidate, estimated from its windows here.
+    pub reference_rate_gflops: Option<f64>,
+    /// Natural logarithm of this candidate's rate divided by the reference's, estimated for whole runs.
+    pub log_ratio: Option<f64>,
+    /// One standard error of it, by the differences between repeated windows.
+    pub log_ratio_sd: Option<f64>,
 
     /// What came of the run.
     pub outcome: Outcome,

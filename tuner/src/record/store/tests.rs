@@ -23,6 +23,7 @@ fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result
         trial: None,
         candidate: row(number).candidate(),
         extent: Extent::Whole,
+        reference: None,
         strategy: "bayes".into(),
         why: "expected improvement".into(),
         repeat_of: None,

@@ -68,7 +68,7 @@ pub(super) fn by_baseline(
         (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
         (Some(best), Some(baseline)) => (best, baseline),
     };
-    match paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, baseline, objective)) {
+    match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured("no time was left for pairs of the two"),
     }
@@ -90,7 +90,7 @@ pub(super) fn by_expert(
         (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
         (Some(best), Some(expert)) => (best, expert),
     };
-    if let Some(ratio) = paired_ratio(&rounds::in_turn(rounds::at_choice(rows).1, best, expert, session.objective)) {
+    if let Some(ratio) = paired_ratio(&rounds::in_turn(rows, best, expert, session.objective)) {
         return Comparison::Measured { ratio };
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);

@@ -203,7 +203,7 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Can
 /// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
 fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, objective: Objective) -> Option<TakenBack> {
     let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline, objective))?;
-    let pairs = rounds::in_turn(rounds::at_choice(rows).1, &candidate, baseline, objective);
+    let pairs = rounds::in_turn(rows, &candidate, baseline, objective);
     Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
 }
 

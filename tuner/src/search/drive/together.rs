@@ -16,7 +16,7 @@ use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::store::{RunningTrial, Store};
 use crate::record::vitals::Vitals;
-use crate::record::{Circumstances, Finished, Objective, PlannedTrial, limited_power_w};
+use crate::record::{Circumstances, Finished, MeasuredPair, Objective, PlannedTrial, Row, limited_power_w};
 use crate::search::budget::Budget;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::Progress;
@@ -231,7 +231,7 @@ impl TrialRunner<'_> {
         let row = if on_nodes { self.store.on_some_nodes().last() } else { self.store.last() };
         let Some(row) = row else { return };
         let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
-            (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows"),
+            (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows{}", ratio(row)),
             (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
             (_, _, Some(detail)) => format!("failed: {detail}"),
             _ => "failed".to_owned(),
@@ -263,6 +263,12 @@ impl TrialRunner<'_> {
             Objective::GflopsPerWatt => format!("{best:.4} GFLOPS/W"),
         });
     }
+}
+
+/// What a pair says of the two rates; nothing where the trial was none.
+fn ratio(row: &Row) -> String {
+    let of = |pair: MeasuredPair| format!(", {:.3} times trial {} in turn", pair.log_ratio.exp(), pair.reference_trial);
+    row.pair().map_or_else(String::new, of)
 }
 
 /// Ends all runs: they are asked at the same time.

@@ -140,6 +140,7 @@ impl NodesView<'_> {
             prior: self.prior,
             budget_left_s: SHARE * self.total_s - self.used_s(),
             budget_total_s: SHARE * self.total_s,
+            pair_cost: None,
             trial: number,
             seed: self.setup.seed,
         };
@@ -159,11 +160,18 @@ impl NodesView<'_> {
         let Some(point) = self.setup.domain.point(&plan.candidate) else { return };
         let expected = plan.predicted.map_or_else(|| self.prior.log_rate(&point).exp(), |of| of.rate_gflops);
         let number = plan.trial.unwrap_or(number);
-        history.trials.push(Trial { number, point, outcome: TrialResult::Rate(expected), wall_s: plan.expected_s });
+        history.trials.push(Trial {
+            number,
+            point,
+            outcome: TrialResult::Rate(expected),
+            wall_s: plan.expected_s,
+            pair: None,
+        });
     }
 
     fn plan(&self, candidate: Candidate, strategy: &str, why: &str, first: Option<&Row>) -> PlannedTrial {
         PlannedTrial {
+            reference: None,
             trial: None,
             expected_s: self.cost.of(&candidate, self.setup.extent),
             candidate,
@@ -187,6 +195,7 @@ impl NodesView<'_> {
                 baseline: self.setup.reference,
                 expert: None,
                 extent: self.setup.extent,
+                pairs: false,
                 objective: Objective::Gflops,
                 seed: self.setup.seed,
                 until_gain: None,

@@ -20,7 +20,7 @@ use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
 use crate::record::left::GainLeft;
-use crate::record::{Finished, Identity, Objective, PlannedTrial, Row, limited_power_w};
+use crate::record::{Finished, Identity, Objective, PlannedTrial, Reference, Row, limited_power_w};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -52,6 +52,8 @@ pub struct Setup<'a> {
     pub expert: Option<&'a Candidate>,
     /// Whether trials of the search are whole runs or windows.
     pub extent: Extent,
+    /// Whether two candidates can be measured in turn in one process.
+    pub pairs: bool,
     /// What is made as large as possible.
     pub objective: Objective,
     /// Seed of the session.
@@ -173,6 +175,7 @@ impl<R: Finished> View<'_, R> {
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
+            pair_cost: self.setup.pairs.then(|| self.cost.of_pairs()),
             trial: self.rows.len() as u64,
             seed: self.setup.seed,
         }
@@ -185,6 +188,7 @@ impl<R: Finished> View<'_, R> {
             trial: None,
             candidate,
             extent: self.setup.extent,
+            reference: None,
             strategy,
             why,
             repeat_of: None,
@@ -210,7 +214,18 @@ impl<R: Finished> View<'_, R> {
             self.plan(self.setup.domain.candidate(&proposal.point), self.setup.strategy.name(), &proposal.why);
         plan.repeat_of = proposal.repeat_of;
         plan.predicted = proposal.predicted;
+        if let Some(reference) = proposal.reference {
+            self.pair_with(&mut plan, self.setup.domain.candidate(&reference));
+        }
         Some(plan)
+    }
+
+    /// Lets `plan` measure its candidate in turn with `reference`, which has passed.
+    fn pair_with(&self, plan: &mut PlannedTrial, reference: Candidate) {
+        let Some(trial) = self.first_trial_of(&reference) else { return };
+        let alone_s = [&plan.candidate, &reference].map(|candidate| self.cost.of(candidate, plan.extent));
+        plan.expected_s = self.cost.of_pairs() * alone_s.iter().sum::<f64>();
+        plan.reference = Some(Reference { trial, candidate: reference });
     }
 
     /// A whole run of a leader that only windows have seen, where it fits: it shows whether windows and runs agree.

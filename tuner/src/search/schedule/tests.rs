@@ -99,6 +99,7 @@ fn session_until(
         let mut view = View {
             setup: Setup {
                 objective: Objective::Gflops,
+                pairs: false,
                 domain: &domain,
                 strategy: &Bayes,
                 designed: false,
@@ -266,6 +267,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
+            pairs: false,
             domain: &domain,
             strategy: &Bayes,
             designed: false,

@@ -36,7 +36,7 @@ const PRIOR: Flat = Flat { cost_s: 2.0 };
 
 fn ctx<'a>(space: &'a dyn Space, history: &'a History, seed: u64) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
-    Ctx { space, history, prior: &PRIOR, budget_left_s: 50.0, budget_total_s: 100.0, trial, seed }
+    Ctx { space, history, prior: &PRIOR, budget_left_s: 50.0, budget_total_s: 100.0, pair_cost: None, trial, seed }
 }
 
 /// Every proposal is a point of the space; one that was tried is declared as a repeat of a trial at that point.
@@ -163,11 +163,11 @@ fn odd_records_do_no_harm() {
     let rates = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300, 1e-300, 20.0, 20.0];
     let trial = |(i, &rate): (usize, &f64)| {
         let point = space.points()[i % 7].clone();
-        Trial { number: i as u64, point, outcome: TrialResult::Rate(rate), wall_s: 0.0 }
+        Trial { number: i as u64, point, outcome: TrialResult::Rate(rate), wall_s: 0.0, pair: None }
     };
     let mut history = History { trials: rates.iter().enumerate().map(trial).collect(), ..History::default() };
     let limit = TrialResult::TimedOut { at_most_gflops: f64::NAN };
-    history.trials.push(Trial { number: 8, point: Point(vec![3, 0, 2]), outcome: limit, wall_s: 1.0 });
+    history.trials.push(Trial { number: 8, point: Point(vec![3, 0, 2]), outcome: limit, wall_s: 1.0, pair: None });
     for strategy in strategies() {
         for (budget_left_s, budget_total_s) in [(0.0, 0.0), (f64::NAN, 1.0), (-5.0, 10.0)] {
             let ctx = Ctx { prior: &Odd, budget_left_s, budget_total_s, ..ctx(&space, &history, 2) };

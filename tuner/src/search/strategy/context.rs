@@ -21,6 +21,8 @@ pub struct Ctx<'a> {
     pub budget_left_s: f64,
     /// Wall-clock seconds of the whole budget.
     pub budget_total_s: f64,
+    /// Wall-clock time of a pair, in that of runs of both one after the other; `None` where no two can be measured in turn.
+    pub pair_cost: Option<f64>,
     /// Number that the proposed trial will have.
     pub trial: u64,
     /// Seed of the session.
@@ -58,6 +60,8 @@ pub struct Proposal {
     pub point: Point,
     /// The trial that this one repeats, `None` for a point never tried.
     pub repeat_of: Option<u64>,
+    /// What is to be measured in turn with it, in the same process; `None` where it is measured alone.
+    pub reference: Option<Point>,
     /// One short clause for the record: why this point.
     pub why: String,
     /// Expected GFLOP/s and its relative standard deviation, where the strategy has a posterior.

@@ -112,7 +112,8 @@ mod tests {
         let usual = domain.point(&domain.usual()).unwrap();
         let prior = Flat { cost_s: 1.0 };
         let mut history = History::default();
-        let trial = |point: Point, number| Trial { number, point, outcome: TrialResult::Rate(1.0), wall_s: 1.0 };
+        let trial =
+            |point: Point, number| Trial { number, point, outcome: TrialResult::Rate(1.0), wall_s: 1.0, pair: None };
         history.trials.push(trial(usual.clone(), 0));
         loop {
             let number = history.trials.len() as u64;
@@ -122,6 +123,7 @@ mod tests {
                 prior: &prior,
                 budget_left_s: trials,
                 budget_total_s: trials,
+                pair_cost: None,
                 trial: number,
                 seed: 0,
             };

@@ -5,7 +5,7 @@ use space::dims::Point;
 use super::Ctx;
 use super::acquisition::normal_cdf;
 use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal};
+use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::surrogate::most_points;

@@ -13,7 +13,7 @@ use space::stats::ranks;
 use super::Prior;
 use super::context::finite;
 use super::gp::data::Data;
-use super::gp::fit::{Beliefs, LogNormal};
+use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Groups, screen};

@@ -41,7 +41,7 @@ pub enum Next {
 pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
     let surrogate = Surrogate::new(ctx);
     let Some((leader, _)) = bayes::leaders_by(&surrogate, ctx, 1).pop() else { return Next::Search };
-    let runs = || ctx.history.trials.iter().filter(|trial| trial.point == leader).count();
+    let runs = || ctx.history.trials.iter().filter(|trial| trial.measures(&leader)).count();
     let first = ctx.history.trials.iter().position(|trial| trial.point == leader);
     let held = first.is_some_and(|first| ctx.history.trials.len() > first + PATIENCE);
     match held && left_by(&surrogate, ctx).is_some_and(|left| left.at_most <= gain) {
@@ -119,7 +119,16 @@ mod tests {
     fn ask<T>(history: &History, what: impl FnOnce(&Ctx<'_>) -> T) -> T {
         let (space, prior) = (space(), Flat { cost_s: 1.0 });
         let trial = history.trials.len() as u64;
-        what(&Ctx { space: &space, history, prior: &prior, budget_left_s: 1.0, budget_total_s: 2.0, trial, seed: 3 })
+        what(&Ctx {
+            space: &space,
+            history,
+            prior: &prior,
+            budget_left_s: 1.0,
+            budget_total_s: 2.0,
+            pair_cost: None,
+            trial,
+            seed: 3,
+        })
     }
 
     #[test]

@@ -29,6 +29,7 @@ impl Strategy for LocalSearch {
         let propose = |point: &Point, why: &str| Proposal {
             point: point.clone(),
             repeat_of: None,
+            reference: None,
             why: why.to_owned(),
             predicted: None,
         };

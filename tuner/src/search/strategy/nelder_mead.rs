@@ -28,7 +28,7 @@ impl Strategy for NelderMead {
         let surrogate = Surrogate::new(ctx);
         let propose = |point: Point, why: &str| {
             let predicted = Some(surrogate.prediction(&point));
-            Proposal { point, repeat_of: None, why: why.to_owned(), predicted }
+            Proposal { point, repeat_of: None, reference: None, why: why.to_owned(), predicted }
         };
         let Some((start, best)) = bayes::leaders_by(&surrogate, ctx, 1).into_iter().next() else {
             return most_expected(ctx, untried(ctx)).map(|point| propose(point.clone(), "best expected by the model"));

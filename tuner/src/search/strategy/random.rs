@@ -21,6 +21,6 @@ impl Strategy for Random {
             return None;
         }
         let point = untried[rng(ctx).random_range(0..untried.len())].clone();
-        Some(Proposal { point, repeat_of: None, why: "drawn at random".to_owned(), predicted: None })
+        Some(Proposal { point, repeat_of: None, reference: None, why: "drawn at random".to_owned(), predicted: None })
     }
 }

@@ -58,7 +58,7 @@ fn history(space: &Listed, count: usize, seed: u64) -> History {
     let trial = |(number, point): (usize, &Point)| {
         let rate = (log_rate(point) + 0.01 * noise(seed, point, 0)).exp();
         let outcome = if number % 10 == 9 { TrialResult::Failed } else { TrialResult::Rate(rate) };
-        Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0 }
+        Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0, pair: None }
     };
     History { trials: space.points().sample(&mut rng, count).enumerate().map(trial).collect(), ..History::default() }
 }
@@ -74,8 +74,16 @@ fn suggestions_are_fast() {
             let history = history(&space, count, seed);
             let (budget_left_s, budget_total_s) = (50.0, 100.0);
             let trial = count as u64;
-            let ctx =
-                Ctx { space: &space, history: &history, prior: &prior, budget_left_s, budget_total_s, trial, seed };
+            let ctx = Ctx {
+                space: &space,
+                history: &history,
+                prior: &prior,
+                budget_left_s,
+                budget_total_s,
+                pair_cost: None,
+                trial,
+                seed,
+            };
             let start = Instant::now();
             assert!(bayes::Bayes.ask(&ctx).is_some());
             start.elapsed().as_secs_f64() * 1e3
@@ -101,7 +109,7 @@ fn long_history(space: &Listed, count: usize, distinct: usize, seed: u64) -> His
             _ if place % 30 == 7 => TrialResult::TimedOut { at_most_gflops: 1.02 * rate },
             _ => TrialResult::Rate(rate),
         };
-        Trial { number: number as u64, point: points[place].clone(), outcome, wall_s: 1.0 }
+        Trial { number: number as u64, point: points[place].clone(), outcome, wall_s: 1.0, pair: None }
     };
     History { trials: (0..count).map(trial).collect(), ..History::default() }
 }
@@ -109,7 +117,7 @@ fn long_history(space: &Listed, count: usize, distinct: usize, seed: u64) -> His
 /// The context of the next suggestion.
 fn after<'a>(space: &'a Listed, prior: &'a PriorTable<'a>, history: &'a History, seed: u64) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
-    Ctx { space, history, prior, budget_left_s: 50.0, budget_total_s: 100.0, trial, seed }
+    Ctx { space, history, prior, budget_left_s: 50.0, budget_total_s: 100.0, pair_cost: None, trial, seed }
 }
 
 #[test]

@@ -7,15 +7,18 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::View;
+use super::{Setup, View};
 use crate::record::PlannedTrial;
 use crate::record::{Finished, Identity};
 use crate::search::cost::CostEstimate;
 use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE};
+use crate::search::strategy::bayes;
 
-/// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit.
+/// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit; and for rounds of pairs in one
+/// process, which take longer and say more.
 const ROUNDS_SHARE: f64 = 0.25;
+const PAIRS_SHARE: f64 = 0.15;
 
 /// Trials after the final run, at most: more than these give nothing new.
 const SPARE: usize = 24;
@@ -71,7 +74,10 @@ impl<R: Finished> View<'_, R> {
         match rounds::verified(self.rows, self.setup.domain.spec().n) {
             _ if self.baseline_never_passes() => 0.0,
             Some(_) => 0.0,
-            None => rounds_s(self.cost, (self.setup.baseline, self.setup.expert), self.setup.extent, self.total_s),
+            None => {
+                let Setup { baseline, expert, extent, pairs, .. } = self.setup;
+                rounds_s(self.cost, (baseline, expert), (extent, pairs), self.total_s)
+            }
         }
     }
 
@@ -82,7 +88,7 @@ impl<R: Finished> View<'_, R> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
-        let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified, after);
+        let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified);
         if enough || rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective) {
             return None;
         }
@@ -101,10 +107,10 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// Whether a session that ends as soon as it can has the rounds that an interval needs.
-    fn has_rounds(&self, verified: &Candidate, after: &[R]) -> bool {
+    fn has_rounds(&self, verified: &Candidate) -> bool {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
-        let rounds =
-            other.map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(after, verified, other, self.setup.objective).len());
+        let rounds = other
+            .map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(self.rows, verified, other, self.setup.objective).len());
         self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
@@ -115,20 +121,28 @@ impl<R: Finished> View<'_, R> {
     }
 }
 
-/// What as many rounds as an interval needs hardly exceed, in seconds: with the expert or without, as far as that is a small
-/// share of the budget, else fewer pairs.
+/// What as many rounds as an interval needs hardly exceed, in seconds: of pairs in one process where that is a small share of the budget,
+/// else of runs one after the other, with the expert or without, or of fewer of them.
 pub fn rounds_s(
     cost: &CostEstimate<'_>,
     (baseline, expert): (&Candidate, Option<&Candidate>),
-    extent: Extent,
+    (extent, pairs): (Extent, bool),
     total_s: f64,
 ) -> f64 {
     // The best takes about as long as the baseline.
-    let pair_s = 2.0 * cost.at_most(baseline, extent);
-    let expert_s = expert.map_or(0.0, |expert| cost.at_most(expert, extent));
-    let most_s = ROUNDS_SHARE * total_s;
-    let rounds = [pair_s + expert_s, pair_s].map(|round_s| PAIRS_TO_JUDGE as f64 * round_s);
-    rounds.into_iter().find(|&rounds_s| rounds_s <= most_s).unwrap_or_else(|| (most_s / pair_s).floor() * pair_s)
+    let one_s = cost.at_most(baseline, extent);
+    let expert_s = expert.map(|expert| cost.at_most(expert, extent));
+    let pairs_s = pairs.then(|| {
+        let pair_s = cost.of_pairs() * 2.0 * one_s;
+        [pair_s + expert_s.map_or(0.0, |expert_s| cost.of_pairs() * (expert_s + one_s)), pair_s]
+    });
+    let runs_s = [2.0 * one_s + expert_s.unwrap_or(0.0), 2.0 * one_s];
+    let within = |rounds_s: [f64; 2], share: f64| {
+        rounds_s.map(|s| PAIRS_TO_JUDGE as f64 * s).into_iter().find(|&s| s <= share * total_s)
+    };
+    let of_pairs = pairs_s.and_then(|pairs_s| within(pairs_s, PAIRS_SHARE));
+    let fewer = || (ROUNDS_SHARE * total_s / runs_s[1]).floor() * runs_s[1];
+    of_pairs.or_else(|| within(runs_s, ROUNDS_SHARE)).unwrap_or_else(fewer)
 }
 
 /// The rounds of a session, and how far the last one is.
@@ -139,6 +153,9 @@ struct RoundState<'a, R> {
     /// What is neither baseline nor verified, and has not failed.
     expert: Option<&'a Candidate>,
     is_other: bool,
+    /// Whether two are measured in turn in one process. The seconds below are then those of pairs with the verified one, of the pair with
+    /// the baseline those of the verified one.
+    by_pairs: bool,
     baseline_s: f64,
     expert_s: f64,
     verified_s: f64,
@@ -149,20 +166,61 @@ impl<'a, R: Finished> RoundState<'a, R> {
         let failed = after.iter().any(|row| row.strategy() == Identity::EXPERT && !row.passed());
         let expert = view.setup.expert.filter(|&expert| expert != verified && expert != view.setup.baseline && !failed);
         let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.setup.extent);
-        Self {
-            view,
-            after,
-            verified,
-            expert,
-            is_other: verified != view.setup.baseline,
-            baseline_s: hardly_s(view.setup.baseline),
-            expert_s: expert.map_or(0.0, hardly_s),
-            verified_s: hardly_s(verified),
+        let (baseline_s, verified_s) = (hardly_s(view.setup.baseline), hardly_s(verified));
+        let (is_other, expert_s) = (verified != view.setup.baseline, expert.map_or(0.0, hardly_s));
+        let alone = Self { view, after, verified, expert, is_other, by_pairs: false, baseline_s, expert_s, verified_s };
+        let pair_s = |other_s: f64| view.cost.of_pairs() * (other_s + verified_s);
+        let paired = Self {
+            by_pairs: true,
+            baseline_s: 0.0,
+            expert_s: pair_s(expert_s),
+            verified_s: pair_s(baseline_s),
+            ..alone
+        };
+        if paired.pays() { paired } else { Self { by_pairs: false, baseline_s, expert_s, verified_s, ..paired } }
+    }
+
+    /// Whether pairs in one process say more in the same time, and as many as an interval needs fit; once rounds have begun, as they have.
+    fn pays(&self) -> bool {
+        let compared = |row: &&R| [Identity::CONFIRM, Identity::EXPERT].contains(&row.strategy());
+        if let Some(first) = self.after.iter().find(compared) {
+            return first.reference_trial().is_some();
         }
+        let one_s = if self.is_other { self.verified_s } else { self.expert_s };
+        let possible = self.view.setup.pairs && self.view.first_trial_of(self.view.setup.baseline).is_some();
+        possible
+            && self.view.fits(PAIRS_TO_JUDGE as f64 * one_s)
+            && bayes::posterior(&self.view.ctx()).paying_pairs().is_some()
+    }
+
+    /// The next pair in one process: the verified one with the baseline, and the expert's configuration with the verified one.
+    fn next_pair(&self) -> Option<PlannedTrial> {
+        let pair = |candidate: &Candidate, reference: &Candidate, strategy, why| {
+            let mut plan = self.view.again(candidate, strategy, why);
+            self.view.pair_with(&mut plan, reference.clone());
+            plan
+        };
+        let with_expert = |expert: &Candidate| {
+            pair(expert, self.verified, Identity::EXPERT, "the expert's configuration in turn with the verified one")
+        };
+        let begun = self.after.last().filter(|last| last.strategy() == Identity::CONFIRM && last.passed());
+        if let (Some(first), Some(expert)) = (begun, self.expert)
+            && self.takes_expert(0.0)
+        {
+            return Some(PlannedTrial { paired_with: Some(first.trial()), ..with_expert(expert) });
+        }
+        if !self.is_other {
+            return self.expert.filter(|_| self.takes_expert(0.0)).map(with_expert);
+        }
+        let why = "time is left: the verified one in turn with the baseline";
+        self.view.fits(self.verified_s).then(|| pair(self.verified, self.view.setup.baseline, Identity::CONFIRM, why))
     }
 
     /// The next run of the round under way, or the first of another one.
     fn next(&self) -> Option<PlannedTrial> {
+        if self.by_pairs {
+            return self.next_pair();
+        }
         let begun = self.begun();
         let rest_s = if self.is_other { self.verified_s } else { 0.0 };
         if let Some((first, last)) = begun {
@@ -200,7 +258,7 @@ impl<'a, R: Finished> RoundState<'a, R> {
     /// that an interval of best by baseline needs.
     fn takes_expert(&self, rest_s: f64) -> bool {
         let done =
-            rounds::in_turn(self.after, self.verified, self.view.setup.baseline, self.view.setup.objective).len();
+            rounds::in_turn(self.view.rows, self.verified, self.view.setup.baseline, self.view.setup.objective).len();
         let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
         let more_s = missing as f64 * (self.baseline_s + self.verified_s);
         let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };

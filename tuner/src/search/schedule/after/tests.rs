@@ -53,11 +53,17 @@ impl Prior for NoPrior {
 
 /// Asks `what` of the session with these rows and this much time.
 fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
+    ask_where(false, rows, extent, left_s, what)
+}
+
+/// The same where two candidates can be measured in turn in one process, or not.
+fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     static DOMAIN: LazyLock<HplDomain> = LazyLock::new(|| HplDomain::new(&DomainSpec { n: N, ..spec() }).unwrap());
     let (predictor, [default, expert, _], domain) = (predictor(), three(), &*DOMAIN);
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
+            pairs,
             domain,
             strategy: &Bayes,
             designed: false,
@@ -78,14 +84,24 @@ fn ask<T>(rows: &[Row], extent: Extent, left_s: f64, what: impl FnOnce(&View<'_>
 }
 
 /// Rows of what is run in `left_s` seconds after the final run of `best`, where a candidate reaches `rate`.
-fn after(best: &Candidate, mut left_s: f64, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<Row> {
+fn after(best: &Candidate, left_s: f64, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<Row> {
+    after_where(false, best, left_s, rate)
+}
+
+fn after_where(pairs: bool, best: &Candidate, mut left_s: f64, rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<Row> {
     let (predictor, mut rows) = (predictor(), begun(best));
-    while let Some(plan) = ask(&rows, Extent::Whole, left_s, |view| view.after_final()) {
-        let wall_s = model_s(&predictor, &plan.candidate, plan.extent);
+    while let Some(plan) = ask_where(pairs, &rows, Extent::Whole, left_s, |view| view.after_final()) {
+        let reference = plan.reference.as_ref();
+        let other_s = reference.map_or(0.0, |other| model_s(&predictor, &other.candidate, plan.extent));
+        let wall_s = model_s(&predictor, &plan.candidate, plan.extent) + other_s;
         left_s -= wall_s;
         assert!(left_s >= 0.0, "overrun by {plan:?}");
         let rate_gflops = rate(&plan.candidate);
         let row = Row { paired_with: plan.paired_with, wall_s, ..row_of(rows.len() as u64, &plan.candidate) };
+        let of_reference = reference.and_then(|other| rate(&other.candidate));
+        let log_ratio = rate_gflops.zip(of_reference).map(|(own, other)| (own / other).ln());
+        let row = Row { reference_rate_gflops: of_reference, log_ratio, ..row };
+        let row = Row { reference_trial: reference.map(|other| other.trial), ..row };
         rows.push(Row { strategy: plan.strategy, rate_gflops, passed: rate_gflops.is_some(), ..row });
     }
     rows.split_off(2)
@@ -101,7 +117,8 @@ fn run_s() -> f64 {
 }
 
 fn pairs(rows: &[Row], [a, b]: [&Candidate; 2]) -> usize {
-    rounds::in_turn(rows, a, b, Objective::Gflops).len()
+    let all: Vec<Row> = begun(a).into_iter().chain(rows.iter().cloned()).collect();
+    rounds::in_turn(&all, a, b, Objective::Gflops).len()
 }
 
 #[test]
@@ -181,6 +198,32 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     smaller.hpl.n = 2000;
     rows.push(Row { strategy: Identity::FINAL.into(), passed: false, ..row_of(20, &smaller) });
     assert_eq!(ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()), None, "tried once");
+}
+
+/// Where that pays, a round is the verified one in turn with the default, and the expert's in turn with the verified one.
+#[test]
+fn rounds_are_pairs_in_one_process_where_these_say_more() {
+    let [default, expert, best] = three();
+    let rate = |candidate: &Candidate| Some(if *candidate == best { 21.0 } else { 20.0 });
+    let rows = after_where(true, &best, 100.0, rate);
+    assert!(rows.len() >= 20 && rows.iter().all(|row| row.reference_trial.is_some()), "{rows:?}");
+    for round in rows.chunks_exact(2) {
+        assert_eq!([round[0].candidate(), round[1].candidate()], [best.clone(), expert.clone()]);
+        assert_eq!([round[0].reference_trial, round[1].reference_trial], [Some(0), Some(1)]);
+        assert_eq!([round[0].paired_with, round[1].paired_with], [None, Some(round[0].trial)]);
+    }
+    assert!(pairs(&rows, [&best, &default]) >= 10 && pairs(&rows, [&best, &expert]) >= 10);
+    // The default is the best.
+    let rows = after_where(true, &default, 100.0, rate);
+    assert!(rows.iter().all(|row| row.candidate() == expert && row.reference_trial.is_some()), "{rows:?}");
+    assert!(pairs(&rows, [&default, &expert]) >= 6);
+    // Worse in three pairs: taken back.
+    let worse = |candidate: &Candidate| rate(candidate).map(|rate| 400.0 / rate);
+    let rows = after_where(true, &best, 100.0, worse);
+    assert_eq!((rows.len(), pairs(&rows, [&best, &default])), (5, 3));
+    // Six do not fit: runs one after the other.
+    let rows = after_where(true, &best, 14.0 * run_s(), rate);
+    assert!(pairs(&rows, [&best, &default]) >= 6 && rows.iter().all(|row| row.reference_trial.is_none()), "{rows:?}");
 }
 
 #[test]

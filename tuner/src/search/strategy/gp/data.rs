@@ -14,6 +14,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) changes: usize,
     /// When it was, in the length of a usual run.
     pub(crate) time: f64,
+    /// The trial in which it was measured in turn with another one; `None` where it was measured alone.
+    pub(crate) pair: Option<usize>,
 }
 
 /// Observations, each by itself or repeats of a point gathered in their mean.
@@ -34,6 +36,8 @@ pub(crate) struct Data {
     pub(crate) changes: Vec<usize>,
     /// When each was, in the length of a usual run; of gathered ones the first.
     pub(crate) time: Vec<f64>,
+    /// The pair that each is of; `None` for those measured alone, and gathered ones.
+    pub(crate) pair: Vec<Option<usize>>,
     /// When the last observation was, in the same unit.
     pub(crate) now: f64,
     /// Sum over all observations of the squared distance to the mean of their point.
@@ -43,7 +47,7 @@ pub(crate) struct Data {
 impl Data {
     /// Gathers (point, y) of which no time is known; `basis` gives the value of the linear basis of a point.
     pub(crate) fn new<'a>(observations: impl Iterator<Item = (&'a Point, f64)>, basis: impl Fn(&Point) -> f64) -> Self {
-        Self::gathered(observations.map(|(point, y)| Observed { point, y, changes: 0, time: 0.0 }), basis)
+        Self::gathered(observations.map(|(point, y)| Observed { point, y, changes: 0, time: 0.0, pair: None }), basis)
     }
 
     /// The mean of each point: what was seen of a point before and after a change is not one mean.
@@ -53,7 +57,7 @@ impl Data {
         for run in runs {
             data.now = data.now.max(run.time);
             let i = *index.entry((run.point, run.changes)).or_insert_with(|| {
-                data.push(Observed { y: 0.0, ..run }, 0.0, basis(run.point));
+                data.push(Observed { y: 0.0, pair: None, ..run }, 0.0, basis(run.point));
                 data.points.len() - 1
             });
             // Welford's update of mean and sum of squares.
@@ -72,19 +76,25 @@ impl Data {
         data
     }
 
-    fn push(&mut self, Observed { point, y, changes, time }: Observed<'_>, count: f64, basis: f64) {
+    fn push(&mut self, Observed { point, y, changes, time, pair }: Observed<'_>, count: f64, basis: f64) {
         self.points.push(point.clone());
         self.y.push(y);
         self.count.push(count);
         self.basis.push(basis);
         self.changes.push(changes);
         self.time.push(time);
+        self.pair.push(pair);
         self.now = self.now.max(time);
     }
 
     /// Number of means.
     pub(crate) fn len(&self) -> usize {
         self.points.len()
+    }
+
+    /// Whether these two were measured in turn.
+    pub(crate) fn is_pair(&self, a: usize, b: usize) -> bool {
+        self.pair[a].is_some() && self.pair[a] == self.pair[b]
     }
 
     /// Number of observations beyond the first of each point.
@@ -121,7 +131,8 @@ impl Data {
         let count = rows.len().min(limit);
         let mut thin = Self { now: self.now, ..Self::default() };
         for i in (0..count).map(|k| rows[k * rows.len() / count]) {
-            let run = Observed { point: &self.points[i], y: self.y[i], changes: self.changes[i], time: self.time[i] };
+            let (changes, time, pair) = (self.changes[i], self.time[i], self.pair[i]);
+            let run = Observed { point: &self.points[i], y: self.y[i], changes, time, pair };
             thin.push(run, self.count[i], self.basis[i]);
         }
         thin.within = if self.within > 0.0 { self.within * thin.repeats() / self.repeats() } else { 0.0 };

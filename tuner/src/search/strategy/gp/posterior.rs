@@ -4,7 +4,8 @@ use faer::{ColRef, Mat};
 use space::dims::Point;
 
 use super::data::Data;
-use super::fit::{Beliefs, Hyper, covariance, draws, fit, matrix};
+use super::fit::{covariance, draws, fit, matrix};
+use super::hyper::{Beliefs, Hyper};
 use super::kernel::{Kernel, KernelDims, SMOOTH};
 use super::linalg::Factor;
 
@@ -132,6 +133,17 @@ impl Posterior {
         Joint { means, covariance }
     }
 
+    /// Variances of what `points` differ from the one at `other` by; `basis` as for [`Self::predict`].
+    pub(crate) fn differences(&self, points: &[&Point], basis: &[f64], other: usize) -> Vec<f64> {
+        let (_, cross) = self.means_and_explained(points, basis);
+        let left = |a: usize, b: usize| {
+            let explained: f64 = cross.col(a).iter().zip(cross.col(b).iter()).map(|(a, b)| a * b).sum();
+            self.covariance((points[a], basis[a]), (points[b], basis[b])) - explained
+        };
+        let of_other = left(other, other);
+        (0..points.len()).map(|i| (left(i, i) + of_other - 2.0 * left(i, other)).max(0.0)).collect()
+    }
+
     /// Variance that all points have in common before any run.
     fn common(&self) -> f64 {
         self.beliefs.offset_sd.powi(2) + self.speed()
@@ -254,7 +266,7 @@ fn most_common(changes: &[usize]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::data::Observed;
-    use super::super::fit::LogNormal;
+    use super::super::hyper::LogNormal;
     use super::super::kernel::KernelDim;
     use super::*;
 
@@ -278,6 +290,7 @@ mod tests {
             change_sd,
             wander: LogNormal::NONE,
             memory: LogNormal { median: 1.0, spread: 0.0 },
+            apart: LogNormal { median: 0.5, spread: 0.7 },
         };
         let points: Vec<Point> = [0, 6, 12, 3, 9, 5, 7, 6, 6, 4, 8, 7, 2, 1].map(|level| Point(vec![level])).into();
         let y = |i: usize| {
@@ -286,10 +299,18 @@ mod tests {
         };
         let seen = (0..points.len()).map(|i| {
             let changes = usize::from(change_sd > 0.0 && i >= 8);
-            Observed { point: &points[i], y: y(i), changes, time: i as f64 }
+            Observed { point: &points[i], y: y(i), changes, time: i as f64, pair: None }
         });
         let data = gather(&seen.collect::<Vec<_>>());
-        let hyper = Hyper { signal: 0.2, noise: 0.01, wander: 0.0, memory: 1.0, rates: vec![1.0], effects: vec![0.0] };
+        let hyper = Hyper {
+            signal: 0.2,
+            noise: 0.01,
+            wander: 0.0,
+            memory: 1.0,
+            apart: 0.5,
+            rates: vec![1.0],
+            effects: vec![0.0],
+        };
         Posterior::new(&axes, beliefs, hyper, data).unwrap()
     }
 
@@ -329,6 +350,10 @@ mod tests {
             assert!(
                 (joint.means[i] - at.mean).abs() < 1e-12 && (joint.covariance[(i, i)] - at.sd.powi(2)).abs() < 1e-12
             );
+        }
+        for (other, variance) in posterior.differences(&points, &[0.0; 3], 1).into_iter().enumerate() {
+            let of = |a: usize, b: usize| joint.covariance[(a, b)];
+            assert!((variance - (of(other, other) + of(1, 1) - 2.0 * of(other, 1))).abs() < 1e-12, "{other}");
         }
         let mut number = 0;
         let drawn = joint.draws(4000, &mut || {

@@ -10,7 +10,7 @@ use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
 use crate::search::strategy::gp::data::{Data, Observed};
-use crate::search::strategy::gp::fit::{Beliefs, LogNormal};
+use crate::search::strategy::gp::hyper::{Beliefs, LogNormal};
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
 use crate::search::strategy::prior::Flat;
@@ -108,13 +108,15 @@ pub(super) struct Fitted {
     pub(super) posterior: Posterior,
 }
 
-/// A run: its point, the logarithm of its rate, its place among the trials, and when it was in the length of a usual run.
+/// A run: its point, the logarithm of its rate, its place among the trials, when it was in the length of a usual run, and whether it was
+/// measured in turn with another one in that trial.
 #[derive(Clone, Copy)]
 struct FittedRun<'a> {
     point: &'a Point,
     log: f64,
     trial: usize,
     time: f64,
+    is_paired: bool,
 }
 
 impl<'a> Surrogate<'a> {
@@ -197,11 +199,12 @@ impl<'a> Surrogate<'a> {
 
     /// Levels of runs with the number of changes before each.
     fn levels_of<'b>(&self, runs: &[FittedRun<'b>]) -> Vec<Observed<'b>> {
-        let one = |&FittedRun { point, log, trial, time }: &FittedRun<'b>| Observed {
+        let one = |&FittedRun { point, log, trial, time, is_paired }: &FittedRun<'b>| Observed {
             point,
             y: self.seen.level(log + self.drift.correction(trial)),
             changes: self.drift.before(trial),
             time,
+            pair: is_paired.then_some(trial),
         };
         runs.iter().map(one).collect()
     }
@@ -315,7 +318,7 @@ pub(crate) fn log_rate(trial: &Trial) -> Option<f64> {
     }
 }
 
-/// The runs of which `log` says something.
+/// The runs of which `log` says something; of a pair that passed both.
 fn fitted_runs(history: &History, log: fn(&Trial) -> Option<f64>) -> impl Iterator<Item = FittedRun<'_>> {
     let usual_s = history.usual_s();
     let begun = history.trials.iter().scan(0.0, |passed_s, run| {
@@ -324,9 +327,13 @@ fn fitted_runs(history: &History, log: fn(&Trial) -> Option<f64>) -> impl Iterat
         Some(begun_s)
     });
     let runs = history.trials.iter().zip(begun).enumerate();
-    runs.filter_map(move |(trial, (run, begun_s))| {
+    runs.flat_map(move |(trial, (run, begun_s))| {
         let time = usual_s.map_or(trial as f64, |usual_s| begun_s / usual_s);
-        Some(FittedRun { point: &run.point, log: log(run)?, trial, time })
+        let pair = run.pair.as_ref().filter(|_| log_rate(run).is_some());
+        let at = |point, log| FittedRun { point, log, trial, time, is_paired: pair.is_some() };
+        let own = log(run).map(|log| at(&run.point, log));
+        let reference = pair.filter(|_| own.is_some()).and_then(|pair| Some(at(&pair.reference, log_of(pair.rate)?)));
+        [own, reference].into_iter().flatten()
     })
 }
 

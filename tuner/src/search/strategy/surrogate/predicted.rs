@@ -15,8 +15,11 @@ use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 pub(crate) struct Contrast {
     /// Its mean less that of the rival; of the best one the other way round.
     pub(crate) lead: f64,
-    /// Standard deviation of what one run of the point changes of that.
+    /// Standard deviation of what one run of the point changes of that, or where [pairs pay](Surrogate::paying_pairs) what one pair of both
+    /// does.
     pub(crate) sd: f64,
+    /// Place of the rival; `None` where nothing else was tried.
+    pub(crate) rival: Option<usize>,
 }
 
 impl Surrogate<'_> {
@@ -34,6 +37,15 @@ impl Surrogate<'_> {
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
         self.fits.first().map_or_else(|| self.beliefs(1.0, 0.0).noise.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// What a pair costs, as [`Ctx::pair_cost`](crate::search::strategy::Ctx::pair_cost), where two points are told apart by it in less time
+    /// than by runs of both one after the other: what is learned grows with the inverse of the variance. Of many runs only those alone
+    /// are taken.
+    pub(crate) fn paying_pairs(&self) -> Option<f64> {
+        let hyper = &self.fits.first()?.posterior.hyper;
+        let cost = self.ctx.pair_cost.filter(|_| !is_long(self.ctx.history))?;
+        (hyper.noise_of_pair() * cost < hyper.noise_of_two_runs()).then_some(cost)
     }
 
     /// The number of points that the process is conditioned on.
@@ -100,7 +112,8 @@ impl Surrogate<'_> {
     /// Each of `points`, of which the first `tried` were run, beside its rival, under each hypothesis with its probability. The
     /// rival of the best one is the second. Where nothing else was tried, the lead is the mean.
     pub(crate) fn contrasts(&self, points: &[&Point], tried: usize) -> Vec<(f64, Vec<Contrast>)> {
-        let alone = |at: &Marginal| Contrast { lead: at.mean, sd: at.sd };
+        let alone = |at: &Marginal| Contrast { lead: at.mean, sd: at.sd, rival: None };
+        let by_pairs = self.paying_pairs().is_some();
         if self.fits.is_empty() || tried == 0 {
             let by = self.predict_by(points).into_iter();
             return by.map(|(weight, at)| (weight, at.iter().map(alone).collect())).collect();
@@ -115,13 +128,19 @@ impl Surrogate<'_> {
             let leader = best_but(None).expect("one was tried");
             let second = best_but(Some(leader));
             let at = posterior.predict_with_speed(points, &basis);
+            let apart = by_pairs.then(|| posterior.differences(&points[..tried], &basis[..tried], leader));
             let contrast = |i: usize| {
                 let (here, of_speed) = at[i];
                 // A run of the best one can only gain by showing that the second is better.
                 let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
                 let Some(rival) = rival else { return alone(&here) };
-                let sd = (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise);
-                Contrast { lead: sign * (here.mean - at[rival].0.mean), sd }
+                let apart =
+                    apart.as_ref().filter(|_| i < tried).map(|apart| apart[if i == leader { rival } else { i }]);
+                let sd = match apart {
+                    Some(variance) => variance / (variance + posterior.hyper.noise_of_pair()).sqrt(),
+                    None => (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise),
+                };
+                Contrast { lead: sign * (here.mean - at[rival].0.mean), sd, rival: Some(rival) }
             };
             (*weight, (0..points.len()).map(contrast).collect())
         };

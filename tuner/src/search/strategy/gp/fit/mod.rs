@@ -11,131 +11,13 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use faer::Mat;
-use space::dims::{Point, Space};
+use space::dims::Point;
 
 use super::data::Data;
-use super::kernel::{Kernel, KernelDim, KernelDims};
+use super::hyper::{Beliefs, COMMON, Hyper, LogNormal};
+use super::kernel::{Kernel, KernelDims};
 use super::linalg::Factor;
 use crate::search::strategy::acquisition::normal_cdf;
-
-/// Log-normal prior of one hyperparameter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LogNormal {
-    pub(crate) median: f64,
-    /// Standard deviation of the logarithm.
-    pub(crate) spread: f64,
-}
-
-impl LogNormal {
-    /// Of a standard deviation of what is not there.
-    pub(crate) const NONE: Self = Self { median: 0.0, spread: 0.0 };
-}
-
-/// What is assumed before any run.
-#[derive(Debug, Clone)]
-pub(crate) struct Beliefs {
-    /// Standard deviation of what dimensions do together.
-    pub(crate) signal: LogNormal,
-    /// Standard deviation of what each dimension does by itself.
-    pub(crate) effects: Vec<LogNormal>,
-    /// Standard deviation of one run.
-    pub(crate) noise: LogNormal,
-    /// Rate of a categorical dimension, divided by the number of dimensions.
-    pub(crate) categorical: LogNormal,
-    /// Rate (1 / length scale) of an ordered dimension.
-    pub(crate) ordered: LogNormal,
-    /// Standard deviation of the offset, about 0.
-    pub(crate) offset_sd: f64,
-    /// Mean of the slope.
-    pub(crate) slope_mean: f64,
-    /// Standard deviation of the slope.
-    pub(crate) slope_sd: f64,
-    /// Standard deviation of what each change of the machine's speed adds to the offset.
-    pub(crate) change_sd: f64,
-    /// Standard deviation of what a speed that wanders adds at each time; a median of 0 where it does not.
-    pub(crate) wander: LogNormal,
-    /// Time after which it correlates by 1/e with itself, in the length of a usual run.
-    pub(crate) memory: LogNormal,
-}
-
-/// The hyperparameters.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Hyper {
-    pub(crate) signal: f64,
-    pub(crate) noise: f64,
-    /// See [`Beliefs::wander`] and [`Beliefs::memory`].
-    pub(crate) wander: f64,
-    pub(crate) memory: f64,
-    /// One rate per dimension.
-    pub(crate) rates: Vec<f64>,
-    /// One standard deviation per dimension.
-    pub(crate) effects: Vec<f64>,
-}
-
-impl Hyper {
-    /// `u`: distances from the medians in spreads, in the order of [`Beliefs::priors`].
-    fn at(priors: &[LogNormal], u: &[f64]) -> Self {
-        let values: Vec<f64> = priors.iter().zip(u).map(|(prior, u)| prior.median * (prior.spread * u).exp()).collect();
-        let &[signal, noise, wander, memory, ref of_dims @ ..] = values.as_slice() else {
-            unreachable!("see `priors`")
-        };
-        let (rates, effects) = of_dims.split_at(of_dims.len() / 2);
-        Self { signal, noise, wander, memory, rates: rates.to_vec(), effects: effects.to_vec() }
-    }
-
-    /// u of [`at`](Self::at); 0 where a prior leaves no choice.
-    fn place(&self, priors: &[LogNormal]) -> Vec<f64> {
-        let common = [self.signal, self.noise, self.wander, self.memory];
-        let values = common.into_iter().chain(self.rates.iter().chain(&self.effects).copied());
-        let place = |(value, prior): (f64, &LogNormal)| (value / prior.median).ln() / prior.spread;
-        values.zip(priors).map(place).map(|u| if u.is_finite() { u } else { 0.0 }).collect()
-    }
-
-    pub(crate) fn kernel(&self, axes: &KernelDims) -> Kernel {
-        Kernel::new(axes, self.signal, &self.rates, &self.effects)
-    }
-
-    /// What runs at two times have in common of a speed that wanders: the process of Ornstein and Uhlenbeck.
-    pub(crate) fn wandering(&self, a: f64, b: f64) -> f64 {
-        // Of many runs none is assumed, and the exponentials would be an eighth of the time of a suggestion.
-        if self.wander == 0.0 { 0.0 } else { self.wander * self.wander * (-(a - b).abs() / self.memory).exp() }
-    }
-}
-
-impl Beliefs {
-    /// Of logarithms of rates over `space`, whose dimensions do by themselves what it says; no offset, slope or change.
-    pub(crate) fn of_rates(space: &dyn Space, signal: LogNormal, noise: LogNormal) -> Self {
-        Self {
-            signal,
-            effects: space.effects().into_iter().map(|median| LogNormal { median, spread: 1.0 }).collect(),
-            noise,
-            categorical: LogNormal { median: 2.0, spread: 0.7 },
-            ordered: LogNormal { median: 1.0, spread: 1.0 },
-            offset_sd: 0.0,
-            slope_mean: 0.0,
-            slope_sd: 0.0,
-            change_sd: 0.0,
-            wander: LogNormal::NONE,
-            memory: LogNormal { median: 1.0, spread: 0.0 },
-        }
-    }
-
-    /// Standard deviation of g before anything is seen.
-    pub(crate) fn prior_sd(&self) -> f64 {
-        self.effects.iter().map(|effect| effect.median).fold(self.signal.median, f64::hypot)
-    }
-
-    /// Priors in the order of the search: signal, noise, wander, memory, rates, effects.
-    fn priors(&self, axes: &KernelDims) -> Vec<LogNormal> {
-        let share = 1.0 / axes.0.len().max(1) as f64;
-        let rates = axes.0.iter().map(|axis| match axis {
-            KernelDim::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
-            KernelDim::Ordered(_) => self.ordered,
-        });
-        let effects = self.effects.iter().copied();
-        [self.signal, self.noise, self.wander, self.memory].into_iter().chain(rates).chain(effects).collect()
-    }
-}
 
 /// Spreads of its prior beyond which no hyperparameter is looked for: keeps exp() finite.
 const REACH: f64 = 8.0;
@@ -150,7 +32,7 @@ pub(crate) fn fit(axes: &KernelDims, beliefs: &Beliefs, data: &Data) -> Hyper {
     }
     // From the medians, and from where dimensions matter little and noise explains more.
     let of_dims = std::iter::repeat_n(-1.0, axes.0.len()).chain(std::iter::repeat_n(0.0, axes.0.len()));
-    let smooth = [0.0, 1.0, 0.0, 0.0].into_iter().chain(of_dims).collect();
+    let smooth = [0.0, 1.0, 0.0, 0.0, 0.0].into_iter().chain(of_dims).collect();
     let problem = Climb { axes, beliefs, data, priors: &priors };
     let best = [origin.clone(), smooth]
         .into_iter()
@@ -282,9 +164,10 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     for i in 0..n {
         let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
         gradient[0] += diagonal * joint[(i, i)];
-        gradient[1] += diagonal * hyper.noise * hyper.noise / data.count[i];
+        gradient[1] += diagonal * hyper.noise_of(data, i);
         gradient[2] += diagonal * hyper.wander * hyper.wander;
-        let (of_speed, of_dims) = gradient.split_at_mut(4);
+        gradient[4] += diagonal * hyper.apart_of(data, i);
+        let (of_speed, of_dims) = gradient.split_at_mut(COMMON);
         let (of_rates, of_effects) = of_dims.split_at_mut(dims);
         of_effects.iter_mut().zip(&kernel.effects).for_each(|(slope, effect)| *slope += diagonal * effect);
         let mut of_signal = 0.0;
@@ -293,6 +176,9 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
             let shared = weight * joint[(i, j)];
             of_signal += 2.0 * shared;
             let wandering = weight * hyper.wandering(data.time[i], data.time[j]);
+            if data.is_pair(i, j) {
+                of_speed[1] += 2.0 * weight * hyper.noise * hyper.noise;
+            }
             of_speed[2] += 2.0 * wandering;
             of_speed[3] += wandering * (data.time[i] - data.time[j]).abs() / hyper.memory;
             for (dim, (&a, &b)) in data.points[i].0.iter().zip(&data.points[j].0).enumerate() {
@@ -378,9 +264,12 @@ pub(crate) fn covariance(signal: Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, dat
             // Offsets after the i-th and the j-th change have the earlier changes in common.
             let changes = data.changes[i].min(data.changes[j]) as f64;
             let wandering = hyper.wandering(data.time[i], data.time[j]);
+            if i != j && data.is_pair(i, j) {
+                covariance[(i, j)] += hyper.noise * hyper.noise;
+            }
             covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes + wandering;
         }
-        covariance[(i, i)] += hyper.noise * hyper.noise / data.count[i];
+        covariance[(i, i)] += hyper.noise_of(data, i);
     }
     covariance
 }
