@@ -1,6 +1,7 @@
 //! The corpora of the fuzz targets: every file that was kept is read as the program reads it (`fuzz/targets`).
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tuner::record::decode::MEMORY_BYTES;
 
@@ -48,4 +49,15 @@ fn the_corpora_are_small_and_of_targets() {
         bytes += entries(&folder).iter().map(|file| file.metadata().unwrap().len()).sum::<u64>();
     }
     assert!(bytes < SMALL, "{bytes} bytes");
+}
+
+/// `fuzz/` has a lock file of its own, which a new dependency of the program has to reach, too.
+#[test]
+fn the_lock_file_of_the_fuzz_program_is_up_to_date() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"]);
+    let output = cargo.arg(root().join("fuzz/Cargo.toml")).output().unwrap();
+    // Offline, its own packages may be missing: then it has at least agreed with the lock file.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("lock file"), "{said}; run cargo metadata --manifest-path fuzz/Cargo.toml, and commit it");
 }

@@ -3,7 +3,6 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -158,11 +157,9 @@ impl Buffer {
 
     /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
     /// or another buffer still uses a part of it.
-    pub(crate) fn divide(self, lens: &[usize]) -> Option<Vec<Self>> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: read once, as `this` is never dropped.
-        let Backing::Mapped(mut mapping) = (unsafe { std::ptr::read(&this.memory) }) else { return None };
-        Arc::get_mut(&mut mapping)?;
+    pub(crate) fn divide(mut self, lens: &[usize]) -> Option<Vec<Self>> {
+        let Backing::Mapped(mapping) = &mut self.memory else { return None };
+        Arc::get_mut(mapping)?;
         let mut from = 0_usize;
         let mut range = |&len: &usize| {
             let at = from;
@@ -172,9 +169,9 @@ impl Buffer {
         };
         let ranges = lens.iter().map(&mut range).collect::<Option<Vec<_>>>()?;
         let buffer = |(at, len): (usize, usize)| {
-            // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no other buffer has the mapping.
+            // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no buffer but `self`, which ends here, has the mapping.
             let data = unsafe { mapping.data.add(at) };
-            Self { data, len, memory: Backing::Mapped(Arc::clone(&mapping)), domain: this.domain }
+            Self { data, len, memory: Backing::Mapped(Arc::clone(mapping)), domain: self.domain }
         };
         Some(ranges.into_iter().map(buffer).collect())
     }

@@ -1,5 +1,7 @@
 //! What the summary says, a sentence each, for the table and the page.
 
+use std::collections::{HashMap, HashSet};
+
 use objectives::real::Extent;
 use space::Candidate;
 
@@ -24,14 +26,19 @@ pub(super) fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String,
     words.filter(said).collect()
 }
 
-/// Columns of a table of candidates: NB, P and Q, then whatever differs between them.
+/// Columns of a table of candidates: NB, P and Q, then whatever differs between them, `-` where a candidate has no such word.
 pub(super) fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<String>)> {
     let rows: Vec<_> = candidates.iter().map(|candidate| words(candidate)).collect();
-    let Some(first) = rows.first() else { return Vec::new() };
-    let column = |index: usize| rows.iter().map(|row| row[index].1.clone()).collect::<Vec<_>>();
-    let named = first.iter().enumerate().map(|(index, (name, _))| (name.clone(), column(index)));
+    let mut seen = HashSet::new();
+    let names: Vec<_> = rows.iter().flatten().map(|(name, _)| name).filter(|name| seen.insert(*name)).collect();
+    let rows: Vec<HashMap<_, _>> =
+        rows.iter().map(|row| row.iter().map(|(name, cell)| (name, cell)).collect()).collect();
+    let column = |name| rows.iter().map(|row| row.get(name).map_or("-", |cell| cell.as_str()).to_owned()).collect();
+    let named = names.into_iter().map(|name| (name.clone(), column(name)));
     named
-        .filter(|(name, cells)| ["NB", "P", "Q"].contains(&name.as_str()) || cells.iter().any(|cell| *cell != cells[0]))
+        .filter(|(name, cells): &(String, Vec<String>)| {
+            ["NB", "P", "Q"].contains(&name.as_str()) || cells.iter().any(|cell| *cell != cells[0])
+        })
         .collect()
 }
 
@@ -194,4 +201,22 @@ pub(crate) fn failures(summary: &Summary) -> String {
 pub(super) fn limit_of_n(summary: &Summary) -> Option<String> {
     let n_memory = summary.session.n_memory.filter(|_| summary.session.n_limited_by_budget)?;
     Some(format!("N is limited by the budget; memory allows N = {n_memory}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{EngineParams, HplParams};
+
+    use super::*;
+
+    #[test]
+    fn a_candidate_without_a_dimension_that_others_have_gets_a_dash() {
+        let plain = Candidate { hpl: HplParams::baseline(1000, 1, 2), engine: EngineParams::default() };
+        let mut other = plain.clone();
+        other.engine.extra.insert("mode".into(), "g".into());
+        for (candidates, cells) in [([&plain, &other], ["-", "g"]), ([&other, &plain], ["g", "-"])] {
+            let mode = ("mode".to_owned(), cells.map(str::to_owned).to_vec());
+            assert_eq!(telling_columns(&candidates).last(), Some(&mode));
+        }
+    }
 }
