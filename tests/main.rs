@@ -28,6 +28,7 @@ mod needs_slurm;
 mod needs_tmux;
 mod pack;
 mod packages;
+mod pairs;
 mod power;
 mod power_loss;
 mod predict;

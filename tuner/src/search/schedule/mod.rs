@@ -92,7 +92,16 @@ impl<R: Finished> View<'_, R> {
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
         let new = self.interrupted.cloned().or_else(|| self.proposed());
-        new.filter(|plan| self.fits(plan.expected_s + kept_s))
+        // Where no time is left for a pair, there may be some for its candidate alone.
+        let alone = |plan: PlannedTrial| match plan.reference {
+            Some(_) if !self.fits(plan.expected_s + kept_s) => {
+                let expected_s = self.cost.of(&plan.candidate, plan.extent);
+                PlannedTrial { reference: None, expected_s, ..plan }
+            }
+            _ => plan,
+        };
+        new.map(alone)
+            .filter(|plan| self.fits(plan.expected_s + kept_s))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
     }
 

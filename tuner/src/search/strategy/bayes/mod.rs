@@ -25,7 +25,7 @@ const SHORTLIST: usize = 2048;
 /// Standard deviations above the mean by which the shortlist is chosen.
 const OPTIMISM: f64 = 2.0;
 
-/// Relative gain below which nothing is run again: where no gain is left, a new point may still surprise.
+/// Relative gain below which nothing is run again once the noise was seen: where no gain is left, a new point may still surprise.
 const WORTH_A_REPEAT: f64 = 3e-4;
 
 /// Gaussian process, expected improvement.
@@ -57,6 +57,7 @@ impl Strategy for Bayes {
         let by = surrogate.contrasts(&points, tried.len());
         let feasible = feasible.log_weights(&points);
         let thrift = thrift(ctx);
+        let noise_was_seen = was_repeated(ctx);
         let pair_cost = surrogate.paying_pairs();
         // A point that was run is compared with its rival by a pair, where that pays.
         let rival = |i: usize| by.first()?.1[i].rival.filter(|_| i < tried.len() && pair_cost.is_some());
@@ -69,7 +70,7 @@ impl Strategy for Bayes {
             let is_repeat = i < tried.len();
             let terms = gains.iter().map(|(weight, gains)| weight.ln() + gains[i]);
             let log_gain = log_sum(terms);
-            let pointless = tried.len() == 1 && is_repeat || log_gain < WORTH_A_REPEAT.ln();
+            let pointless = tried.len() == 1 && is_repeat || noise_was_seen && log_gain < WORTH_A_REPEAT.ln();
             if is_repeat && (pointless || unsteady.contains(points[i])) {
                 return f64::NEG_INFINITY;
             }
@@ -134,6 +135,14 @@ fn thrift(ctx: &Ctx<'_>) -> f64 {
 fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
     let cost_s = ctx.prior.cost_s(point);
     if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }
+}
+
+/// Whether a point was run twice: before that, how much runs scatter is a guess.
+fn was_repeated(ctx: &Ctx<'_>) -> bool {
+    let mut seen = HashSet::new();
+    let passed = ctx.history.trials.iter().filter(|trial| log_rate(trial).is_some());
+    let mut points = passed.flat_map(|trial| [Some(&trial.point), trial.pair.as_ref().map(|pair| &pair.reference)]);
+    points.any(|point| point.is_some_and(|point| !seen.insert(point)))
 }
 
 /// The passed points that keep the power limit, where there is one, with the number of the first passed trial of each.

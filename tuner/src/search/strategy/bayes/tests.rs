@@ -250,3 +250,34 @@ fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
     }
     assert_eq!(reference(&scattered, Some(1.8)), None, "it says no more than two runs");
 }
+
+/// The leads are large for noise of 1 %, which is a guess as long as nothing was run twice.
+#[test]
+fn no_search_ends_before_a_point_was_run_again() {
+    let space = Listed::product(vec![ordered("nb", &[5.0, 5.6, 6.0])], |_| true);
+    let rates = [100.0, 90.0, 80.0];
+    let ask = |runs: &[usize]| {
+        let trial = |(number, &level): (usize, &usize)| Trial {
+            number: number as u64,
+            point: Point(vec![level as u16]),
+            outcome: TrialResult::Rate(rates[level]),
+            wall_s: 1.0,
+            pair: None,
+        };
+        let history = History { trials: runs.iter().enumerate().map(trial).collect(), ..History::default() };
+        let (budget_left_s, budget_total_s) = (40.0, 60.0);
+        let ctx = Ctx {
+            space: &space,
+            history: &history,
+            prior: &FLAT,
+            budget_left_s,
+            budget_total_s,
+            pair_cost: None,
+            trial: 3,
+            seed: 1,
+        };
+        Bayes.ask(&ctx)
+    };
+    assert!(ask(&[0, 1, 2]).is_some_and(|proposed| proposed.repeat_of.is_some()));
+    assert_eq!(ask(&[0, 1, 2, 0, 1, 0]), None);
+}
