@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use space::Candidate;
 use space::dat::HplDat;
+use space::{Candidate, NodeSettings};
 
 use super::guard;
 use super::printed::{judge_printed, text};
@@ -116,6 +116,17 @@ impl RealRuns {
             return there.chain(words).collect();
         }
         there.chain(["env".to_owned()]).chain(settings).chain(words).collect()
+    }
+
+    /// The settings of the nodes for `candidate` that its command does not make by itself.
+    pub fn settings_to_make(&self, candidate: &Candidate) -> NodeSettings {
+        let settings = candidate.engine.settings;
+        let by_slurm = match &self.engine {
+            RunProgram::Ours => false,
+            RunProgram::Launched(job) => job.slurm_clock.is_some(),
+            RunProgram::Foreign(engine) => engine.asks_for_clock(),
+        };
+        if by_slurm { NodeSettings { max_clock_mhz: None, ..settings } } else { settings }
     }
 
     /// The progress that a run in `folder` has printed, finished or not; empty if its engine prints none.
