@@ -45,6 +45,7 @@ pub(crate) fn session() -> Session {
         left: None,
         unequal: space::Unequal::default(),
         power_log: None,
+        slurm_clock: None,
     }
 }
 
