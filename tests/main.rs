@@ -38,6 +38,7 @@ mod settings;
 mod simulated;
 mod size;
 mod skips;
+mod slurm_clock;
 mod supply;
 mod table;
 mod tune;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use space::Candidate;
 
 use crate::simulated::VERB;
+use crate::slurm_clock::SlurmClock;
 
 /// Known launchers by name, with the words of their command. `none` starts the program alone.
 pub const LAUNCHERS: [(&str, &str); 6] = [
@@ -37,6 +38,11 @@ pub fn words(text: &str) -> Vec<String> {
     }
 }
 
+/// Whether these are the words of Slurm's `srun`.
+pub fn is_srun(words: &[String]) -> bool {
+    PlacedBy::of(words) == Some(PlacedBy::Slurm)
+}
+
 /// Whether the words of a launcher contain the number of processes.
 pub fn says_processes(words: &[String]) -> bool {
     words.iter().any(|word| word.contains("{np}"))
@@ -59,12 +65,16 @@ pub struct MpiJob {
     /// Names of the nodes that its ranks are kept to; none for all that the launcher reaches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// How the clock of its nodes is asked of Slurm; `None` where it is not. The session keeps it.
+    #[serde(skip)]
+    pub slurm_clock: Option<SlurmClock>,
 }
 
 impl MpiJob {
     /// Ranks of `program` by a launcher, of as many threads as there are cores.
     pub fn new(launcher: &str, program: PathBuf) -> Self {
-        Self { launcher: launcher.to_owned(), program, most_threads: None, simulated: None, nodes: Vec::new() }
+        let launcher = launcher.to_owned();
+        Self { launcher, program, most_threads: None, simulated: None, nodes: Vec::new(), slurm_clock: None }
     }
 
     /// The same with its ranks on `nodes` alone; the same where none is named.
@@ -81,16 +91,10 @@ impl MpiJob {
 
     /// The words that start the ranks of `candidate`, to which the flags of the program are added.
     pub fn command(&self, candidate: &Candidate) -> Vec<OsString> {
-        let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
-        let filled = |word: String| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
-        let mut launcher = words(&self.launcher);
-        if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
-            let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
-            placed_by.keep_to(&mut launcher, &self.nodes, each);
-        }
-        let mut command: Vec<OsString> = launcher.into_iter().map(filled).collect();
+        let mut command = self.launch(candidate);
         command.push(self.program.clone().into());
         if let Some(path) = &self.simulated {
+            let ranks = candidate.hpl.ranks().to_string();
             command.extend([VERB.into(), "--cluster".into(), path.clone().into(), "--ranks".into(), ranks.into()]);
             if !self.nodes.is_empty() {
                 command.extend(["--nodes".into(), self.nodes.join(",").into()]);
@@ -98,9 +102,27 @@ impl MpiJob {
         }
         command
     }
-}
 
-impl MpiJob {
+    /// The same with `words` in the place of the program and its flags.
+    pub fn started_in_its_place(&self, candidate: &Candidate, words: &[OsString]) -> Vec<OsString> {
+        let mut command = self.launch(candidate);
+        command.extend_from_slice(words);
+        command
+    }
+
+    /// The words of the launcher for `candidate`.
+    fn launch(&self, candidate: &Candidate) -> Vec<OsString> {
+        let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
+        let filled = |word: String| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
+        let mut launcher = words(&self.launcher);
+        if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
+            let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
+            placed_by.keep_to(&mut launcher, &self.nodes, each);
+        }
+        let clock = self.slurm_clock.as_ref().and_then(|clock| clock.word(&candidate.engine.settings));
+        launcher.into_iter().map(filled).chain(clock.map(OsString::from)).collect()
+    }
+
     /// The words that start `command` once on each of `nodes`, beside the runs there and bound to no cores; `None` where it is not known how
     /// this launcher is told that. `in_slurm`: whether this process is in a job of Slurm, whose srun needs no cores of its own for it.
     pub fn once_on_each(&self, nodes: &[String], command: &[OsString], in_slurm: bool) -> Option<Vec<OsString>> {
@@ -214,6 +236,24 @@ mod tests {
         let engine = EngineParams { threads: 8, ..EngineParams::default() };
         let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine });
         assert_eq!(words, ["srun", "--overlap", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
+    }
+
+    #[test]
+    fn the_clock_of_a_candidate_is_asked_of_slurm() {
+        let clock = SlurmClock { least_mhz: 800, found_mhz: 2600, governor: "performance".into() };
+        let job = MpiJob { slurm_clock: Some(clock), ..MpiJob::new("srun -n {np}", "xhpl".into()) };
+        let at = |max_clock_mhz: Option<u32>| {
+            let settings = space::NodeSettings { max_clock_mhz, ..Default::default() };
+            let candidate = Candidate {
+                hpl: HplParams::baseline(1000, 1, 2),
+                engine: EngineParams { settings, ..Default::default() },
+            };
+            job.started_in_its_place(&candidate, &["look".into()])
+        };
+        assert_eq!(at(Some(2100)), ["srun", "-n", "2", "--cpu-freq=800000-2100000:performance", "look"]);
+        assert_eq!(at(Some(2600)), ["srun", "-n", "2", "look"], "as the nodes were found");
+        assert_eq!(at(None), at(Some(2600)));
+        assert!(is_srun(&words("/opt/bin/srun -n {np}")) && !is_srun(&words("mpirun")));
     }
 
     #[test]

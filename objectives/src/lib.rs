@@ -26,6 +26,7 @@ pub mod runs;
 pub mod scenario;
 pub mod settings;
 pub mod simulated;
+pub mod slurm_clock;
 pub mod timeline;
 pub mod weights;
 

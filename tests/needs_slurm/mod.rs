@@ -1,5 +1,6 @@
 //! Sessions inside jobs of a real Slurm, whose nodes are namespaces of this machine (`tests/slurm_nodes.sh`).
 
+mod clock;
 mod hosts;
 mod kill;
 mod lost;

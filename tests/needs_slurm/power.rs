@@ -124,6 +124,72 @@ fn the_power_of_all_nodes_is_that_of_a_run() {
     });
 }
 
+/// Another engine, whose nodes are found by processes of this program in its place: a script that takes 3 s in each of two ranks.
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn the_power_of_all_nodes_of_another_engine_is_read() {
+    let cluster = Cluster::start(2);
+    let root = cluster.folder.path();
+    let tree = root.join("tree");
+    let (script, profile) = (root.join("other.sh"), root.join("other.toml"));
+    let stamp = "date -u '+%a %b %e %H:%M:%S %Y'";
+    let body = format!(
+        r#"#!/bin/bash
+start=$({stamp})
+sleep 3
+[ "$SLURM_PROCID" = 0 ] || exit 0
+echo "HPL_pdgesv() start time $start"
+echo "HPL_pdgesv() end time   $({stamp})"
+echo "WR11C2R4 $1 $2 1 2 3.00 $(awk "BEGIN {{ print (2 / 3 * $1 ^ 3 + 1.5 * $1 ^ 2) / 3 / 1e9 }}")"
+echo "||Ax-b||_oo/(eps)= 2.1e-03 ...... PASSED"
+"#
+    );
+    fs::write(&script, body).unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = format!(
+        r"
+schema_version = 1
+name = 'other'
+about = 'a script'
+source = 'this test'
+program = '{}'
+launcher = 'srun'
+command = ['{{launch}}', '{{program}}', '{{n}}', '{{nb}}', '{{p}}', '{{q}}']
+obeys = ['nb']
+[patterns]
+result = '^W[RC]\d\S*\s+(?<n>\d+)\s+\d+\s+\d+\s+\d+\s+(?<time>\S+)\s+(?<gflops>\S+)'
+residual = '^\|\|Ax-b\|\|_oo/.*=\s*(?<residual>\S+) \.+ (?<verdict>PASSED|FAILED)'
+",
+        script.display()
+    );
+    fs::write(&profile, text).unwrap();
+    with_counters(&tree, || {
+        let folder = root.join("run");
+        let words = format!(
+            "{} --budget 60s --n 3000 --engine {} --machine {} --out {} --objective gflops-per-watt --power-root {}/{{node}}",
+            env!("CARGO_BIN_EXE_hpl-tune"),
+            profile.display(),
+            machine_toml().display(),
+            folder.display(),
+            tree.display()
+        );
+        let said = cluster.printed(&cluster.submit(&words));
+        let source = "powercap package-0; not Green500 grade; of all 2 nodes";
+        assert!(said.contains(&format!("power: of each run, by {source}")), "{said}");
+        let read: Vec<Row> = recorded(&folder).into_iter().filter(|row| row.passed).collect();
+        assert!(read.len() >= 3, "{said}");
+        let watts: f64 = WATTS.iter().map(|(_, watts)| watts).sum();
+        for row in &read {
+            assert!((row.run_power_w.unwrap() / watts - 1.0).abs() < 0.15, "trial {}: {row:?}", row.trial);
+            assert_eq!(row.power_source.as_deref(), Some(source));
+        }
+        println!("{}", said.lines().filter(|line| line.contains("ower")).collect::<Vec<_>>().join("\n"));
+        let nodes = records(&folder).iter().all(|record| record.of_all && record.nodes.len() == 2);
+        assert!(nodes, "each of both by itself");
+        assert!(within(Duration::from_secs(20), || none_left(&folder)), "{:?}", cluster.slurm(&["squeue", "--steps"]));
+    });
+}
+
 /// `kill -9` of the session: nothing stays on a node. Of the process on a node, or of their launcher: the session goes on and starts them again.
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use objectives::real::guard;
 use tuner::cli::{Cli, Command};
-use tuner::cluster::{placement, simulated};
+use tuner::cluster::{clock, placement, simulated};
 use tuner::power::nodes::agent;
 use tuner::power::settings::restorer;
 use tuner::record::{decode, table};
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     // Other verbs that only children of this program are started with.
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(decode::VERB) => return decode::main(std::env::args_os().skip(2)),
+        Some(clock::VERB) => return clock::main(std::env::args_os().skip(2)),
         Some(placement::VERB) => return placement::main(),
         Some(objectives::simulated::VERB) => return simulated::main(std::env::args_os().skip(2)),
         Some(restorer::VERB) => return restorer::main(std::env::args_os().skip(2)),

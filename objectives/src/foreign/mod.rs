@@ -5,12 +5,14 @@
 //! program's output. Profiles of known programs are [shipped](SHIPPED).
 
 mod dimension;
+mod engine;
 mod error;
 mod output;
 mod profile;
 mod template;
 
 pub use dimension::ExtraDim;
+pub use engine::Foreign;
 pub use error::ProfileError;
 pub use output::PrintedResult;
-pub use profile::{Foreign, MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};
+pub use profile::{MatrixMemory, OBEYABLE, PROFILE_SCHEMA, Profile, SHIPPED};

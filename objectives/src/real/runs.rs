@@ -122,6 +122,17 @@ impl RealRuns {
         there.chain(["env".to_owned()]).chain(settings).chain(words).collect()
     }
 
+    /// The settings of the nodes for `candidate` that its command does not make by itself.
+    pub fn settings_to_make(&self, candidate: &Candidate) -> NodeSettings {
+        let settings = candidate.engine.settings;
+        let by_slurm = match &self.engine {
+            RunProgram::Ours => false,
+            RunProgram::Launched(job) => job.slurm_clock.is_some(),
+            RunProgram::Foreign(engine) => engine.asks_for_clock(),
+        };
+        if by_slurm { NodeSettings { max_clock_mhz: None, ..settings } } else { settings }
+    }
+
     /// The progress that a run in `folder` has printed, finished or not; empty if its engine prints none.
     pub fn progress_in(&self, folder: &Path) -> Vec<ProgressPoint> {
         let files = self.engine.progress_files().into_iter();

@@ -227,8 +227,9 @@ pub struct TuneArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log",
         conflicts_with = "resume")]
     pub power_offset: f64,
-    /// Also search settings of this node: the highest clock of its processors (clock, by cpufreq), the power limit of its packages
-    /// (power-cap, by powercap) or of its accelerators (gpu-power-cap, by NVML). They need the right to change them, and are put back at the end
+    /// Also search settings of this node: the highest clock of its processors (clock, by cpufreq; of all nodes by --cpu-freq where srun starts
+    /// the runs), the power limit of its packages (power-cap, by powercap) or of its accelerators (gpu-power-cap, by NVML). They need the right
+    /// to change them, and are put back at the end
     #[arg(
         long,
         value_name = "NAME,...",

@@ -10,7 +10,7 @@ use hpl::machine::host;
 use objectives::foreign::Foreign;
 use objectives::real::slurm;
 use serde::{Deserialize, Serialize};
-use space::Candidate;
+use space::{Candidate, EngineParams, HplParams};
 
 use super::launched::answer;
 use crate::exit::bad_input;
@@ -82,6 +82,19 @@ pub(crate) fn placed(engine: &Foreign, candidate: &Candidate, program: &Path) ->
             candidate.hpl.ranks()
         ))),
     }
+}
+
+/// The same of as many ranks as there are `nodes`, each with the threads of one.
+///
+/// # Errors
+/// As of [`placed`].
+pub(crate) fn one_rank_on_each(
+    engine: &Foreign,
+    (nodes, threads): (usize, usize),
+    program: &Path,
+) -> anyhow::Result<Bindings> {
+    let params = EngineParams { threads, ..EngineParams::default() };
+    placed(engine, &Candidate { hpl: HplParams::baseline(1, 1, nodes), engine: params }, program)
 }
 
 /// What processes of `threads` threads each have printed, by their ranks.

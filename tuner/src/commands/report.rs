@@ -135,7 +135,8 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     let ours = summary.session.engine == Session::OURS;
     inputs.retain(|(name, _)| !ours || name != "HPL.dat");
     let command = runs.command(&RunSpec::whole(&candidate), folder.root()).join(" ");
-    Ok(Some(exports.foreign(&command, (rate_gflops, how), &candidate, inputs)))
+    let settings = runs.settings_to_make(&candidate);
+    Ok(Some(exports.foreign(&command, (rate_gflops, how), (&candidate, &settings), inputs)))
 }
 
 #[cfg(test)]

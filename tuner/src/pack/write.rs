@@ -190,7 +190,7 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
     let command: Vec<String> = words.iter().map(quoted).collect();
     Ok(format!(
         "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}{}\n{ran}",
-        settings_lines(&candidate.engine.settings),
+        settings_lines(&runs.settings_to_make(&candidate)),
         command.join(" ")
     ))
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use objectives::launcher::MpiJob;
 use objectives::real::Extent;
+use objectives::slurm_clock::SlurmClock;
 use serde::{Deserialize, Serialize};
 use space::candidate::EngineProfile;
 use space::domain::Expert;
@@ -139,6 +140,9 @@ pub struct Session {
     /// The settings of the node that are varied; none unless the user asked for it.
     #[serde(default, skip_serializing_if = "SettingLevels::is_empty")]
     pub settings: SettingLevels,
+    /// How the highest clock is asked of Slurm; `None` where it is not varied, or set on this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slurm_clock: Option<SlurmClock>,
 }
 
 /// Where a run took place, as seen from the nodes of its session now.

@@ -11,21 +11,22 @@ use crate::record::Circumstances;
 pub struct Vitals<'a> {
     before: Option<CpuTimes>,
     clock_hz: Option<f64>,
-    looked: bool,
+    looks: u64,
     power: PowerSampler<'a>,
 }
 
 impl<'a> Vitals<'a> {
     /// Begins to watch.
     pub fn start(power: &'a PowerReader) -> Self {
-        Self { before: facts().cpu_times, clock_hz: None, looked: false, power: power.start() }
+        Self { before: facts().cpu_times, clock_hz: None, looks: 0, power: power.start() }
     }
 
-    /// Takes the clock, once, while the trial runs, and power when it is time; called some times a second.
+    /// Takes the clock, and power when it is time, while the trial runs; called some times a second. Of few clocks the last one counts, which
+    /// is from the second half of the trial: at its start it may still wait for its launcher.
     pub fn look(&mut self) {
         self.power.look();
-        if !self.looked {
-            self.looked = true;
+        self.looks += 1;
+        if self.looks.is_power_of_two() {
             self.clock_hz = facts().clock_hz;
         }
     }

@@ -61,15 +61,16 @@ impl Exports {
         })
     }
 
-    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` are in the same folder.
+    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` are in the same folder;
+    /// `settings` are those of the nodes that the command does not make.
     pub fn foreign(
         self,
         command: &str,
         (rate_gflops, how): (f64, &str),
-        candidate: &Candidate,
+        (candidate, settings): (&Candidate, &NodeSettings),
         inputs: Vec<(String, String)>,
     ) -> Self {
-        let (rate, n, settings) = (digits(rate_gflops), candidate.hpl.n, settings_lines(&candidate.engine.settings));
+        let (rate, n, settings) = (digits(rate_gflops), candidate.hpl.n, settings_lines(settings));
         let run_sh = format!("#!/bin/bash\n# The best run: {rate} GFLOP/s {how} at N = {n}.\n{settings}{command}\n");
         Self { run_sh, inputs, engine_params: None, ..self }
     }

@@ -153,7 +153,9 @@ pub(crate) fn pareto(summary: &Summary) -> Option<String> {
     let point = |ParetoPoint { candidate, runs, rate_gflops, gflops_per_w }: &ParetoPoint| {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
         let plural = if *runs == 1 { "" } else { "s" };
-        let shape = format!("NB {}, {}×{}×{threads}t, {runs} run{plural}", hpl.nb, hpl.p, hpl.q);
+        let settings = candidate.engine.settings.named().map(|(name, value)| format!(", {name} {value}"));
+        let settings: String = settings.collect();
+        let shape = format!("NB {}, {}×{}×{threads}t{settings}, {runs} run{plural}", hpl.nb, hpl.p, hpl.q);
         format!("{} GFLOP/s at {} GFLOPS/W ({shape})", digits(*rate_gflops), digits(*gflops_per_w))
     };
     let points: Vec<String> = summary.pareto.iter().map(point).collect();

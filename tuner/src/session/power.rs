@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use objectives::launcher::MpiJob;
+
 use crate::power::nodes::{AgentCommand, NodesPower, agent, root_of, short};
 use crate::power::{PowerReader, RunsOn};
 use crate::record::Objective;
 use crate::record::session::Session;
+use crate::session::engine::Engine;
 
 /// The reader of a session, with the sensors below `root`.
 pub fn reader(session: &Session, root: &Path) -> PowerReader {
@@ -16,25 +19,45 @@ pub fn reader(session: &Session, root: &Path) -> PowerReader {
     PowerReader::new(&root_of(root, &session.host), session.power_log.clone(), runs_on(session))
 }
 
-/// The same with a process of `program` on each node of its runs, where these are on more than this one; `folder`: that of the session.
-pub fn reader_of_nodes(session: &Session, root: &Path, program: &Path, folder: &Path) -> PowerReader {
+/// How a process is started on each node of the runs of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeProcesses {
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// The words that start it on all of them.
+    pub words: Vec<OsString>,
+}
+
+/// The same with `processes` on the nodes of its runs; `folder`: that of the session.
+pub fn reader_of_nodes(session: &Session, root: &Path, folder: &Path, processes: Option<NodeProcesses>) -> PowerReader {
     let power = reader(session, root);
-    match words(session, program).filter(|_| power.needs_nodes()) {
-        Some(words) => {
+    match processes.filter(|_| power.needs_nodes()) {
+        Some(NodeProcesses { nodes, words }) => {
             // The processes are in other folders.
             let [root, folder] = [root, folder].map(|path| std::path::absolute(path).unwrap_or(path.to_owned()));
-            let nodes = session.hosts.clone();
             power.with_nodes(NodesPower::start(AgentCommand { nodes, words, root, folder }))
         }
         None => power,
     }
 }
 
-/// What starts a process of `program` on each node; `None` where it is not known how.
-fn words(session: &Session, program: &Path) -> Option<Vec<OsString>> {
-    let job = session.mpi_job.as_ref().filter(|_| !session.is_simulated() && !session.hosts.is_empty())?;
+/// What starts a process of `program` on each of `nodes`, by the launcher of `engine`; `None` where it is not known how.
+pub fn words(engine: &Engine, nodes: &[String], program: &Path) -> Option<Vec<OsString>> {
+    let job = match engine {
+        Engine::Launched(job) if job.simulated.is_none() => job.clone(),
+        Engine::Foreign(foreign) => MpiJob::new(&foreign.profile().launcher, program.to_owned()),
+        Engine::Ours | Engine::Launched(_) => return None,
+    };
     let in_slurm = std::env::var_os("SLURM_JOB_ID").is_some();
-    job.once_on_each(&session.hosts, &[program.into(), agent::VERB.into()], in_slurm)
+    job.once_on_each(nodes, &[program.into(), agent::VERB.into()], in_slurm).filter(|_| !nodes.is_empty())
+}
+
+/// Whether the nodes of a session can be asked for their power, as far as its launcher goes. Those of another engine are found when the
+/// session begins.
+pub fn can_be_asked(session: &Session, engine: &Engine) -> bool {
+    let found_later = session.hosts.is_empty() && matches!(engine, Engine::Foreign(_));
+    let nodes = if found_later { std::slice::from_ref(&session.host) } else { &session.hosts };
+    words(engine, nodes, Path::new("hpl-tune")).is_some()
 }
 
 /// What is said of it before the first run.
@@ -46,13 +69,13 @@ pub fn sentences(session: &Session, power: &PowerReader) -> Vec<String> {
 ///
 /// # Errors
 /// Why it cannot, with the way out.
-pub fn check(session: &Session, root: &Path, simulated: Option<bool>) -> Result<(), String> {
+pub fn check(session: &Session, engine: &Engine, root: &Path, simulated: Option<bool>) -> Result<(), String> {
     let Some(flag) = flag_of(session.objective) else { return Ok(()) };
     if let Some(has_power) = simulated {
         return if has_power { Ok(()) } else { Err(format!("{flag}: the simulated cluster has no [power]")) };
     }
     let power = reader(session, root);
-    if power.needs_nodes() && words(session, Path::new("hpl-tune")).is_some() {
+    if power.needs_nodes() && can_be_asked(session, engine) {
         // They are asked when the session begins.
         return Ok(());
     }
@@ -118,18 +141,18 @@ mod tests {
     fn an_objective_that_cannot_be_read_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let rate = session();
-        assert_eq!(check(&rate, root.path(), None), Ok(()));
+        assert_eq!(check(&rate, &Engine::Ours, root.path(), None), Ok(()));
         let per_watt = Session { objective: Objective::GflopsPerWatt, ..rate };
-        let message = check(&per_watt, root.path(), None).unwrap_err();
+        let message = check(&per_watt, &Engine::Ours, root.path(), None).unwrap_err();
         assert!(message.contains("no sensor was found") && message.contains("--power-log"), "{message}");
-        assert_eq!(check(&per_watt, root.path(), Some(true)), Ok(()));
-        assert!(check(&per_watt, root.path(), Some(false)).unwrap_err().contains("has no [power]"));
+        assert_eq!(check(&per_watt, &Engine::Ours, root.path(), Some(true)), Ok(()));
+        assert!(check(&per_watt, &Engine::Ours, root.path(), Some(false)).unwrap_err().contains("has no [power]"));
         let counters = root.path().join("sys/cray/pm_counters");
         std::fs::create_dir_all(&counters).unwrap();
         std::fs::write(counters.join("energy"), "5 J 6 us").unwrap();
-        assert_eq!(check(&per_watt, root.path(), None), Ok(()));
+        assert_eq!(check(&per_watt, &Engine::Ours, root.path(), None), Ok(()));
         let several = Session { hosts: vec!["host".into(), "other".into()], ..per_watt };
-        assert!(check(&several, root.path(), None).unwrap_err().contains("--local"));
+        assert!(check(&several, &Engine::Ours, root.path(), None).unwrap_err().contains("--local"));
     }
 
     #[test]

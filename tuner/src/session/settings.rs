@@ -84,11 +84,15 @@ pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), Strin
 /// # Errors
 /// Why, with the way out.
 pub fn check(session: &Session) -> Result<(), String> {
-    if session.settings.is_empty() || session.is_simulated() || power::runs_on_this_node(session) {
+    // Slurm sets the clock of all of them.
+    let here_alone = SettingLevels { max_clock_mhz: Vec::new(), ..session.settings.clone() };
+    let set_here = if session.slurm_clock.is_some() { &here_alone } else { &session.settings };
+    if set_here.is_empty() || session.is_simulated() || power::runs_on_this_node(session) {
         return Ok(());
     }
     Err(format!(
-        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local"
+        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local, or {FLAG} clock \
+         alone with srun as the launcher, which sets the clock of its nodes where the site permits it"
     ))
 }
 
@@ -102,10 +106,13 @@ pub fn setter(session: &Session, folder: &RunFolder, root: &Path) -> Result<Opti
         return Ok(None);
     }
     let wanted = Controlled {
-        clock: !session.settings.max_clock_mhz.is_empty(),
+        clock: !session.settings.max_clock_mhz.is_empty() && session.slurm_clock.is_none(),
         package_limit: !session.settings.package_limit_w.is_empty(),
         gpu_limit: !session.settings.gpu_limit_w.is_empty(),
     };
+    if wanted == Controlled::default() {
+        return Ok(None);
+    }
     let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
     NodeSetter::start(controls, folder.root().join(FoundSettings::NAME), root).map(Some)
 }

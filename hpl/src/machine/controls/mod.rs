@@ -2,12 +2,15 @@
 //! accelerators by NVIDIA's library (`gpus`).
 //!
 //! All paths are below a root, `/` for this host, so that tests have a tree of their own. [`NodeControls::find`] reads what is set now
-//! and changes nothing; [`NodeControls::set`] writes, and reads back what the kernel has made of it.
+//! and changes nothing; [`NodeControls::set`] writes, and reads back what the kernel has made of it. [`NodeClocks`] says what the clocks of a
+//! node are where somebody else sets them.
 
+mod clocks;
 mod error;
 mod gpus;
 mod levels;
 
+pub use clocks::NodeClocks;
 pub use error::ControlError;
 pub use gpus::{GpuControl, put_back_gpus};
 
@@ -18,15 +21,11 @@ use std::path::{Path, PathBuf};
 use space::{NodeSettings, SettingLevels};
 
 use self::gpus::GpuLimits;
-use self::levels::{LEAST_SHARE, ROUNDED, limits_below, rising};
+use self::levels::{ROUNDED, clocks_below, limits_below};
 
 /// kHz in a MHz, and microwatts in a watt.
 const KHZ: f64 = 1e3;
 const MICROWATTS: f64 = 1e6;
-/// Clocks that are tried, that which the node was found with among them.
-const CLOCKS: u32 = 9;
-/// Clocks are multiples of this many MHz.
-const CLOCK_STEP_MHZ: u32 = 100;
 /// Which controls are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Controlled {
@@ -138,13 +137,7 @@ impl NodeControls {
             });
         };
         let found_mhz = (highest.value as f64 / KHZ).round() as u32;
-        let least_mhz = (least as f64 / KHZ).ceil().max(LEAST_SHARE * f64::from(found_mhz)) as u32;
-        let step = (found_mhz - least_mhz.min(found_mhz)).div_ceil(CLOCKS - 1).next_multiple_of(CLOCK_STEP_MHZ);
-        let below = (1..CLOCKS).map(|index| found_mhz.saturating_sub(index * step.max(1)));
-        // Round clocks below that which was found, which need not be round.
-        let round = |mhz: u32| mhz.next_multiple_of(CLOCK_STEP_MHZ);
-        self.levels.max_clock_mhz =
-            rising(below.map(round).filter(|&mhz| mhz >= least_mhz && mhz < found_mhz), found_mhz);
+        self.levels.max_clock_mhz = clocks_below(found_mhz, (least as f64 / KHZ).ceil() as u32);
         if self.levels.max_clock_mhz.len() < 2 {
             return Err(ControlError::NoRange { path: highest.path.clone(), found: highest.value, least });
         }

@@ -155,6 +155,12 @@ pub(crate) fn socket(cpus: &[usize]) -> Option<usize> {
     sockets.all(|socket| socket == first).then_some(first)
 }
 
+/// Logical CPUs that this thread may run on, by the files of this host where there are none below `root`; at least one.
+pub(super) fn cpus_below(root: &Path) -> Vec<usize> {
+    let own = root.join("proc/thread-self/status").exists();
+    allowed_cpus(if own { root } else { Path::new(HERE) })
+}
+
 /// Logical CPUs that this thread may run on; at least one.
 fn allowed_cpus(root: &Path) -> Vec<usize> {
     let status = read(root.join("proc/thread-self/status")).unwrap_or_default();

@@ -10,6 +10,7 @@ use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
 use space::machine::{Machine, Node};
 
+use super::varied::{RunPlace, varied};
 use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
@@ -79,8 +80,10 @@ pub(super) fn begin(
     let power_log = power_log(args)?;
     let objective = objective(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
-    let levels = settings::levels(&args.vary, &args.power_root, simulated.as_ref().map(|(cluster, _)| cluster));
-    let levels = levels.map_err(bad_input)?;
+    let described = machine.as_ref().map_or(&[][..], |machine| &machine.nodes);
+    let place = RunPlace { nodes: described, hosts: &hosts, this: &facts.hostname, cores: cores.len() };
+    let cluster = simulated.as_ref().map(|(cluster, _)| cluster);
+    let (levels, slurm_clock) = varied(args, &engine, &place, cluster, program)?;
     limits.iter().try_for_each(|(limits, _)| settings::check_limits(limits, &levels)).map_err(bad_input)?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
@@ -142,9 +145,10 @@ pub(super) fn begin(
         unequal,
         power_log,
         settings: levels,
+        slurm_clock,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
-    let checked = power::check(&session, &args.power_root, has_power).and_then(|()| settings::check(&session));
+    let checked = power::check(&session, &engine, &args.power_root, has_power).and_then(|()| settings::check(&session));
     if let Err(refused) = checked {
         folder.discard();
         return Err(bad_input(refused));
@@ -224,7 +228,7 @@ pub(super) struct PlacedEngine {
     /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
     nodes: Vec<Node>,
     /// Their names.
-    hosts: Vec<String>,
+    pub(super) hosts: Vec<String>,
     /// Names of the nodes that are kept to replace one of them.
     spares: Vec<String>,
 }

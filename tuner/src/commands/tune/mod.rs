@@ -45,8 +45,10 @@ mod calibrated;
 mod ended;
 mod moved;
 mod nodes;
+mod power_nodes;
 mod rehearse;
 mod settle;
+mod varied;
 
 use begin::{begin, within_job};
 use binding::say_binding;
@@ -175,7 +177,12 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    let power = power::reader_of_nodes(store.session(), &args.power_root, program, store.folder().root());
+    let processes = power_nodes::processes(store.session(), engine, program, &args.power_root);
+    let processes = processes.unwrap_or_else(|problem| {
+        progress.warn(&problem);
+        None
+    });
+    let power = power::reader_of_nodes(store.session(), &args.power_root, store.folder().root(), processes);
     power::check_nodes(store.session(), &power).map_err(bad_input)?;
     power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
     let path = store.folder().machine_toml();

@@ -15,6 +15,7 @@ use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
 use super::begin::{budget_s, placed, rank_input};
+use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::sbatch::{self, JobRequest};
@@ -53,13 +54,13 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
     // What the session would find on the nodes of its job.
     let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
-    let (engine, machine) = match &job {
+    let (engine, machine, hosts) = match &job {
         Some(job) => {
             let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
             let machine = placed.described(machine);
-            (placed.engine, machine)
+            (placed.engine, machine, placed.hosts)
         }
-        None => (engine, machine),
+        None => (engine, machine, Vec::new()),
     };
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
     let mut wanted = Wanted::of(args.ranks, args.threads);
@@ -89,11 +90,17 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let TargetOrder { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
     spec.n = n;
     // A batch script is for other nodes.
-    let vary = if args.dry_run { &args.vary[..] } else { &[] };
-    let levels = settings::levels(vary, &args.power_root, None).map_err(bad_input)?;
+    let (levels, slurm_clock) = if args.dry_run {
+        let described = machine.as_ref().map_or(&[][..], |machine| &machine.nodes);
+        let place = RunPlace { nodes: described, hosts: &hosts, this: &facts.hostname, cores: here.cores };
+        varied(args, &engine, &place, None, program)?
+    } else {
+        Default::default()
+    };
     if args.dry_run {
         settings::check_limits(&limits, &levels).map_err(bad_input)?;
     }
+    let engine = engine.clocked_by(slurm_clock);
     let (domain, usual) = engine.domain_at(&spec, &limits, &levels).map_err(bad_input)?;
     if let Some(path) = &args.sbatch {
         let request = request(args, &engine, wanted, &room)?;

@@ -72,7 +72,7 @@ pub(super) fn arithmetic(checked: &mut Checked, file: &str, text: &str, threshol
         if rate + half_gflops < least || rate - half_gflops > most {
             let time_s = record.time_s;
             let problem =
-                format!("{rate} GFLOP/s, but N = {n} in {time_s} s are {} GFLOP/s", hpl_flops(n) / time_s * 1e-9);
+                format!("{rate} GFLOP/s, but N = {n} in {time_s} s are {:.3} GFLOP/s", hpl_flops(n) / time_s * 1e-9);
             checked.find(file, problem, ORIGINAL);
         }
     }

@@ -45,6 +45,7 @@ pub(crate) fn session() -> Session {
         left: None,
         unequal: space::Unequal::default(),
         power_log: None,
+        slurm_clock: None,
     }
 }
 
@@ -362,7 +363,7 @@ fn with_power(number: u64, nb: usize, rate: f64, watts: f64) -> Row {
 #[test]
 fn the_front_is_who_is_not_beaten_in_both() {
     let rows = [
-        with_power(0, 64, 20.0, 100.0),
+        Row { max_clock_mhz: Some(2100), ..with_power(0, 64, 20.0, 100.0) },
         with_power(1, 96, 30.0, 200.0),
         with_power(2, 128, 25.0, 200.0),
         with_power(3, 160, 10.0, 40.0),
@@ -378,6 +379,7 @@ fn the_front_is_who_is_not_beaten_in_both() {
         text.contains("not beaten in speed and efficiency: 30.00 GFLOP/s at 0.1500 GFLOPS/W (NB 96, 1×2×1t, 1 run); "),
         "{text}"
     );
+    assert!(text.contains("(NB 64, 1×2×1t, max_clock_mhz 2100, 1 run)"), "{text}");
     assert!(!text.contains("Objective") && Summary::new(&session(), &[run(0, 64, 20.0, None)]).pareto.is_empty());
 }
 

@@ -10,7 +10,7 @@ use objectives::{Failure, Observation};
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
 use crate::error::RecordError;
-use crate::power::settings::NodeSetter;
+use crate::power::settings::{NodeSetter, clock_doubt};
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
 use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
@@ -21,6 +21,9 @@ use crate::search::budget::Budget;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::Progress;
 use crate::search::schedule::Due;
+
+/// In runs of at least so many seconds Slurm has set the clock before it was looked at.
+const CLOCK_IS_SET_S: f64 = 5.0;
 
 /// Starts trials, waits for them, and records them.
 pub struct TrialRunner<'a> {
@@ -127,6 +130,7 @@ impl TrialRunner<'_> {
             };
             let power = with_estimate(power, outcome.as_ref().ok(), wall_s, self.store);
             let around = Circumstances { power, ..around };
+            self.look_at_clock(&due.plan, &around);
             self.store.finish(trial, &outcome, around)?;
             if under_way.is_empty() {
                 Now::ended(self.store.folder());
@@ -149,6 +153,18 @@ impl TrialRunner<'_> {
         setter
             .set(settings)
             .map_err(|error| Failure::Launch { what: "settings of the node".to_owned(), why: error.to_string() })
+    }
+
+    /// Warns where this node, as one of those of the run, was above the clock that Slurm was asked for.
+    fn look_at_clock(&mut self, plan: &PlannedTrial, around: &Circumstances) {
+        let session = self.store.session();
+        let (hosts, nodes) = (&session.hosts, &session.nodes);
+        let is_here = hosts.contains(&session.host) || (hosts.is_empty() && nodes.iter().all(|node| node.count < 2));
+        let Some(clock) = session.slurm_clock.as_ref().filter(|_| is_here) else { return };
+        let seen = around.clock_hz.filter(|_| around.wall_s >= CLOCK_IS_SET_S);
+        if let Some(doubt) = clock_doubt(clock, &plan.candidate.engine.settings, seen) {
+            self.progress.warn_once(&doubt);
+        }
     }
 
     fn say_now(&self, under_way: &[StartedTrial<'_>], left_s: f64) {

@@ -1,6 +1,7 @@
 //! Which engine a session drives: ours, or the one of a profile.
 mod check;
 mod domain;
+mod launched;
 pub(crate) mod programs;
 #[cfg(test)]
 mod tests;
@@ -180,13 +181,14 @@ impl Engine {
     /// [`RecordError`] when its profile is gone or damaged.
     pub fn of(session: &Session, folder: &RunFolder) -> Result<Self, RecordError> {
         if session.engine == Session::OURS {
-            return Ok(session.mpi_job.clone().map_or(Self::Ours, Self::Launched));
+            let engine = session.mpi_job.clone().map_or(Self::Ours, Self::Launched);
+            return Ok(engine.clocked_by(session.slurm_clock.clone()));
         }
         let path = folder.engine_toml();
         let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
         let foreign =
             Profile::parse(&text).and_then(Foreign::new).map_err(|error| RecordError::damaged(&path, error))?;
-        Ok(Self::Foreign(Box::new(foreign)))
+        Ok(Self::Foreign(Box::new(foreign)).clocked_by(session.slurm_clock.clone()))
     }
 
     /// Keeps the profile, as it was chosen, in `folder`.
