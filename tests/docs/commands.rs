@@ -20,7 +20,8 @@ const PACKAGES: [&str; 4] = ["space", "hpl", "objectives", "hpl-tune"];
 const OTHERS: [&str; 13] =
     ["reframe", "sbatch", "apt-get", "mdbook", "git", "ls", "uvx", "pipx", "pip", "dpkg", "rpm", "tar", "cd"];
 /// Flags that texts name and that belong to other programs.
-const OTHER_FLAGS: [&str; 6] = ["--signal", "--exclude", "--install", "--release", "--programs", "--show-output"];
+const OTHER_FLAGS: [&str; 7] =
+    ["--signal", "--exclude", "--cpu-freq", "--install", "--release", "--programs", "--show-output"];
 /// Seconds after which a command is ended: none takes half of it.
 const LIMIT_S: &str = "120";
 

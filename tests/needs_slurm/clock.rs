@@ -11,7 +11,7 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let cluster = Cluster::start(2);
     let root = cluster.folder.path();
     let trees = root.join("tree");
-    ["n1", "n2"].iter().for_each(|node| drop(tree(&trees.join(node))));
+    ["n1", "n2"].iter().for_each(|node| tree(&trees.join(node)));
     let vary = format!("--vary clock --power-root {}/{{node}}", trees.display());
 
     // This Slurm binds no tasks, and knows nothing of the trees.
