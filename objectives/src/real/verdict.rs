@@ -63,7 +63,7 @@ pub(super) fn judge_pair(folder: &Path, record: &GuardRecord) -> Result<WindowsM
         return Err(bad(format!("schema version {pair_schema_version} of a pair, this program reads {PAIR_SCHEMA}")));
     }
     let [result, reference] = [checked(candidate, record, bad)?, checked(reference, record, bad)?];
-    if !predicted_log_ratio.is_finite() || !(predicted_log_ratio_sd >= 0.0) {
+    if !predicted_log_ratio.is_finite() || predicted_log_ratio_sd.is_nan() || predicted_log_ratio_sd < 0.0 {
         return Err(bad(format!(
             "a logarithm of {predicted_log_ratio} ± {predicted_log_ratio_sd} of the ratio of two rates"
         )));
