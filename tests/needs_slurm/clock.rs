@@ -32,7 +32,7 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let said = cluster.printed(&job);
     assert!(said.contains("ended 0"), "{said}");
     assert!(
-        said.contains("clock: Slurm sets it, seen on 2 nodes by srun --cpu-freq=1000000-1300000:performance"),
+        said.contains("clock: Slurm sets it, seen on all 2 nodes by srun --cpu-freq=1000000-1300000:performance"),
         "{said}"
     );
     println!("{}", said.lines().filter(|line| line.contains("clock")).collect::<Vec<_>>().join("\n"));

@@ -111,8 +111,8 @@ pub(crate) fn found(
     }
     let by_word = clock.word(&NodeSettings { max_clock_mhz: Some(lowest_mhz), ..NodeSettings::default() });
     let mut sentences = vec![format!(
-        "clock: Slurm sets it, seen on {} nodes by srun {}: limits of {lowest_mhz} MHz, put back to {found_mhz} MHz after the step",
-        during.len(),
+        "clock: Slurm sets it, seen on {} by srun {}: limits of {lowest_mhz} MHz, put back to {found_mhz} MHz after the step",
+        if let [alone] = &during[..] { alone.node.clone() } else { format!("all {} nodes", during.len()) },
         by_word.unwrap_or_default()
     )];
     sentences.extend(no_slower(&before, &during));
