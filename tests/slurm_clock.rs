@@ -34,6 +34,7 @@ pub(crate) fn srun(folder: &Path, root: &Path, start: &str) -> PathBuf {
     let (log, root) = (log.display(), root.display());
     let script = format!(
         r#"#!/bin/bash
+trap : TERM INT
 echo "$*" >> '{log}'
 words=() clock=
 for word in "$@"; do
