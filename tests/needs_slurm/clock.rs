@@ -11,7 +11,9 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let cluster = Cluster::start(2);
     let root = cluster.folder.path();
     let trees = root.join("tree");
-    ["n1", "n2"].map(|node| tree(&trees.join(node)));
+    for node in ["n1", "n2"] {
+        tree(&trees.join(node));
+    }
     let vary = format!("--vary clock --power-root {}/{{node}}", trees.display());
 
     // This Slurm binds no tasks, and knows nothing of the trees.

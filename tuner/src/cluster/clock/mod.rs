@@ -21,7 +21,7 @@ use space::{Candidate, EngineParams, HplParams, NodeSettings};
 use self::permitted::Permitted;
 use super::launched::answer;
 use crate::power::nodes::root_of;
-use crate::session::engine::Engine;
+use crate::session::engine::{Engine, EngineCommand};
 
 /// The hidden verb of a process that says the clocks of its node, as the program must dispatch it to [`main`].
 pub const VERB: &str = "__clocks";
@@ -129,7 +129,7 @@ fn said(
     let root = std::path::absolute(root).unwrap_or(root.to_owned());
     let words = [OsString::from(program), OsString::from(VERB), root.into()];
     let started = engine.started_in_its_place(candidate, &words);
-    let (words, variables) =
+    let EngineCommand { words, variables } =
         started.ok_or("its command has no word {program} alone, in whose place the clocks are read")?;
     let way_out = "is the job waiting for nodes?";
     let cancel = || slurm::cancel_steps(program, &[]);
