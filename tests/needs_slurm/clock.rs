@@ -11,7 +11,9 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let cluster = Cluster::start(2);
     let root = cluster.folder.path();
     let trees = root.join("tree");
-    ["n1", "n2"].iter().for_each(|node| tree(&trees.join(node)));
+    for node in ["n1", "n2"] {
+        tree(&trees.join(node));
+    }
     let vary = format!("--vary clock --power-root {}/{{node}}", trees.display());
 
     // This Slurm binds no tasks, and knows nothing of the trees.
@@ -32,7 +34,7 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let said = cluster.printed(&job);
     assert!(said.contains("ended 0"), "{said}");
     assert!(
-        said.contains("clock: Slurm sets it, seen on 2 nodes by srun --cpu-freq=1000000-1300000:performance"),
+        said.contains("clock: Slurm sets it, seen on all 2 nodes by srun --cpu-freq=1000000-1300000:performance"),
         "{said}"
     );
     println!("{}", said.lines().filter(|line| line.contains("clock")).collect::<Vec<_>>().join("\n"));

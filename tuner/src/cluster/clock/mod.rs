@@ -21,7 +21,7 @@ use space::{Candidate, EngineParams, HplParams, NodeSettings};
 use self::permitted::Permitted;
 use super::launched::answer;
 use crate::power::nodes::root_of;
-use crate::session::engine::Engine;
+use crate::session::engine::{Engine, EngineCommand};
 
 /// The hidden verb of a process that says the clocks of its node, as the program must dispatch it to [`main`].
 pub const VERB: &str = "__clocks";
@@ -111,8 +111,8 @@ pub(crate) fn found(
     }
     let by_word = clock.word(&NodeSettings { max_clock_mhz: Some(lowest_mhz), ..NodeSettings::default() });
     let mut sentences = vec![format!(
-        "clock: Slurm sets it, seen on {} nodes by srun {}: limits of {lowest_mhz} MHz, put back to {found_mhz} MHz after the step",
-        during.len(),
+        "clock: Slurm sets it, seen on {} by srun {}: limits of {lowest_mhz} MHz, put back to {found_mhz} MHz after the step",
+        if let [alone] = &during[..] { alone.node.clone() } else { format!("all {} nodes", during.len()) },
         by_word.unwrap_or_default()
     )];
     sentences.extend(no_slower(&before, &during));
@@ -129,7 +129,7 @@ fn said(
     let root = std::path::absolute(root).unwrap_or(root.to_owned());
     let words = [OsString::from(program), OsString::from(VERB), root.into()];
     let started = engine.started_in_its_place(candidate, &words);
-    let (words, variables) =
+    let EngineCommand { words, variables } =
         started.ok_or("its command has no word {program} alone, in whose place the clocks are read")?;
     let way_out = "is the job waiting for nodes?";
     let cancel = || slurm::cancel_steps(program, &[]);

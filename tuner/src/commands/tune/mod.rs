@@ -209,6 +209,9 @@ fn search(
     let (domain, baseline) = engine.domain_at(&spec, &limits, &store.session().settings).map_err(bad_input)?;
     let domain = domain.as_ref();
     let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
+    if args.resume.is_some() || !store.rows().is_empty() {
+        varied::check_again(store.session(), engine, &args.power_root, program)?;
+    }
     let setter = settings::setter(store.session(), store.folder(), &args.power_root).map_err(bad_input)?;
     let doubts = doubts::of(&predictor, domain, &baseline);
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();

@@ -11,6 +11,7 @@ use crate::cli::TuneArgs;
 use crate::cluster::clock::{self, ClockBySlurm};
 use crate::exit::bad_input;
 use crate::power::nodes::short;
+use crate::record::session::Session;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::settings::{self, Vary};
@@ -82,4 +83,33 @@ pub(super) fn varied(
             "--vary clock, by srun --cpu-freq: {by_slurm}. Without that the clock can be varied on one node alone, with --local"
         ))),
     }
+}
+
+/// Makes sure that Slurm sets the clock of the nodes of a session that goes on as it did when that began.
+///
+/// # Errors
+/// It does not, and the way out.
+pub(super) fn check_again(session: &Session, engine: &Engine, root: &Path, program: &Path) -> anyhow::Result<()> {
+    let Some(before) = &session.slurm_clock else { return Ok(()) };
+    let (hosts, cores) = (&session.hosts[..], session.cores.len());
+    let place = RunPlace { nodes: &session.nodes, hosts, this: &session.host, cores };
+    let engine = match engine.clone().clocked_by(None) {
+        Engine::Launched(job) => Engine::Launched(job.on(hosts)),
+        engine => engine,
+    };
+    let found = clock::found(&engine, place.ranks_and_threads(), root, program);
+    let now = found
+        .map_err(|by_slurm| bad_input(format!("the session varies the clock by srun --cpu-freq: {by_slurm}")))?
+        .clock;
+    if now == *before {
+        return Ok(());
+    }
+    let words = |clock: &SlurmClock| {
+        format!("{} to {} MHz with the governor {}", clock.least_mhz, clock.found_mhz, clock.governor)
+    };
+    Err(bad_input(format!(
+        "the session was begun on nodes with clocks of {}, now they have {}; set them as they were, or start a new session with --warm-start",
+        words(before),
+        words(&now)
+    )))
 }

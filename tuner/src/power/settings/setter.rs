@@ -27,8 +27,13 @@ impl NodeSetter {
     pub fn start(controls: NodeControls, record: PathBuf, root: &Path) -> Result<Self, String> {
         let named =
             |error: std::io::Error| format!("{}: {error}; the settings of the node are not changed", record.display());
-        FoundSettings::of(&controls, root).write(&record).map_err(named)?;
-        let restorer = restorer::start(&record, root).map_err(named)?;
+        // The process first: whenever the session is killed, it takes away the record that it finds.
+        let mut restorer = restorer::start(&record, root).map_err(named)?;
+        if let Err(error) = FoundSettings::of(&controls, root).write(&record) {
+            drop(restorer.stdin.take());
+            let _ = restorer.wait();
+            return Err(named(error));
+        }
         Ok(Self { controls, root: root.to_owned(), restorer: Some(restorer), record })
     }
 

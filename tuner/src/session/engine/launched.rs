@@ -9,6 +9,15 @@ use space::Candidate;
 
 use super::Engine;
 
+/// A command and its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineCommand {
+    /// Its words.
+    pub words: Vec<OsString>,
+    /// Variables in addition to the inherited ones.
+    pub variables: Vec<(String, String)>,
+}
+
 impl Engine {
     /// Whether its runs are started by Slurm's `srun`.
     pub fn is_started_by_srun(&self) -> bool {
@@ -29,20 +38,19 @@ impl Engine {
         }
     }
 
-    /// The command that starts `words` in the place of its program, as it would start the ranks of `candidate`, with the variables of its
-    /// environment. `None` where it starts no program, or not by that alone.
-    pub fn started_in_its_place(
-        &self,
-        candidate: &Candidate,
-        words: &[OsString],
-    ) -> Option<(Vec<OsString>, Vec<(String, String)>)> {
+    /// The command that starts `words` in the place of its program, as it would start the ranks of `candidate`. `None` where it starts no
+    /// program, or not by a word alone.
+    pub fn started_in_its_place(&self, candidate: &Candidate, words: &[OsString]) -> Option<EngineCommand> {
         let folder = Path::new(".");
         match self {
             Self::Ours => None,
-            Self::Launched(job) => Some((job.started_in_its_place(candidate, words), Vec::new())),
-            Self::Foreign(foreign) => {
-                Some((foreign.started_in_its_place(candidate, folder, words)?, foreign.environment(candidate, folder)))
+            Self::Launched(job) => {
+                Some(EngineCommand { words: job.started_in_its_place(candidate, words), variables: Vec::new() })
             }
+            Self::Foreign(foreign) => Some(EngineCommand {
+                words: foreign.started_in_its_place(candidate, folder, words)?,
+                variables: foreign.environment(candidate, folder),
+            }),
         }
     }
 }

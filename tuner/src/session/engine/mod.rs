@@ -20,6 +20,7 @@ use space::domain::{DomainError, DomainSpec, Expert, ForeignDomain, LimitError, 
 use space::machine::Machine;
 use space::nearest::hint;
 
+pub use self::launched::EngineCommand;
 use self::programs::{found, from_any_folder, xhpl_beside};
 use crate::error::RecordError;
 use crate::exit::bad_input;
