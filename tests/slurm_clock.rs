@@ -171,5 +171,5 @@ fn a_slurm_that_ignores_the_clock_is_told() {
     let dry = on.session().arg("--dry-run").output().unwrap();
     let said = err(&dry);
     assert!(said.contains("clock: Slurm sets it, seen on "), "{said}");
-    assert!(out(&dry).contains("srun --ntasks=1 "), "{}", out(&dry));
+    assert!(out(&dry).contains("srun '--ntasks=1' "), "{}", out(&dry));
 }
