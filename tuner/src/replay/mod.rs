@@ -7,6 +7,7 @@
 //! landscape are measurements; nothing here is predicted.
 
 pub mod landscape;
+mod places;
 pub mod play;
 pub mod score;
 pub mod session;

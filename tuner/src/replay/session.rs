@@ -10,13 +10,12 @@ use std::collections::HashMap;
 use objectives::predict::Predictor;
 use objectives::real::{Extent, RunSpec};
 use objectives::{Exit, Failure, Measurement, Observation};
-use space::dims::{Dim, Point, Space};
-use space::domain::DomainSpec;
 use space::flops::rate_gflops;
 use space::stats::median;
-use space::{Candidate, Candidates, EngineParams, HplParams, KernelChoice, Unequal};
+use space::{Candidate, EngineParams, HplParams};
 
 use super::landscape::Landscape;
+use super::places::{LandscapeDomain, N};
 use super::play::{PriorChoice, prior_of};
 use super::world::{self, Scenario, SeededLandscape};
 use crate::record::session::Session;
@@ -40,12 +39,6 @@ const STEPS_PER_RUN: f64 = 2.0;
 /// What a pair takes, in the time of two runs, as measured of windows of N = 12 000.
 const PAIR_COST: f64 = 1.8;
 
-/// Order of all runs; nothing depends on it.
-const N: usize = 20_000;
-
-/// The parameter that says which point a candidate is.
-const PLACE: &str = "place";
-
 /// What a session came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
@@ -64,65 +57,6 @@ pub struct Played {
     pub ratio: Option<Ratio>,
     /// Share of the budget that trials have used.
     pub used: f64,
-}
-
-/// A landscape as the candidates of an engine.
-struct LandscapeDomain<'a> {
-    landscape: &'a Landscape,
-    spec: DomainSpec,
-}
-
-impl<'a> LandscapeDomain<'a> {
-    fn new(landscape: &'a Landscape) -> Self {
-        let spec = DomainSpec {
-            n: N,
-            cores: 1,
-            memory_bytes: u64::MAX,
-            kernels: KernelChoice::Builtin,
-            ranks: None,
-            threads: None,
-            most_threads: None,
-            unequal: Unequal::default(),
-        };
-        Self { landscape, spec }
-    }
-
-    fn at(&self, at: usize) -> Candidate {
-        let extra = [(PLACE.to_owned(), at.to_string())].into();
-        Candidate { hpl: HplParams::baseline(N, 1, 1), engine: EngineParams { extra, ..EngineParams::default() } }
-    }
-
-    fn place(&self, candidate: &Candidate) -> Option<usize> {
-        candidate.engine.extra.get(PLACE)?.parse().ok().filter(|&at| at < self.landscape.len())
-    }
-}
-
-impl Space for LandscapeDomain<'_> {
-    fn dims(&self) -> &[Dim] {
-        self.landscape.space.dims()
-    }
-
-    fn canonical(&self, point: &Point) -> Option<Point> {
-        self.landscape.space.canonical(point)
-    }
-
-    fn points(&self) -> &[Point] {
-        self.landscape.space.points()
-    }
-}
-
-impl Candidates for LandscapeDomain<'_> {
-    fn spec(&self) -> &DomainSpec {
-        &self.spec
-    }
-
-    fn candidate(&self, point: &Point) -> Candidate {
-        self.at(self.landscape.space.position(point).expect("a point of this space"))
-    }
-
-    fn point(&self, candidate: &Candidate) -> Option<Point> {
-        Some(self.points()[self.place(candidate)?].clone())
-    }
 }
 
 /// A session under way.

@@ -4,10 +4,10 @@
 //! taken into the record on resume, and a proposal that was interrupted is run again.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use objectives::real::{GuardRecord, RealRuns, RunSpec};
+use objectives::real::{GuardRecord, RealRuns};
 use objectives::{Failure, Measurement, Observation};
 use serde::Serialize;
 use space::dims::{Dim, Space};
@@ -20,7 +20,12 @@ use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::record::table::TableWriter;
-use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Prediction, Row, ShortRow};
+use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row, ShortRow};
+
+mod running;
+
+pub use running::{RunningTrial, predicted};
+use running::{TRIAL, begun};
 
 /// How often `trials.parquet` is brought up to date, and the share of the time that goes into it at most, as one in so many.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -28,45 +33,6 @@ const REFRESH_PART: u32 = 100;
 
 /// How often the session's clock is saved while a run is under way.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// Who a trial is, in its folder, written before it runs.
-const TRIAL: &str = "trial.json";
-
-/// A trial that was begun: where its run works.
-#[derive(Debug)]
-pub struct RunningTrial {
-    folder: PathBuf,
-    begun: Begun,
-    /// Where its run writes its results.
-    results: PathBuf,
-}
-
-impl RunningTrial {
-    /// Who it is, and what chose it.
-    pub fn identity(&self) -> &Identity {
-        &self.begun.identity
-    }
-
-    /// Its run.
-    pub fn run(&self) -> RunSpec {
-        self.begun.run()
-    }
-
-    /// The trial's folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-}
-
-/// What was predicted of a trial that was begun in `folder`; `None` where nothing was, and where its file is gone or damaged.
-pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
-    begun(&folder.trial(trial))?.predicted
-}
-
-/// What a trial's folder says of it; `None` where the trial was never started.
-fn begun(folder: &Path) -> Option<Begun> {
-    serde_json::from_slice(&std::fs::read(folder.join(TRIAL)).ok()?).ok()
-}
 
 /// Names of nodes as [`Row::nodes`] has them.
 fn in_order(nodes: &[String]) -> String {

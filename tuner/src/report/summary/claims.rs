@@ -129,12 +129,11 @@ impl Higher {
         let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
         let unpaired = format!("{who} has the higher median of unpaired runs ({}{own})", figures(&self.score));
         match by_baseline {
-            Comparison::Measured { ratio } => format!(
-                "{unpaired}; in pairs, run one right after the other, the best is {} of the default",
-                ratio_in_words(ratio)
-            ),
+            Comparison::Measured { ratio } => {
+                format!("{unpaired}; in pairs, run in turn, the best is {} of the default", ratio_in_words(ratio))
+            }
             Comparison::Same { .. } => {
-                format!("{unpaired}; in pairs, run one right after the other, none was shown to be above the default")
+                format!("{unpaired}; in pairs, run in turn, none was shown to be above the default")
             }
             Comparison::NotMeasured { not_measured } => {
                 format!("{unpaired}; the best is what the final run verified: {not_measured}")

@@ -1,0 +1,47 @@
+//! A trial that was begun, and what its folder says of it.
+
+use std::path::{Path, PathBuf};
+
+use objectives::real::RunSpec;
+
+use crate::record::folder::RunFolder;
+use crate::record::{Begun, Identity, Prediction};
+
+/// Who a trial is, in its folder, written before it runs.
+pub(super) const TRIAL: &str = "trial.json";
+
+/// A trial that was begun: where its run works.
+#[derive(Debug)]
+pub struct RunningTrial {
+    pub(super) folder: PathBuf,
+    pub(super) begun: Begun,
+    /// Where its run writes its results.
+    pub(super) results: PathBuf,
+}
+
+impl RunningTrial {
+    /// Who it is, and what chose it.
+    pub fn identity(&self) -> &Identity {
+        &self.begun.identity
+    }
+
+    /// Its run.
+    pub fn run(&self) -> RunSpec {
+        self.begun.run()
+    }
+
+    /// The trial's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// What was predicted of a trial that was begun in `folder`; `None` where nothing was, and where its file is gone or damaged.
+pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
+    begun(&folder.trial(trial))?.predicted
+}
+
+/// What a trial's folder says of it; `None` where the trial was never started.
+pub(super) fn begun(folder: &Path) -> Option<Begun> {
+    serde_json::from_slice(&std::fs::read(folder.join(TRIAL)).ok()?).ok()
+}
