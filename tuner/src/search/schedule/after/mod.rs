@@ -1,4 +1,5 @@
-//! The final run and what follows the choice: rounds of baseline, expert and best, each one right after the other.
+//! The final run and what follows the choice: rounds of baseline, expert and best, each one right after the other, or two of them in turn
+//! in one process.
 //!
 //! The runs of the search choose, so their luck is the best's; the rounds after the final run are the ones that are reported.
 
@@ -114,6 +115,19 @@ impl<R: Finished> View<'_, R> {
         self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
+    /// Whether rounds are pairs in one process, the first of `pair_s` seconds: where these say more in the same time, and as many as an
+    /// interval needs fit; once rounds have begun, as they have.
+    fn compares_by_pairs(&self, after: &[R], pair_s: f64) -> bool {
+        let compared = |row: &&R| [Identity::CONFIRM, Identity::EXPERT].contains(&row.strategy());
+        if let Some(first) = after.iter().find(compared) {
+            return first.reference_trial().is_some();
+        }
+        self.setup.pairs
+            && self.first_trial_of(self.setup.baseline).is_some()
+            && self.fits(PAIRS_TO_JUDGE as f64 * pair_s)
+            && bayes::posterior(&self.ctx()).paying_pairs().is_some()
+    }
+
     pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> PlannedTrial {
         let mut plan = self.plan(candidate.clone(), strategy, why);
         plan.repeat_of = self.first_trial_of(candidate);
@@ -168,29 +182,13 @@ impl<'a, R: Finished> RoundState<'a, R> {
         let hardly_s = |candidate: &Candidate| view.cost.at_most(candidate, view.setup.extent);
         let (baseline_s, verified_s) = (hardly_s(view.setup.baseline), hardly_s(verified));
         let (is_other, expert_s) = (verified != view.setup.baseline, expert.map_or(0.0, hardly_s));
-        let alone = Self { view, after, verified, expert, is_other, by_pairs: false, baseline_s, expert_s, verified_s };
         let pair_s = |other_s: f64| view.cost.of_pairs() * (other_s + verified_s);
-        let paired = Self {
-            by_pairs: true,
-            baseline_s: 0.0,
-            expert_s: pair_s(expert_s),
-            verified_s: pair_s(baseline_s),
-            ..alone
+        let by_pairs = view.compares_by_pairs(after, pair_s(if is_other { baseline_s } else { expert_s }));
+        let [baseline_s, expert_s, verified_s] = match by_pairs {
+            true => [0.0, pair_s(expert_s), pair_s(baseline_s)],
+            false => [baseline_s, expert_s, verified_s],
         };
-        if paired.pays() { paired } else { Self { by_pairs: false, baseline_s, expert_s, verified_s, ..paired } }
-    }
-
-    /// Whether pairs in one process say more in the same time, and as many as an interval needs fit; once rounds have begun, as they have.
-    fn pays(&self) -> bool {
-        let compared = |row: &&R| [Identity::CONFIRM, Identity::EXPERT].contains(&row.strategy());
-        if let Some(first) = self.after.iter().find(compared) {
-            return first.reference_trial().is_some();
-        }
-        let one_s = if self.is_other { self.verified_s } else { self.expert_s };
-        let possible = self.view.setup.pairs && self.view.first_trial_of(self.view.setup.baseline).is_some();
-        possible
-            && self.view.fits(PAIRS_TO_JUDGE as f64 * one_s)
-            && bayes::posterior(&self.view.ctx()).paying_pairs().is_some()
+        Self { view, after, verified, expert, is_other, by_pairs, baseline_s, expert_s, verified_s }
     }
 
     /// The next pair in one process: the verified one with the baseline, and the expert's configuration with the verified one.

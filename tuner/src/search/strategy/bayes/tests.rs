@@ -32,6 +32,25 @@ fn best(space: &Listed) -> f64 {
 
 const FLAT: Flat = Flat { cost_s: 1.0 };
 
+/// A trial alone, of a second.
+fn trial(number: usize, point: &Point, outcome: TrialResult) -> Trial {
+    Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0, pair: None }
+}
+
+/// What a strategy looks at after these trials, with two thirds of its time left.
+fn ctx<'a>(space: &'a Listed, history: &'a History) -> Ctx<'a> {
+    Ctx {
+        space,
+        history,
+        prior: &FLAT,
+        budget_left_s: 40.0,
+        budget_total_s: 60.0,
+        pair_cost: None,
+        trial: history.trials.len() as u64,
+        seed: 1,
+    }
+}
+
 #[test]
 fn failures_are_learned() {
     let space = hpl_like();
@@ -59,16 +78,7 @@ fn the_declared_best_is_no_lucky_run() {
             let run =
                 |point: &Point, repeat| TrialResult::Rate((truth(point) + 0.01 * noise(seed, point, repeat)).exp());
             let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
-            let ctx = Ctx {
-                space: &space,
-                history: &history,
-                prior: &FLAT,
-                budget_left_s: 0.0,
-                budget_total_s: 60.0,
-                pair_cost: None,
-                trial: 60,
-                seed,
-            };
+            let ctx = Ctx { budget_left_s: 0.0, trial: 60, seed, ..ctx(&space, &history) };
             top - truth(&leaders(&ctx, 1)[0].0)
         })
         .collect();
@@ -88,17 +98,7 @@ fn a_change_of_speed_in_mid_session_misleads_nobody() {
             TrialResult::Rate((truth(point) + slower + 0.003 * noise(seed, point, repeat)).exp())
         };
         let history = session(&Bayes, &space, &FLAT, seed, &run, |_, _| false, 60);
-        let (budget_left_s, budget_total_s) = (0.0, 60.0);
-        let ctx = Ctx {
-            space: &space,
-            history: &history,
-            prior: &FLAT,
-            budget_left_s,
-            budget_total_s,
-            pair_cost: None,
-            trial: 60,
-            seed,
-        };
+        let ctx = Ctx { budget_left_s: 0.0, trial: 60, seed, ..ctx(&space, &history) };
         let (point, predicted) = leaders(&ctx, 1).remove(0);
         assert!(top - truth(&point) < 0.01, "seed {seed}: {}", top - truth(&point));
         // Rates are those of the machine as it is now.
@@ -128,25 +128,10 @@ fn a_wrong_prior_is_found_out() {
 
 /// What the posterior says of `of` after `trials`, given as points with their outcomes.
 fn expected_after(trials: &[(&Point, TrialResult)], of: &Point) -> Prediction {
-    let trial = |(i, &(point, outcome)): (usize, &(&Point, TrialResult))| Trial {
-        number: i as u64,
-        point: point.clone(),
-        outcome,
-        wall_s: 1.0,
-        pair: None,
-    };
+    let trial = |(i, &(point, outcome)): (usize, &(&Point, TrialResult))| trial(i, point, outcome);
     let history = History { trials: trials.iter().enumerate().map(trial).collect(), ..History::default() };
-    let (space, budget_s, trial) = (hpl_like(), 1.0, history.trials.len() as u64);
-    let ctx = Ctx {
-        space: &space,
-        history: &history,
-        prior: &FLAT,
-        budget_left_s: budget_s,
-        budget_total_s: budget_s,
-        pair_cost: None,
-        trial,
-        seed: 1,
-    };
+    let space = hpl_like();
+    let ctx = ctx(&space, &history);
     posterior(&ctx).prediction(of)
 }
 
@@ -172,26 +157,10 @@ fn a_point_that_failed_more_seldom_than_it_passed_may_be_run_again() {
     let (steady, shaky, once) = (Point(vec![0; 6]), Point(vec![1; 6]), Point(vec![2; 6]));
     let (passed, failed) = (TrialResult::Rate(50.0), TrialResult::Failed);
     let runs = [(&steady, passed), (&steady, passed), (&steady, failed), (&shaky, passed), (&shaky, failed)];
-    let trial = |&(point, outcome): &(&Point, TrialResult)| Trial {
-        number: 0,
-        point: point.clone(),
-        outcome,
-        wall_s: 1.0,
-        pair: None,
-    };
+    let trial = |&(point, outcome): &(&Point, TrialResult)| trial(0, point, outcome);
     let history = History { trials: runs.iter().chain([&(&once, failed)]).map(trial).collect(), ..History::default() };
     let space = hpl_like();
-    let (budget_left_s, budget_total_s) = (1.0, 1.0);
-    let ctx = Ctx {
-        space: &space,
-        history: &history,
-        prior: &FLAT,
-        budget_left_s,
-        budget_total_s,
-        pair_cost: None,
-        trial: 6,
-        seed: 1,
-    };
+    let ctx = ctx(&space, &history);
     assert_eq!(unsteady(&ctx), HashSet::from([&shaky, &once]));
 }
 
@@ -213,26 +182,15 @@ fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
 fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
     let space = Listed::product(vec![ordered("nb", &[5.0, 5.6, 6.0, 6.6])], |_| true);
     let rate = |level: u16| 100.0 - 3.0 * (f64::from(level) - 1.4).powi(2);
-    let trial = |(number, level): (usize, u16), pair: Option<(u16, f64)>| Trial {
-        number: number as u64,
-        point: Point(vec![level]),
-        outcome: TrialResult::Rate(rate(level) * (1.0 + 0.02 * noise(1, &Point(vec![level]), number))),
-        wall_s: 1.0,
-        pair: pair.map(|(reference, rate)| PairedRun { reference: Point(vec![reference]), rate }),
+    let trial = |(number, level): (usize, u16), pair: Option<(u16, f64)>| {
+        let point = Point(vec![level]);
+        let seen = rate(level) * (1.0 + 0.02 * noise(1, &point, number));
+        let pair = pair.map(|(reference, rate)| PairedRun { reference: Point(vec![reference]), rate });
+        Trial { pair, ..trial(number, &point, TrialResult::Rate(seen)) }
     };
     let ask = |trials: Vec<Trial>, pair_cost: Option<f64>| {
         let history = History { trials, ..History::default() };
-        let (budget_left_s, budget_total_s) = (40.0, 60.0);
-        let ctx = Ctx {
-            space: &space,
-            history: &history,
-            prior: &FLAT,
-            budget_left_s,
-            budget_total_s,
-            pair_cost,
-            trial: 60,
-            seed: 1,
-        };
+        let ctx = Ctx { pair_cost, trial: 60, ..ctx(&space, &history) };
         Bayes.ask(&ctx)
     };
     let alone: Vec<Trial> = [0, 1, 2, 3, 1, 2].into_iter().enumerate().map(|run| trial(run, None)).collect();
@@ -257,25 +215,11 @@ fn no_search_ends_before_a_point_was_run_again() {
     let space = Listed::product(vec![ordered("nb", &[5.0, 5.6, 6.0])], |_| true);
     let rates = [100.0, 90.0, 80.0];
     let ask = |runs: &[usize]| {
-        let trial = |(number, &level): (usize, &usize)| Trial {
-            number: number as u64,
-            point: Point(vec![level as u16]),
-            outcome: TrialResult::Rate(rates[level]),
-            wall_s: 1.0,
-            pair: None,
+        let trial = |(number, &level): (usize, &usize)| {
+            trial(number, &Point(vec![level as u16]), TrialResult::Rate(rates[level]))
         };
         let history = History { trials: runs.iter().enumerate().map(trial).collect(), ..History::default() };
-        let (budget_left_s, budget_total_s) = (40.0, 60.0);
-        let ctx = Ctx {
-            space: &space,
-            history: &history,
-            prior: &FLAT,
-            budget_left_s,
-            budget_total_s,
-            pair_cost: None,
-            trial: 3,
-            seed: 1,
-        };
+        let ctx = ctx(&space, &history);
         Bayes.ask(&ctx)
     };
     assert!(ask(&[0, 1, 2]).is_some_and(|proposed| proposed.repeat_of.is_some()));
