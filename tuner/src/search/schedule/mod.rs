@@ -1,10 +1,10 @@
 //! What a session does next, as a pure function of its record and the time left.
 //!
-//! The baseline; for an engine that no model was made for a design; then the strategy has the time: it proposes a new point or runs
-//! one again, whichever is expected to raise the rate of the final answer more per second. Last come the final verified run and
-//! rounds of baseline, expert and best (`schedule/after.rs`), which say what the choice gains and can take it back. Where whole
-//! runs at the target N take long, all but the last are windows, and the leaders get a whole run each before it, if that fits.
-//! Nothing but the record and the clock decide, so a resumed session goes on where it stopped.
+//! The baseline and the expert's configuration; for an engine that no model was made for a design; then the strategy has the time: it
+//! proposes a new point or runs one again, whichever is expected to raise the rate of the final answer more per second. Last come the
+//! final verified run and rounds of baseline, expert and best (`schedule/after.rs`), which say what the choice gains and can take it
+//! back. Where whole runs at the target N take long, all but the last are windows, and the leaders get a whole run each before it, if
+//! that fits. Nothing but the record and the clock decide, so a resumed session goes on where it stopped.
 
 mod after;
 mod due;
@@ -91,7 +91,7 @@ impl<R: Finished> View<'_, R> {
             return self.fits(plan.expected_s).then_some(plan);
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
-        let new = self.interrupted.cloned().or_else(|| self.proposed());
+        let new = self.interrupted.cloned().or_else(|| self.expert()).or_else(|| self.proposed());
         // Where no time is left for a pair, there may be some for its candidate alone.
         let alone = |plan: PlannedTrial| match plan.reference {
             Some(_) if !self.fits(plan.expected_s + kept_s) => {
@@ -103,6 +103,14 @@ impl<R: Finished> View<'_, R> {
         new.map(alone)
             .filter(|plan| self.fits(plan.expected_s + kept_s))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
+    }
+
+    /// The first run of the expert's configuration: what a rule of thumb finds, a search must not miss.
+    fn expert(&self) -> Option<PlannedTrial> {
+        let Setup { domain, expert, .. } = self.setup;
+        let is_new = |expert: &&Candidate| domain.point(expert).is_some() && !self.rows.iter().any(|row| row.is_of(expert));
+        let plan = self.plan(expert.filter(is_new)?.clone(), Identity::EXPERT, "the expert's configuration");
+        self.fits(plan.expected_s + self.rounds_reserve_s()).then_some(plan)
     }
 
     /// What the search proposes; `None` at its end.

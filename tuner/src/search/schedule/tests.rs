@@ -185,6 +185,24 @@ fn a_session_searches_until_the_final_run_and_ends_with_the_best() {
 }
 
 #[test]
+fn the_expert_s_configuration_is_run_right_after_the_default_and_once_where_it_fails() {
+    let spec = spec();
+    let [expert, elsewhere] = [224, 225].map(|nb| {
+        let usual = default_candidate(&spec);
+        Candidate { hpl: space::HplParams { nb, ..usual.hpl }, ..usual }
+    });
+    let next = |rows: &[Row], expert: &Candidate| {
+        look(rows, 30.0, |view| View { setup: Setup { expert: Some(expert), ..view.setup }, ..*view }.next()).unwrap()
+    };
+    let usual = row_of(0, &default_candidate(&spec));
+    let second = next(std::slice::from_ref(&usual), &expert);
+    assert_eq!((second.strategy.as_str(), &second.candidate), (Identity::EXPERT, &expert));
+    assert_ne!(next(std::slice::from_ref(&usual), &elsewhere).strategy, Identity::EXPERT, "not among what is searched");
+    let failed = Row { strategy: Identity::EXPERT.into(), passed: false, ..row_of(1, &expert) };
+    assert_ne!(next(&[usual, failed], &expert).strategy, Identity::EXPERT);
+}
+
+#[test]
 fn where_runs_are_dear_windows_search_and_whole_runs_confirm() {
     // A whole run takes 7.4 s of 60 and just fits a tenth of the budget no more; windows take a tenth of that.
     let best = |c: &Candidate| Some(30.0 - (c.hpl.nb as f64 - 256.0).abs() / 100.0);
