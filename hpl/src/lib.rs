@@ -13,9 +13,15 @@ pub mod lu;
 pub mod machine;
 pub mod mat;
 pub mod measure;
+#[cfg(loom)]
+pub mod models;
 pub mod observe;
 pub mod plan;
 pub mod program;
+#[cfg(not(loom))]
+mod sync;
+#[cfg(loom)]
+pub mod sync;
 
 pub use error::Error;
 pub use lu::{Report, Residual, measure_windows, solve};

@@ -5,16 +5,14 @@
 //! messages at the same time, even if a rank needs two in one step and none in the next. Of the free ones it takes one of its own
 //! NUMA domain first: the pages of a buffer are in the domain of the thread that filled it first.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-
 use super::Msg;
 use crate::machine::host::Domains;
 use crate::mat::{Buffer, MatrixPool};
+use crate::sync::Arc;
+use crate::sync::Mutex;
 
 /// Messages of fewer doubles get newly allocated memory, which costs little.
-const KEEP_FROM: usize = 1 << 12;
+const KEEP_FROM: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 
 /// A new buffer is longer than requested by this fraction (1/16), as the lengths of row exchanges vary.
 const ROOM: usize = 16;

@@ -1,8 +1,8 @@
 //! Conformance tests of every [`Comm`]; each case is run by all ranks of a new group.
 
 use crate::mat::Buffer;
+use crate::sync::Arc;
 use std::ops::Range;
-use std::sync::Arc;
 
 #[cfg(test)]
 use super::PeerGone;

@@ -18,8 +18,8 @@ pub mod shuffled;
 pub mod threads;
 
 use crate::mat::Buffer;
+use crate::sync::Arc;
 use std::ops::{Deref, Range};
-use std::sync::Arc;
 
 pub use self::buffers::Buffers;
 

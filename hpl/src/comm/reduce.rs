@@ -1,10 +1,9 @@
 //! Reductions over a group: every rank gets the same value, bit for bit.
 
-use std::sync::Arc;
-
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, PeerGone, Request, Tag};
 use crate::mat::Buffer;
+use crate::sync::Arc;
 
 /// Largest power of two that is at most `size`, `size` being at least 1.
 pub(crate) fn power_of_two(size: usize) -> usize {

@@ -7,7 +7,6 @@
 //! flight.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::Error;
 use crate::backend::Storage;
@@ -16,6 +15,7 @@ use crate::comm::reduce;
 use crate::comm::{Comm, PeerGone, Request};
 use crate::mat::Buffer;
 use crate::plan::Plan;
+use crate::sync::Arc;
 
 /// One rank's part in the substitution.
 struct Trsv<'a, C, S> {

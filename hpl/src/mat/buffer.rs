@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
+use crate::sync::Accesses;
+
 /// A huge page; buffers of at least this size start on such a boundary. Smaller under Miri, which is slow.
 const HUGE_PAGE: usize = if cfg!(miri) { 32 << 10 } else { 2 << 20 };
 /// A page.
@@ -40,6 +42,7 @@ pub struct Buffer {
     memory: Backing,
     /// NUMA domain of the thread that fills it first, as far as its owner says.
     domain: usize,
+    accesses: Accesses,
 }
 
 /// Where the memory of a buffer is from.
@@ -124,7 +127,7 @@ impl Buffer {
     /// As of [`zeroed`](Self::zeroed).
     pub(crate) fn mapped(len: usize, huge_pages: bool) -> Result<Self, NoMemory> {
         let mapping = Arc::new(Mapping::new(len, huge_pages)?);
-        Ok(Self { data: mapping.data, len, memory: Backing::Mapped(mapping), domain: 0 })
+        Ok(Self { data: mapping.data, len, memory: Backing::Mapped(mapping), domain: 0, accesses: Accesses::default() })
     }
 
     /// `len` zeros, where a rank cannot go on without them.
@@ -152,7 +155,7 @@ impl Buffer {
         // SAFETY: the layout has at least one element.
         let data = unsafe { alloc_zeroed(layout) };
         let Some(data) = NonNull::new(data.cast()) else { handle_alloc_error(layout) };
-        Self { data, len, memory: Backing::Heap(layout), domain: 0 }
+        Self { data, len, memory: Backing::Heap(layout), domain: 0, accesses: Accesses::default() }
     }
 
     /// Divides the whole mapping of `self` into buffers of these lengths with arbitrary content; `None` if it is too small
@@ -171,7 +174,8 @@ impl Buffer {
         let buffer = |(at, len): (usize, usize)| {
             // SAFETY: at + len ≤ mapping.len; the ranges do not overlap, and no buffer but `self`, which ends here, has the mapping.
             let data = unsafe { mapping.data.add(at) };
-            Self { data, len, memory: Backing::Mapped(Arc::clone(mapping)), domain: self.domain }
+            let memory = Backing::Mapped(Arc::clone(mapping));
+            Self { data, len, memory, domain: self.domain, accesses: Accesses::default() }
         };
         Some(ranges.into_iter().map(buffer).collect())
     }
@@ -256,6 +260,7 @@ impl fmt::Debug for Buffer {
 impl Deref for Buffer {
     type Target = [f64];
     fn deref(&self) -> &[f64] {
+        self.accesses.read();
         // SAFETY: len elements of its memory, zeroed at first or written since.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.len) }
     }
@@ -263,6 +268,7 @@ impl Deref for Buffer {
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f64] {
+        self.accesses.write();
         // SAFETY: as in `deref`; the buffer is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.len) }
     }

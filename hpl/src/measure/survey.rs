@@ -5,7 +5,6 @@
 //! round exchange at the same time, as the ranks of a run do; then the pair of rank 0 alone. Called by all ranks of a
 //! group, on threads or with MPI.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ use crate::lu::matgen;
 use crate::lu::solve;
 use crate::machine::host;
 use crate::mat::{Buffer, Mat, MatMut};
+use crate::sync::Arc;
 
 /// Tag of the timed messages.
 const TIMED: Tag = 1;

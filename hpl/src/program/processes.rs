@@ -5,10 +5,10 @@
 //! of each of these ranks.
 
 use crate::mat::Buffer;
+use crate::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use space::{Candidate, HplParams, KernelChoice};
-use std::sync::Arc;
 
 use super::RunError;
 use super::job::{Job, JobOutcome, RankReport};

@@ -1,7 +1,5 @@
 //! Panels: factored on the host, L on the device.
 
-use std::sync::Arc;
-
 use space::Form;
 
 use super::memory::DeviceL;
@@ -13,6 +11,7 @@ use crate::lu::fact::Fact;
 use crate::lu::panel::Panel;
 use crate::mat::{Buffer, MatMut};
 use crate::plan::PanelShape;
+use crate::sync::Arc;
 
 impl<D: Device> OnDevice<'_, '_, D> {
     /// Copies a panel to the host and factors it there by all threads. Of its columns on the device, only U is read again, by the

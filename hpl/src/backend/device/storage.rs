@@ -1,7 +1,6 @@
 //! Generation, back substitution and check on the device.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
@@ -11,6 +10,7 @@ use crate::lu::sums::{MatrixSums, RowSums};
 use crate::mat::Buffer;
 use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
+use crate::sync::Arc;
 
 impl<D: Device> OnDevice<'_, '_, D> {
     /// `len` elements of the memory for vectors, from `at` on.

@@ -1,7 +1,5 @@
 //! Panel factorization by some threads of the rank, each on a part of the rows.
 
-use parking_lot::Mutex;
-
 use super::kernels::Kernels;
 use super::scratch::ScratchPool;
 use super::team::{Barrier, HelperPanicked, Team};
@@ -11,6 +9,7 @@ use crate::lu::fact::{Fact, FactShared, FactStopped, MainThread, PanelThread};
 use crate::lu::panel::PanelMut;
 use crate::mat::{Mat, MatMut, StoredMut};
 use crate::plan::PanelShape;
+use crate::sync::Mutex;
 
 /// The rows of a thread are a multiple of this, a multiple of the vector length of the kernels.
 const TILE: usize = 8;

@@ -1,8 +1,7 @@
 //! Memory for slabs of U, reused for later slabs and steps.
 
-use parking_lot::Mutex;
-
 use crate::mat::{Buffer, Mat, MatMut};
+use crate::sync::Mutex;
 
 /// The buffers not in use.
 #[derive(Default)]

@@ -31,6 +31,7 @@ pub use self::requests::{MpiRecv, MpiSend};
 use self::world::{Group, World};
 use super::buffers::MessagePool;
 use super::{Buffers, Comm, PeerGone, Tag};
+use crate::sync;
 
 /// One rank of a group whose ranks are processes of an MPI job.
 pub struct MpiComm {
@@ -157,7 +158,7 @@ impl Comm for MpiComm {
         &self.group.world.buffers
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> MpiSend {
+    fn isend(&self, to: usize, tag: Tag, buf: sync::Arc<Buffer>, range: Range<usize>) -> MpiSend {
         MpiSend::start(&self.group, to, tag, buf, range)
     }
 
@@ -190,7 +191,7 @@ impl Comm for MpiComm {
     fn barrier(&self) -> Result<(), PeerGone> {
         let Group { handle, world, .. } = &*self.group;
         world.assert_thread();
-        let mut operation = Operation::new(Arc::default());
+        let mut operation = Operation::new(sync::Arc::default());
         // SAFETY: the request is tested below until it is complete; no buffer is involved.
         world.check(unsafe { (world.calls.ibarrier)(*handle, operation.request()) }, "MPI_Ibarrier");
         world.wait(|| operation.completed(world.calls).unwrap_or_else(|code| world.refuse(code, "MPI_Ibarrier")));

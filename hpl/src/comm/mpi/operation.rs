@@ -1,8 +1,8 @@
 //! A nonblocking MPI operation.
 
 use crate::mat::Buffer;
+use crate::sync::Arc;
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use super::calls::{Calls, Raw};
 

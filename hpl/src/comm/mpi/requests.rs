@@ -8,6 +8,7 @@ use super::operation::Operation;
 use super::world::{Group, LAST_TAG, World};
 use crate::comm::{Msg, PeerGone, Request, Tag};
 use crate::mat::Buffer;
+use crate::sync;
 
 /// An [`Operation`]; if it is dropped before completion, the world keeps it.
 struct Handle {
@@ -44,7 +45,7 @@ pub struct MpiSend {
 }
 
 impl MpiSend {
-    pub(super) fn start(group: &Arc<Group>, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> Self {
+    pub(super) fn start(group: &Arc<Group>, to: usize, tag: Tag, buf: sync::Arc<Buffer>, range: Range<usize>) -> Self {
         let world = &group.world;
         world.assert_thread();
         assert!(to < group.members.len(), "rank {to} of {}", group.members.len());
@@ -93,7 +94,8 @@ impl MpiRecv {
         assert!(from < group.members.len(), "rank {from} of {}", group.members.len());
         let (count, mpi_tag) = envelope(world, len, tag);
         let mut operation = Operation::new(world.received.take(len));
-        let data = Arc::get_mut(&mut operation.buf).expect("new, or taken from the pool: not shared").as_mut_ptr();
+        let data =
+            sync::Arc::get_mut(&mut operation.buf).expect("new, or taken from the pool: not shared").as_mut_ptr();
         // SAFETY: `count` ≤ the length of the buffer, which is not shared until completion.
         let code =
             unsafe { (world.calls.irecv)(data, count, from as c_int, mpi_tag, group.handle, operation.request()) };
@@ -141,7 +143,7 @@ impl Request for MpiRecv {
         if got as usize != self.len {
             self.wrong_length(format_args!("{got}"));
         }
-        group.world.received.give(Arc::clone(&buf));
+        group.world.received.give(sync::Arc::clone(&buf));
         Ok(Msg::new(buf, 0..self.len))
     }
 }

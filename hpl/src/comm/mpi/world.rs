@@ -13,6 +13,7 @@ use super::calls::{Calls, Raw};
 use super::operation::Operation;
 use crate::comm::Tag;
 use crate::comm::buffers::{Buffers, MessagePool};
+use crate::sync;
 
 /// Spin time of a wait before it yields.
 const SPIN: Duration = Duration::from_micros(20);
@@ -154,7 +155,7 @@ impl Drop for World {
             self.end_job(&format!("{} dropped sends or receives were never matched", dropped.len()));
         }
         // A barrier with a timeout: MPI_Finalize could wait forever for ranks that still wait for messages of this one.
-        let (start, mut barrier) = (Instant::now(), Operation::new(Arc::default()));
+        let (start, mut barrier) = (Instant::now(), Operation::new(sync::Arc::default()));
         // SAFETY: the request is tested below until it is complete, or the job ends; no buffer is involved.
         let begun = unsafe { (self.calls.ibarrier)((self.calls.world)(), barrier.request()) };
         self.check(begun, "MPI_Ibarrier");

@@ -1,12 +1,11 @@
 //! The messages of one rank: those that have arrived and those that receives wait for.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-
-use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 
 use crate::comm::{Msg, Tag};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, OnceLock};
 
 /// Group, sender and tag, by which messages and receives match. `from` is a rank of the group.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +45,8 @@ impl Inbox {
             let got = msg.len();
             return if got == len { Ok(Slot::new(Some(msg).into())) } else { Err(got) };
         }
-        if sender_left.load(Ordering::Acquire) {
+        // The lock orders it: messages are delivered before their sender leaves.
+        if sender_left.load(Ordering::Relaxed) {
             return Ok(Slot::new(None.into()));
         }
         let slot = Slot::default();

@@ -13,19 +13,20 @@
 //!   the world. A message to a rank that has left is discarded.
 
 mod inbox;
+#[cfg(loom)]
+pub mod models;
 #[cfg(test)]
 mod tests;
 
 use crate::mat::Buffer;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 use self::inbox::{Inbox, Key, Slot};
 use super::{Buffers, Comm, Msg, PeerGone, Request, Tag};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::{self, Mutex, OnceLock};
 
 /// Spin time of a wait before it parks: longer than the time by which ranks of equal speed differ within a step, because
 /// waking a thread takes longer than most of these waits.
@@ -116,7 +117,7 @@ struct Group {
     /// New groups of the current split, each at the index of its first rank.
     split_groups: Mutex<Vec<Option<Arc<Group>>>>,
     /// The message of a barrier.
-    empty: Arc<Buffer>,
+    empty: sync::Arc<Buffer>,
 }
 
 impl Group {
@@ -128,7 +129,7 @@ impl Group {
             left: (0..size).map(|_| AtomicBool::new(false)).collect(),
             split_keys: Mutex::new(vec![(0, 0); size]),
             split_groups: Mutex::new(vec![None; size]),
-            empty: Arc::default(),
+            empty: sync::Arc::default(),
         }
     }
 }
@@ -256,7 +257,7 @@ impl Comm for ThreadComm {
         &self.member.world.buffers
     }
 
-    fn isend(&self, to: usize, tag: Tag, buf: Arc<Buffer>, range: Range<usize>) -> ThreadSend {
+    fn isend(&self, to: usize, tag: Tag, buf: sync::Arc<Buffer>, range: Range<usize>) -> ThreadSend {
         assert!(tag != BARRIER, "tag {BARRIER} is reserved");
         self.member.send(to, tag, Msg::new(buf, range));
         ThreadSend { member: Arc::clone(&self.member) }
@@ -294,7 +295,11 @@ impl Comm for ThreadComm {
         let (rank, size) = (self.rank(), self.size());
         let mut distance = 1;
         while distance < size {
-            self.member.send((rank + distance) % size, BARRIER, Msg::new(Arc::clone(&self.member.group.empty), 0..0));
+            self.member.send(
+                (rank + distance) % size,
+                BARRIER,
+                Msg::new(sync::Arc::clone(&self.member.group.empty), 0..0),
+            );
             self.member.receive((rank + size - distance) % size, BARRIER, 0).wait()?;
             distance *= 2;
         }
@@ -315,8 +320,9 @@ impl Drop for ThreadComm {
             self.poison("it panicked");
         }
         let Member { world, group, rank } = &*self.member;
-        // First the flag, then the inboxes: `sender_left` fails receives posted before it, later ones find the flag set.
-        group.left[*rank].store(true, Ordering::Release);
+        // First the flag, then the inboxes: `sender_left` fails receives posted before it, later ones find the flag set,
+        // as the lock of the inbox is taken in between.
+        group.left[*rank].store(true, Ordering::Relaxed);
         for &receiver in &group.members {
             world.inboxes[receiver].sender_left(group.id, *rank);
         }

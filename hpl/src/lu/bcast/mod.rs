@@ -15,7 +15,6 @@ mod ring;
 mod tests;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use space::Bcast;
 
@@ -23,6 +22,7 @@ pub use self::ring::Ring;
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, Msg, PeerGone, Request, Tag};
 use crate::mat::Buffer;
+use crate::sync::Arc;
 
 /// A message of a broadcast on its sender or its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]

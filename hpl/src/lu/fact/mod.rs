@@ -7,6 +7,8 @@
 //! Every process row and every thread has a copy of L1, so that the triangular solves need no message. It is stored in the
 //! panel according to L1 of HPL.dat, transposed or not; the recursion works on either form.
 
+#[cfg(loom)]
+pub mod models;
 mod panel_thread;
 mod pivot;
 mod pivot_candidate;

@@ -5,12 +5,11 @@
 //! ranks beyond the largest power of two send their candidate before it and receive the result at the end
 //! [HPL, `src/pfact/HPL_pdmxswp.c`].
 
-use std::sync::Arc;
-
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::reduce::power_of_two;
 use crate::comm::{Comm, Msg, PeerGone, Request};
 use crate::mat::Buffer;
+use crate::sync::Arc;
 
 /// Doubles before the rows.
 pub(super) const HEAD: usize = 4;

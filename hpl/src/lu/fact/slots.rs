@@ -1,6 +1,6 @@
 //! Shared memory through which the threads of a panel factorization exchange rows, between two barriers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots with two row buffers each, used alternately: a row stays valid until the second next row is posted in its slot.
 pub(super) struct PivotSlots(Vec<[Box<[AtomicU64]>; 2]>);

@@ -4,7 +4,6 @@
 //! are a message without a copy.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use space::Form;
 
@@ -12,6 +11,7 @@ use crate::backend::host::kernels::rows;
 use crate::comm::Msg;
 use crate::comm::buffers::MessagePool;
 use crate::mat::{Buffer, Mat, MatMut, in_memory};
+use crate::sync::Arc;
 
 /// Rows in a message; clones share the memory.
 #[derive(Clone)]

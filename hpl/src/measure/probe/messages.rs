@@ -1,12 +1,11 @@
 //! Messages between ranks of this process, timed as a ping-pong between pairs of cores.
 
-use std::sync::Arc;
-
 use super::clock::{Round, timed};
 use super::stage::OperandsByCore;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::comm::{Comm, PeerGone, Request};
 use crate::mat::Buffer;
+use crate::sync::Arc;
 
 /// Words of the measured messages.
 pub(super) const SIZES: [usize; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];

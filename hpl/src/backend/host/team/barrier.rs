@@ -3,18 +3,19 @@
 //! The threads meet along a [tree](super::tree): each has a place of its own that its parent and its children read, so that no
 //! cache line is written by more than one thread, and they agree on the largest value on the way.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use super::shared::SPIN;
 use super::tree;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::thread;
 
 /// A barrier for a fixed number of threads that breaks for all when one of them ends with an error or a panic.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     spin: bool,
     places: Box<[Place]>,
+    /// Orders nothing: who finds it set reads nothing of the other threads.
     broken: AtomicBool,
 }
 
@@ -97,7 +98,7 @@ impl Barrier {
             if done() {
                 return Ok(());
             }
-            if self.broken.load(Ordering::Acquire) {
+            if self.broken.load(Ordering::Relaxed) {
                 return Err(BarrierBroken);
             }
             polls = polls.wrapping_add(1);
@@ -116,7 +117,7 @@ impl Barrier {
         impl Drop for BreakOnDrop<'_> {
             fn drop(&mut self) {
                 if let Some(barrier) = self.0 {
-                    barrier.broken.store(true, Ordering::Release);
+                    barrier.broken.store(true, Ordering::Relaxed);
                 }
             }
         }

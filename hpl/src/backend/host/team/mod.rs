@@ -3,19 +3,20 @@
 //! A waiting thread first spins for at most 20 µs, if each thread has a core of its own, and then parks.
 
 mod barrier;
+#[cfg(loom)]
+pub mod models;
 mod shared;
 mod sub_team;
 mod tree;
 
 use std::ops::Range;
-use std::thread::{self, Scope};
-
-use parking_lot::Mutex;
 
 pub(crate) use self::barrier::{Barrier, BarrierBroken};
 use self::shared::{ForkedWork, TeamState};
 use crate::machine::affinity;
 use crate::mat::MatMut;
+use crate::sync::Mutex;
+use crate::sync::thread::{self, Scope};
 
 /// Work on fewer matrix elements is done by the calling thread alone.
 const FORK_FROM: usize = 1 << 16;

@@ -1,13 +1,12 @@
 //! State that the threads of a team share: the work of a fork, and who has done it.
 
-use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::tree;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::thread::{self, Thread};
+use crate::sync::{OnceLock, UnsafeCell};
 
 /// Spin time of a wait before it parks.
 pub(super) const SPIN: Duration = Duration::from_micros(20);
@@ -67,7 +66,7 @@ impl TeamState {
     /// The helpers have finished the fork before. `job` lives until they have finished this one.
     pub(super) unsafe fn start(&self, job: Option<&'static ForkedWork<'static>>) {
         // SAFETY: no helper reads it: all have finished, and wait for the count.
-        unsafe { *self.job.0.get() = job };
+        self.job.0.with_mut(|cell| unsafe { *cell = job });
         self.busy.store(self.helpers().len(), Ordering::Relaxed);
         self.forks.fetch_add(1, Ordering::Release);
         self.wake(0);
@@ -110,11 +109,11 @@ impl TeamState {
             forks += 1;
             self.wake(index);
             // SAFETY: the owner has written it before it counted this fork, and writes again after `busy` is 0.
-            let Some(job) = (unsafe { *self.job.0.get() }) else { return };
+            let Some(job) = self.job.0.with(|cell| unsafe { *cell }) else { return };
             if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
                 self.panicked.store(true, Ordering::Relaxed);
             }
-            if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if self.busy.fetch_sub(1, Ordering::Release) == 1 {
                 self.owner.unpark();
             }
         }

@@ -1,8 +1,7 @@
 //! The first threads of a team as a separate team, within a fork that has other work for all threads afterwards.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::{Team, TeamState};
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// The first threads of a team during one fork.
 pub(crate) struct SubTeam {
@@ -41,10 +40,9 @@ impl SubTeam {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use super::super::{HelperPanicked, TeamParams, with_team};
     use super::*;
+    use crate::sync::atomic::AtomicUsize;
 
     const TEAM: TeamParams<'static> = TeamParams { threads: 4, cores: &[], spin: false };
 

@@ -3,8 +3,8 @@
 //! Threads with neighbouring indices, which have neighbouring cores, are joined first: threads of one socket before sockets. No
 //! thread has more than three children per level.
 
-/// Threads of a subtree are joined into one of this many times as many.
-const FAN: usize = 4;
+/// Threads of a subtree are joined into one of this many times as many. Two in a model, which has five threads at most.
+const FAN: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// The subtree of thread `index` ends before `index` plus this; thread 0 has all threads.
 fn span(index: usize) -> usize {

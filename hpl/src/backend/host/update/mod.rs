@@ -8,6 +8,8 @@
 
 mod division;
 mod lookahead;
+#[cfg(loom)]
+pub mod models;
 mod panel_l;
 mod queue;
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! The work of one section in the order in which the threads take it: whole slabs, then U of the tiled slabs, then their tiles.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{thread, vec};
-
-use parking_lot::Mutex;
+use std::vec;
 
 use super::division::Division;
 use super::slab::{Slab, SolvedSlab, Tile};
 use crate::mat::MatMut;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, OnceLock, thread};
 
 /// The tasks of a section that no thread has taken yet.
 pub(super) struct Queue<'a> {
@@ -16,7 +14,7 @@ pub(super) struct Queue<'a> {
     tiled: Vec<TiledSlab<'a>>,
     /// Rows of a tile.
     tile_rows: usize,
-    /// A thread panicked while it prepared U of a tiled slab.
+    /// A thread panicked while it prepared U of a tiled slab. Orders nothing: who finds it set reads nothing of that thread.
     broken: AtomicBool,
 }
 
@@ -143,7 +141,7 @@ impl<'a> Queue<'a> {
             if let Some(prepared) = part.get() {
                 return Some(prepared);
             }
-            if self.broken.load(Ordering::Acquire) {
+            if self.broken.load(Ordering::Relaxed) {
                 return None;
             }
             // The threads that prepare U are at work; this takes a fraction of a tile's time.
@@ -157,6 +155,6 @@ struct BreakOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for BreakOnPanic<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.0.store(true, Ordering::Relaxed);
     }
 }

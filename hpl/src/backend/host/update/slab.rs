@@ -97,7 +97,7 @@ impl<'a> SlabUpdate<'a> {
                 store_u(u.view(), diag.reborrow());
             }
         }
-        let mut solved = SolvedSlab { diag, gathered, groups: None };
+        let mut solved = SolvedSlab::new(diag, gathered);
         if self.kernels.strip_rows().is_some() {
             let u = solved.plain();
             let mut groups = self.scratch.take(u.rows(), u.cols());
@@ -119,7 +119,12 @@ impl<'a> SlabUpdate<'a> {
     }
 }
 
-impl SolvedSlab<'_> {
+impl<'a> SolvedSlab<'a> {
+    /// U in `gathered`, or in the matrix, as it is.
+    pub(super) fn new(diag: MatMut<'a>, gathered: Option<ScratchBuffer<'a>>) -> Self {
+        Self { diag, gathered, groups: None }
+    }
+
     fn plain(&self) -> Mat<'_> {
         self.gathered.as_ref().map_or_else(|| self.diag.as_ref(), ScratchBuffer::view)
     }
