@@ -4,7 +4,8 @@
 //! ([`PanelThread`]); at every column they wait for each other at a barrier and choose the pivot. The first thread has the
 //! diagonal block and sends and receives the messages.
 //!
-//! Every process row and every thread has a copy of L1, so that the triangular solves need no message. It is stored in the
+//! Every process row and every thread has a copy of L1, so that the triangular solves need no message. Of large solves each thread
+//! does some columns and copies the others. It is stored in the
 //! panel according to L1 of HPL.dat, transposed or not; the recursion works on either form.
 
 #[cfg(loom)]
@@ -13,6 +14,7 @@ mod panel_thread;
 mod pivot;
 mod pivot_candidate;
 mod slots;
+mod solved_parts;
 
 pub(crate) use self::panel_thread::{FactShared, FactStopped, MainThread, PanelThread};
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::pivot_candidate::PivotCandidate;
 use super::slots::PivotSlots;
+use super::solved_parts::SolvedParts;
 use crate::backend::host::kernels::{Kernels, stored};
 use crate::backend::host::team::{Barrier, BarrierBroken};
 use crate::comm::{Comm, PeerGone};
@@ -44,6 +45,8 @@ pub(crate) struct FactShared<'a> {
     pub(super) procs: usize,
     /// One slot for each thread, and one for the pivot chosen by the process column.
     pub(super) slots: PivotSlots,
+    /// What is divided of the solves on L1.
+    pub(super) solved: SolvedParts,
     pub(crate) barrier: Barrier,
 }
 
@@ -58,7 +61,10 @@ impl<'a> FactShared<'a> {
         barrier: Barrier,
     ) -> Self {
         let slots = PivotSlots::new(barrier.threads() + 1, PivotCandidate::none(shape.jb).len(true));
-        Self { recipe, kernels, rows, shape, row: column.rank(), procs: column.size(), slots, barrier }
+        // A BLAS may round otherwise for fewer columns, and process rows have different numbers of threads.
+        let alike = kernels.strip_rows().is_some();
+        let solved = SolvedParts::new(recipe, shape.jb, if alike { barrier.threads() } else { 1 });
+        Self { recipe, kernels, rows, shape, row: column.rank(), procs: column.size(), slots, solved, barrier }
     }
 }
 
@@ -81,8 +87,10 @@ pub(crate) struct PanelThread<'p, C> {
     /// Rows of the panel above this thread's rows.
     pub(super) above: usize,
     pub(super) tile: MatMut<'p>,
-    /// The thread's own copy of L1: all threads apply the same operations to it.
+    /// The thread's own copy of L1.
     pub(super) l1: StoredMut<'p>,
+    /// Divided solves so far.
+    pub(super) divided: usize,
     /// The pivot row, with the current row that it is swapped with.
     pub(super) best: PivotCandidate,
 }
@@ -97,7 +105,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         tile: MatMut<'p>,
         l1: StoredMut<'p>,
     ) -> Self {
-        Self { shared, thread, main, above, tile, l1, best: PivotCandidate::none(shared.shape.jb) }
+        Self { shared, thread, main, above, tile, l1, divided: 0, best: PivotCandidate::none(shared.shape.jb) }
     }
 
     /// Executes all operations in order, on a copy of this thread's rows of `from`.
@@ -113,7 +121,7 @@ impl<'p, C: Comm> PanelThread<'p, C> {
     fn apply(&mut self, op: Op) -> Result<(), FactStopped> {
         match op {
             Op::Pivot(j) => self.pivot(j)?,
-            Op::Solve { k, cols } => self.solve(&k, &cols),
+            Op::Solve { k, cols } => self.solve(&k, &cols)?,
             Op::Eliminate { k, cols } => self.eliminate(&k, &cols),
             Op::EliminateU { blk, done, rest } => self.eliminate_u(&blk, &done, &rest),
         }
@@ -126,8 +134,46 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         done.saturating_sub(self.above).min(self.tile.rows())
     }
 
-    /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols)
-    fn solve(&mut self, k: &Range<usize>, cols: &Range<usize>) {
+    /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols), a large one by all threads, each some columns.
+    fn solve(&mut self, k: &Range<usize>, cols: &Range<usize>) -> Result<(), FactStopped> {
+        let own = self.own_cols(k, cols);
+        self.solve_own(k, &own);
+        let FactShared { solved, barrier, .. } = self.shared;
+        let count = solved.count(k.len(), cols);
+        if count > 1 {
+            if !own.is_empty() {
+                solved.post(self.divided, self.thread, self.l1.as_ref().sub(k.start, own.start, k.len(), own.len()));
+            }
+            barrier.wait(self.thread)?;
+            self.read_parts(k, cols, count);
+            self.divided += 1;
+        }
+        Ok(())
+    }
+
+    /// The columns of U(k, cols) that this thread computes.
+    pub(super) fn own_cols(&self, k: &Range<usize>, cols: &Range<usize>) -> Range<usize> {
+        let solved = &self.shared.solved;
+        match solved.count(k.len(), cols) {
+            1 => cols.clone(),
+            count => solved.part(cols, self.thread, count),
+        }
+    }
+
+    /// Copies the columns of U(k, cols) that other threads have solved.
+    pub(super) fn read_parts(&mut self, k: &Range<usize>, cols: &Range<usize>, count: usize) {
+        for part in (0..count).filter(|&part| part != self.thread) {
+            let of_part = self.shared.solved.part(cols, part, count);
+            let u = self.l1.reborrow().sub(k.start, of_part.start, k.len(), of_part.len());
+            self.shared.solved.read(self.divided, part, u);
+        }
+    }
+
+    /// U(k, cols) ← L1(k, k)⁻¹ · U(k, cols) by this thread.
+    pub(super) fn solve_own(&mut self, k: &Range<usize>, cols: &Range<usize>) {
+        if cols.is_empty() {
+            return;
+        }
         // U is always right of its triangle: the columns can be split between them.
         let (left, right) = self.l1.reborrow().split_cols(cols.start);
         let triangle = left.as_ref().sub(k.start, k.start, k.len(), k.len());
@@ -145,8 +191,12 @@ impl<'p, C: Comm> PanelThread<'p, C> {
         stored::gemm(self.shared.kernels, l, u, c);
     }
 
-    /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest)
+    /// U(blk, rest) ← U(blk, rest) − L1(blk, done) · U(done, rest), of the columns of which this thread solves U(blk, rest) next.
     fn eliminate_u(&mut self, blk: &Range<usize>, done: &Range<usize>, rest: &Range<usize>) {
+        let rest = &self.own_cols(blk, rest);
+        if rest.is_empty() {
+            return;
+        }
         let (left, right) = self.l1.reborrow().split_cols(rest.start);
         let l = left.as_ref().sub(blk.start, done.start, blk.len(), done.len());
         let (above, below) = right.sub(done.start, 0, blk.end - done.start, rest.len()).split_rows(done.len());

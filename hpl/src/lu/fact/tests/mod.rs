@@ -134,7 +134,8 @@ fn all_variants_factor_and_agree_on_pivots() {
 /// Several threads compute the same as one thread, bit for bit.
 #[test]
 fn a_team_factors_as_one_thread_does() {
-    for (m, jb, nb, p) in [(7, 7, 7, 1), (65, 13, 13, 1), (300, 40, 40, 1), (50, 8, 8, 2), (200, 24, 24, 3)] {
+    let panels = [(7, 7, 7, 1), (65, 13, 13, 1), (300, 40, 40, 1), (50, 8, 8, 2), (200, 24, 24, 3), (500, 136, 136, 1)];
+    for (m, jb, nb, p) in panels {
         let a = random(m, jb);
         for (turn, recipe) in recipes().enumerate() {
             let (form, threads) = (FORMS[turn % 2], 2 + turn % 3);
@@ -152,6 +153,20 @@ fn a_team_factors_as_one_thread_does() {
                 );
             }
         }
+    }
+}
+
+/// More threads than groups of columns, and than cores.
+#[test]
+fn many_threads_factor_as_one_does() {
+    let recipe = Recipe { pfact: Looking::Right, rfact: Looking::Crout, nbmin: 8, ndiv: 3 };
+    let a = random(2000, 160);
+    let one = factor(&a, 2000, 160, 160, 1, recipe, FORMS[0]);
+    for threads in [64, 192] {
+        let many = factor_by(threads, &a, 2000, 160, 160, 1, recipe, FORMS[0]);
+        let differ = |&at: &usize| many[0].data[at].to_bits() != one[0].data[at].to_bits();
+        let read = (0..one[0].data.len()).filter(|&at| at >= 2000 * 160 || at % 2000 >= 160);
+        assert_eq!(read.clone().filter(differ).count(), 0, "{threads} threads");
     }
 }
 
@@ -271,4 +286,5 @@ fn a_thread_that_fails_ends_the_others() {
     assert!(matches!(outcome, Err(Error::Panicked(_))), "{outcome:?}");
 }
 
+mod l1_share;
 mod rates;
