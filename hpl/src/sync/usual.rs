@@ -26,7 +26,7 @@ impl<T> UnsafeCell<T> {
 
 /// Tells the model checker of accesses to memory behind a pointer, which it does not see.
 #[derive(Default)]
-pub(crate) struct Accesses;
+pub(crate) struct Accesses(());
 
 impl Accesses {
     /// The memory is read.

@@ -18,9 +18,12 @@ const DIVIDED_FROM: usize = 1 << 17;
 /// How the columns of solves are divided, and the parts that the threads have solved.
 pub(super) struct SolvedParts {
     threads: usize,
-    /// Of each divided solve, in order, the part of each thread.
-    solves: Vec<Box<[OnceLock<Box<[f64]>>]>>,
+    /// The divided solves, in order.
+    solves: Vec<DividedSolve>,
 }
+
+/// The part of each thread, set when the thread has solved it.
+type DividedSolve = Box<[OnceLock<Box<[f64]>>]>;
 
 impl SolvedParts {
     /// For the panel of `jb` columns that `threads` threads factor by `recipe`; with one thread nothing is divided.
@@ -99,7 +102,9 @@ mod tests {
             for part in 0..count {
                 let of_part = parts.part(&cols, part, count);
                 assert_eq!(of_part.start, at);
-                assert!(count == 1 || of_part.len() >= GROUP && (part + 1 == count || of_part.len() % GROUP == 0));
+                assert!(
+                    count == 1 || of_part.len() >= GROUP && (part + 1 == count || of_part.len().is_multiple_of(GROUP))
+                );
                 at = of_part.end;
             }
             assert_eq!(at, cols.end, "{threads} threads");
