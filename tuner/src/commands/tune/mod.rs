@@ -55,7 +55,7 @@ use binding::say_binding;
 use calibrated::calibrated;
 use ended::{exit_code, say_how_it_ended, write_results};
 use moved::resume;
-use nodes::from_nodes;
+use nodes::{Parts, from_nodes};
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
@@ -226,7 +226,7 @@ fn search(
     let runs = engine.runs(program);
     let objective = store.session().objective;
     let verbose = args.output.verbose;
-    let runner = TrialRunner {
+    let mut runner = TrialRunner {
         budget: &mut *budget,
         runs: &runs,
         power: &power,
@@ -237,7 +237,8 @@ fn search(
         settings: None,
         verbose,
     };
-    let Some(found) = from_nodes(engine, (&machine, &spec, &limits), (domain, strategy.as_ref()), runner)? else {
+    let place = Parts { engine, machine: &machine, spec: &spec, limits: &limits, domain, strategy: strategy.as_ref() };
+    let Some(found) = from_nodes(&place, &mut runner)? else {
         return Ok(SessionEnd::Interrupted);
     };
     let (machine, predictor) = match found.machine {
