@@ -59,7 +59,8 @@ impl NodeTask {
     ) -> Result<Self, String> {
         let count = session.hosts.len();
         let cores = size * session.nodes.first().map_or(0, |node| node.cores);
-        let ranks = session.ranks.map(|ranks| if ranks.is_multiple_of(count) { Ok(ranks / count * size) } else { Err(ranks) });
+        let ranks =
+            session.ranks.map(|ranks| if ranks.is_multiple_of(count) { Ok(ranks / count * size) } else { Err(ranks) });
         let ranks = ranks.transpose().map_err(|ranks| format!("{ranks} ranks are no multiple of {count} nodes"))?;
         let part = size as f64 / count as f64;
         let spec = DomainSpec {

@@ -78,7 +78,9 @@ pub(super) fn begin(
     };
     let PlacedEngine { engine, nodes, hosts, spares } = placed;
     if args.groups.is_some() && hosts.len() < 2 {
-        return Err(bad_input("--groups: there is one node; start it in a job of several nodes, or leave --groups out"));
+        return Err(bad_input(
+            "--groups: there is one node; start it in a job of several nodes, or leave --groups out",
+        ));
     }
     let power_log = power_log(args)?;
     let objective = objective(args)?;

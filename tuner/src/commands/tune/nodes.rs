@@ -60,7 +60,9 @@ pub(super) fn from_nodes(parts: &Parts<'_>, runner: &mut TrialRunner<'_>) -> any
         Ok(true) => {}
         Ok(false) => {
             if asked.is_some_and(|sizes| !sizes.0.is_empty()) {
-                let said = format!("no trials on groups of nodes: they need {FEWEST} nodes or more, and the rate alone to be searched");
+                let said = format!(
+                    "no trials on groups of nodes: they need {FEWEST} nodes or more, and the rate alone to be searched"
+                );
                 runner.progress.line(&said);
             }
             return Ok(Some(FromNodes::default()));

@@ -29,7 +29,8 @@ pub struct RateDoubts(Vec<Uncertain>);
 impl RateDoubts {
     /// Those about `machine`.
     pub fn of(machine: &Machine) -> Self {
-        let phases = EnginePhase::ALL.into_iter().filter(|phase| machine.phases.iter().any(|rate| rate.phase == *phase));
+        let phases =
+            EnginePhase::ALL.into_iter().filter(|phase| machine.phases.iter().any(|rate| rate.phase == *phase));
         let kernels = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
         let computing: Vec<Uncertain> = match machine.phases.is_empty() {
             false => phases.map(Uncertain::Phase).collect(),
@@ -65,7 +66,8 @@ impl RateDoubts {
         for some in slower.chunks(threads) {
             columns.extend(thread::scope(|scope| {
                 let started: Vec<_> = some.iter().map(|of| scope.spawn(|| column(of))).collect();
-                let joined = started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let joined =
+                    started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
                 joined.collect::<Vec<Vec<f64>>>()
             }));
         }
