@@ -272,6 +272,36 @@ fn nights_with_and_without_groups() {
     }
 }
 
+/// A session that was killed right after its final run: the time that is left goes to rounds of default, expert and best.
+#[test]
+fn a_session_killed_after_its_final_run_goes_on_with_its_rounds() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("run");
+    played(&file("four-nodes"), "1h", 3, &folder);
+    let path = folder.join("journal.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let is_final = |line: &&str| line.contains("\"strategy\":\"final\"") && !line.contains("\"started\":");
+    let lines: Vec<&str> = whole.lines().collect();
+    let end = lines.iter().position(is_final).unwrap() + 1;
+    std::fs::write(&path, lines[..end].join("\n") + "\n").unwrap();
+    let before = journal::read(&path).unwrap().rows;
+    for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
+        let number: u64 = trial.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        if before.iter().all(|row| row.trial != number) {
+            std::fs::remove_dir_all(trial).unwrap();
+        }
+    }
+    let mut session = Session::load(&folder.join("session.toml")).unwrap();
+    session.elapsed_s = 0.0;
+    session.save(&folder.join("session.toml")).unwrap();
+    let output = tune(["--resume", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let after = journal::read(&path).unwrap().rows;
+    let rounds = after.iter().skip(before.len());
+    let (confirms, others): (Vec<&Row>, Vec<&Row>) = rounds.partition(|row| row.strategy == Identity::CONFIRM);
+    assert!(confirms.len() >= 2 && others.iter().all(|row| row.strategy != Identity::FINAL), "{others:?}");
+}
+
 #[test]
 fn a_file_that_describes_no_cluster_is_refused() {
     let folder = tempfile::tempdir().unwrap();

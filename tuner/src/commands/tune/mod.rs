@@ -14,6 +14,7 @@ use crate::commands::space::limits;
 use crate::earlier;
 use crate::exit::{self, bad_input};
 use crate::power::settings::{FoundSettings, NodeSetter, Restored};
+use crate::record::Finished;
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
 use crate::record::store::Store;
@@ -125,7 +126,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         _ => {}
     }
     let ended = loop {
-        if store.has_final() || budget.left_s() <= 0.0 {
+        if is_over(&store, &budget) {
             break Ok(SessionEnd::Done);
         }
         let ended = search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args);
@@ -162,6 +163,13 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     // Whoever closed the pipe has seen enough; how the session ended stays true.
     published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
     Ok(exit_code(ended, store.rows()))
+}
+
+/// Whether no time is left, after the final run: for any run as short as one so far.
+fn is_over(store: &Store, budget: &Budget) -> bool {
+    let walls_s = store.rows().iter().filter(|row| row.passed()).map(Finished::wall_s);
+    let shortest_s = if store.has_final() { walls_s.fold(f64::INFINITY, f64::min) } else { 0.0 };
+    budget.left_s() <= shortest_s
 }
 
 /// Measures, chooses what is searched, and runs the session to its end.
@@ -226,6 +234,9 @@ fn search(
     let runs = engine.runs(program);
     let objective = store.session().objective;
     let verbose = args.output.verbose;
+    let hosts = store.session().hosts.clone();
+    let job = engine.mpi_job().filter(|job| job.simulated.is_none());
+    let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
     let mut runner = TrialRunner {
         budget: &mut *budget,
         runs: &runs,
@@ -235,6 +246,7 @@ fn search(
         interrupt,
         objective,
         settings: None,
+        lost: &lost,
         verbose,
     };
     let place = Parts { engine, machine: &machine, spec: &spec, limits: &limits, domain, strategy: strategy.as_ref() };
@@ -276,14 +288,10 @@ fn search(
         (_, Extent::Windows) => prepare::SMALLEST_N.min(spec.n)..=spec.n,
         (false, Extent::Whole) => prepare::SMALLEST_N.min(spec.n)..=prepare::largest_safe_n(&spec, engine),
     };
-    let hosts = store.session().hosts.clone();
-    let job = engine.mpi_job().filter(|job| job.simulated.is_none());
-    let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
     let mut drive = Drive {
         setup,
         model,
         final_n,
-        lost: &lost,
         known: KnownRows::default(),
         runner: TrialRunner {
             budget,
@@ -294,6 +302,7 @@ fn search(
             interrupt,
             objective,
             settings: setter.as_ref(),
+            lost: &lost,
             verbose,
         },
     };

@@ -3,6 +3,7 @@
 mod energy;
 mod known;
 mod rival;
+mod silence;
 mod together;
 
 use hpl::program::freed::give_back_freed_memory;
@@ -40,8 +41,6 @@ pub struct Drive<'a> {
     pub setup: Setup<'a>,
     /// Orders of the final run, up to the largest safe one; the target alone when the user chose it.
     pub final_n: std::ops::RangeInclusive<usize>,
-    /// The nodes that answer no more; asked after a run that a lost node may have ended.
-    pub lost: &'a dyn Fn() -> Vec<String>,
     /// What is known of the rows that were looked at.
     pub known: KnownRows,
     /// Starts and records trials.
@@ -123,10 +122,11 @@ impl Drive<'_> {
     fn lost(&self) -> Vec<String> {
         let store = &*self.runner.store;
         let broke_off = |row: &ShortRow| {
-            matches!(row.outcome(), Outcome::Crashed | Outcome::TimedOut | Outcome::Launch | Outcome::Output)
+            use Outcome::{Crashed, Killed, Launch, Output, TimedOut};
+            matches!(row.outcome(), Crashed | Killed | TimedOut | Launch | Output)
         };
         let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
-        if ask { (self.lost)() } else { Vec::new() }
+        if ask { (self.runner.lost)() } else { Vec::new() }
     }
 
     /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.

@@ -9,6 +9,7 @@ use objectives::{Failure, Observation};
 
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
+use super::silence::Silence;
 use crate::error::RecordError;
 use crate::power::settings::{NodeSetter, clock_doubt};
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
@@ -43,6 +44,8 @@ pub struct TrialRunner<'a> {
     pub objective: Objective,
     /// Makes the settings of the node, where they are varied.
     pub settings: Option<&'a NodeSetter>,
+    /// The nodes that answer no more; asked during and after a run that a lost node may have ended.
+    pub lost: &'a dyn Fn() -> Vec<String>,
     /// Say why each trial was chosen.
     pub verbose: bool,
 }
@@ -75,6 +78,30 @@ impl StartedTrial<'_> {
     }
 }
 
+/// What a run alone is ended for.
+struct Judged<'a> {
+    rival: Option<&'a Rival>,
+    pace: Pace,
+    silence: Silence,
+}
+
+impl Judged<'_> {
+    /// Why a run is not worth its end, if it is not: it falls behind the rival, or has lost a node.
+    fn hopeless(&mut self, alone: &mut StartedTrial<'_>, lost: &dyn Fn() -> Vec<String>) -> Option<Failure> {
+        if !self.pace.is_due(Instant::now()) {
+            return None;
+        }
+        let on_all = alone.due.plan.nodes.is_empty();
+        let progress = alone.running()?.progress();
+        let beaten = self.rival.and_then(|rival| rival.beats(progress));
+        if beaten.is_some() || !on_all || !self.silence.asks(progress.len(), Instant::now()) {
+            return beaten;
+        }
+        let lost = lost();
+        (!lost.is_empty()).then(|| Failure::Killed { by: format!("the loss of {}", lost.join(", ")) })
+    }
+}
+
 impl TrialRunner<'_> {
     /// The same for as long as it is borrowed.
     pub fn reborrowed(&mut self) -> TrialRunner<'_> {
@@ -87,12 +114,13 @@ impl TrialRunner<'_> {
             interrupt: self.interrupt,
             objective: self.objective,
             settings: self.settings,
+            lost: self.lost,
             verbose: self.verbose,
         }
     }
 
     /// Runs the trials `due` at the same time, and records each when it has ended; `false` when a signal asked to stop before
-    /// that: all are ended then. A run alone that falls behind the `rival` is ended, too.
+    /// that: all are ended then. A run alone that falls behind the `rival` or has lost a node is ended, too.
     ///
     /// # Errors
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
@@ -117,9 +145,14 @@ impl TrialRunner<'_> {
         for StartedTrial { due, trial, run } in &mut under_way {
             *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
         }
-        let (mut judged, mut longest_s) = (Pace::new(), None);
+        let mut judged = Judged {
+            rival,
+            pace: Pace::new(),
+            silence: Silence::new(due.first().map_or(0.0, |due| due.plan.expected_s), started),
+        };
+        let mut longest_s = None;
         while !under_way.is_empty() {
-            let Some((at, outcome)) = self.wait(&mut under_way, rival, &mut vitals, &mut judged) else {
+            let Some((at, outcome)) = self.wait(&mut under_way, &mut vitals, &mut judged) else {
                 return Ok(false);
             };
             let StartedTrial { due, trial, .. } = under_way.remove(at);
@@ -194,9 +227,8 @@ impl TrialRunner<'_> {
     fn wait(
         &mut self,
         under_way: &mut [StartedTrial<'_>],
-        rival: Option<&Rival>,
         vitals: &mut Option<Vitals<'_>>,
-        judged: &mut Pace,
+        judged: &mut Judged<'_>,
     ) -> Option<(usize, Result<Observation, Failure>)> {
         let look = REDRAW / u32::try_from(under_way.len()).unwrap_or(1);
         loop {
@@ -213,8 +245,7 @@ impl TrialRunner<'_> {
                 vitals.look();
             }
             if let [alone] = under_way
-                && let Some(rival) = rival.filter(|_| judged.is_due(Instant::now()))
-                && let Some(failure) = alone.running().and_then(|running| rival.beats(running.progress()))
+                && let Some(failure) = judged.hopeless(alone, self.lost)
             {
                 end(under_way);
                 return Some((0, Err(failure)));

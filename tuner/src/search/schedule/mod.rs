@@ -108,7 +108,8 @@ impl<R: Finished> View<'_, R> {
     /// The first run of the expert's configuration: what a rule of thumb finds, a search must not miss.
     fn expert(&self) -> Option<PlannedTrial> {
         let Setup { domain, expert, .. } = self.setup;
-        let is_new = |expert: &&Candidate| domain.point(expert).is_some() && !self.rows.iter().any(|row| row.is_of(expert));
+        let is_new =
+            |expert: &&Candidate| domain.point(expert).is_some() && !self.rows.iter().any(|row| row.is_of(expert));
         let plan = self.plan(expert.filter(is_new)?.clone(), Identity::EXPERT, "the expert's configuration");
         self.fits(plan.expected_s + self.rounds_reserve_s()).then_some(plan)
     }

@@ -194,7 +194,7 @@ fn the_expert_s_configuration_is_run_right_after_the_default_and_once_where_it_f
     let next = |rows: &[Row], expert: &Candidate| {
         look(rows, 30.0, |view| View { setup: Setup { expert: Some(expert), ..view.setup }, ..*view }.next()).unwrap()
     };
-    let usual = row_of(0, &default_candidate(&spec));
+    let usual = Row { strategy: Identity::BASELINE.into(), ..row_of(0, &default_candidate(&spec)) };
     let second = next(std::slice::from_ref(&usual), &expert);
     assert_eq!((second.strategy.as_str(), &second.candidate), (Identity::EXPERT, &expert));
     assert_ne!(next(std::slice::from_ref(&usual), &elsewhere).strategy, Identity::EXPERT, "not among what is searched");

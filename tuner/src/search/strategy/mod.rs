@@ -5,6 +5,7 @@
 //! it derives from the context, its rng from (seed, trial number). To resume is to read the record and ask.
 
 mod acquisition;
+mod at_once;
 pub mod bayes;
 #[cfg(test)]
 mod conformance;
@@ -27,6 +28,7 @@ mod surrogate;
 pub(crate) mod testing;
 mod warp;
 
+pub(crate) use at_once::at_once;
 pub use context::{Ctx, Prior, Proposal, Strategy};
 pub use surrogate::Surrogate;
 

@@ -315,21 +315,16 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
             }
         }
         let mut sums = [[V::splat(0.0); R]; J];
-        for p in 0..k {
-            if ROWS {
-                // In packed strips: the columns follow each other, and the next strip follows the last column.
-                prefetch(a.wrapping_add((p + AHEAD) * lda), rows);
+        let (mut p, unrolled) = (0, k / UNROLLED * UNROLLED);
+        while p < unrolled {
+            for next in 0..UNROLLED {
+                add_term::<V, R, J, ROWS>(a, lda, b, ldb, p + next, &mut sums);
             }
-            let mut column = [V::splat(0.0); R];
-            for (r, vector) in column.iter_mut().enumerate() {
-                *vector = V::load(a.add(p * lda + r * V::LANES));
-            }
-            for (j, sums) in sums.iter_mut().enumerate() {
-                let factor = V::splat(*b.add(if ROWS { p * J + j } else { p + j * ldb }));
-                for (sum, vector) in sums.iter_mut().zip(column) {
-                    *sum = sum.plus(vector, factor);
-                }
-            }
+            p += UNROLLED;
+        }
+        while p < k {
+            add_term::<V, R, J, ROWS>(a, lda, b, ldb, p, &mut sums);
+            p += 1;
         }
         let one = V::splat(1.0);
         for (j, sums) in sums.iter().enumerate() {
@@ -340,6 +335,40 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
         }
     }
 }
+
+/// Adds column `p` of A times row `p` of B to the sums of a tile.
+///
+/// # Safety
+/// `a` and `b` as in [`tile`], with a column and a row `p`.
+#[inline(always)]
+unsafe fn add_term<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
+    a: *const f64,
+    lda: usize,
+    b: *const f64,
+    ldb: usize,
+    p: usize,
+    sums: &mut [[V; R]; J],
+) {
+    if ROWS {
+        // In packed strips: the columns follow each other, and the next strip follows the last column.
+        prefetch(a.wrapping_add((p + AHEAD) * lda), R * V::LANES);
+    }
+    let mut column = [V::splat(0.0); R];
+    for (r, vector) in column.iter_mut().enumerate() {
+        // SAFETY: by the contract.
+        *vector = unsafe { V::load(a.add(p * lda + r * V::LANES)) };
+    }
+    for (j, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: by the contract.
+        let factor = V::splat(unsafe { *b.add(if ROWS { p * J + j } else { p + j * ldb }) });
+        for (sum, vector) in sums.iter_mut().zip(column) {
+            *sum = sum.plus(vector, factor);
+        }
+    }
+}
+
+/// Terms of the sums between two tests of the loop's end: the compiler unrolls by itself only where it is told the processor.
+const UNROLLED: usize = 2;
 
 /// Sums of at least this length leave time to prefetch C.
 const PREFETCH_DEPTH: usize = 32;

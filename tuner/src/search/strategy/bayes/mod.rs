@@ -9,6 +9,7 @@
 //! The incumbent is the best posterior mean, never the luckiest run.
 
 use std::collections::{HashMap, HashSet};
+use std::thread;
 
 use rand::RngExt;
 use space::dims::Point;
@@ -38,8 +39,10 @@ impl Strategy for Bayes {
     }
 
     fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal> {
-        let surrogate = Surrogate::new(ctx);
-        let feasible = Feasibility::new(ctx);
+        let (surrogate, feasible) = thread::scope(|scope| {
+            let feasible = scope.spawn(|| Feasibility::new(ctx));
+            (Surrogate::new(ctx), feasible.join().expect("a fit does not panic"))
+        });
         let fresh = shortlist(ctx, &surrogate, &feasible);
         let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();

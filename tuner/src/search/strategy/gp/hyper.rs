@@ -5,9 +5,6 @@ use space::dims::Space;
 use super::data::Data;
 use super::kernel::{Kernel, KernelDim, KernelDims};
 
-/// Number of the hyperparameters that belong to no dimension.
-pub(super) const COMMON: usize = 5;
-
 /// Log-normal prior of one hyperparameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogNormal {
@@ -93,7 +90,7 @@ impl Hyper {
 
     /// The same of two runs one after the other, with what the machine's speed changes in between.
     pub(crate) fn noise_of_two_runs(&self) -> f64 {
-        2.0 * (self.noise.powi(2) + self.wander.powi(2) - self.wandering(0.0, 1.0))
+        2.0 * (self.noise.powi(2) + self.wander.powi(2) - self.wandering(1.0))
     }
 
     /// Variance of the noise of an observation.
@@ -110,10 +107,10 @@ impl Hyper {
         Kernel::new(axes, self.signal, &self.rates, &self.effects)
     }
 
-    /// What runs at two times have in common of a speed that wanders: the process of Ornstein and Uhlenbeck.
-    pub(crate) fn wandering(&self, a: f64, b: f64) -> f64 {
+    /// What runs have in common of a speed that wanders, with `time` between them: the process of Ornstein and Uhlenbeck.
+    pub(crate) fn wandering(&self, time: f64) -> f64 {
         // Of many runs none is assumed, and the exponentials would be an eighth of the time of a suggestion.
-        if self.wander == 0.0 { 0.0 } else { self.wander * self.wander * (-(a - b).abs() / self.memory).exp() }
+        if self.wander == 0.0 { 0.0 } else { self.wander * self.wander * (-time / self.memory).exp() }
     }
 }
 
@@ -143,8 +140,8 @@ impl Beliefs {
 
     /// Priors in the order of the search: signal, noise, wander, memory, apart, rates, effects.
     pub(super) fn priors(&self, axes: &KernelDims) -> Vec<LogNormal> {
-        let share = 1.0 / axes.0.len().max(1) as f64;
-        let rates = axes.0.iter().map(|axis| match axis {
+        let share = 1.0 / axes.dims.len().max(1) as f64;
+        let rates = axes.dims.iter().map(|axis| match axis {
             KernelDim::Categorical(_) => LogNormal { median: self.categorical.median * share, ..self.categorical },
             KernelDim::Ordered(_) => self.ordered,
         });

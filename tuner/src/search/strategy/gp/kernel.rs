@@ -6,11 +6,17 @@
 //! ρ_d = exp(−rate · [x_d ≠ x'_d]) and e_d = [x_d = x'_d]. Since the space is finite, ρ_d and e_d are small tables, and since the
 //! kernel is made of sums and products of them, groups of dimensions can be tabulated too (see [`super::screen`]).
 
+use std::sync::Arc;
+
 use space::dims::{Dim, DimKind, Point};
 
 /// Positions of the levels of each dimension, all that the kernel needs to know of a space.
 #[derive(Debug, Clone)]
-pub(crate) struct KernelDims(pub(crate) Vec<KernelDim>);
+pub(crate) struct KernelDims {
+    pub(crate) dims: Vec<KernelDim>,
+    /// e_d.
+    shapes: Arc<[Correlations]>,
+}
 
 /// One dimension.
 #[derive(Debug, Clone)]
@@ -23,7 +29,21 @@ pub(crate) enum KernelDim {
 
 impl KernelDims {
     pub(crate) fn new(dims: &[Dim]) -> Self {
-        Self(dims.iter().map(KernelDim::new).collect())
+        Self::of(dims.iter().map(KernelDim::new).collect())
+    }
+
+    pub(crate) fn of(dims: Vec<KernelDim>) -> Self {
+        let shape = |axis: &KernelDim| match axis {
+            KernelDim::Categorical(_) => Correlations::new(axis, f64::INFINITY),
+            KernelDim::Ordered(_) => Correlations::new(axis, EFFECT_RATE),
+        };
+        let shapes = dims.iter().map(shape).collect();
+        Self { dims, shapes }
+    }
+
+    /// What each dimension does by itself, for an effect of 1.
+    pub(super) fn shapes(&self) -> &[Correlations] {
+        &self.shapes
     }
 }
 
@@ -65,16 +85,17 @@ impl Correlations {
     /// `rate`: how fast the correlation falls; 1 / length scale for an ordered dimension.
     pub(crate) fn new(axis: &KernelDim, rate: f64) -> Self {
         let levels = axis.levels();
-        let (mut rho, mut slope) = (Vec::with_capacity(levels * levels), Vec::with_capacity(levels * levels));
+        let differ = ((-rate).exp(), -rate);
+        let (mut rho, mut slope) = (vec![1.0; levels * levels], vec![0.0; levels * levels]);
         for i in 0..levels {
-            for j in 0..levels {
+            for j in 0..i {
                 let (value, derivative) = match axis {
-                    KernelDim::Categorical(_) if i == j => (1.0, 0.0),
-                    KernelDim::Categorical(_) => ((-rate).exp(), -rate),
+                    KernelDim::Categorical(_) => differ,
                     KernelDim::Ordered(at) => matern52(5_f64.sqrt() * rate * (at[i] - at[j]).abs()),
                 };
-                rho.push(value);
-                slope.push(derivative);
+                for at in [i * levels + j, j * levels + i] {
+                    (rho[at], slope[at]) = (value, derivative);
+                }
             }
         }
         Self { levels, rho, slope }
@@ -84,12 +105,26 @@ impl Correlations {
         u16::try_from(self.levels).expect("levels are numbered by u16")
     }
 
-    pub(crate) fn rho(&self, i: u16, j: u16) -> f64 {
-        self.rho[usize::from(i) * self.levels + usize::from(j)]
+    /// Where two levels are in the table.
+    pub(super) fn place(&self, i: u16, j: u16) -> u32 {
+        u32::from(i) * self.levels as u32 + u32::from(j)
     }
 
-    pub(crate) fn slope(&self, i: u16, j: u16) -> f64 {
-        self.slope[usize::from(i) * self.levels + usize::from(j)]
+    /// ρ_d of a level with each.
+    fn row(&self, level: u16) -> &[f64] {
+        &self.rho[usize::from(level) * self.levels..][..self.levels]
+    }
+
+    pub(super) fn rho_at(&self, place: u32) -> f64 {
+        self.rho[place as usize]
+    }
+
+    pub(super) fn slope_at(&self, place: u32) -> f64 {
+        self.slope[place as usize]
+    }
+
+    pub(crate) fn rho(&self, i: u16, j: u16) -> f64 {
+        self.rho_at(self.place(i, j))
     }
 }
 
@@ -119,20 +154,26 @@ pub(crate) struct Kernel {
     /// effect_d², 0 where a dimension has one level: it cannot do anything.
     pub(crate) effects: Vec<f64>,
     /// e_d.
-    pub(crate) shapes: Vec<Correlations>,
+    pub(crate) shapes: Arc<[Correlations]>,
 }
 
 impl Kernel {
     /// `rates`, `effects`: one for each dimension.
     pub(crate) fn new(axes: &KernelDims, signal: f64, rates: &[f64], effects: &[f64]) -> Self {
-        let tables = axes.0.iter().zip(rates).map(|(axis, &rate)| Correlations::new(axis, rate)).collect();
-        let shape = |axis: &KernelDim| match axis {
-            KernelDim::Categorical(_) => Correlations::new(axis, f64::INFINITY),
-            KernelDim::Ordered(_) => Correlations::new(axis, EFFECT_RATE),
-        };
-        let shapes = axes.0.iter().map(shape).collect();
-        let effects = axes.0.iter().zip(effects).map(|(axis, &sd)| if axis.levels() < 2 { 0.0 } else { sd * sd });
-        Self { variance: signal * signal, smooth: SMOOTH, tables, effects: effects.collect(), shapes }
+        let tables = axes.dims.iter().zip(rates).map(|(axis, &rate)| Correlations::new(axis, rate)).collect();
+        let effects = axes.dims.iter().zip(effects).map(|(axis, &sd)| if axis.levels() < 2 { 0.0 } else { sd * sd });
+        let (effects, shapes) = (effects.collect(), Arc::clone(&axes.shapes));
+        Self { variance: signal * signal, smooth: SMOOTH, tables, effects, shapes }
+    }
+
+    /// Variance of what the dimensions do together.
+    pub(super) fn variance(&self) -> f64 {
+        self.variance
+    }
+
+    /// The part of it that a point has in common with others.
+    pub(super) fn of_others(&self) -> f64 {
+        self.smooth * self.variance
     }
 
     /// What two points have in common of what the dimensions do together.
@@ -140,12 +181,12 @@ impl Kernel {
         let pairs = a.0.iter().zip(&b.0);
         let smooth: f64 = self.tables.iter().zip(pairs).map(|(table, (&i, &j))| table.rho(i, j)).product();
         // Equal points correlate by exactly 1 in every dimension.
-        self.variance * if smooth == 1.0 && a == b { 1.0 } else { self.smooth * smooth }
+        if smooth == 1.0 && a == b { self.variance } else { self.of_others() * smooth }
     }
 
     /// The same without what belongs to each point alone.
     pub(crate) fn of_neighbours(self) -> Self {
-        Self { variance: self.smooth * self.variance, smooth: 1.0, ..self }
+        Self { variance: self.of_others(), smooth: 1.0, ..self }
     }
 
     /// What they have in common of what a dimension does by itself.
@@ -157,6 +198,23 @@ impl Kernel {
     pub(crate) fn alone(&self, a: &Point, b: &Point) -> f64 {
         let pairs = a.0.iter().zip(&b.0).enumerate();
         pairs.map(|(dim, (&i, &j))| self.effect(dim, i, j)).sum()
+    }
+
+    /// Covariance of `point` with each of `points`, of which `levels` has those of each dimension.
+    pub(super) fn column(&self, point: &Point, (points, levels): (&[Point], &[Vec<u16>]), column: &mut [f64]) {
+        let mut joint = vec![1.0; column.len()];
+        column.fill(0.0);
+        for (dim, (&level, levels)) in point.0.iter().zip(levels).enumerate() {
+            let of_level = self.tables[dim].row(level);
+            joint.iter_mut().zip(levels).for_each(|(joint, &other)| *joint *= of_level[usize::from(other)]);
+            let (effect, of_level) = (self.effects[dim], self.shapes[dim].row(level));
+            if effect > 0.0 {
+                column.iter_mut().zip(levels).for_each(|(sum, &other)| *sum += effect * of_level[usize::from(other)]);
+            }
+        }
+        for ((sum, joint), other) in column.iter_mut().zip(joint).zip(points) {
+            *sum += if joint == 1.0 && point == other { self.variance } else { self.of_others() * joint };
+        }
     }
 
     /// Covariance of two points.
@@ -180,7 +238,7 @@ mod tests {
             for i in 0..3 {
                 for j in 0..3 {
                     let numeric = (high.rho(i, j).ln() - low.rho(i, j).ln()) / (2.0 * step);
-                    assert!((numeric - table.slope(i, j)).abs() < 1e-8, "{axis:?} {i} {j}");
+                    assert!((numeric - table.slope_at(table.place(i, j))).abs() < 1e-8, "{axis:?} {i} {j}");
                 }
             }
         }

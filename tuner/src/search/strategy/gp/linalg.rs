@@ -58,6 +58,21 @@ impl Factor {
     }
 }
 
+/// Elements that sums are made of at a time, so that the compiler uses vector registers: it may not reorder a sum.
+pub(crate) const LANES: usize = 8;
+
+/// Σ a b, as far as both go.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,10 +4,11 @@ use faer::{ColRef, Mat};
 use space::dims::Point;
 
 use super::data::Data;
-use super::fit::{covariance, draws, fit, matrix};
+use super::fit::{draws, fit};
 use super::hyper::{Beliefs, Hyper};
 use super::kernel::{Kernel, KernelDims, SMOOTH};
 use super::linalg::Factor;
+use super::parts::CovarianceParts;
 
 /// Mean and standard deviation of y without noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +40,8 @@ pub(crate) struct Posterior {
     pub(crate) hyper: Hyper,
     pub(crate) data: Data,
     pub(crate) kernel: Kernel,
+    /// Levels of the observed points, by dimensions.
+    levels: Vec<Vec<u16>>,
     /// The number of changes for which it predicts: that of most observations, whose offset is known best.
     changes: usize,
     factor: Factor,
@@ -68,7 +71,7 @@ impl Posterior {
             let alone = hyper.signal * (1.0 - SMOOTH).sqrt();
             let kernel = hyper.kernel(axes).of_neighbours();
             let hyper = Hyper { noise: hyper.noise.hypot(alone), ..hyper };
-            Self::of(kernel, self.beliefs.clone(), hyper, self.data.clone())
+            Self::of(axes, kernel, self.beliefs.clone(), hyper, self.data.clone())
         };
         hypers.filter_map(one).collect()
     }
@@ -76,16 +79,17 @@ impl Posterior {
     /// `None` when the covariance cannot be factored, which takes values that are not finite.
     pub(crate) fn new(axes: &KernelDims, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
         let kernel = hyper.kernel(axes);
-        Self::of(kernel, beliefs, hyper, data)
+        Self::of(axes, kernel, beliefs, hyper, data)
     }
 
-    fn of(kernel: Kernel, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
-        let signal = matrix(&data, |a, b| kernel.covariance(a, b));
-        let factor = Factor::new(covariance(signal, &beliefs, &hyper, &data).as_ref())?;
+    fn of(axes: &KernelDims, kernel: Kernel, beliefs: Beliefs, hyper: Hyper, data: Data) -> Option<Self> {
+        let factor = Factor::new(CovarianceParts::new(axes, &beliefs, &data).at(&hyper, &kernel).whole.as_ref())?;
         let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
         let alpha = factor.solve(&residual);
         let changes = most_common(&data.changes);
-        Some(Self { beliefs, hyper, data, kernel, changes, factor, alpha })
+        let of_dim = |dim: usize| data.points.iter().map(|point| point.0[dim]).collect();
+        let levels = (0..axes.dims.len()).map(of_dim).collect();
+        Some(Self { beliefs, hyper, data, kernel, levels, changes, factor, alpha })
     }
 
     /// Marginals at `points` (\[Rasmussen\], equations 2.25 and 2.26); `basis`: their values of the linear basis.
@@ -157,19 +161,21 @@ impl Posterior {
     /// Covariance of a run with the machine's speed as it is now.
     fn with_speed(&self, run: usize) -> f64 {
         let change = self.beliefs.change_sd.powi(2) * self.data.changes[run].min(self.changes) as f64;
-        change + self.hyper.wandering(self.data.time[run], self.data.now)
+        change + self.hyper.wandering(self.data.now - self.data.time[run])
     }
 
     /// Means at `points`, and V with VᵀV what the data explain of their covariance.
     fn means_and_explained(&self, points: &[&Point], basis: &[f64]) -> (Vec<f64>, Mat<f64>) {
         let (offset, slope) = (self.beliefs.offset_sd.powi(2), self.beliefs.slope_sd.powi(2));
         let speed: Vec<f64> = (0..self.data.len()).map(|run| self.with_speed(run)).collect();
-        let mut cross = Mat::from_fn(self.data.len(), points.len(), |i, j| {
-            self.kernel.covariance(&self.data.points[i], points[j])
-                + offset
-                + slope * self.data.basis[i] * basis[j]
-                + speed[i]
-        });
+        let mut cross = Mat::zeros(self.data.len(), points.len());
+        for (j, (point, basis)) in points.iter().zip(basis).enumerate() {
+            let column = cross.col_as_slice_mut(j);
+            self.kernel.column(point, (&self.data.points, &self.levels), column);
+            for ((covariance, speed), of_run) in column.iter_mut().zip(&speed).zip(&self.data.basis) {
+                *covariance += offset + slope * of_run * basis + speed;
+            }
+        }
         let means: Vec<f64> = (0..points.len())
             .map(|j| {
                 let known: f64 = cross.col(j).iter().zip(&self.alpha).map(|(k, alpha)| k * alpha).sum();
@@ -276,7 +282,7 @@ mod tests {
     }
 
     fn conditioned(step: f64, change_sd: f64, gather: impl Fn(&[Observed<'_>]) -> Data) -> Posterior {
-        let axes = KernelDims(vec![KernelDim::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
+        let axes = KernelDims::of(vec![KernelDim::Ordered((0..13).map(|i| f64::from(i) / 12.0).collect())]);
         let prior = |median| LogNormal { median, spread: 1.0 };
         let beliefs = Beliefs {
             signal: prior(0.2),

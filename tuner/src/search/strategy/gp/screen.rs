@@ -11,6 +11,7 @@ use space::dims::Point;
 
 use super::data::Data;
 use super::kernel::{Correlations, Kernel, SMOOTH};
+use super::linalg::LANES;
 use super::posterior::Posterior;
 
 /// What screening says of one point.
@@ -85,9 +86,8 @@ fn effects(kernel: &Kernel, dim: usize, data: &Data, alpha: &[f64]) -> Vec<Effec
     (0..kernel.shapes[dim].levels()).map(of_level).collect()
 }
 
-/// Σ w a b and max a b. Eight lanes, so that the compiler uses vector registers: it may not reorder a float sum.
+/// Σ w a b and max a b.
 fn weighted(w: &[f32], a: &[f32], b: &[f32]) -> (f32, f32) {
-    const LANES: usize = 8;
     let (mut sums, mut tops) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     let mut rest = (0.0_f32, 0.0_f32);
     let chunks = (w.chunks_exact(LANES), a.chunks_exact(LANES), b.chunks_exact(LANES));

@@ -15,7 +15,7 @@ use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::warp::Warp;
-use crate::search::strategy::{Ctx, Prior};
+use crate::search::strategy::{Ctx, Prior, at_once};
 
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
 pub(super) const OFFSET_SD: f64 = 0.5;
@@ -228,7 +228,7 @@ impl<'a> Surrogate<'a> {
         };
         let axes = KernelDims::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;
-        let fits = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
+        let begun = self.hypotheses().into_iter().filter_map(|(slope_mean, slope_sd, odds)| {
             let mut data = data.clone();
             let unexplained = |run: &usize| data.y[*run] - slope_mean * data.basis[*run];
             let of_point = |runs: &Vec<usize>| mean(&runs.iter().map(unexplained).collect::<Vec<_>>());
@@ -237,10 +237,14 @@ impl<'a> Surrogate<'a> {
             let change_sd = if is_steady { 0.0 } else { CHANGE_LEFT };
             let wander = if is_long { LogNormal::NONE } else { WANDER };
             let beliefs = Beliefs { change_sd, wander, memory: MEMORY, ..self.beliefs(slope_mean, slope_sd) };
+            Some((data, level, beliefs, odds))
+        });
+        let fitted = |(data, level, beliefs, odds): (Data, f64, Beliefs, f64)| {
             let posterior = Posterior::fitted(&axes, beliefs, data)?;
             Some(Fitted { score: posterior.leave_one_out() + odds, weight: 1.0, centre, level, posterior })
-        });
-        self.fits = weighed(fits.collect(), self.expected.is_guess());
+        };
+        let fits = at_once(begun, fitted).into_iter().flatten().collect();
+        self.fits = weighed(fits, self.expected.is_guess());
     }
 
     /// The change of speed that would explain the runs best, where it is worth a thought: at least two runs on either side.

@@ -6,6 +6,7 @@ use space::dims::Point;
 
 use super::fitted::{Fitted, OFFSET_SD, Surrogate, is_long};
 use crate::record::Prediction;
+use crate::search::strategy::at_once;
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::Marginal;
 use crate::search::strategy::gp::screen::{Groups, Screened, screen};
@@ -144,7 +145,7 @@ impl Surrogate<'_> {
             };
             (*weight, (0..points.len()).map(contrast).collect())
         };
-        self.fits.iter().map(one).collect()
+        at_once(&self.fits, one)
     }
 
     /// A rough optimistic level of every point of the space: the mean plus `spread` standard deviations; the highest of the
@@ -156,7 +157,7 @@ impl Surrogate<'_> {
             let value = |at: Screened| level + at.mean + spread * at.sd;
             screen(posterior, &groups, &basis).into_iter().map(value).collect()
         };
-        let all = self.fits.iter().map(one);
+        let all = at_once(&self.fits, one).into_iter();
         all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())
     }
 

@@ -7,17 +7,15 @@
 use std::cell::{Ref, RefCell};
 use std::f64::consts::TAU;
 
+use super::data::Data;
+use super::hyper::{Beliefs, Hyper, LogNormal};
+use super::kernel::{Kernel, KernelDims};
+use super::linalg::Factor;
+use super::parts::{Covariance, CovarianceParts};
+use crate::search::strategy::acquisition::normal_cdf;
 use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
-use faer::Mat;
-use space::dims::Point;
-
-use super::data::Data;
-use super::hyper::{Beliefs, COMMON, Hyper, LogNormal};
-use super::kernel::{Kernel, KernelDims};
-use super::linalg::Factor;
-use crate::search::strategy::acquisition::normal_cdf;
 
 /// Spreads of its prior beyond which no hyperparameter is looked for: keeps exp() finite.
 const REACH: f64 = 8.0;
@@ -31,9 +29,10 @@ pub(crate) fn fit(axes: &KernelDims, beliefs: &Beliefs, data: &Data) -> Hyper {
         return Hyper::at(&priors, &origin);
     }
     // From the medians, and from where dimensions matter little and noise explains more.
-    let of_dims = std::iter::repeat_n(-1.0, axes.0.len()).chain(std::iter::repeat_n(0.0, axes.0.len()));
+    let of_dims = std::iter::repeat_n(-1.0, axes.dims.len()).chain(std::iter::repeat_n(0.0, axes.dims.len()));
     let smooth = [0.0, 1.0, 0.0, 0.0, 0.0].into_iter().chain(of_dims).collect();
-    let problem = Climb { axes, beliefs, data, priors: &priors };
+    let parts = CovarianceParts::new(axes, beliefs, data);
+    let problem = Climb { axes, beliefs, data, priors: &priors, parts: &parts };
     let best = [origin.clone(), smooth]
         .into_iter()
         .map(|start| problem.run(start))
@@ -57,6 +56,7 @@ struct Climb<'a> {
     beliefs: &'a Beliefs,
     data: &'a Data,
     priors: &'a [LogNormal],
+    parts: &'a CovarianceParts<'a>,
 }
 
 impl Climb<'_> {
@@ -122,8 +122,7 @@ impl Gradient for &FitProblem<'_> {
 struct Explained {
     hyper: Hyper,
     kernel: Kernel,
-    /// Covariance of what the dimensions do together; the lower triangle.
-    joint: Mat<f64>,
+    covariance: Covariance,
     factor: Factor,
     alpha: Vec<f64>,
     /// Negative log marginal likelihood, up to a constant.
@@ -131,63 +130,39 @@ struct Explained {
 }
 
 fn explained(climb: Climb<'_>, u: &[f64]) -> Option<Explained> {
-    let Climb { axes, beliefs, data, priors } = climb;
+    let Climb { axes, beliefs, data, priors, parts } = climb;
     if !u.iter().all(|u| u.abs() <= REACH) {
         return None;
     }
     let hyper = Hyper::at(priors, u);
     let kernel = hyper.kernel(axes);
-    let joint = matrix(data, |a, b| kernel.joint(a, b));
-    let signal = &joint + matrix(data, |a, b| kernel.alone(a, b));
-    let factor = Factor::new(covariance(signal, beliefs, &hyper, data).as_ref())?;
+    let covariance = parts.at(&hyper, &kernel);
+    let factor = Factor::new(covariance.whole.as_ref())?;
     let residual: Vec<f64> = (0..data.len()).map(|i| data.y[i] - beliefs.slope_mean * data.basis[i]).collect();
     let alpha = factor.solve(&residual);
     // Repeats within points see the noise alone.
     let within = data.repeats() * hyper.noise.ln() + 0.5 * data.within / (hyper.noise * hyper.noise);
     let between = 0.5 * residual.iter().zip(&alpha).map(|(r, a)| r * a).sum::<f64>() + 0.5 * factor.log_det();
     let value = within + between;
-    value.is_finite().then_some(Explained { hyper, kernel, joint, factor, alpha, value })
+    value.is_finite().then_some(Explained { hyper, kernel, covariance, factor, alpha, value })
 }
 
 /// Negative log posterior with its gradient. Of the logarithms in the order of [`Beliefs::priors`], each in units of its prior.
 fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
-    let Climb { axes, data, priors, .. } = climb;
-    let Some(Explained { hyper, kernel, joint, factor, alpha, mut value }) = explained(climb, u) else {
+    let Climb { data, priors, parts, .. } = climb;
+    let Some(Explained { hyper, kernel, covariance, factor, alpha, mut value }) = explained(climb, u) else {
         return Evaluation { at: u.to_vec(), value: f64::INFINITY, gradient: u.to_vec() };
     };
-    let (n, dims) = (data.len(), axes.0.len());
-    let mut gradient = vec![0.0; u.len()];
-    gradient[1] += data.repeats() - data.within / (hyper.noise * hyper.noise);
-
-    // ∂/∂θ = ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), the off-diagonal pairs counted once.
-    let inverse = factor.inverse();
-    for i in 0..n {
-        let diagonal = inverse[(i, i)] - alpha[i] * alpha[i];
-        gradient[0] += diagonal * joint[(i, i)];
-        gradient[1] += diagonal * hyper.noise_of(data, i);
-        gradient[2] += diagonal * hyper.wander * hyper.wander;
-        gradient[4] += diagonal * hyper.apart_of(data, i);
-        let (of_speed, of_dims) = gradient.split_at_mut(COMMON);
-        let (of_rates, of_effects) = of_dims.split_at_mut(dims);
-        of_effects.iter_mut().zip(&kernel.effects).for_each(|(slope, effect)| *slope += diagonal * effect);
-        let mut of_signal = 0.0;
-        for j in 0..i {
-            let weight = inverse[(i, j)] - alpha[i] * alpha[j];
-            let shared = weight * joint[(i, j)];
-            of_signal += 2.0 * shared;
-            let wandering = weight * hyper.wandering(data.time[i], data.time[j]);
-            if data.is_pair(i, j) {
-                of_speed[1] += 2.0 * weight * hyper.noise * hyper.noise;
-            }
-            of_speed[2] += 2.0 * wandering;
-            of_speed[3] += wandering * (data.time[i] - data.time[j]).abs() / hyper.memory;
-            for (dim, (&a, &b)) in data.points[i].0.iter().zip(&data.points[j].0).enumerate() {
-                of_rates[dim] += shared * kernel.tables[dim].slope(a, b);
-                of_effects[dim] += 2.0 * weight * kernel.effect(dim, a, b);
-            }
+    // ∂/∂θ = ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ).
+    let mut weight = factor.inverse();
+    for j in 0..data.len() {
+        for i in j..data.len() {
+            weight[(i, j)] -= alpha[i] * alpha[j];
         }
-        gradient[0] += of_signal;
     }
+    let mut gradient = parts.slopes(&covariance, &hyper, &kernel, &weight);
+    // The noise is the second of the priors.
+    gradient[1] += data.repeats() - data.within / (hyper.noise * hyper.noise);
     for ((slope, &u), prior) in gradient.iter_mut().zip(u).zip(priors) {
         value += 0.5 * u * u;
         *slope = *slope * prior.spread + u;
@@ -210,7 +185,8 @@ pub(crate) fn draws(
     normal: &mut dyn FnMut() -> f64,
 ) -> Vec<Hyper> {
     let priors = beliefs.priors(axes);
-    let climb = Climb { axes, beliefs, data, priors: &priors };
+    let parts = CovarianceParts::new(axes, beliefs, data);
+    let climb = Climb { axes, beliefs, data, priors: &priors, parts: &parts };
     let mut u = start.place(&priors);
     let Some(first) = explained(climb, &u) else { return vec![start.clone(); count] };
     let mut value = first.value;
@@ -241,37 +217,6 @@ pub(crate) fn draws(
         }
     }
     draws
-}
-
-/// A covariance between the observed points; the lower triangle.
-pub(crate) fn matrix(data: &Data, of: impl Fn(&Point, &Point) -> f64) -> Mat<f64> {
-    let mut matrix = Mat::zeros(data.len(), data.len());
-    for i in 0..data.len() {
-        for j in 0..=i {
-            matrix[(i, j)] = of(&data.points[i], &data.points[j]);
-        }
-    }
-    matrix
-}
-
-/// Covariance of the observations: `signal` of their points, offset, slope, changes and noise; the lower triangle.
-pub(crate) fn covariance(signal: Mat<f64>, beliefs: &Beliefs, hyper: &Hyper, data: &Data) -> Mat<f64> {
-    let (offset, slope) = (beliefs.offset_sd.powi(2), beliefs.slope_sd.powi(2));
-    let change = beliefs.change_sd.powi(2);
-    let mut covariance = signal;
-    for i in 0..data.len() {
-        for j in 0..=i {
-            // Offsets after the i-th and the j-th change have the earlier changes in common.
-            let changes = data.changes[i].min(data.changes[j]) as f64;
-            let wandering = hyper.wandering(data.time[i], data.time[j]);
-            if i != j && data.is_pair(i, j) {
-                covariance[(i, j)] += hyper.noise * hyper.noise;
-            }
-            covariance[(i, j)] += offset + slope * data.basis[i] * data.basis[j] + change * changes + wandering;
-        }
-        covariance[(i, i)] += hyper.noise_of(data, i);
-    }
-    covariance
 }
 
 #[cfg(test)]

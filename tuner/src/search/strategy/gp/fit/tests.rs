@@ -1,3 +1,5 @@
+use space::dims::Point;
+
 use super::*;
 use crate::search::strategy::gp::data::Observed;
 use crate::search::strategy::gp::kernel::KernelDim;
@@ -22,7 +24,7 @@ fn beliefs() -> Beliefs {
 
 /// Two relevant dimensions, one of each kind, and one that does nothing; some points are repeated.
 fn example() -> (KernelDims, Data) {
-    let axes = KernelDims(vec![
+    let axes = KernelDims::of(vec![
         KernelDim::Ordered((0..9).map(|i| f64::from(i) / 8.0).collect()),
         KernelDim::Categorical(3),
         KernelDim::Categorical(4),
@@ -64,7 +66,8 @@ fn gradient_is_the_derivative() {
 fn gradient_is_the_derivative_of(axes: &KernelDims, data: &Data) {
     let beliefs = beliefs();
     let priors = beliefs.priors(axes);
-    let climb = Climb { axes, beliefs: &beliefs, data, priors: &priors };
+    let parts = CovarianceParts::new(axes, &beliefs, data);
+    let climb = Climb { axes, beliefs: &beliefs, data, priors: &priors, parts: &parts };
     let u = vec![0.2, -0.5, 0.3, -0.2, 0.5, 0.25, -0.3, -1.0, 0.4, -0.6, 0.1];
     let analytic = evaluate(climb, &u).gradient;
     for i in 0..u.len() {
@@ -121,7 +124,7 @@ fn relevance_and_noise_are_found() {
 
 /// 80 runs of eight points in turn with noise of 0.3 %, while the speed wanders by `wander` and forgets itself within ten runs.
 fn while_speed_wanders(wander: f64) -> (KernelDims, Beliefs, Data) {
-    let axes = KernelDims(vec![KernelDim::Ordered((0..8).map(|i| f64::from(i) / 7.0).collect())]);
+    let axes = KernelDims::of(vec![KernelDim::Ordered((0..8).map(|i| f64::from(i) / 7.0).collect())]);
     let prior = |median| LogNormal { median, spread: 1.0 };
     let beliefs = Beliefs {
         signal: prior(0.1),
