@@ -173,6 +173,105 @@ fn a_batch_that_was_killed_goes_on_on_its_nodes() {
     assert!(after.rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed));
 }
 
+/// The text of a cluster of `count` nodes like the four, on which no run hangs or breaks off.
+fn small_nodes(count: usize, seed: u64) -> String {
+    let text = std::fs::read_to_string(file("four-nodes")).unwrap();
+    let more = text.replace("count = 4\n", &format!("count = {count}\n"));
+    let joined = more.replace("ranks = 16\n", &format!("ranks = {}\n", 4 * count));
+    let steady = joined.replace("breaks_off = 0.05\n", "breaks_off = 0.0\n").replace("hangs = 0.03\n", "hangs = 0.0\n");
+    assert!(more != text && joined != more && steady != joined);
+    steady.replace("seed = 1\n", &format!("seed = {seed}\n"))
+}
+
+/// Sixteen nodes, of which one is slow and shares no run: single ones first, then three groups of four at the same time, then all.
+#[test]
+fn groups_of_simulated_nodes_run_at_the_same_time() {
+    let parent = tempfile::tempdir().unwrap();
+    let (path, folder) = (parent.path().join("cluster.toml"), parent.path().join("run"));
+    std::fs::write(&path, small_nodes(16, 1)).unwrap();
+    let words = ["--budget", "1h", "--simulate", path.to_str().unwrap(), "--groups", "1,4", "--out"];
+    let output = tune(words.iter().copied().chain([folder.to_str().unwrap()]));
+    let said = out(&output) + &err(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("trials on 16 single nodes passed"), "{said}");
+    assert!(said.contains("trials on 3 groups of 4 nodes passed"), "{said}");
+    let session = Session::load(&folder.join("session.toml")).unwrap();
+    let RowsByPlace { all, some, elsewhere } = session.split(rows(&folder));
+    assert_eq!(elsewhere, []);
+    let (single, groups): (Vec<Row>, Vec<Row>) = some.into_iter().partition(|row| nodes(row).len() == 1);
+    assert!(groups.iter().all(|row| nodes(row).len() == 4 && !nodes(row).contains(&"simulated-node-3")));
+    let names: HashSet<&str> = groups.iter().filter_map(|row| row.nodes.as_deref()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    for name in names {
+        let of_group = || groups.iter().filter(move |row| row.nodes.as_deref() == Some(name));
+        assert!(of_group().any(|row| row.strategy == Identity::REFERENCE && row.passed), "{name}");
+        assert!(of_group().any(|row| row.strategy == "bayes"), "{name}");
+    }
+    // One stage after the other, each at an order by which a node holds as much.
+    let last = |rows: &[Row]| rows.iter().map(|row| row.trial).max().unwrap();
+    let first = |rows: &[Row]| rows.iter().map(|row| row.trial).min().unwrap();
+    assert!(last(&single) < first(&groups) && last(&groups) < first(&all));
+    assert!(groups.iter().all(|row| row.p * row.q * row.threads == 16));
+    let of_a_node = |row: &Row, nodes: usize| (row.n as f64).powi(2) / nodes as f64;
+    for (row, nodes) in [(&single[0], 1), (&groups[0], 4)] {
+        assert!((of_a_node(row, nodes) / of_a_node(&all[0], 16) - 1.0).abs() < 0.05, "{}", row.n);
+    }
+    // Those of a batch began at the same moment of the cluster's clock.
+    let begun = |row: &Row| (row.budget_left_s + row.wall_s).round() as i64;
+    let moments: HashSet<i64> = groups.iter().map(begun).collect();
+    let together = moments.iter().filter(|moment| groups.iter().filter(|row| begun(row) == **moment).count() == 3);
+    assert!(together.count() >= 2, "{:?}", groups.iter().map(begun).collect::<Vec<_>>());
+}
+
+fn nodes(row: &Row) -> Vec<&str> {
+    row.nodes.as_deref().unwrap_or_default().split(' ').collect()
+}
+
+/// What the sizes that are chosen by themselves, single nodes alone and groups of four are worth: the regrets of as many nights as
+/// `HPL_TUNE_NIGHTS` says, on 16 small nodes or on the Dahu of `HPL_TUNE_CLUSTER=dahu`. By hand:
+/// `cargo test --release -p hpl-tune --test tests -- --ignored --nocapture simulated::nights_with_and_without_groups`.
+#[test]
+#[ignore = "a benchmark"]
+fn nights_with_and_without_groups() {
+    let variable = |name: &str, usual: &str| std::env::var(name).unwrap_or_else(|_| usual.to_owned());
+    let nights: u64 = variable("HPL_TUNE_NIGHTS", "5").parse().unwrap();
+    let (is_dahu, budget) = (variable("HPL_TUNE_CLUSTER", "") == "dahu", variable("HPL_TUNE_NIGHT", "1h"));
+    for seed in 1..=nights {
+        let text = match is_dahu {
+            true => std::fs::read_to_string(file("dahu")).unwrap().replace("seed = 1\n", &format!("seed = {seed}\n")),
+            false => small_nodes(16, seed),
+        };
+        let cluster = SimulatedCluster::parse(&text).unwrap();
+        for groups in variable("HPL_TUNE_GROUPS", "auto 1 1,4").split(' ') {
+            let parent = tempfile::tempdir().unwrap();
+            let (path, folder) = (parent.path().join("cluster.toml"), parent.path().join("run"));
+            std::fs::write(&path, &text).unwrap();
+            let seed_word = seed.to_string();
+            let words = ["--budget", &budget, "--simulate", path.to_str().unwrap(), "--seed", &seed_word, "--out"];
+            let sizes = ["--groups", groups];
+            let sizes = if groups == "auto" { &[][..] } else { &sizes[..] };
+            let begun = Instant::now();
+            let output = tune(words.iter().copied().chain([folder.to_str().unwrap()]).chain(sizes.iter().copied()));
+            assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+            let session = Session::load(&folder.join("session.toml")).unwrap();
+            let RowsByPlace { all, some, .. } = session.split(rows(&folder));
+            let mut counts = std::collections::BTreeMap::new();
+            some.iter().chain(&all).for_each(|row| *counts.entry(nodes(row).len()).or_insert(0) += 1);
+            let found = chosen(&all);
+            println!(
+                "seed {seed}, --groups {groups}: trials by nodes {counts:?}, N {}, NB {} {}×{}×{}t, regret {:.2} %, {:.0} s",
+                found.hpl.n,
+                found.hpl.nb,
+                found.hpl.p,
+                found.hpl.q,
+                found.engine.threads,
+                100.0 * regret(&cluster, &found, true),
+                begun.elapsed().as_secs_f64()
+            );
+        }
+    }
+}
+
 /// A session that was killed right after its final run: the time that is left goes to rounds of default, expert and best.
 #[test]
 fn a_session_killed_after_its_final_run_goes_on_with_its_rounds() {
@@ -183,7 +282,7 @@ fn a_session_killed_after_its_final_run_goes_on_with_its_rounds() {
     let whole = std::fs::read_to_string(&path).unwrap();
     let is_final = |line: &&str| line.contains("\"strategy\":\"final\"") && !line.contains("\"started\":");
     let lines: Vec<&str> = whole.lines().collect();
-    let end = lines.iter().position(|line| is_final(&line)).unwrap() + 1;
+    let end = lines.iter().position(is_final).unwrap() + 1;
     std::fs::write(&path, lines[..end].join("\n") + "\n").unwrap();
     let before = journal::read(&path).unwrap().rows;
     for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {

@@ -12,7 +12,7 @@ use super::{Cli, Command, TuneArgs};
 use crate::session::engine::Engine;
 
 /// A flag with a value to try, and what it changes.
-const FLAGS: [(&str, &[&str], &str); 33] = [
+const FLAGS: [(&str, &[&str], &str); 34] = [
     ("--budget", &["2m"], "when the session ends"),
     ("--out", &["DIR"], "the run folder"),
     ("--shared-folder", &[], "who may read the run folder"),
@@ -25,6 +25,7 @@ const FLAGS: [(&str, &[&str], &str); 33] = [
     ("--program", &["xhpl"], "the program that MPI jobs run"),
     ("--launcher", &["srun"], "how MPI jobs start their ranks"),
     ("--spares", &["1"], "nodes that are kept to replace one that is lost"),
+    ("--groups", &["1,4"], "sizes of the groups of nodes that run trials before all of them"),
     ("--local", &[], "whether all nodes of a job are used"),
     ("--simulate", &["FILE"], "the cluster that is simulated"),
     ("--dry-run", &[], "whether anything runs"),

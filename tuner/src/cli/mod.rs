@@ -44,6 +44,7 @@ pub(crate) use self::values::duration;
 use self::values::{kernel_choice, offset, percent, watts};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
+use crate::record::GroupSizes;
 use crate::search::strategy::NAMES;
 use crate::session::settings::Vary;
 
@@ -162,6 +163,10 @@ pub struct TuneArgs {
     /// the nodes that are left
     #[arg(long, value_name = "K", default_value_t = 0, conflicts_with_all = ["resume", "local", "engine", "simulate"])]
     pub spares: u64,
+    /// Sizes of the groups of nodes that run trials at the same time before all nodes do, as 1,4 or 1,4,16; none for trials on all nodes alone.
+    /// By default single nodes from four on, and larger groups where they are worth their time
+    #[arg(long, value_name = "SIZES", conflicts_with_all = ["resume", "local", "engine"])]
+    pub groups: Option<GroupSizes>,
     /// Use this node alone when the Slurm, PBS or LSF job has several nodes; by default our engine runs on all of them, with the
     /// first launcher that works
     #[arg(long, conflicts_with_all = ["resume", "launcher", "program", "engine"])]

@@ -51,7 +51,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let RowsByPlace { all: rows, some, elsewhere } = session.split(contents.rows);
     if !some.is_empty() {
-        say(&format!("{} trials on single nodes are in the record, and no part of this summary", some.len()));
+        say(&format!("{} trials on some of the nodes are in the record, and no part of this summary", some.len()));
     }
     if !elsewhere.is_empty() {
         say(&format!("{} trials on other nodes are in the record, and no part of this summary", elsewhere.len()));

@@ -2,7 +2,7 @@
 //!
 //! They are prior information and nothing else: never a row of this session's record, never a score. [`read`] takes them
 //! from where they are, [`place`] finds the points of this space that they stand for; what is made of them is in
-//! [`crate::search::strategy::informed`]. [`nodes`] is the same for trials of this session on single nodes.
+//! [`crate::search::strategy::informed`]. [`nodes`] is the same for trials of this session on groups of its nodes.
 
 pub mod nodes;
 pub mod place;

@@ -1,7 +1,7 @@
-//! What trials on single nodes say of runs on all of them: the phases that they correct, and what they show beyond the model.
+//! What trials on groups of nodes say of runs on larger ones and on all: the phases that they correct, and what they show beyond the model.
 //!
-//! A rate on one node is of another task and compares with none on all nodes. What carries over is by how much a run of one node
-//! differs from what the model expects of it: of each phase, and of the points of all nodes that it stands for.
+//! A rate on a group is of another task and compares with none on other numbers of nodes. What carries over is by how much a run of a group
+//! differs from what the model expects of it: of each phase, and of the points of more nodes that it stands for.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use space::{Candidates, Unequal};
 use super::place::place;
 use crate::record::Row;
 
-/// The phases of `rows`, each on a node of this log speed (by name) relative to the typical one, as the typical node has them.
+/// The phases of `rows`, each on a group of this log speed (by name) relative to the typical one, as the typical group has them.
 fn observed(
     rows: &[Row],
     speeds: &BTreeMap<&str, f64>,
@@ -29,22 +29,22 @@ fn observed(
     rows.iter().filter(|row| row.passed).filter_map(of).collect()
 }
 
-/// `one_node` with its phases corrected by the passed ones of `rows`.
+/// The machine of a group with its phases corrected by the passed ones of `rows`.
 pub fn corrected(
-    one_node: &Machine,
+    group: &Machine,
     rows: &[Row],
     speeds: &BTreeMap<&str, f64>,
     phases: impl Fn(u64) -> Option<Vec<PhaseTime>>,
 ) -> Machine {
-    refined(one_node, &observed(rows, speeds, phases), &Unequal::default())
+    refined(group, &observed(rows, speeds, phases), &Unequal::default())
 }
 
-/// Logarithm of what each of `rows`, on nodes of `cores` cores at the rates of the typical one, reached over what `one_node`
-/// expects of it, at the point of `space` that it stands for.
-pub fn beyond(space: &dyn Candidates, rows: &[Row], one_node: &Predictor, cores: usize) -> Vec<(Point, f64)> {
+/// Logarithm of what each of `rows`, on groups of `cores` cores at the rates of the typical one, reached over what the predictor of a
+/// `group` expects of it, at the point of `space` that it stands for.
+pub fn beyond(space: &dyn Candidates, rows: &[Row], group: &Predictor, cores: usize) -> Vec<(Point, f64)> {
     let of = |row: &Row| {
         let candidate = row.candidate();
-        let log = row.comparable_rate_gflops()?.ln() - one_node.rate_gflops(&candidate).ln();
+        let log = row.comparable_rate_gflops()?.ln() - group.rate_gflops(&candidate).ln();
         Some((place(space, &candidate, Some(cores))?, log)).filter(|_| log.is_finite())
     };
     rows.iter().filter_map(of).collect()

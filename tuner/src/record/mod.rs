@@ -11,6 +11,7 @@ mod ended;
 mod finished;
 pub mod folder;
 pub mod follow;
+mod group_sizes;
 pub mod journal;
 mod kept;
 pub mod left;
@@ -28,8 +29,9 @@ pub mod vitals;
 
 pub use self::begun::Begun;
 pub use self::finished::{Finished, MeasuredPair, SharedCandidate};
+pub use self::group_sizes::GroupSizes;
 pub use self::objective::{Objective, limited_power_w, mean_power_w};
-pub use self::planned::{PlannedTrial, Reference};
+pub use self::planned::{PlannedTrial, Reference, names_in_order};
 #[cfg(test)]
 pub(crate) use self::row::arbitrary;
 pub use self::row::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row, SwapName};

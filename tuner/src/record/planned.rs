@@ -41,6 +41,13 @@ pub struct PlannedTrial {
     pub nodes: Vec<String>,
 }
 
+/// Names of nodes as [`Row::nodes`](super::Row::nodes) has them.
+pub fn names_in_order(nodes: &[String]) -> String {
+    let mut names = nodes.to_vec();
+    names.sort();
+    names.join(" ")
+}
+
 impl PlannedTrial {
     /// Whether a search on all nodes has proposed it. What else there is follows from the record and the time left.
     pub fn is_of_search(&self) -> bool {

@@ -18,7 +18,7 @@ use crate::error::{RecordError, Version};
 use crate::power::MeterLog;
 use crate::record::folder::replace_file;
 use crate::record::left::GainLeft;
-use crate::record::{Finished, Objective, Row};
+use crate::record::{Finished, GroupSizes, Objective, Row, names_in_order};
 
 /// Version of the `session.toml` schema; raised by every release that changes a key.
 pub const SESSION_SCHEMA: u32 = 1;
@@ -140,6 +140,9 @@ pub struct Session {
     /// The settings of the node that are varied; none unless the user asked for it.
     #[serde(default, skip_serializing_if = "SettingLevels::is_empty")]
     pub settings: SettingLevels,
+    /// How many nodes run a trial together, stage by stage before all of them; `None` where the costs and the model say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupSizes>,
     /// How the highest clock is asked of Slurm; `None` where it is not varied, or set on this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm_clock: Option<SlurmClock>,
@@ -213,9 +216,7 @@ impl Session {
 
     /// Names of its nodes as [`Row::nodes`] has them.
     pub fn node_names(&self) -> Option<String> {
-        let mut names = self.hosts.clone();
-        names.sort();
-        (!names.is_empty()).then(|| names.join(" "))
+        (!self.hosts.is_empty()).then(|| names_in_order(&self.hosts))
     }
 
     /// Its rows by where they ran: runs on other nodes are of another machine, and those on some of its nodes of another task.
@@ -322,7 +323,8 @@ mod tests {
         let expert = [None, Some(rule), Some(none)];
         for (unequal, expert) in [Unequal::default(), unequal.clone(), unequal].into_iter().zip(expert) {
             let n = expert.as_ref().map(|_| 8000);
-            let saved = Session { n, unequal, expert, ..session() };
+            let groups = n.map(|_| GroupSizes(vec![1, 4]));
+            let saved = Session { n, unequal, expert, groups, ..session() };
             saved.save(&path).unwrap();
             assert_eq!(Session::load(&path).unwrap(), saved);
         }

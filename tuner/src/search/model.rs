@@ -45,8 +45,9 @@ pub struct SessionModel<'a> {
     calibrated: &'a Machine,
     /// Runs of earlier sessions.
     earlier: Vec<ComparableRuns>,
-    /// Logarithms of what trials on single nodes reached over what was expected of them, at the points that they stand for.
-    beyond: Vec<(Point, f64)>,
+    /// Of each stage of trials on groups of nodes, by rising size: logarithms of what they reached over what was expected of them, at the
+    /// points that they stand for.
+    beyond: Vec<Vec<(Point, f64)>>,
     /// Runs of this one that it has learned from.
     learned: usize,
     /// Seconds that making the prior took.
@@ -66,13 +67,13 @@ pub struct SessionModel<'a> {
 }
 
 impl<'a> SessionModel<'a> {
-    /// The model as calibrated, with runs of earlier sessions, and what trials on single nodes show beyond their model, in logarithms of
-    /// rates; `ours`: it was made for the engine of the session.
+    /// The model as calibrated, with runs of earlier sessions, and what each stage of trials on groups of nodes shows beyond the model of
+    /// a group, in logarithms of rates; `ours`: it was made for the engine of the session.
     pub fn new(
         domain: &'a dyn Candidates,
         calibrated: &'a Machine,
         predictor: Predictor,
-        (earlier, beyond): (Vec<ComparableRuns>, Vec<(Point, f64)>),
+        (earlier, beyond): (Vec<ComparableRuns>, Vec<Vec<(Point, f64)>>),
         ours: bool,
     ) -> Self {
         let clock = Instant::now();
@@ -207,23 +208,30 @@ fn weighted_mean<'a>(tables: &[PriorTable<'a>], weights: &[f64]) -> PriorTable<'
 }
 
 /// The prior of all points of `domain`: the model's predictions, corrected by earlier runs where two of them can be compared, and by what
-/// trials on single nodes show beyond the model.
+/// trials on groups of nodes show beyond the model: the smallest with the earlier runs, each larger size by what it shows beyond all that.
 fn build_prior<'a>(
     domain: &'a dyn Candidates,
     model: PriorTable<'a>,
     earlier: &[ComparableRuns],
-    beyond: &[(Point, f64)],
+    beyond: &[Vec<(Point, f64)>],
 ) -> (Box<dyn Prior + 'a>, bool) {
     if earlier.is_empty() && beyond.is_empty() {
         return (Box::new(model), false);
     }
     let on_nodes = |(point, log): &(Point, f64)| (point.clone(), model.log_rate(point) + log);
-    let on_nodes = ComparableRuns { of_this_machine: true, runs: beyond.iter().map(on_nodes).collect() };
-    let groups: Vec<ComparableRuns> = earlier.iter().cloned().chain([on_nodes]).collect();
-    match Informed::new(domain, model.clone(), &groups) {
-        Some(informed) => (Box::new(informed), true),
-        None => (Box::new(model), false),
+    let of_stage = |beyond: &Vec<(Point, f64)>| ComparableRuns {
+        of_this_machine: true,
+        runs: beyond.iter().map(on_nodes).collect(),
+    };
+    let mut stages = beyond.iter().map(of_stage);
+    let first: Vec<ComparableRuns> = earlier.iter().cloned().chain(stages.next()).collect();
+    let corrected = Informed::new(domain, model.clone(), &first);
+    let larger: Vec<ComparableRuns> = stages.collect();
+    if corrected.is_none() && larger.is_empty() {
+        return (Box::new(model), false);
     }
+    let start = corrected.unwrap_or_else(|| Informed::none(model));
+    (Box::new(larger.iter().fold(start, |known, stage| known.further(domain, stage))), true)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
 //! unequal speed, [`power`] says whose power is read, [`settings`] which clocks and power limits are varied. [`prepare`] makes of these the target N and the space, [`forecast`] says what the session will do,
-//! [`one_node`] what is searched on single nodes before all of them.
+//! [`node_task`] what is searched on some nodes before all of them.
 
 pub mod calibrate;
 pub mod engine;
@@ -11,7 +11,7 @@ pub mod environment;
 pub mod forecast;
 pub mod gpus;
 pub mod input;
-pub mod one_node;
+pub mod node_task;
 pub mod power;
 pub mod preflight;
 pub mod prepare;

@@ -211,7 +211,7 @@ impl Reader {
             doubts.push("the last line of journal.jsonl is incomplete, dropped".to_owned());
         }
         if self.record.on_some > 0 {
-            doubts.push(format!("{} trials on single nodes are no part of this", self.record.on_some));
+            doubts.push(format!("{} trials on some of the nodes are no part of this", self.record.on_some));
         }
         if self.record.elsewhere > 0 {
             doubts.push(format!("{} trials on other nodes are no part of this", self.record.elsewhere));

@@ -77,6 +77,11 @@ pub(super) fn begin(
         _ => text,
     };
     let PlacedEngine { engine, nodes, hosts, spares } = placed;
+    if args.groups.is_some() && hosts.len() < 2 {
+        return Err(bad_input(
+            "--groups: there is one node; start it in a job of several nodes, or leave --groups out",
+        ));
+    }
     let power_log = power_log(args)?;
     let objective = objective(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
@@ -145,6 +150,7 @@ pub(super) fn begin(
         unequal,
         power_log,
         settings: levels,
+        groups: args.groups.clone(),
         slurm_clock,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());

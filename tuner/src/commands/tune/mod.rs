@@ -56,7 +56,7 @@ use binding::say_binding;
 use calibrated::calibrated;
 use ended::{exit_code, say_how_it_ended, write_results};
 use moved::resume;
-use nodes::from_nodes;
+use nodes::{Parts, from_nodes};
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
@@ -237,7 +237,7 @@ fn search(
     let hosts = store.session().hosts.clone();
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
     let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
-    let runner = TrialRunner {
+    let mut runner = TrialRunner {
         budget: &mut *budget,
         runs: &runs,
         power: &power,
@@ -249,7 +249,8 @@ fn search(
         lost: &lost,
         verbose,
     };
-    let Some(found) = from_nodes(engine, (&machine, &spec, &limits), (domain, strategy.as_ref()), runner)? else {
+    let place = Parts { engine, machine: &machine, spec: &spec, limits: &limits, domain, strategy: strategy.as_ref() };
+    let Some(found) = from_nodes(&place, &mut runner)? else {
         return Ok(SessionEnd::Interrupted);
     };
     let (machine, predictor) = match found.machine {

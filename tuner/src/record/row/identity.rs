@@ -57,7 +57,7 @@ pub struct Identity {
 impl Identity {
     /// [`super::Row::strategy`] of a run of the baseline configuration.
     pub const BASELINE: &str = "baseline";
-    /// [`super::Row::strategy`] of the usual configuration on single nodes, by which the speed of a node is known.
+    /// [`super::Row::strategy`] of the usual configuration on a group of nodes, by which the speed of the group is known.
     pub const REFERENCE: &str = "reference";
     /// [`super::Row::strategy`] of the runs of the design, for an engine that no model was made for.
     pub const DESIGN: &str = "design";

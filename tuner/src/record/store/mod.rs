@@ -20,7 +20,7 @@ use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::record::table::TableWriter;
-use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row, ShortRow};
+use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row, ShortRow, names_in_order};
 
 mod running;
 
@@ -33,13 +33,6 @@ const REFRESH_PART: u32 = 100;
 
 /// How often the session's clock is saved while a run is under way.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// Names of nodes as [`Row::nodes`] has them.
-fn in_order(nodes: &[String]) -> String {
-    let mut names = nodes.to_vec();
-    names.sort();
-    names.join(" ")
-}
 
 /// `space.toml`: the dimensions that are searched.
 #[derive(Serialize)]
@@ -229,7 +222,7 @@ impl Store {
             command: String::new(),
             nodes: match &plan.nodes[..] {
                 [] => self.session.node_names(),
-                some => Some(in_order(some)),
+                some => Some(names_in_order(some)),
             },
         };
         let mut begun = Begun {

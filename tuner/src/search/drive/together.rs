@@ -103,6 +103,22 @@ impl Judged<'_> {
 }
 
 impl TrialRunner<'_> {
+    /// The same for as long as it is borrowed.
+    pub fn reborrowed(&mut self) -> TrialRunner<'_> {
+        TrialRunner {
+            budget: &mut *self.budget,
+            runs: self.runs,
+            power: self.power,
+            store: &mut *self.store,
+            progress: &mut *self.progress,
+            interrupt: self.interrupt,
+            objective: self.objective,
+            settings: self.settings,
+            lost: self.lost,
+            verbose: self.verbose,
+        }
+    }
+
     /// Runs the trials `due` at the same time, and records each when it has ended; `false` when a signal asked to stop before
     /// that: all are ended then. A run alone that falls behind the `rival` or has lost a node is ended, too.
     ///
@@ -295,7 +311,11 @@ impl TrialRunner<'_> {
             }
         };
         let why = if self.verbose { format!("  ({}: {})", plan.strategy, plan.why) } else { String::new() };
-        let place = if on_nodes { format!("  on {}", plan.nodes.join(" ")) } else { String::new() };
+        let place = match &plan.nodes[..] {
+            [] => String::new(),
+            [first, .., last] if plan.nodes.len() > 2 => format!("  on {first} … {last}, {} nodes", plan.nodes.len()),
+            few => format!("  on {}", few.join(" ")),
+        };
         self.progress.line(&format!("{:>4}  {result}  {}{place}{why}", row.trial, on_one_line(&plan.candidate)));
         if on_nodes {
             return;

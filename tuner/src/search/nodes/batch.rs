@@ -1,11 +1,12 @@
-//! What the nodes of a session run next, each by itself and all at the same time.
+//! What the groups of nodes of a session run next, each by itself and all at the same time.
 //!
-//! Every node runs the reference first, and again before each `EVERY` other trials. The others are proposed by the strategy one
+//! Every group runs the reference first, and again before each [`EVERY`] other trials. The others are proposed by the strategy one
 //! after the other; what is under way is believed to reach what is expected of it.
 
 use objectives::real::Extent;
 use space::{Candidate, Candidates};
 
+use super::group::NodeGroup;
 use super::speed::{cancelled, fit, speeds};
 use crate::record::{Identity, Objective, PlannedTrial, Row};
 use crate::search::cost::CostEstimate;
@@ -13,28 +14,30 @@ use crate::search::history::{History, Trial, TrialResult};
 use crate::search::schedule::{Due, Setup, View};
 use crate::search::strategy::{Ctx, Prior, Strategy};
 
-/// Trials of a node for each of its references.
-const EVERY: usize = 3;
+/// Trials of a group for each of its references.
+pub const EVERY: usize = 3;
 
-/// Trials besides the references, at most.
-const MOST: usize = 64;
+/// Trials of a stage besides the references, at most.
+pub const MOST: usize = 64;
 
-/// Share of the budget for trials on single nodes.
-const SHARE: f64 = 0.08;
+/// Share of the budget for the trials of a stage.
+pub const SHARE: f64 = 0.08;
 
 /// Part of the time left for them that a trial may take, and how many times as long as expected at least.
 const LONGEST: f64 = 0.25;
 const SLOW: f64 = 3.0;
 
-/// What single nodes are searched for.
+/// What groups of nodes are searched for.
 #[derive(Clone, Copy)]
 pub struct NodeSetup<'a> {
-    /// Names of the nodes.
-    pub hosts: &'a [String],
-    /// The domain of one node.
+    /// The groups, all of the same number of nodes.
+    pub groups: &'a [NodeGroup],
+    /// The domain of a group.
     pub domain: &'a dyn Candidates,
-    /// The usual configuration of one node, by which its speed is known.
+    /// The usual configuration of a group, by which its speed is known.
     pub reference: &'a Candidate,
+    /// Trials besides the references, at most.
+    pub most: usize,
     /// What proposes.
     pub strategy: &'a dyn Strategy,
     /// Whether trials are whole runs or windows.
@@ -49,11 +52,11 @@ pub struct NodesView<'a> {
     pub setup: NodeSetup<'a>,
     /// The model's predictions of the domain's points.
     pub prior: &'a dyn Prior,
-    /// Trials on single nodes that have ended.
+    /// Trials on groups of this size that have ended.
     pub rows: &'a [Row],
-    /// Proposals that were interrupted; those for single nodes come first.
+    /// Proposals that were interrupted; those for these groups come first.
     pub interrupted: &'a [PlannedTrial],
-    /// What runs on one node cost.
+    /// What runs on a group cost.
     pub cost: &'a CostEstimate<'a>,
     /// The number that the next trial gets.
     pub next_trial: u64,
@@ -64,42 +67,42 @@ pub struct NodesView<'a> {
 }
 
 impl NodesView<'_> {
-    /// A trial for each node that can take one; none when the time for them is used, or nothing is left to try.
+    /// A trial for each group that can take one; none when the time for them is used, or nothing is left to try.
     pub fn next(&self) -> Vec<Due> {
-        let nodes = fit(self.setup.hosts, self.rows);
-        // One node alone says nothing of the others.
-        if nodes.len() < 2 || !self.fits() {
+        let groups = fit(self.setup.groups, self.rows);
+        // One group alone says nothing of the others.
+        if groups.len() < 2 || !self.fits() {
             return Vec::new();
         }
         let cancelled = cancelled(self.rows, self.setup.reference);
         let mut history = History::from_rows(&cancelled, self.setup.domain, Objective::Gflops);
-        let of_node = |plan: &&PlannedTrial| matches!(&plan.nodes[..], [node] if nodes.contains(&node));
-        let mut plans: Vec<PlannedTrial> = self.interrupted.iter().filter(of_node).cloned().collect();
+        let of_group = |plan: &&PlannedTrial| groups.iter().any(|group| plan.nodes == group.hosts);
+        let mut plans: Vec<PlannedTrial> = self.interrupted.iter().filter(of_group).cloned().collect();
         plans.iter().for_each(|plan| self.believe(&mut history, plan, self.next_trial));
         let speeds = speeds(self.rows, self.setup.reference);
         let done = self.rows.iter().filter(|row| row.strategy != Identity::REFERENCE).count();
-        for node in nodes {
-            if plans.iter().any(|plan| plan.nodes[..] == [node.clone()]) {
+        for group in groups {
+            if plans.iter().any(|plan| plan.nodes == group.hosts) {
                 continue;
             }
-            let is_known = speeds.contains_key(node.as_str());
+            let is_known = speeds.contains_key(group.name.as_str());
             let of_search = plans.iter().filter(|plan| plan.strategy != Identity::REFERENCE).count();
-            let plan = if self.is_due_a_reference(node) {
+            let plan = if self.is_due_a_reference(&group.name) {
                 Some(self.reference())
-            } else if is_known && done + of_search < MOST {
+            } else if is_known && done + of_search < self.setup.most {
                 self.proposed(&mut history, self.next_trial + plans.len() as u64)
             } else {
                 None
             };
-            plans.extend(plan.map(|plan| PlannedTrial { nodes: vec![node.clone()], ..plan }));
+            plans.extend(plan.map(|plan| PlannedTrial { nodes: group.hosts.clone(), ..plan }));
         }
         // The reference alone teaches nothing new.
         let teaches = self.rows.is_empty() || plans.iter().any(|plan| plan.strategy != Identity::REFERENCE);
-        if !teaches && done >= MOST {
+        if !teaches && done >= self.setup.most {
             return Vec::new();
         }
         let view = self.view(&cancelled, &history);
-        // A run that hangs keeps all nodes waiting.
+        // A run that hangs keeps all groups waiting.
         let part_s = LONGEST * (SHARE * self.total_s - self.used_s());
         let limit_s = |plan: &PlannedTrial| view.hopeless_s(plan).min(part_s.max(SLOW * plan.expected_s));
         let due = |plan: PlannedTrial| Due { limit_s: limit_s(&plan).min(self.left_s), plan };
@@ -120,16 +123,19 @@ impl NodesView<'_> {
         if self.rows.is_empty() { 0.0 } else { begun - ended }
     }
 
-    fn is_due_a_reference(&self, node: &str) -> bool {
-        let of_node = || self.rows.iter().filter(|row| row.nodes.as_deref() == Some(node));
-        let references = of_node().filter(|row| row.strategy == Identity::REFERENCE && row.passed).count();
-        let others = of_node().filter(|row| row.strategy != Identity::REFERENCE).count();
+    fn is_due_a_reference(&self, group: &str) -> bool {
+        let of_group = || self.rows.iter().filter(|row| row.nodes.as_deref() == Some(group));
+        let references = of_group().filter(|row| row.strategy == Identity::REFERENCE && row.passed).count();
+        let others = of_group().filter(|row| row.strategy != Identity::REFERENCE).count();
         references * EVERY <= others
     }
 
     fn reference(&self) -> PlannedTrial {
         let first = self.rows.iter().find(|row| row.strategy == Identity::REFERENCE && row.passed);
-        self.plan(self.setup.reference.clone(), Identity::REFERENCE, "on every node, so that its speed cancels", first)
+        let is_single = self.setup.groups.iter().all(|group| group.hosts.len() == 1);
+        let each = if is_single { "node" } else { "group of nodes" };
+        let why = format!("on every {each}, so that its speed cancels");
+        self.plan(self.setup.reference.clone(), Identity::REFERENCE, &why, first)
     }
 
     /// What the strategy proposes besides what is under way; as trial `number` it is under way then.
@@ -185,7 +191,7 @@ impl NodesView<'_> {
         }
     }
 
-    /// The same as a session of one node sees it.
+    /// The same as a session of one group sees it.
     fn view<'b>(&'b self, rows: &'b [Row], history: &'b History) -> View<'b, Row> {
         View {
             setup: Setup {
@@ -217,6 +223,7 @@ mod tests {
 
     use space::domain::{HplDomain, default_candidate};
 
+    use super::super::group::groups;
     use super::super::speed::tests::hosts;
     use super::*;
     use crate::record::Outcome;
@@ -227,11 +234,22 @@ mod tests {
 
     /// The next batch of four nodes after `rows`, within `budgets` of the usual budget.
     fn next(rows: &[Row], interrupted: &[PlannedTrial], budgets: f64) -> Vec<Due> {
-        let (predictor, hosts) = (predictor(), hosts(4));
+        next_of(&groups(&hosts(4), 1), MOST, rows, interrupted, budgets)
+    }
+
+    /// The next batch of these groups, which make at most so many trials besides the references.
+    fn next_of(
+        groups: &[NodeGroup],
+        most: usize,
+        rows: &[Row],
+        interrupted: &[PlannedTrial],
+        budgets: f64,
+    ) -> Vec<Due> {
+        let predictor = predictor();
         let domain = HplDomain::new(&spec()).unwrap();
         let (prior, reference) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
         let (extent, seed) = (Extent::Whole, 1);
-        let setup = NodeSetup { hosts: &hosts, domain: &domain, reference: &reference, strategy: &Bayes, extent, seed };
+        let setup = NodeSetup { groups, domain: &domain, reference: &reference, most, strategy: &Bayes, extent, seed };
         let view = NodesView {
             setup,
             prior: &prior,
@@ -282,6 +300,23 @@ mod tests {
             run(&mut rows, &due, budgets);
         }
         assert!(tried.len() >= 12, "{}", tried.len());
+    }
+
+    #[test]
+    fn groups_of_nodes_run_as_single_ones_do_up_to_their_number_of_trials() {
+        let (groups, budgets) = (groups(&hosts(9), 2), 40.0);
+        let (mut rows, mut batches) = (Vec::new(), Vec::new());
+        loop {
+            let due = next_of(&groups, 12, &rows, &[], budgets);
+            if due.is_empty() {
+                break;
+            }
+            let nodes: Vec<String> = due.iter().map(|due| due.plan.nodes.join(" ")).collect();
+            assert_eq!(nodes, ["n1 n2", "n3 n4", "n5 n6", "n7 n8"]);
+            batches.push(strategies(&due).into_keys().map(str::to_owned).collect::<String>());
+            run(&mut rows, &due, budgets);
+        }
+        assert_eq!(batches, [Identity::REFERENCE, "bayes", "bayes", "bayes"]);
     }
 
     #[test]

@@ -1,24 +1,31 @@
-//! The search on single nodes, before the one on all of them: each node runs another trial at the same time.
+//! The search on groups of nodes, before the one on all of them: each group runs another trial at the same time, first single nodes, then
+//! larger groups where they are worth their time.
 //!
-//! [`batch`] says what the nodes run next, a pure function of the record; [`speed`] which nodes can take a trial, and how fast
-//! each is, so that the speed of a node cancels. What the trials show is prior for the runs on all nodes
-//! ([`crate::earlier::nodes`]); they are never compared with those.
+//! [`group`] makes the groups, [`worth`] says by [`shifts`] how large they are, [`batch`] what they run next, all pure functions of the record and the model;
+//! [`speed`] says which groups can take a trial, and how fast each is, so that its speed cancels. What the trials of a stage show is prior
+//! for those of larger groups and of all nodes ([`crate::earlier::nodes`]); they are never compared with those.
 
 pub mod batch;
+pub mod group;
+pub mod shifts;
 pub mod speed;
+pub mod worth;
 
 use self::batch::{NodeSetup, NodesView};
+use self::group::{of_size, on_nodes};
 use crate::error::RecordError;
 use crate::record::parquet;
 use crate::search::cost::CostEstimate;
 use crate::search::drive::TrialRunner;
 use crate::search::model::SessionModel;
 
-/// The search on single nodes.
+/// The search on groups of one size.
 pub struct NodeSearch<'a> {
     /// What is searched.
     pub setup: NodeSetup<'a>,
-    /// The model of one node with its predictions of the points.
+    /// Nodes of a group.
+    pub size: usize,
+    /// The model of a group with its predictions of the points.
     pub model: SessionModel<'a>,
     /// Starts and records trials.
     pub runner: TrialRunner<'a>,
@@ -30,16 +37,17 @@ impl NodeSearch<'_> {
     /// # Errors
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<bool, RecordError> {
-        self.runner.progress.phase("searching on single nodes");
+        self.runner.progress.phase(&format!("searching on {}", on_nodes(self.size)));
         loop {
             let store = &*self.runner.store;
-            let rows = speed::cancelled(store.on_some_nodes(), self.setup.reference);
+            let ended = of_size(store.on_some_nodes(), self.size);
+            let rows = speed::cancelled(&ended, self.setup.reference);
             let phases = |trial| parquet::read(&store.folder().phases(trial)).ok();
             self.model.learn(&rows, self.runner.budget.left_s(), phases);
             let view = NodesView {
                 setup: self.setup,
                 prior: self.model.prior.as_ref(),
-                rows: store.on_some_nodes(),
+                rows: &ended,
                 interrupted: store.interrupted(),
                 cost: &CostEstimate::new(&rows, &self.model.predictor),
                 next_trial: store.next_trial(),

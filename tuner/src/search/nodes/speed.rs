@@ -1,41 +1,43 @@
-//! Which nodes can take a trial, and how fast each is: by the reference, which all of them run.
+//! Which groups of nodes can take a trial, and how fast each is: by the reference, which all of them run.
 
 use std::collections::BTreeMap;
 
 use space::Candidate;
 use space::stats::median;
 
+use super::group::NodeGroup;
 use crate::record::{Identity, Outcome, Row};
 
-/// Failures in a row after which a node takes no more trials.
+/// Failures in a row after which a group takes no more trials.
 const FAILURES: usize = 2;
 
-/// The nodes among `hosts` that can take a trial: a node whose last two trials have failed can not. A candidate of the search that
+/// Those of `groups` that can take a trial: one whose last two trials have failed can not. A candidate of the search that
 /// is ended at its limit may be slow, the reference is not.
-pub fn fit<'a>(hosts: &'a [String], rows: &[Row]) -> Vec<&'a String> {
+pub fn fit<'a>(groups: &'a [NodeGroup], rows: &[Row]) -> Vec<&'a NodeGroup> {
     let failed = |row: &&Row| !row.passed && (row.strategy == Identity::REFERENCE || row.outcome != Outcome::TimedOut);
-    let is_fit = |host: &&String| {
-        let last = rows.iter().rev().filter(|row| row.nodes.as_ref() == Some(*host));
+    let is_fit = |group: &&NodeGroup| {
+        let last = rows.iter().rev().filter(|row| row.nodes.as_ref() == Some(&group.name));
         last.take_while(failed).count() < FAILURES
     };
-    hosts.iter().filter(is_fit).collect()
+    groups.iter().filter(is_fit).collect()
 }
 
-/// Natural logarithm of the speed of each node over that of the typical one: of the median of its references over the median of all
-/// nodes'. A node on which no reference has passed has none.
+/// Natural logarithm of the speed of each group (by name) over that of the typical one: of the median of its references over the
+/// median of all groups'. A group on which no reference has passed has none. All `rows` are of groups of one size.
 pub fn speeds<'a>(rows: &'a [Row], reference: &Candidate) -> BTreeMap<&'a str, f64> {
     let mut logs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.strategy == Identity::REFERENCE && row.candidate() == *reference) {
-        if let (Some(node), Some(rate)) = (row.nodes.as_deref(), row.comparable_rate_gflops()) {
-            logs.entry(node).or_default().push(rate.ln());
+        if let (Some(group), Some(rate)) = (row.nodes.as_deref(), row.comparable_rate_gflops()) {
+            logs.entry(group).or_default().push(rate.ln());
         }
     }
-    let of_node: Vec<(&str, f64)> = logs.into_iter().filter_map(|(node, logs)| Some((node, median(&logs)?))).collect();
-    let typical = median(&of_node.iter().map(|(_, log)| *log).collect::<Vec<f64>>()).unwrap_or(0.0);
-    of_node.into_iter().map(|(node, log)| (node, log - typical)).collect()
+    let of_group: Vec<(&str, f64)> =
+        logs.into_iter().filter_map(|(group, logs)| Some((group, median(&logs)?))).collect();
+    let typical = median(&of_group.iter().map(|(_, log)| *log).collect::<Vec<f64>>()).unwrap_or(0.0);
+    of_group.into_iter().map(|(group, log)| (group, log - typical)).collect()
 }
 
-/// The rows of nodes of known speed with the rates and times of the typical node, by rising number; the reference is there once, as it has
+/// The rows of groups of known speed with the rates and times of the typical one, by rising number; the reference is there once, as it has
 /// the same rate on all of them then.
 pub fn cancelled(rows: &[Row], reference: &Candidate) -> Vec<Row> {
     let speeds = speeds(rows, reference);
@@ -64,6 +66,7 @@ pub fn cancelled(rows: &[Row], reference: &Candidate) -> Vec<Row> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::group::groups;
     use super::*;
     use crate::record::arbitrary::row;
 
@@ -101,16 +104,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_node_that_fails_twice_takes_no_more_trials() {
-        let hosts = hosts(3);
+    fn a_group_that_fails_twice_takes_no_more_trials() {
+        let single = groups(&hosts(3), 1);
         let fails = |row: Row, outcome| Row { passed: false, outcome, rate_gflops: None, ..row };
         let run = |trial, node: &str, nb| on(trial, node, nb, (20.0, 1.0));
         let mut rows = vec![run(0, "n1", 64), fails(run(1, "n2", 64), Outcome::TimedOut), run(2, "n3", 64)];
-        assert_eq!(fit(&hosts, &rows).len(), 3, "perhaps by chance");
+        assert_eq!(fit(&single, &rows).len(), 3, "perhaps by chance");
         rows.push(fails(run(3, "n2", 64), Outcome::Crashed));
         rows.extend((4..7).map(|trial| fails(run(trial, "n3", 96), Outcome::TimedOut)));
-        assert_eq!(fit(&hosts, &rows), [&hosts[0], &hosts[2]], "slow candidates are no fault of a node");
+        assert_eq!(fit(&single, &rows), [&single[0], &single[2]], "slow candidates are no fault of a node");
         rows.push(run(7, "n2", 64));
-        assert_eq!(fit(&hosts, &rows).len(), 3);
+        assert_eq!(fit(&single, &rows).len(), 3);
+        let pairs = groups(&hosts(4), 2);
+        assert_eq!(fit(&pairs, &rows).len(), 2, "trials on single nodes say nothing of groups");
+        rows.extend((8..10).map(|trial| fails(run(trial, "n3 n4", 96), Outcome::Crashed)));
+        assert_eq!(fit(&pairs, &rows), [&pairs[0]]);
     }
 }

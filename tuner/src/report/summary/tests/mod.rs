@@ -40,6 +40,7 @@ pub(crate) fn session() -> Session {
         expert: None,
         hosts: Vec::new(),
         spares: Vec::new(),
+        groups: None,
         lost: Vec::new(),
         mpi_job: None,
         nodes: Vec::new(),
