@@ -134,6 +134,21 @@ fn each_node_was_tried(some: &[Row], all: &[Row]) {
     assert!(run_s > 1.5 * passed_s, "{run_s:.0} s of runs in {passed_s:.0} s");
 }
 
+/// Resumes a session whose journal was cut, as it was when only these trials had begun: what the journal holds afterwards.
+fn resumed(folder: &Path, has_begun: impl Fn(u64) -> bool) -> journal::Contents {
+    for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
+        if !has_begun(trial.file_name().unwrap().to_str().unwrap().parse().unwrap()) {
+            std::fs::remove_dir_all(trial).unwrap();
+        }
+    }
+    let mut session = Session::load(&folder.join("session.toml")).unwrap();
+    session.elapsed_s = 0.0;
+    session.save(&folder.join("session.toml")).unwrap();
+    let output = tune(["--resume", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    journal::read(&folder.join("journal.jsonl")).unwrap()
+}
+
 /// A session that was killed while four nodes ran a batch, one of which had come to its end: the others run what they ran, on their
 /// nodes and under their numbers, and then the session goes on.
 #[test]
@@ -149,18 +164,7 @@ fn a_batch_that_was_killed_goes_on_on_its_nodes() {
     assert!(lines[8..12].iter().all(|line| line.contains("\"started\":")), "{}", lines[8]);
     std::fs::write(&path, lines[..13].join("\n") + "\n").unwrap();
     let ended = journal::read(&path).unwrap().rows[4].trial;
-    for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
-        let number: u64 = trial.file_name().unwrap().to_str().unwrap().parse().unwrap();
-        if number > 3 && number != ended {
-            std::fs::remove_dir_all(trial).unwrap();
-        }
-    }
-    let mut session = Session::load(&folder.join("session.toml")).unwrap();
-    session.elapsed_s = 0.0;
-    session.save(&folder.join("session.toml")).unwrap();
-    let output = tune(["--resume", folder.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    let after = journal::read(&path).unwrap();
+    let after = resumed(&folder, |trial| trial <= 3 || trial == ended);
     let key = |row: &Row| (row.trial, row.nodes.clone(), row.candidate(), row.why.clone());
     let batch = |rows: &[Row]| -> Vec<_> {
         let mut of: Vec<_> = rows.iter().filter(|row| (4..8).contains(&row.trial)).map(key).collect();
@@ -285,18 +289,7 @@ fn a_session_killed_after_its_final_run_goes_on_with_its_rounds() {
     let end = lines.iter().position(is_final).unwrap() + 1;
     std::fs::write(&path, lines[..end].join("\n") + "\n").unwrap();
     let before = journal::read(&path).unwrap().rows;
-    for trial in std::fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
-        let number: u64 = trial.file_name().unwrap().to_str().unwrap().parse().unwrap();
-        if before.iter().all(|row| row.trial != number) {
-            std::fs::remove_dir_all(trial).unwrap();
-        }
-    }
-    let mut session = Session::load(&folder.join("session.toml")).unwrap();
-    session.elapsed_s = 0.0;
-    session.save(&folder.join("session.toml")).unwrap();
-    let output = tune(["--resume", folder.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    let after = journal::read(&path).unwrap().rows;
+    let after = resumed(&folder, |trial| before.iter().any(|row| row.trial == trial)).rows;
     let rounds = after.iter().skip(before.len());
     let (confirms, others): (Vec<&Row>, Vec<&Row>) = rounds.partition(|row| row.strategy == Identity::CONFIRM);
     assert!(confirms.len() >= 2 && others.iter().all(|row| row.strategy != Identity::FINAL), "{others:?}");
