@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use hpl::program::Ranks;
 use space::dat::HplDat;
 use space::machine::{Machine, published};
@@ -34,8 +33,7 @@ pub fn load(name: &str) -> anyhow::Result<Machine> {
 /// # Errors
 /// A file that cannot be read, or is no description.
 pub(crate) fn read_machine(path: &Path) -> anyhow::Result<(Machine, String)> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
+    let text = text(path, "hpl-tune calibrate writes a machine.toml")?;
     let machine = Machine::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     Ok((machine, text))
 }
@@ -53,7 +51,7 @@ pub(crate) fn single_run(path: &Path) -> anyhow::Result<space::HplParams> {
 /// # Errors
 /// A file that cannot be read, or is none.
 pub(crate) fn read_dat(path: &Path) -> anyhow::Result<HplDat> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let bytes = std::fs::read(path).map_err(|error| bad_input(format!("cannot read {}: {error}", path.display())))?;
     let text = String::from_utf8_lossy(&bytes);
     HplDat::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
 }
@@ -78,8 +76,7 @@ pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplPara
 /// # Errors
 /// A file that cannot be read, or holds no weights.
 pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let text = text(path, "hpl-tune weights --out FILE writes one")?;
     let file = WeightsFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     Ok(file.weights())
 }
@@ -104,8 +101,7 @@ pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Resul
 /// The engine parameters, and whether the threads are left open.
 fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
     let Some(path) = path else { return Ok((EngineParams::default(), true)) };
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())).map_err(described)?;
+    let text = text(path, "a run folder has an engine-params.toml")?;
     let (engine, open) =
         EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     if engine.kernels == KernelChoice::Auto {
@@ -117,7 +113,8 @@ fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
     Ok((engine, open))
 }
 
-/// A read error as bad input, with its cause in the message.
-fn described(error: anyhow::Error) -> anyhow::Error {
-    bad_input(format!("{error:#}"))
+/// The text of the file at `path`; an error says `source`, where such files come from.
+fn text(path: &Path, source: &str) -> anyhow::Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| bad_input(format!("cannot read {}: {error}; {source}", path.display())))
 }
