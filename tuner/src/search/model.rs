@@ -110,8 +110,10 @@ impl<'a> SessionModel<'a> {
     #[must_use]
     pub fn with_objective(mut self, objective: Objective) -> Self {
         self.objective = objective;
-        let weights = weights(&self.tables, &self.odds, &History::default());
-        self.build(&weights);
+        if objective == Objective::GflopsPerWatt {
+            let weights = weights(&self.tables, &self.odds, &History::default());
+            self.build(&weights);
+        }
         self
     }
 
