@@ -7,9 +7,11 @@ mod cgroup;
 mod cores;
 mod domains;
 mod parse;
+mod vitals;
 
 pub(crate) use self::domains::Domains;
 pub(crate) use self::parse::cpu_list;
+pub use self::vitals::{HostVitals, vitals, vitals_below};
 use std::fs;
 use std::path::Path;
 

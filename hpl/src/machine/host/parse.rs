@@ -49,6 +49,12 @@ pub(super) fn cpu_times(text: &str) -> Option<CpuTimes> {
     Some(CpuTimes { total, steal: *ticks.get(7)? })
 }
 
+/// Microseconds since boot in which some thread waited, of a file of /proc/pressure: `some avg10=… avg60=… avg300=… total=…`.
+pub(super) fn pressure_us(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    number(some.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
