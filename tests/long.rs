@@ -159,7 +159,7 @@ fn write(folder: &Path, distinct: usize, wall_s: f64, pairs: usize) -> usize {
         let trial = store.begin(&plan, &runs).unwrap();
         let left_s = BUDGET_S - wall_s * (number + 1) as f64;
         let around =
-            Circumstances { wall_s, left_s, steal_share: Some(0.001), clock_hz: Some(2e9), power: Default::default() };
+            Circumstances { wall_s, left_s, steal_share: Some(0.001), clock_hz: Some(2e9), ..Circumstances::default() };
         store.finish(trial, &outcome(number, &plan.candidate, wall_s), around).unwrap();
     }
     domain.points().len()

@@ -178,7 +178,7 @@ fn a_process_on_a_node_ends_without_a_living_session() {
     let started = || {
         fs::write(&lease, "1\n").unwrap();
         let mut command = hpl_tune();
-        command.arg("__node-power").arg(home.path()).arg(&lease).arg("0.1").stdout(Stdio::piped());
+        command.arg("__node-agent").arg(home.path()).arg(&lease).arg("0.1").stdout(Stdio::piped());
         command.spawn().unwrap()
     };
     with_counters(home.path(), || {
@@ -206,7 +206,7 @@ fn a_process_on_a_node_ends_without_a_living_session() {
     // Where nothing can be read there is nothing to stay for.
     let bare = tempfile::tempdir().unwrap();
     fs::write(&lease, "1\n").unwrap();
-    let output = hpl_tune().arg("__node-power").arg(bare.path()).arg(&lease).arg("0.1").output().unwrap();
+    let output = hpl_tune().arg("__node-agent").arg(bare.path()).arg(&lease).arg("0.1").output().unwrap();
     assert!(output.status.success() && out(&output).lines().count() == 1, "{}", out(&output));
 }
 

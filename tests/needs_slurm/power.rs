@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tuner::agents::vitals::VitalsRecord;
 use tuner::power::PowerRecord;
 
 use super::*;
@@ -12,6 +13,11 @@ use super::*;
 const WATTS: [(&str, f64); 2] = [("n1", 150.0), ("n2", 250.0)];
 /// Range of the counters in microjoules: they begin anew each 10 s or so.
 const RANGE_UJ: f64 = 2e9;
+
+/// Clocks of three nodes in kHz; heat holds the second one back.
+const CLOCKS_KHZ: [(&str, u64); 3] = [("n1", 2_600_000), ("n2", 1_900_000), ("n3", 2_610_000)];
+/// Share of the time for which it does.
+const HELD_BACK: f64 = 0.3;
 
 /// Runs `work` while the counters of the nodes below `tree` go on.
 fn with_counters<T>(tree: &Path, work: impl FnOnce() -> T) -> T {
@@ -25,11 +31,27 @@ fn with_counters<T>(tree: &Path, work: impl FnOnce() -> T) -> T {
             (zone, watts)
         })
         .collect();
+    for (node, khz) in CLOCKS_KHZ {
+        let cpus = tree.join(node).join("sys/devices/system/cpu");
+        for folder in ["cpu0/cpufreq", "cpu0/thermal_throttle"] {
+            fs::create_dir_all(cpus.join(folder)).unwrap();
+        }
+        fs::write(cpus.join("online"), "0\n").unwrap();
+        fs::write(cpus.join("cpu0/cpufreq/scaling_cur_freq"), format!("{khz}\n")).unwrap();
+        fs::write(cpus.join("cpu0/thermal_throttle/package_throttle_total_time_ms"), "5\n").unwrap();
+    }
+    let hot = tree.join("n2/sys/devices/system/cpu/cpu0/thermal_throttle");
     let (begun, ended) = (Instant::now(), AtomicBool::new(false));
+    let replace = |folder: &Path, name: &str, value: f64| {
+        fs::write(folder.join("next"), format!("{value:.0}\n")).unwrap();
+        fs::rename(folder.join("next"), folder.join(name)).unwrap();
+    };
     let write = |(zone, watts): &(PathBuf, f64)| {
-        let energy = (begun.elapsed().as_secs_f64() * watts * 1e6) % RANGE_UJ;
-        fs::write(zone.join("next"), format!("{energy:.0}\n")).unwrap();
-        fs::rename(zone.join("next"), zone.join("energy_uj")).unwrap();
+        let s = begun.elapsed().as_secs_f64();
+        replace(zone, "energy_uj", (s * watts * 1e6) % RANGE_UJ);
+        if zone.starts_with(tree.join("n2")) {
+            replace(&hot, "package_throttle_total_time_ms", 1e3 * HELD_BACK * s);
+        }
     };
     zones.iter().for_each(write);
     std::thread::scope(|scope| {
@@ -115,12 +137,28 @@ fn the_power_of_all_nodes_is_that_of_a_run() {
         let folder = root.join("part");
         let said = cluster.printed(&cluster.submit_to("n1,n2,n3", &measured(&folder, &tree, "")));
         assert!(said.contains("of 2 of 3 nodes, not of n3") && said.contains("no sensor was found on n3"), "{said}");
-        let read: Vec<Row> = recorded(&folder).into_iter().filter(|row| row.run_power_w.is_some()).collect();
+        let rows = recorded(&folder);
+        let read: Vec<&Row> = rows.iter().filter(|row| row.run_power_w.is_some()).collect();
         assert!(!read.is_empty(), "{said}");
         for row in &read {
             assert!((row.run_power_w.unwrap() / watts - 1.0).abs() < 0.15 && row.gflops_per_w.is_none());
             assert!(row.run_power_coverage.unwrap() <= 2.0 / 3.0);
         }
+        // All three are watched; the second one is named, in words once.
+        let apart: Vec<&Row> = rows.iter().filter(|row| row.nodes_apart.is_some()).collect();
+        let start = "n2: clock 1.90 GHz, of the others 2.6";
+        assert_eq!(said.matches("hpl-tune nodes says what leaving a slow node out is worth").count(), 1, "{said}");
+        for row in &apart {
+            let words = row.nodes_apart.as_deref().unwrap();
+            assert!(words.starts_with(start) && words.contains("held back by heat or power 3"), "{words}");
+            let text = fs::read(folder.join("trials").join(row.trial.to_string()).join(VitalsRecord::NAME)).unwrap();
+            let seen: VitalsRecord = serde_json::from_slice(&text).unwrap();
+            let clocks: Vec<(&str, Option<f64>)> =
+                seen.nodes.iter().map(|node| (node.node.as_str(), node.clock_hz)).collect();
+            assert_eq!(clocks, CLOCKS_KHZ.map(|(node, khz)| (node, Some(1e3 * khz as f64))));
+        }
+        println!("{} of {} trials name n2: {:?}", apart.len(), rows.len(), apart.first().map(|row| &row.nodes_apart));
+        assert!(2 * apart.len() >= rows.len(), "{said}");
     });
 }
 
@@ -198,7 +236,7 @@ fn processes_on_nodes_end_with_their_session_and_start_again_with_it() {
     let root = cluster.folder.path();
     let tree = root.join("tree");
     let is_agent =
-        |pid: &i32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("__node-power"));
+        |pid: &i32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("__node-agent"));
     let agents =
         |folder: &Path, name: &str| -> Vec<i32> { processes(folder, &[name]).into_iter().filter(is_agent).collect() };
     with_counters(&tree, || {

@@ -2,9 +2,10 @@
 //!
 //! A newcomer's path: [`commands`] (one file per verb), [`search`] (the loop and what it tries next), [`record`] (what is
 //! kept of it, with its [`power`]), [`report`] (what is said of it). [`session`] is what is settled before the first trial, [`cluster`] what
-//! belongs to several nodes. [`predict`], [`replay`], [`earlier`], [`compare`], [`doctor`], [`pack`] and [`watch`] are off the main path.
+//! belongs to several nodes, and [`agents`] are processes that watch these. [`predict`], [`replay`], [`earlier`], [`compare`], [`doctor`], [`pack`] and [`watch`] are off the main path.
 #![forbid(unsafe_code)]
 
+pub mod agents;
 pub mod cli;
 pub mod cluster;
 pub mod commands;

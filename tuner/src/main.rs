@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use objectives::real::guard;
+use tuner::agents::agent;
 use tuner::cli::{Cli, Command};
 use tuner::cluster::{clock, placement, simulated};
-use tuner::power::nodes::agent;
 use tuner::power::settings::restorer;
 use tuner::record::{decode, table};
 use tuner::search::progress::say;

@@ -2,12 +2,10 @@
 //!
 //! [`reader`] has the sources of a session: sensors of the node ([`hpl::measure::power`]), or the file of a meter, which [`log`] reads
 //! as it does for packs. [`spans`] says when a run and its core phase began and ended, by its [`stamps`]; [`window`] is the mean over a
-//! span, by the readings that lie wholly in it; [`record`] is what is kept of a trial. [`nodes`] reads the
-//! sensors of several nodes, where the runs of a session are on these. [`settings`] makes the clocks and power limits of
-//! trials, and puts back what was found.
+//! span, by the readings that lie wholly in it; [`record`] is what is kept of a trial. The sensors of several nodes are read by
+//! [`crate::agents`]. [`settings`] makes the clocks and power limits of trials, and puts back what was found.
 
 pub mod log;
-pub mod nodes;
 pub mod reader;
 pub mod record;
 pub mod settings;

@@ -96,6 +96,7 @@ impl Row {
             budget_left_s: around.left_s,
             steal_share: around.steal_share,
             clock_hz: around.clock_hz,
+            nodes_apart: around.nodes_apart,
             energy_j: around.power.energy_j.and_then(finite),
             power_w: around.power.power_w.and_then(finite),
             gflops_per_w: around.power.gflops_per_w.and_then(finite),

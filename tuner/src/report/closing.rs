@@ -95,6 +95,12 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if let (true, Some(n), Some(n_memory)) = (session.n_limited_by_budget, session.n, session.n_memory) {
         next.push(format!("a longer --budget tunes a larger N than {n}; the memory allows {n_memory}"));
     }
+    if summary.nodes_apart.is_some() {
+        next.push(
+            "nodes stood apart from the others; hpl-tune nodes says how slow they are, and what leaving them out is worth"
+                .to_owned(),
+        );
+    }
     if summary.importance_not_judged.is_some() {
         next.push(
             "the speed of this machine changed during the session; hpl-tune doctor tells what may be the cause"

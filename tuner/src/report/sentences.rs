@@ -81,7 +81,7 @@ pub(crate) fn final_by_estimate(beside: &FinalByEstimate) -> String {
     )
 }
 
-/// Drift, steal and clock in one clause; `None` where nothing is known of them.
+/// Drift, steal, clock and nodes in one clause; `None` where nothing is known of them.
 pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
         let verdict = match drift.interval {
@@ -94,7 +94,13 @@ pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let stolen =
         summary.most_stolen.map(|share| format!("time taken by the hypervisor: at most {:.1} %", 100.0 * share));
     let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
-    let parts: Vec<String> = [drift, stolen, clock].into_iter().flatten().collect();
+    let apart = summary.nodes_apart.as_ref().map(|apart| {
+        format!(
+            "nodes stood apart in {} of {} trials, in trial {} {}",
+            apart.trials, summary.trials, apart.last_trial, apart.last
+        )
+    });
+    let parts: Vec<String> = [drift, stolen, clock, apart].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

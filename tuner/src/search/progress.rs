@@ -57,7 +57,12 @@ impl Progress {
 
     /// Prints a warning that was not printed before.
     pub fn warn_once(&mut self, text: &str) {
-        if self.warned.insert(text.to_owned()) {
+        self.warn_first(text, text);
+    }
+
+    /// Prints a warning, if it is the first one about this.
+    pub fn warn_first(&mut self, about: &str, text: &str) {
+        if self.warned.insert(about.to_owned()) {
             self.warn(text);
         }
     }

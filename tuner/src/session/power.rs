@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use objectives::launcher::MpiJob;
 
-use crate::power::nodes::{AgentCommand, NodesPower, agent, root_of, short};
+use crate::agents::{AgentCommand, NodeAgents, agent, root_of, short};
 use crate::power::{PowerReader, RunsOn};
 use crate::record::Objective;
 use crate::record::session::Session;
@@ -28,15 +29,20 @@ pub struct NodeProcesses {
     pub words: Vec<OsString>,
 }
 
-/// The same with `processes` on the nodes of its runs; `folder`: that of the session.
-pub fn reader_of_nodes(session: &Session, root: &Path, folder: &Path, processes: Option<NodeProcesses>) -> PowerReader {
+impl NodeProcesses {
+    /// Starts them, with the sensors below `root`; `folder`: that of the session.
+    pub fn start(self, root: &Path, folder: &Path) -> Arc<NodeAgents> {
+        // The processes are in other folders.
+        let [root, folder] = [root, folder].map(|path| std::path::absolute(path).unwrap_or(path.to_owned()));
+        Arc::new(NodeAgents::start(AgentCommand { nodes: self.nodes, words: self.words, root, folder }))
+    }
+}
+
+/// The same with the processes on the nodes of its runs, where their sensors are to be read.
+pub fn reader_of_nodes(session: &Session, root: &Path, agents: Option<&Arc<NodeAgents>>) -> PowerReader {
     let power = reader(session, root);
-    match processes.filter(|_| power.needs_nodes()) {
-        Some(NodeProcesses { nodes, words }) => {
-            // The processes are in other folders.
-            let [root, folder] = [root, folder].map(|path| std::path::absolute(path).unwrap_or(path.to_owned()));
-            power.with_nodes(NodesPower::start(AgentCommand { nodes, words, root, folder }))
-        }
+    match agents.filter(|_| power.needs_nodes()) {
+        Some(agents) => power.with_nodes(Arc::clone(agents)),
         None => power,
     }
 }

@@ -20,7 +20,7 @@ use space::{Candidate, EngineParams, HplParams, NodeSettings};
 
 use self::permitted::Permitted;
 use super::launched::answer;
-use crate::power::nodes::root_of;
+use crate::agents::root_of;
 use crate::session::engine::{Engine, EngineCommand};
 
 /// The hidden verb of a process that says the clocks of its node, as the program must dispatch it to [`main`].

@@ -39,6 +39,7 @@ use crate::session::prepare;
 use crate::session::room::Modelled;
 use crate::session::settings;
 
+mod agents;
 mod ask;
 mod begin;
 mod binding;
@@ -46,7 +47,6 @@ mod calibrated;
 mod ended;
 mod moved;
 mod nodes;
-mod power_nodes;
 mod rehearse;
 mod settle;
 mod varied;
@@ -185,12 +185,13 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    let processes = power_nodes::processes(store.session(), engine, program, &args.power_root);
+    let processes = agents::processes(store.session(), engine, program);
     let processes = processes.unwrap_or_else(|problem| {
         progress.warn(&problem);
         None
     });
-    let power = power::reader_of_nodes(store.session(), &args.power_root, store.folder().root(), processes);
+    let agents = processes.map(|processes| processes.start(&args.power_root, store.folder().root()));
+    let power = power::reader_of_nodes(store.session(), &args.power_root, agents.as_ref());
     power::check_nodes(store.session(), &power).map_err(bad_input)?;
     power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
     let path = store.folder().machine_toml();
@@ -241,6 +242,7 @@ fn search(
         budget: &mut *budget,
         runs: &runs,
         power: &power,
+        agents: agents.as_deref(),
         store: &mut *store,
         progress: &mut *progress,
         interrupt,
@@ -297,6 +299,7 @@ fn search(
             budget,
             runs: &runs,
             power: &power,
+            agents: agents.as_deref(),
             store,
             progress,
             interrupt,

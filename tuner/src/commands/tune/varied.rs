@@ -7,10 +7,10 @@ use objectives::slurm_clock::SlurmClock;
 use space::SettingLevels;
 use space::machine::Node;
 
+use crate::agents::short;
 use crate::cli::TuneArgs;
 use crate::cluster::clock::{self, ClockBySlurm};
 use crate::exit::bad_input;
-use crate::power::nodes::short;
 use crate::record::session::Session;
 use crate::search::progress::say;
 use crate::session::engine::Engine;

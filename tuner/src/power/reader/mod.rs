@@ -2,18 +2,20 @@
 
 mod means;
 mod several;
+mod total;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hpl::measure::power::{PowerSampler, PowerSamples, PowerSensors, Unreadable};
 use serde::{Deserialize, Serialize};
 
 use self::means::{means, of_sensors, readings_of};
 use super::log::{self, LogError, Reading};
-use super::nodes::NodesPower;
 use super::record::{GRADE, PowerRecord, RECORD_SCHEMA};
 use super::spans::RunSpans;
+use crate::agents::NodeAgents;
 
 /// The file of a meter that goes on while the session does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,7 +77,7 @@ pub struct PowerReader {
     meter: Option<MeterLog>,
     runs_on: RunsOn,
     /// Sensors of all nodes of the runs.
-    nodes: Option<NodesPower>,
+    nodes: Option<Arc<NodeAgents>>,
     /// Those of this node while the others' are read.
     none: PowerSensors,
 }
@@ -101,7 +103,7 @@ impl PowerReader {
 
     /// The same with the sensors of all nodes of the runs, as far as these answer; without any answer it stays as it is.
     #[must_use]
-    pub fn with_nodes(self, nodes: NodesPower) -> Self {
+    pub fn with_nodes(self, nodes: Arc<NodeAgents>) -> Self {
         Self { nodes: Some(nodes), ..self }
     }
 
@@ -111,8 +113,8 @@ impl PowerReader {
     }
 
     /// The nodes of the runs, if one of them has a sensor.
-    fn nodes_read(&self) -> Option<&NodesPower> {
-        self.nodes.as_ref().filter(|nodes| several::any_can_be_read(nodes))
+    fn nodes_read(&self) -> Option<&NodeAgents> {
+        self.nodes.as_deref().filter(|nodes| several::any_can_be_read(nodes))
     }
 
     /// What is read and what is not, with what would make it readable, a sentence each.
@@ -121,7 +123,7 @@ impl PowerReader {
             let offset = if *offset_s == 0.0 { String::new() } else { format!(", {offset_s} s added to its times") };
             return vec![format!("power: of each run, by the readings in {}{offset}", path.display())];
         }
-        let of_nodes = self.nodes.as_ref().map(several::sentences).unwrap_or_default();
+        let of_nodes = self.nodes.as_deref().map(several::sentences).unwrap_or_default();
         if self.nodes_read().is_some() {
             return of_nodes;
         }
@@ -143,13 +145,9 @@ impl PowerReader {
         std::iter::once(format!("power: of each run, by {}", self.source(&chosen))).chain(unreadable).collect()
     }
 
-    /// Begins to read.
+    /// Begins to read; the processes on the nodes are told by [`NodeAgents::begin`].
     pub fn start(&self) -> PowerSampler<'_> {
-        let nodes = self.nodes_read();
-        if let Some(nodes) = nodes {
-            nodes.begin();
-        }
-        PowerSampler::start(if nodes.is_some() { &self.none } else { &self.sensors })
+        PowerSampler::start(if self.nodes_read().is_some() { &self.none } else { &self.sensors })
     }
 
     /// What was read during the run in these spans; `None` where there is nothing to read.

@@ -3,17 +3,17 @@
 use hpl::measure::power::Unreadable;
 
 use super::super::log::Reading;
-use super::super::nodes::total::total;
-use super::super::nodes::{NodeReadings, NodesPower};
 use super::super::record::{GRADE, NodeMeans, PowerRecord, RECORD_SCHEMA};
 use super::super::spans::RunSpans;
 use super::means::{means, of_sensors, readings_of};
+use super::total::total;
+use crate::agents::{NodeAgents, NodeReadings};
 
 /// Nodes are named up to this number.
 const NAMED: usize = 6;
 
 /// Whether each node has said that it has sensors of more than accelerators.
-pub(super) fn all_can_be_read(nodes: &NodesPower) -> bool {
+pub(super) fn all_can_be_read(nodes: &NodeAgents) -> bool {
     nodes
         .nodes()
         .iter()
@@ -21,12 +21,12 @@ pub(super) fn all_can_be_read(nodes: &NodesPower) -> bool {
 }
 
 /// Whether any node has a sensor.
-pub(super) fn any_can_be_read(nodes: &NodesPower) -> bool {
+pub(super) fn any_can_be_read(nodes: &NodeAgents) -> bool {
     nodes.nodes().iter().any(|node| nodes.found(node).is_some_and(|(set, _)| !set.all().is_empty()))
 }
 
 /// What was read of `nodes` in these spans; `None` where it is nothing.
-pub(super) fn of_run(nodes: &NodesPower, spans: &RunSpans) -> Option<PowerRecord> {
+pub(super) fn of_run(nodes: &NodeAgents, spans: &RunSpans) -> Option<PowerRecord> {
     let read = nodes.readings(spans.core.map(|core| core.inside[1]));
     record(nodes.nodes(), &read, spans)
 }
@@ -103,7 +103,7 @@ fn named(nodes: &[&str]) -> String {
 }
 
 /// What is read of the nodes and what is not, a sentence each.
-pub(super) fn sentences(nodes: &NodesPower) -> Vec<String> {
+pub(super) fn sentences(nodes: &NodeAgents) -> Vec<String> {
     let found = nodes.nodes().iter().map(|node| Some((node.clone(), nodes.found(node)?)));
     let found: Vec<_> = found.collect();
     let silent: Vec<&str> =

@@ -103,6 +103,7 @@ impl ParquetRow for Row {
         ("budget_left_s", Float),
         ("steal_share", Float),
         ("clock_hz", Float),
+        ("nodes_apart", Text),
         ("energy_j", Float),
         ("power_w", Float),
         ("gflops_per_w", Float),

@@ -9,7 +9,6 @@ use space::params::Coded;
 use space::windows::WindowResult;
 
 use super::*;
-use crate::power::RunPower;
 use crate::report::summary::tests::session;
 
 /// A passed run of NB 64 + 8 × its number.
@@ -19,7 +18,7 @@ pub(crate) fn row(trial: u64) -> Row {
 }
 
 fn around(wall_s: f64, left_s: f64) -> Circumstances {
-    Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9), power: RunPower::default() }
+    Circumstances { wall_s, left_s, steal_share: Some(0.01), clock_hz: Some(2e9), ..Circumstances::default() }
 }
 
 /// Who a trial of the strategy `bayes` is.
@@ -235,6 +234,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             run_power_w: power[5],
             run_power_coverage: power[6],
             power_source,
+            nodes_apart: identity.2.map(|trial| format!("n{trial}: clock 1.90 GHz, of the others 2.60 GHz")),
             ..row(0)
         }
     })

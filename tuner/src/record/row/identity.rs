@@ -15,6 +15,8 @@ pub struct Circumstances {
     pub steal_share: Option<f64>,
     /// As [`super::Row::clock_hz`].
     pub clock_hz: Option<f64>,
+    /// As [`super::Row::nodes_apart`].
+    pub nodes_apart: Option<String>,
     /// The power that it took.
     pub power: RunPower,
 }

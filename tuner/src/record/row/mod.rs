@@ -145,6 +145,9 @@ pub struct Row {
     pub steal_share: Option<f64>,
     /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
     pub clock_hz: Option<f64>,
+    /// The nodes of the run that stood apart from its others by their clock, heat or other work, and how; null where none did, or none
+    /// was watched.
+    pub nodes_apart: Option<String>,
     /// Energy of the core phase (factorization and back substitution) in joules, of the part of it that readings cover; null where none
     /// was read.
     pub energy_j: Option<f64>,

@@ -16,6 +16,7 @@ use crate::search::rounds;
 mod claims;
 mod drift;
 mod final_run;
+mod nodes_apart;
 mod pareto;
 mod phases;
 mod power;
@@ -24,6 +25,7 @@ mod score;
 pub(crate) use claims::in_spite_of_pairs;
 pub use claims::{Comparison, Higher, TakenBack};
 pub use final_run::FinalByEstimate;
+pub use nodes_apart::NodesApart;
 pub use pareto::ParetoPoint;
 pub use phases::PhaseTotals;
 pub use power::{EnergyByWindows, ShownPower};
@@ -79,6 +81,8 @@ pub struct Summary {
     pub most_stolen: Option<f64>,
     /// Lowest and highest clock seen during trials, in Hz.
     pub clock_hz: Option<[f64; 2]>,
+    /// Nodes that stood apart from the others of a trial.
+    pub nodes_apart: Option<NodesApart>,
     /// What made the difference between the trials of the search.
     pub importance: Vec<Importance>,
     /// Why that is not judged, as a clause.
@@ -139,6 +143,7 @@ impl Summary {
             drift,
             most_stolen: rows.iter().filter_map(|row| row.steal_share).reduce(f64::max),
             clock_hz: clock_hz(rows),
+            nodes_apart: NodesApart::new(rows),
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
             phases: None,

@@ -10,6 +10,8 @@ use objectives::{Failure, Observation};
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
 use super::silence::Silence;
+use crate::agents::NodeAgents;
+use crate::agents::vitals::{self, VitalsRecord};
 use crate::error::RecordError;
 use crate::power::settings::{NodeSetter, clock_doubt};
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
@@ -34,6 +36,8 @@ pub struct TrialRunner<'a> {
     pub runs: &'a RealRuns,
     /// Reads the power that they take.
     pub power: &'a PowerReader,
+    /// Watch the nodes, where the runs are on several.
+    pub agents: Option<&'a NodeAgents>,
     /// The record.
     pub store: &'a mut Store,
     /// What the user sees.
@@ -109,6 +113,7 @@ impl TrialRunner<'_> {
             budget: &mut *self.budget,
             runs: self.runs,
             power: self.power,
+            agents: self.agents,
             store: &mut *self.store,
             progress: &mut *self.progress,
             interrupt: self.interrupt,
@@ -140,6 +145,9 @@ impl TrialRunner<'_> {
         // Where they are varied, all runs are on this node, one at a time.
         let set = due.first().map_or(Ok(()), |due| self.make_settings(&due.plan));
         // The clock and the power of this node say nothing of single other ones.
+        if let Some(agents) = self.agents {
+            agents.begin();
+        }
         let mut vitals = due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power));
         let started = Instant::now();
         for StartedTrial { due, trial, run } in &mut under_way {
@@ -177,7 +185,8 @@ impl TrialRunner<'_> {
                 (None, None) => RunPower::default(),
             };
             let power = with_estimate(power, outcome.as_ref().ok(), wall_s, self.store);
-            let around = Circumstances { power, ..around };
+            let nodes_apart = self.nodes_apart(trial.folder(), &due.plan);
+            let around = Circumstances { power, nodes_apart, ..around };
             self.look_at_clock(&due.plan, &around);
             self.store.finish(trial, &outcome, around)?;
             if under_way.is_empty() {
@@ -192,6 +201,21 @@ impl TrialRunner<'_> {
             self.runs.pass(longest_s);
         }
         Ok(true)
+    }
+
+    /// The nodes of the trial in `folder` that stood apart, with a warning; what was seen of all its nodes is kept there.
+    fn nodes_apart(&mut self, folder: &Path, plan: &PlannedTrial) -> Option<String> {
+        let seen = self.agents.map(|agents| agents.vitals(&plan.nodes)).filter(|seen| !seen.is_empty())?;
+        let found = vitals::apart(&seen);
+        if let Ok(json) = serde_json::to_vec(&VitalsRecord::new(seen)) {
+            // The row has what counts; a full disk is seen when that is written.
+            let _ = replace_file(&folder.join(VitalsRecord::NAME), &json);
+        }
+        for node in &found {
+            let text = format!("{node}; hpl-tune nodes says what leaving a slow node out is worth");
+            self.progress.warn_first(&node.node, &text);
+        }
+        vitals::in_words(&found)
     }
 
     /// Makes the settings of the node for this trial.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hpl::machine::host::HostVitals;
 use hpl::measure::power::{PowerSamples, SampleMaker, SensorSet, SensorValue, Unreadable};
 
 use super::line::NodeLine;
 use super::short;
+use crate::agents::vitals::NodeVitals;
 
 /// Samples of a node that are kept; of more every second one is dropped, in runs of many minutes.
 const MOST_SAMPLES: usize = 2048;
@@ -30,6 +32,8 @@ pub(super) struct NodeStates(BTreeMap<String, NodeState>);
 pub(super) struct NodeState {
     pub(super) set: SensorSet,
     pub(super) unreadable: Vec<Unreadable>,
+    /// Whether there is anything to read.
+    pub(super) has_samples: bool,
     samples: Vec<NodeSample>,
     cpu_s: f64,
     cpu_before_s: f64,
@@ -41,23 +45,31 @@ struct NodeSample {
     at_s: f64,
     arrived_s: f64,
     values: Vec<Option<SensorValue>>,
+    vitals: HostVitals,
 }
 
 impl NodeStates {
     /// Takes a line that arrives now, in seconds since 1970. What is no line of a node is left out: launchers print, too.
     pub(super) fn take(&mut self, text: &str, arrived_s: f64) {
         match serde_json::from_str(text) {
-            Ok(NodeLine::Found { node, sensors, unreadable }) => {
-                let state = NodeState { set: sensors, unreadable, samples: Vec::new(), cpu_s: 0.0, cpu_before_s: 0.0 };
+            Ok(NodeLine::Found { node, sensors, unreadable, samples }) => {
+                let state = NodeState {
+                    set: sensors,
+                    unreadable,
+                    has_samples: samples,
+                    samples: Vec::new(),
+                    cpu_s: 0.0,
+                    cpu_before_s: 0.0,
+                };
                 self.0.insert(short(&node).to_owned(), state);
             }
-            Ok(NodeLine::Sample { node, at_s, cpu_s, values }) => {
+            Ok(NodeLine::Sample { node, at_s, cpu_s, values, vitals }) => {
                 let Some(state) = self.0.get_mut(short(&node)) else { return };
                 if state.samples.last().is_some_and(|last| at_s <= last.at_s) {
                     // Its clock was set back.
                     state.samples.clear();
                 }
-                state.samples.push(NodeSample { at_s, arrived_s, values });
+                state.samples.push(NodeSample { at_s, arrived_s, values, vitals });
                 state.cpu_s = cpu_s;
                 if state.samples.len() > MOST_SAMPLES {
                     let mut count = 0;
@@ -101,6 +113,12 @@ impl NodeState {
         self.samples.last().map(|sample| sample.arrived_s)
     }
 
+    /// How `node`, which this is, fared since the run began.
+    pub(super) fn vitals(&self, node: &str) -> NodeVitals {
+        let looks: Vec<(f64, HostVitals)> = self.samples.iter().map(|sample| (sample.at_s, sample.vitals)).collect();
+        NodeVitals::new(node, &looks)
+    }
+
     pub(super) fn readings(&self) -> NodeReadings {
         let clock_offset_s = self.clock_offset_s();
         let mut made = SampleMaker::of(self.set.clone());
@@ -116,11 +134,11 @@ impl NodeState {
 mod tests {
     use super::*;
 
-    const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[]}}"#;
+    const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[],"samples":true}}"#;
 
     fn sample(at_s: f64, joules: f64) -> String {
         format!(
-            r#"{{"sample":{{"node":"n1.cluster","at_s":{at_s},"cpu_s":{},"values":[{{"joules":{joules}}}]}}}}"#,
+            r#"{{"sample":{{"node":"n1.cluster","at_s":{at_s},"cpu_s":{},"values":[{{"joules":{joules}}}],"vitals":{{"clock_hz":2e9}}}}}}"#,
             at_s * 1e-5
         )
     }

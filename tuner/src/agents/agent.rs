@@ -1,4 +1,4 @@
-//! `hpl-tune __node-power`: the process that reads the sensors of a node for a session elsewhere.
+//! `hpl-tune __node-agent`: the process that watches a node for a session elsewhere: its sensors of power, its clock, its heat.
 //!
 //! It ends when the lease of its session ends, or nobody takes what it prints.
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hpl::machine::host::facts;
+use hpl::machine::host::{HostVitals, facts, vitals_below};
 use hpl::measure::power::{MOST_CPU, PowerSensors, cpu_s};
 
 use super::lease::SeenLease;
@@ -16,7 +16,7 @@ use super::line::NodeLine;
 use super::root_of;
 
 /// The hidden verb, as the program must dispatch it to [`main`].
-pub const VERB: &str = "__node-power";
+pub const VERB: &str = "__node-agent";
 
 /// Runs the verb with the arguments after it: the root of the sensors, the file of the lease, and seconds between samples.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -31,19 +31,21 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
     let node = facts().hostname;
-    let sensors = PowerSensors::find(&root_of(root, &node));
+    let root = root_of(root, &node);
+    let sensors = PowerSensors::find(&root);
     let (set, unreadable) = (sensors.set().clone(), sensors.unreadable().to_vec());
-    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable })?;
-    if sensors.set().all().is_empty() {
+    let samples = !set.all().is_empty() || vitals_below(&root) != HostVitals::default();
+    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable, samples })?;
+    if !samples {
         return Ok(());
     }
     let (begun, cpu_before) = (Instant::now(), cpu_s());
     while lease.holds() {
         let cpu_s = cpu_s() - cpu_before;
         if cpu_s <= MOST_CPU * begun.elapsed().as_secs_f64() {
-            let values = sensors.read();
+            let (values, vitals) = (sensors.read(), vitals_below(&root));
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-            print(&NodeLine::Sample { node: node.clone(), at_s: now, cpu_s, values })?;
+            print(&NodeLine::Sample { node: node.clone(), at_s: now, cpu_s, values, vitals })?;
         }
         std::thread::sleep(pace);
     }

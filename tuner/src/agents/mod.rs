@@ -1,9 +1,8 @@
-//! Power of the nodes of a run: a process on each of them reads its sensors.
+//! Processes on the nodes of the runs: each reads the sensors of power of its node, its clock, its heat and what others take of it.
 //!
-//! The launcher of the session starts `hpl-tune __node-power` ([`agent`]) once on each node. It prints what it finds and then a line (`line`) for each
+//! The launcher of the session starts `hpl-tune __node-agent` ([`agent`]) once on each node. It prints what it finds and then a line (`line`) for each
 //! sample, with the time by the clock of its node; the launcher brings the lines to this process, where a thread takes them into
-//! `states`. A line arrives a moment after its sample, so that the shortest of these delays says by how much the clocks differ. `total` adds
-//! the readings of the nodes over what all of them cover.
+//! `states`. A line arrives a moment after its sample, so that the shortest of these delays says by how much the clocks differ.
 //!
 //! The processes read the file of a lease (`lease`) that only a living session renews, and end themselves without it: whatever becomes of the
 //! session, of its launcher and of the resource manager, none stays. A session waits for them some seconds at its start, and after a run for the last samples,
@@ -14,11 +13,11 @@ mod lease;
 mod line;
 mod started;
 mod states;
-pub(super) mod total;
+pub mod vitals;
 
 use std::path::{Path, PathBuf};
 
-pub use started::{AgentCommand, NodesPower};
+pub use started::{AgentCommand, NodeAgents};
 pub use states::NodeReadings;
 
 /// The name of a node without its domain.

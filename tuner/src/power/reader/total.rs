@@ -8,7 +8,7 @@ use super::super::log::Reading;
 const TOUCH_S: f64 = 1e-6;
 
 /// The power of all `nodes` together, over the times that readings of each of them cover; each reading is about as long as those of the nodes.
-pub(in super::super) fn total(nodes: &[Vec<Reading>]) -> Vec<Reading> {
+pub(super) fn total(nodes: &[Vec<Reading>]) -> Vec<Reading> {
     if let [alone] = nodes {
         return alone.clone();
     }

@@ -16,6 +16,7 @@ use objectives::real::{guard, last_lines};
 
 use super::lease::Lease;
 use super::states::{NodeReadings, NodeStates};
+use crate::agents::vitals::NodeVitals;
 
 /// Time in which the nodes say what they have, at the start of a session.
 const FIRST_WORDS: Duration = Duration::from_secs(15);
@@ -48,9 +49,9 @@ pub struct AgentCommand {
     pub folder: PathBuf,
 }
 
-/// The processes that read the power of the nodes of a session; they end when it is dropped.
+/// The processes that watch the nodes of a session; they end when it is dropped.
 #[derive(Debug)]
-pub struct NodesPower {
+pub struct NodeAgents {
     command: AgentCommand,
     states: Arc<Mutex<NodeStates>>,
     launched: Mutex<Launched>,
@@ -73,7 +74,7 @@ struct Running {
     _lease: Lease,
 }
 
-impl NodesPower {
+impl NodeAgents {
     /// Starts them, and waits until every node has said what it has, some seconds at most.
     pub fn start(command: AgentCommand) -> Self {
         let power = Self { command, states: Arc::default(), launched: Mutex::default() };
@@ -142,6 +143,13 @@ impl NodesPower {
         self.command.nodes.iter().map(of).collect()
     }
 
+    /// How each of `nodes` has fared since the run began, of all nodes where that is empty; those of which nothing is known are left out.
+    pub fn vitals(&self, nodes: &[String]) -> Vec<NodeVitals> {
+        let nodes = if nodes.is_empty() { &self.command.nodes } else { nodes };
+        let states = self.states();
+        nodes.iter().filter_map(|node| Some(states.of(node)?.vitals(node))).collect()
+    }
+
     fn pace_s(&self) -> f64 {
         (self.command.nodes.len() as f64 / NODES_PER_S).clamp(SHORTEST_PACE_S, LONGEST_PACE_S)
     }
@@ -166,7 +174,7 @@ impl NodesPower {
         if let Some(running) = &mut launched.running {
             match running.launcher.try_wait() {
                 Ok(None) => return true,
-                // Every node has said that it has no sensors.
+                // Every node has said that there is nothing to read.
                 Ok(Some(status)) if status.success() && self.have_nothing() => return true,
                 Ok(Some(status)) => {
                     let said = running.said();
@@ -194,7 +202,7 @@ impl NodesPower {
 
     fn have_nothing(&self) -> bool {
         let states = self.states();
-        self.command.nodes.iter().all(|node| states.of(node).is_some_and(|state| state.set.all().is_empty()))
+        self.command.nodes.iter().all(|node| states.of(node).is_some_and(|state| !state.has_samples))
     }
 
     fn launch(&self) -> std::io::Result<Running> {
@@ -217,7 +225,7 @@ impl NodesPower {
                 }
             };
             // It ends with the launcher.
-            std::thread::Builder::new().name("power of nodes".to_owned()).spawn(read)?;
+            std::thread::Builder::new().name("agents".to_owned()).spawn(read)?;
         }
         Ok(Running { launcher, stderr, begun: Instant::now(), _lease: lease })
     }

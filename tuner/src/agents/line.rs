@@ -1,5 +1,6 @@
 //! What the process on a node prints: a line of JSON each.
 
+use hpl::machine::host::HostVitals;
 use hpl::measure::power::{SensorSet, SensorValue, Unreadable};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ pub(super) enum NodeLine {
         sensors: SensorSet,
         /// Those that cannot be read.
         unreadable: Vec<Unreadable>,
+        /// Whether samples follow: there is a sensor, or the system says how the node fares.
+        samples: bool,
     },
     /// A sample.
     Sample {
@@ -26,5 +29,7 @@ pub(super) enum NodeLine {
         cpu_s: f64,
         /// The value of each sensor.
         values: Vec<Option<SensorValue>>,
+        /// How the node fares.
+        vitals: HostVitals,
     },
 }
