@@ -10,6 +10,7 @@ mod docs;
 mod efficiency;
 mod engine;
 mod first_minute;
+mod frozen_node;
 mod fuzz_corpora;
 mod gpu;
 mod gpu_settings;

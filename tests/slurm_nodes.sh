@@ -3,6 +3,7 @@
 #   start             boot it and wait until every node is idle (does nothing where it already runs)
 #   run CMD...        run CMD on the login/controller host "ctl" of the cluster (working folder kept)
 #   on NODE CMD...    run CMD on NODE, outside Slurm's control (like ssh NODE CMD)
+#   freeze NODE       stop (SIGSTOP) all that runs on NODE, with its connections open
 #   crash NODE        kill -9 slurmd and everything else that runs on NODE;  boot NODE starts its slurmd again
 #   status | stop
 # Needs: slurm-wlm munge iproute2 util-linux procps (Debian 12: Slurm 22.05, built with multiple slurmd).
@@ -114,8 +115,9 @@ case "${1:-}" in
   run) shift; inside "$@" ;;
   on) shift; inside sh -c 'P=$(cat "/run/slurmd.$1.pid") && shift && exec nsenter -t "$P" -n -u "$@"' - "$@" ;;
   crash) inside sh -c 'ip netns pids "$1" | xargs -r kill -9; rm "/run/slurmd.$1.pid"' - "$2" ;;
+  freeze) inside sh -c 'ip netns pids "$1" | xargs -r kill -STOP' - "$2" ;;
   boot) inside "$SELF" _boot "$2" ;;
   status) alive && "$SELF" run sinfo -N -o '%N %T %C' ;;
   stop) stop ;;
-  *) sed -n '2,12p' "$SELF"; exit 2 ;;
+  *) sed -n '2,13p' "$SELF"; exit 2 ;;
 esac

@@ -21,9 +21,10 @@ use crate::program::{err, machine_toml, out, tune};
 use crate::tune::rows;
 
 /// A cluster of nodes with a core each; gone when dropped. One at a time: they would share the cores.
-struct Cluster {
+pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     nodes: usize,
+    more: &'static str,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -31,19 +32,28 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 impl Cluster {
     fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, "")
+    }
+
+    /// The same with more lines of slurm.conf.
+    pub(crate) fn start_with(nodes: usize, more: &'static str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = Self { folder: tempfile::tempdir().unwrap(), nodes, _alone: alone };
+        let cluster = Self { folder: tempfile::tempdir().unwrap(), nodes, more, _alone: alone };
         let started = cluster.script(&["start"]);
         assert!(started.status.success(), "{}{}", out(&started), err(&started));
         cluster
     }
 
-    fn script(&self, words: &[&str]) -> Output {
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn script(&self, words: &[&str]) -> Output {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("tests/slurm_nodes.sh");
         let mut command = Command::new(script);
         command.args(words).current_dir(self.folder.path());
         command.env("SLURM_NODES", self.nodes.to_string());
-        command.envs([("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900")]);
+        command.envs([("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900"), ("SLURM_NODES_EXTRA", self.more)]);
         command.env("SLURM_NODES_DIR", self.folder.path().join("slurm")).output().unwrap()
     }
 
@@ -60,7 +70,7 @@ impl Cluster {
     }
 
     /// The same for some nodes.
-    fn submit_to(&self, nodes: &str, lines: &str) -> String {
+    pub(crate) fn submit_to(&self, nodes: &str, lines: &str) -> String {
         let path = self.folder.path().join("job.sh");
         std::fs::write(&path, format!("#!/bin/bash\n#SBATCH --nodelist={nodes} --exclusive --time=10\n{lines}\n"))
             .unwrap();
@@ -85,7 +95,7 @@ impl Cluster {
     }
 
     /// Waits until the job has ended; what it printed.
-    fn printed(&self, job: &str) -> String {
+    pub(crate) fn printed(&self, job: &str) -> String {
         let ended = || self.slurm(&["squeue", "--noheader", "--jobs", job]).trim().is_empty();
         assert!(within(Duration::from_secs(300), ended), "job {job} does not end");
         std::fs::read_to_string(self.folder.path().join(format!("{job}.txt"))).unwrap()
@@ -99,7 +109,7 @@ impl Drop for Cluster {
 }
 
 /// Whether something happens within `time`.
-fn within(time: Duration, mut happened: impl FnMut() -> bool) -> bool {
+pub(crate) fn within(time: Duration, mut happened: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !happened() {
         if started.elapsed() > time {
@@ -111,7 +121,7 @@ fn within(time: Duration, mut happened: impl FnMut() -> bool) -> bool {
 }
 
 /// A session of our engine in `folder`, on rates that were measured before.
-fn session(folder: &Path, budget: &str) -> String {
+pub(crate) fn session(folder: &Path, budget: &str) -> String {
     session_of(&Mpi::Open.built("xhpl"), folder, budget)
 }
 
@@ -143,7 +153,7 @@ fn resumed(folder: &Path) -> String {
 }
 
 /// Rows that are in the journal by now.
-fn recorded(folder: &Path) -> Vec<Row> {
+pub(crate) fn recorded(folder: &Path) -> Vec<Row> {
     let there = folder.join("journal.jsonl").exists();
     if there {
         tuner::record::journal::read(&folder.join("journal.jsonl")).map_or(Vec::new(), |read| read.rows)
