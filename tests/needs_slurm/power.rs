@@ -150,7 +150,7 @@ fn the_power_of_all_nodes_is_that_of_a_run() {
         assert_eq!(said.matches("hpl-tune nodes says what leaving a slow node out is worth").count(), 1, "{said}");
         for row in &apart {
             let words = row.nodes_apart.as_deref().unwrap();
-            assert!(words.starts_with(start) && words.contains("held back by heat or power 3"), "{words}");
+            assert!(words.starts_with(start) && words.contains("held back by heat 3"), "{words}");
             let text = fs::read(folder.join("trials").join(row.trial.to_string()).join(VitalsRecord::NAME)).unwrap();
             let seen: VitalsRecord = serde_json::from_slice(&text).unwrap();
             let clocks: Vec<(&str, Option<f64>)> =
@@ -158,7 +158,7 @@ fn the_power_of_all_nodes_is_that_of_a_run() {
             assert_eq!(clocks, CLOCKS_KHZ.map(|(node, khz)| (node, Some(1e3 * khz as f64))));
         }
         println!("{} of {} trials name n2: {:?}", apart.len(), rows.len(), apart.first().map(|row| &row.nodes_apart));
-        assert!(2 * apart.len() >= rows.len(), "{said}");
+        assert!(apart.len() >= 3, "{said}");
     });
 }
 

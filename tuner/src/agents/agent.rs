@@ -8,12 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hpl::machine::host::{HostVitals, facts, vitals_below};
+use hpl::machine::host::{HostVitals, VitalsReader, facts};
 use hpl::measure::power::{MOST_CPU, PowerSensors, cpu_s};
 
 use super::lease::SeenLease;
 use super::line::NodeLine;
 use super::root_of;
+
+/// Even where a look takes long, the session hears of the node within this time: one that is silent is started again.
+const HEARD_OF: Duration = Duration::from_secs(10);
 
 /// The hidden verb, as the program must dispatch it to [`main`].
 pub const VERB: &str = "__node-agent";
@@ -33,19 +36,33 @@ fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
     let node = facts().hostname;
     let root = root_of(root, &node);
     let sensors = PowerSensors::find(&root);
-    let (set, unreadable) = (sensors.set().clone(), sensors.unreadable().to_vec());
-    let samples = !set.all().is_empty() || vitals_below(&root) != HostVitals::default();
-    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable, samples })?;
-    if !samples {
+    let host = VitalsReader::find(&root);
+    let has_sensors = !sensors.set().all().is_empty();
+    let has_vitals = host.read() != HostVitals::default();
+    let (set, unreadable, more) = (sensors.set().clone(), sensors.unreadable().to_vec(), has_sensors || has_vitals);
+    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable, more })?;
+    if !more {
         return Ok(());
     }
-    let (begun, cpu_before) = (Instant::now(), cpu_s());
+    let begun = Instant::now();
+    let mut looked = begun;
+    // Each has processor time of its own, so that many files of vitals make power no rarer.
+    let mut spent_s = [0.0; 2];
+    let now_s = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     while lease.holds() {
-        let cpu_s = cpu_s() - cpu_before;
-        if cpu_s <= MOST_CPU * begun.elapsed().as_secs_f64() {
-            let (values, vitals) = (sensors.read(), vitals_below(&root));
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-            print(&NodeLine::Sample { node: node.clone(), at_s: now, cpu_s, values, vitals })?;
+        let most_s = MOST_CPU * begun.elapsed().as_secs_f64();
+        let before = cpu_s();
+        if has_sensors && spent_s[0] <= most_s {
+            let (values, at_s) = (sensors.read(), now_s());
+            print(&NodeLine::Sample { node: node.clone(), at_s, cpu_s: spent_s[0], values })?;
+            spent_s[0] += cpu_s() - before;
+        }
+        let before = cpu_s();
+        if has_vitals && (spent_s[1] <= most_s || looked.elapsed() >= HEARD_OF) {
+            looked = Instant::now();
+            let (vitals, at_s) = (host.read(), now_s());
+            print(&NodeLine::Vitals { node: node.clone(), at_s, vitals })?;
+            spent_s[1] += cpu_s() - before;
         }
         std::thread::sleep(pace);
     }

@@ -16,10 +16,10 @@ pub(super) enum NodeLine {
         sensors: SensorSet,
         /// Those that cannot be read.
         unreadable: Vec<Unreadable>,
-        /// Whether samples follow: there is a sensor, or the system says how the node fares.
-        samples: bool,
+        /// Whether more lines follow: there is a sensor, or the system says how the node fares.
+        more: bool,
     },
-    /// A sample.
+    /// A sample of the sensors.
     Sample {
         /// The node.
         node: String,
@@ -29,7 +29,14 @@ pub(super) enum NodeLine {
         cpu_s: f64,
         /// The value of each sensor.
         values: Vec<Option<SensorValue>>,
-        /// How the node fares.
+    },
+    /// How the node fares.
+    Vitals {
+        /// The node.
+        node: String,
+        /// When, in seconds since 1970 by its clock.
+        at_s: f64,
+        /// What was seen.
         vitals: HostVitals,
     },
 }

@@ -143,6 +143,17 @@ impl NodeAgents {
         self.command.nodes.iter().map(of).collect()
     }
 
+    /// The nodes of which nothing is known, with the reason; `None` where all have answered.
+    pub fn unwatched(&self) -> Option<String> {
+        let silent: Vec<&str> = {
+            let states = self.states();
+            self.command.nodes.iter().filter(|node| states.of(node).is_none()).map(String::as_str).collect()
+        };
+        let problem = self.problem();
+        let why = if problem.is_empty() { "no answer" } else { &problem };
+        (!silent.is_empty()).then(|| format!("{}: {why}", silent.join(" ")))
+    }
+
     /// How each of `nodes` has fared since the run began, of all nodes where that is empty; those of which nothing is known are left out.
     pub fn vitals(&self, nodes: &[String]) -> Vec<NodeVitals> {
         let nodes = if nodes.is_empty() { &self.command.nodes } else { nodes };
@@ -202,7 +213,7 @@ impl NodeAgents {
 
     fn have_nothing(&self) -> bool {
         let states = self.states();
-        self.command.nodes.iter().all(|node| states.of(node).is_some_and(|state| !state.has_samples))
+        self.command.nodes.iter().all(|node| states.of(node).is_some_and(|state| !state.has_more))
     }
 
     fn launch(&self) -> std::io::Result<Running> {

@@ -33,8 +33,12 @@ pub(super) struct NodeState {
     pub(super) set: SensorSet,
     pub(super) unreadable: Vec<Unreadable>,
     /// Whether there is anything to read.
-    pub(super) has_samples: bool,
+    pub(super) has_more: bool,
     samples: Vec<NodeSample>,
+    /// How it fared, with the times by its clock.
+    looks: Vec<(f64, HostVitals)>,
+    /// When the last line arrived.
+    arrived_s: f64,
     cpu_s: f64,
     cpu_before_s: f64,
 }
@@ -45,49 +49,55 @@ struct NodeSample {
     at_s: f64,
     arrived_s: f64,
     values: Vec<Option<SensorValue>>,
-    vitals: HostVitals,
 }
 
 impl NodeStates {
     /// Takes a line that arrives now, in seconds since 1970. What is no line of a node is left out: launchers print, too.
     pub(super) fn take(&mut self, text: &str, arrived_s: f64) {
         match serde_json::from_str(text) {
-            Ok(NodeLine::Found { node, sensors, unreadable, samples }) => {
+            Ok(NodeLine::Found { node, sensors, unreadable, more }) => {
                 let state = NodeState {
                     set: sensors,
                     unreadable,
-                    has_samples: samples,
+                    has_more: more,
                     samples: Vec::new(),
+                    looks: Vec::new(),
+                    arrived_s,
                     cpu_s: 0.0,
                     cpu_before_s: 0.0,
                 };
                 self.0.insert(short(&node).to_owned(), state);
             }
-            Ok(NodeLine::Sample { node, at_s, cpu_s, values, vitals }) => {
+            Ok(NodeLine::Sample { node, at_s, cpu_s, values }) => {
                 let Some(state) = self.0.get_mut(short(&node)) else { return };
                 if state.samples.last().is_some_and(|last| at_s <= last.at_s) {
                     // Its clock was set back.
                     state.samples.clear();
                 }
-                state.samples.push(NodeSample { at_s, arrived_s, values, vitals });
-                state.cpu_s = cpu_s;
-                if state.samples.len() > MOST_SAMPLES {
-                    let mut count = 0;
-                    state.samples.retain(|_| {
-                        count += 1;
-                        count % 2 == 1
-                    });
+                state.samples.push(NodeSample { at_s, arrived_s, values });
+                (state.cpu_s, state.arrived_s) = (cpu_s, arrived_s);
+                thin(&mut state.samples);
+            }
+            Ok(NodeLine::Vitals { node, at_s, vitals }) => {
+                let Some(state) = self.0.get_mut(short(&node)) else { return };
+                if state.looks.last().is_some_and(|last| at_s <= last.0) {
+                    state.looks.clear();
                 }
+                state.looks.push((at_s, vitals));
+                state.arrived_s = arrived_s;
+                thin(&mut state.looks);
             }
             Err(_) => {}
         }
     }
 
-    /// Forgets all samples but the last of each node: a run begins.
+    /// Forgets all samples and looks but the last of each node: a run begins.
     pub(super) fn begin(&mut self) {
         for state in self.0.values_mut() {
             let old = state.samples.len().saturating_sub(1);
             state.samples.drain(..old);
+            let old = state.looks.len().saturating_sub(1);
+            state.looks.drain(..old);
             state.cpu_before_s = state.cpu_s;
         }
     }
@@ -108,15 +118,14 @@ impl NodeState {
         Some(self.samples.last()?.at_s + self.clock_offset_s()?)
     }
 
-    /// When the last sample arrived.
+    /// When the last line arrived; `None` where none are to come.
     pub(super) fn last_arrived_s(&self) -> Option<f64> {
-        self.samples.last().map(|sample| sample.arrived_s)
+        self.has_more.then_some(self.arrived_s)
     }
 
     /// How `node`, which this is, fared since the run began.
     pub(super) fn vitals(&self, node: &str) -> NodeVitals {
-        let looks: Vec<(f64, HostVitals)> = self.samples.iter().map(|sample| (sample.at_s, sample.vitals)).collect();
-        NodeVitals::new(node, &looks)
+        NodeVitals::new(node, &self.looks)
     }
 
     pub(super) fn readings(&self) -> NodeReadings {
@@ -130,15 +139,26 @@ impl NodeState {
     }
 }
 
+/// Drops every second one of too many, but not the first.
+fn thin<T>(all: &mut Vec<T>) {
+    if all.len() > MOST_SAMPLES {
+        let mut count = 0;
+        all.retain(|_| {
+            count += 1;
+            count % 2 == 1
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[],"samples":true}}"#;
+    const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[],"more":true}}"#;
 
     fn sample(at_s: f64, joules: f64) -> String {
         format!(
-            r#"{{"sample":{{"node":"n1.cluster","at_s":{at_s},"cpu_s":{},"values":[{{"joules":{joules}}}],"vitals":{{"clock_hz":2e9}}}}}}"#,
+            r#"{{"sample":{{"node":"n1.cluster","at_s":{at_s},"cpu_s":{},"values":[{{"joules":{joules}}}]}}}}"#,
             at_s * 1e-5
         )
     }
@@ -176,6 +196,29 @@ mod tests {
             states.take(&sample(at_s, joules), 50.0 + at_s);
         }
         assert_eq!(states.of("n1").unwrap().readings().samples.times_s, [55.0, 56.0]);
+    }
+
+    #[test]
+    fn a_run_has_the_look_before_it_and_those_since() {
+        let mut states = NodeStates::default();
+        let look = |at_s: f64, hz: f64| {
+            format!(r#"{{"vitals":{{"node":"n1","at_s":{at_s},"vitals":{{"cpu_times":null,"clock_hz":{hz}}}}}}}"#)
+        };
+        states.take(&look(1.0, 1e9), 1.0);
+        assert!(states.of("n1").is_none(), "a node that has not said what it has");
+        states.take(FOUND, 0.0);
+        for second in 0..10 {
+            states.take(&look(f64::from(second), 1e9), f64::from(second));
+        }
+        states.begin();
+        for second in 10..20 {
+            states.take(&look(f64::from(second), 2e9), f64::from(second));
+        }
+        let state = states.of("n1").unwrap();
+        let found = state.vitals("n1");
+        assert_eq!((found.looks, found.clock_hz, state.last_arrived_s()), (11, Some(2e9), Some(19.0)));
+        states.take(&look(3.0, 2e9), 21.0);
+        assert_eq!(states.of("n1").unwrap().vitals("n1").looks, 1, "its clock was set back");
     }
 
     #[test]

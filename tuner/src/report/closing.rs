@@ -12,6 +12,9 @@ const WORTH_A_SEARCH: f64 = 0.005;
 /// Time taken by the hypervisor, as a share, that is named.
 const STOLEN: f64 = 0.02;
 
+/// Nodes that stood apart in one of so many trials are worth a look.
+const APART: usize = 3;
+
 /// The sentences; the first says what was won.
 pub fn closing(summary: &Summary, folder: &str) -> Vec<String> {
     let next = next(summary, folder).into_iter().map(|next| format!("Next: {next}"));
@@ -95,7 +98,7 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if let (true, Some(n), Some(n_memory)) = (session.n_limited_by_budget, session.n, session.n_memory) {
         next.push(format!("a longer --budget tunes a larger N than {n}; the memory allows {n_memory}"));
     }
-    if summary.nodes_apart.is_some() {
+    if summary.nodes_apart.as_ref().is_some_and(|apart| APART * apart.trials >= summary.trials) {
         next.push(
             "nodes stood apart from the others; hpl-tune nodes says how slow they are, and what leaving them out is worth"
                 .to_owned(),
@@ -118,6 +121,7 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::stats::paired_ratio;
+    use super::super::summary::NodesApart;
     use super::super::summary::tests::session;
     use super::*;
     use crate::record::arbitrary::row;
@@ -165,6 +169,10 @@ mod tests {
         assert!(said(&found).contains("2.1 % (at most 6.0 %); search on with --warm-start runs/x"));
         found.session.left = Some(GainLeft { expected: 0.001, at_most: 0.004 });
         assert!(said(&found).contains("little is left to find"));
+        found.nodes_apart = Some(NodesApart { trials: 1, last_trial: 0, last: "n3: clock 1.90 GHz".into() });
+        assert!(said(&found).contains("hpl-tune nodes says"));
+        found.trials = APART + 1;
+        assert!(!said(&found).contains("hpl-tune nodes says"), "one trial of many");
         found.most_stolen = Some(0.3);
         assert!(said(&found).contains("took up to 30.0 % of the processor time"));
         found.importance_not_judged = Some("the speed changed");

@@ -57,14 +57,14 @@ impl Progress {
 
     /// Prints a warning that was not printed before.
     pub fn warn_once(&mut self, text: &str) {
-        self.warn_first(text, text);
-    }
-
-    /// Prints a warning, if it is the first one about this.
-    pub fn warn_first(&mut self, about: &str, text: &str) {
-        if self.warned.insert(about.to_owned()) {
+        if self.is_first(text) {
             self.warn(text);
         }
+    }
+
+    /// Whether there was no warning about this before.
+    pub fn is_first(&mut self, about: &str) -> bool {
+        self.warned.insert(about.to_owned())
     }
 
     /// Names what is being done now.

@@ -192,6 +192,10 @@ fn search(
     });
     let agents = processes.map(|processes| processes.start(&args.power_root, store.folder().root()));
     let power = power::reader_of_nodes(store.session(), &args.power_root, agents.as_ref());
+    // Where their power is read as well, it is said of that.
+    if let Some(unwatched) = agents.as_ref().filter(|_| !power.needs_nodes()).and_then(|agents| agents.unwatched()) {
+        progress.warn(&format!("not watched during the runs: {unwatched}"));
+    }
     power::check_nodes(store.session(), &power).map_err(bad_input)?;
     power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
     let path = store.folder().machine_toml();

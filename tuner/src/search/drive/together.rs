@@ -11,7 +11,7 @@ use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
 use super::silence::Silence;
 use crate::agents::NodeAgents;
-use crate::agents::vitals::{self, VitalsRecord};
+use crate::agents::vitals::{self, NodeApart, VitalsRecord};
 use crate::error::RecordError;
 use crate::power::settings::{NodeSetter, clock_doubt};
 use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
@@ -211,9 +211,13 @@ impl TrialRunner<'_> {
             // The row has what counts; a full disk is seen when that is written.
             let _ = replace_file(&folder.join(VitalsRecord::NAME), &json);
         }
-        for node in &found {
-            let text = format!("{node}; hpl-tune nodes says what leaving a slow node out is worth");
-            self.progress.warn_first(&node.node, &text);
+        let is_new = |node: &&NodeApart| {
+            let reasons = node.why.iter().map(|(reason, _)| format!("{}: {reason:?}", node.node));
+            reasons.filter(|reason| self.progress.is_first(reason)).count() > 0
+        };
+        let new: Vec<NodeApart> = found.iter().filter(is_new).cloned().collect();
+        if let Some(words) = vitals::in_words(&new) {
+            self.progress.warn(&format!("{words}; hpl-tune nodes says what leaving a slow node out is worth"));
         }
         vitals::in_words(&found)
     }
