@@ -274,6 +274,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
         assert!(text.contains("rank  host") && text.contains("hpl-tune weights --machine"), "{text}");
         assert!(printed(&["weights", "--machine", &machine, "--n", "2000"]).contains("2 nodes in 2 groups"));
         let surveyed = space::machine::Machine::parse(&std::fs::read_to_string(&machine).unwrap()).unwrap();
+        assert_eq!(surveyed.host.kernels, "builtin", "as a session reads it");
         assert_eq!((surveyed.layers.len(), surveyed.layers[0].ranks, surveyed.links.len()), (1, 2, 0));
         assert!(surveyed.layers[0].alpha_s.is_some_and(|alpha_s| alpha_s > 0.0), "{:?}", surveyed.layers);
     } else {

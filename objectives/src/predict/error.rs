@@ -6,7 +6,7 @@ use space::machine::RateKernel;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// A kernel has no rate at all.
-    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again")]
+    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again, or survey it with --machine and a calibrated description")]
     MissingRate {
         /// The kernel.
         kernel: RateKernel,

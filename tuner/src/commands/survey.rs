@@ -44,7 +44,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
         Some(path) => input::load(&path.display().to_string())?,
         None => Machine::default(),
     };
-    let Survey { kernels, ranks: found } = match &args.program {
+    let Survey { ranks: found, .. } = match &args.program {
         Some(program) => below_here(program, &args.launcher, &candidate, args.repeats, args.limit)?,
         None => {
             let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
@@ -53,7 +53,7 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
             Survey { kernels: runner.kernels().0, ranks }
         }
     };
-    let machine = machine(&candidate, &found, &kernels, calibrated, args.program.is_none());
+    let machine = machine(&candidate, &found, calibrated, args.program.is_none());
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&document(&found))?)?;
@@ -146,7 +146,6 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
 fn machine(
     candidate: &Candidate,
     found: &[RankSurvey],
-    kernels: &str,
     calibrated: Machine,
     in_process: bool,
 ) -> Machine {
@@ -185,7 +184,7 @@ fn machine(
                 "hpl-tune survey, {date}: short HPL runs of N={} NB={} on all ranks at once",
                 hpl.n, hpl.nb
             ),
-            kernels: kernels.to_owned(),
+            kernels: candidate.engine.kernels.to_string(),
         },
         nodes: found.iter().map(node).collect(),
         layers,
