@@ -6,7 +6,9 @@ use space::machine::RateKernel;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// A kernel has no rate at all.
-    #[error("the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again, or survey it with --machine and a calibrated description")]
+    #[error(
+        "the machine description has no [[rate]] of kernel {kernel:?}; calibrate the machine again, or survey it with --machine and a calibrated description"
+    )]
     MissingRate {
         /// The kernel.
         kernel: RateKernel,

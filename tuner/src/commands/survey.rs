@@ -143,12 +143,7 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
 }
 
 /// A node per rank; those of one host share its memory evenly. Layers say what the links are, but for those that differ. What else is known of one node is taken along.
-fn machine(
-    candidate: &Candidate,
-    found: &[RankSurvey],
-    calibrated: Machine,
-    in_process: bool,
-) -> Machine {
+fn machine(candidate: &Candidate, found: &[RankSurvey], calibrated: Machine, in_process: bool) -> Machine {
     let name = |rank: &RankSurvey| format!("{}-{}", rank.host, rank.rank);
     let mut ranks_of_host: HashMap<&str, u64> = HashMap::new();
     found.iter().for_each(|rank| *ranks_of_host.entry(rank.host.as_str()).or_default() += 1);
