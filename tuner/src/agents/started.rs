@@ -95,7 +95,7 @@ impl NodeAgents {
         &self.command.nodes
     }
 
-    /// A run begins: samples so far are forgotten, and processes that have ended are started again.
+    /// A run begins: samples and looks so far are forgotten, and processes that have ended are started again.
     pub fn begin(&self) {
         let now_s = now_s();
         let quiet = |nodes: &[String], states: &NodeStates| {

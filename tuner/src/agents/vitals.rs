@@ -119,7 +119,7 @@ impl NodeVitals {
 }
 
 /// What a node may lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Its clock is low.
     Clock,
