@@ -27,6 +27,9 @@ pub struct EngineParams {
     /// Where the matrix is and who updates it.
     #[serde(skip_serializing_if = "DeviceChoice::is_none")]
     pub device: DeviceChoice,
+    /// Blocks of threads of the device that factor a panel; 0 for the threads of the rank. Acts for P = 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fact_blocks: usize,
     /// Relative speeds of process rows and columns.
     #[serde(skip_serializing_if = "Weights::is_empty")]
     pub weights: Weights,
@@ -38,6 +41,10 @@ pub struct EngineParams {
     pub settings: NodeSettings,
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 impl Default for EngineParams {
     fn default() -> Self {
         Self {
@@ -47,6 +54,7 @@ impl Default for EngineParams {
             rank_kernels: Vec::new(),
             split: Share::ZERO,
             device: DeviceChoice::None,
+            fact_blocks: 0,
             weights: Weights::default(),
             extra: BTreeMap::new(),
             settings: NodeSettings::default(),
@@ -55,6 +63,12 @@ impl Default for EngineParams {
 }
 
 impl EngineParams {
+    /// Blocks of threads that factor a panel where nothing else is said: those of a `file`, else 32 on a GPU.
+    pub fn usual_fact_blocks(&self, file: bool) -> usize {
+        const ON_A_GPU: usize = 32;
+        if file || !self.device.is_gpu() { self.fact_blocks } else { ON_A_GPU }
+    }
+
     /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller
     /// can divide the cores among the ranks.
     ///

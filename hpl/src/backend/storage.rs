@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use space::HplParams;
+
 use crate::Error;
 use crate::lu::sums::{MatrixSums, RowSums};
 use crate::plan::PanelShape;
@@ -11,6 +13,11 @@ use crate::plan::layout::Layout;
 pub(crate) trait Storage {
     /// Threads of the rank.
     fn threads(&self) -> usize;
+
+    /// Whether the columns of a factored panel are in the matrix as they were below its diagonal block, on all ranks.
+    fn keeps_panels(&self) -> bool {
+        true
+    }
 
     /// The device with its libraries; `None` in main memory.
     fn device(&self) -> Option<String>;
@@ -45,6 +52,14 @@ pub(crate) trait Storage {
     /// # Errors
     /// When an operation fails.
     fn warm_up(&mut self, panel: &PanelShape, col: usize) -> Result<(), Error>;
+
+    /// Before the matrix is generated: executes what the first step will, so that libraries load what they need for it.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn rehearse(&mut self, _params: &HplParams) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// x ← U⁻¹·x, with U the upper triangle whose first element is (row, column) `at` of the local matrix.
     ///

@@ -8,11 +8,13 @@
  *   FAKE_GPU_SEED     seed of the order
  *   FAKE_GPU_DEVICES  number of devices (1)
  *   FAKE_GPU_BYTES    memory of each (1 GiB)
+ *   FAKE_GPU_SHARED   shared memory of a block (64 KiB)
  *   FAKE_GPU_FAIL     NAME:K:STATUS, the K-th call of this function returns the status
  *   FAKE_GPU_LOG      file to which the end of the process appends what was not freed
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +28,27 @@ enum { NOT_TRANSPOSED = 111, UPPER = 121, LOWER = 122, NOT_UNIT = 131, UNIT = 13
 enum { NOT_TRANSPOSED = 0, UPPER = 1, LOWER = 0, NOT_UNIT = 0, UNIT = 1, LEFT = 0 };
 #endif
 
-/* The kernels, as functions of the host: each thread in turn. */
-static __thread uint64_t thread_x, thread_y, threads_x, threads_y;
+/* The kernels, as functions of the host: each thread in turn. Blocks whose threads wait for each other have one; those of
+ * hpl_factor, which wait for other blocks, are threads of the host. */
+static __thread uint64_t thread_x, thread_y, threads_x, threads_y, block, blocks;
+static __thread double *block_shared;
 #define KERNEL static void
 #define X thread_x
 #define X_COUNT threads_x
 #define Y thread_y
 #define Y_COUNT threads_y
+#define DEVICE static
+#define SHARED
+#define THREAD ((u64)0)
+#define THREADS ((u64)1)
+#define BLOCK block
+#define BLOCKS blocks
+#define SYNC_THREADS()
+#define FENCE() __sync_synchronize()
+#define ADD_ONE(counter) __sync_fetch_and_add(counter, 1)
+#define WAIT_A_MOMENT() sched_yield()
+#define UNROLL
+#define DYNAMIC_SHARED(name) double *name = block_shared
 #include "../../src/backend/device/gpu/kernels.c"
 
 enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, NOT_FOUND = 500,
@@ -55,6 +71,8 @@ static const char *setting(const char *name, const char *otherwise)
     const char *value = getenv(name);
     return value ? value : otherwise;
 }
+
+static int most_shared(void) { return atoi(setting("FAKE_GPU_SHARED", "65536")); }
 
 /* The status that FAKE_GPU_FAIL asks for in this call of `name`, else 0. */
 static int asked_failure(const char *name)
@@ -121,7 +139,7 @@ struct event { int happened, references; };
 struct operation {
     enum { WORK, RECORD, WAIT } kind;
     void (*work)(const uint64_t *);
-    uint64_t arguments[16];
+    uint64_t arguments[17];
     struct event *event;
     /* A copy of host memory that was not pinned, freed after the work. */
     void *copy;
@@ -226,7 +244,7 @@ int NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem)(size_t *bytes, int device)
 
 int NAME(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int device)
 {
-    *value = attribute == 75 ? 9 : 0;
+    *value = attribute == 75 ? 9 : attribute == 97 ? most_shared() : 0;
     return device < 0 ? INVALID_DEVICE : OK;
 }
 
@@ -506,6 +524,9 @@ static void run_scatter(const u64 *a) { hpl_scatter(U(0), a[1], P(2), a[3], a[4]
 static void run_generate(const u64 *a) { hpl_generate(U(0), U(1), P(2), a[3], a[4], a[5]); }
 static void run_row_sums(const u64 *a) { hpl_row_sums(P(0), a[1], P(2), P(3), a[4], a[5]); }
 static void run_check_rows(const u64 *a) { hpl_check_rows(U(0), U(1), U(2), P(3), a[4], P(5), P(6), a[7], a[8]); }
+static void run_factor(const u64 *a) { hpl_factor(P(0), a[1], a[2], a[3], a[4], P(5), P(6), (u64 *)a[7], P(8), a[9]); }
+static void run_interchange(const u64 *a) { hpl_interchange(P(0), a[1], a[2], P(3), a[4], a[5]); }
+static void run_permute(const u64 *a) { hpl_permute(U(0), a[1], P(2), a[3], a[4]); }
 static void run_check_cols(const u64 *a) { hpl_check_cols(U(0), U(1), U(2), a[3], P(4), P(5), a[6], a[7]); }
 
 static const struct kernel { const char *name; void (*run)(const u64 *); int arguments, addresses[4]; } kernels[] = {
@@ -517,18 +538,63 @@ static const struct kernel { const char *name; void (*run)(const u64 *); int arg
     {"hpl_row_sums", run_row_sums, 6, {0, 2, 3, -1}},
     {"hpl_check_rows", run_check_rows, 9, {0, 3, 5, 6}},
     {"hpl_check_cols", run_check_cols, 8, {0, 1, 4, 5}},
+    {"hpl_factor", run_factor, 10, {0, 5, 6, 8}},
+    {"hpl_interchange", run_interchange, 6, {0, 3, -1, -1}},
+    {"hpl_permute", run_permute, 5, {0, 2, -1, -1}},
 };
 
-/* Arguments, then number of the kernel and the size of the grid. */
+struct one_block { const uint64_t *arguments; uint64_t block; };
+
+static void *run_block(void *given)
+{
+    const struct one_block *one = given;
+    block = one->block;
+    blocks = one->arguments[15];
+    block_shared = malloc(one->arguments[16] + 1);
+    poison(block_shared, one->arguments[16]);
+    run_factor((const u64 *)one->arguments);
+    free(block_shared);
+    return NULL;
+}
+
+/* The blocks of hpl_factor side by side. */
+static void run_blocks(const uint64_t *a)
+{
+    pthread_t threads[256];
+    struct one_block all[256];
+    uint64_t count = a[15];
+    for (uint64_t i = 0; i < count; i++) {
+        all[i] = (struct one_block){a, i};
+        pthread_create(&threads[i], NULL, run_block, &all[i]);
+    }
+    for (uint64_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
+}
+
+/* Arguments, then number of the kernel, the size of the grid, and its blocks along X. */
 static void launch_work(const uint64_t *a)
 {
     const struct kernel *k = &kernels[a[12]];
     for (int i = 0; i < 4 && k->addresses[i] >= 0; i++)
         if (!inside((void *)a[k->addresses[i]], 8, 0)) { fault = ILLEGAL_ADDRESS; return; }
+    if (k->run == run_factor) {
+        run_blocks(a);
+        return;
+    }
+    if (k->run == run_interchange || k->run == run_permute) {
+        blocks = a[15];
+        for (block = 0; block < blocks; block++) k->run((const u64 *)a);
+        return;
+    }
     threads_x = a[13];
     threads_y = a[14];
     for (thread_y = 0; thread_y < threads_y; thread_y++)
         for (thread_x = 0; thread_x < threads_x; thread_x++) k->run((const u64 *)a);
+}
+
+int cuFuncSetAttribute(struct kernel *kernel, int attribute, int value)
+{
+    CALL("cuFuncSetAttribute");
+    return done(kernel && attribute == 8 && value <= most_shared() ? OK : INVALID_VALUE);
 }
 
 static const char image[] = "code of the fake";
@@ -565,12 +631,15 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(const struct kernel *kernel, uns
                                                 void **extra)
 {
     CALL(NAME("cuLaunchKernel", "hipModuleLaunchKernel"));
-    if (!gx || !gy || gz != 1 || gy > 65535 || bx > 1024 || by != 1 || bz != 1 || shared || extra) return done(INVALID_VALUE);
+    if (!gx || !gy || gz != 1 || gy > 65535 || bx > 1024 || by != 1 || bz != 1 || shared > (unsigned)most_shared() || extra) return done(INVALID_VALUE);
+    if (kernel->run == run_factor && (gx > 256 || bx > MOST_THREADS)) return done(INVALID_VALUE);
     struct operation o = {.kind = WORK, .work = launch_work};
     for (int i = 0; i < kernel->arguments; i++) memcpy(&o.arguments[i], arguments[i], 8);
     o.arguments[12] = kernel - kernels;
     o.arguments[13] = (uint64_t)gx * bx;
     o.arguments[14] = gy;
+    o.arguments[15] = gx;
+    o.arguments[16] = shared;
     queue(stream, o);
     return done(OK);
 }
@@ -617,9 +686,13 @@ static void gemm_work(const uint64_t *a)
     const double *A = (double *)a[3], *B = (double *)a[5];
     double *C = (double *)a[7];
     if (!on_device(a[3], m, k, lda) || !on_device(a[5], k, n, ldb) || !on_device(a[7], m, n, ldc)) { fault = ILLEGAL_ADDRESS; return; }
-    for (uint64_t j = 0; j < n; j++)
+    /* C - A B, or A B. */
+    double sign = a[9] ? 1.0 : -1.0;
+    for (uint64_t j = 0; j < n; j++) {
+        for (uint64_t i = 0; a[9] && i < m; i++) C[i + j * ldc] = 0.0;
         for (uint64_t l = 0; l < k; l++)
-            for (uint64_t i = 0; i < m; i++) C[i + j * ldc] -= A[i + l * lda] * B[l + j * ldb];
+            for (uint64_t i = 0; i < m; i++) C[i + j * ldc] += sign * A[i + l * lda] * B[l + j * ldb];
+    }
 }
 
 static int queue_blas(struct blas *handle, void (*work)(const uint64_t *), const uint64_t *arguments, size_t bytes)
@@ -634,8 +707,8 @@ int NAME(cublasDgemm_v2, rocblas_dgemm)(struct blas *handle, int ta, int tb, int
                                         int lda, uint64_t B, int ldb, const double *beta, uint64_t C, int ldc)
 {
     CALL(NAME("cublasDgemm_v2", "rocblas_dgemm"));
-    if (ta != NOT_TRANSPOSED || tb != NOT_TRANSPOSED || *alpha != -1.0 || *beta != 1.0) return done(INVALID_VALUE);
-    uint64_t arguments[] = {m, n, k, A, lda, B, ldb, C, ldc};
+    if (ta != NOT_TRANSPOSED || tb != NOT_TRANSPOSED || *beta - *alpha != (*beta == 0.0 ? -1.0 : 2.0)) return done(INVALID_VALUE);
+    uint64_t arguments[] = {m, n, k, A, lda, B, ldb, C, ldc, *beta == 0.0};
     return done(queue_blas(handle, gemm_work, arguments, sizeof arguments));
 }
 

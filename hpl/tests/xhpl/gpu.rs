@@ -73,14 +73,16 @@ fn variants(n: &str, (p, q): (&str, &str)) -> String {
 #[test]
 fn runs_on_both_platforms_pass() {
     for platform in [CUDA, HIP] {
-        for (seed, grid) in [("1", ("1", "1")), ("2", ("2", "1")), ("3", ("2", "2")), ("4", ("3", "2"))] {
-            for (l1, u) in [("0", "0"), ("1", "1")] {
+        // With one process row the device factors panels, its rows in shared memory where that is large enough.
+        let grids = [("1", "1"), ("2", "1"), ("2", "2"), ("3", "2"), ("1", "3")];
+        for (seed, grid) in ["1", "2", "3", "4", "5"].into_iter().zip(grids) {
+            for (l1, u, shared) in [("0", "0", "65536"), ("1", "1", "21000")] {
                 let folder = folder(&variants("133", grid));
                 let changed = fs::read_to_string(folder.path().join("HPL.dat")).unwrap();
                 let changed = changed.replace("0            L1", &format!("{l1}            L1"));
                 let changed = changed.replace("0            U ", &format!("{u}            U "));
                 fs::write(folder.path().join("HPL.dat"), changed).unwrap();
-                let environment = [("FAKE_GPU_SEED", seed), ("FAKE_GPU_DEVICES", "2")];
+                let environment = [("FAKE_GPU_SEED", seed), ("FAKE_GPU_DEVICES", "2"), ("FAKE_GPU_SHARED", shared)];
                 let args = ["--device", platform.0, "--threads", "1", "--split", "0.5"];
                 let out = succeeds(&on_gpu(&folder, &libraries(platform), &args, &environment));
                 assert!(out.contains("     12 tests completed and passed residual checks"), "{out}");
@@ -112,14 +114,32 @@ fn the_result_names_the_device() {
 /// Many orders of execution: x is the same in all.
 #[test]
 fn x_is_the_same_in_random_orders() {
-    let folder = folder(&dat(&[(6, "150"), (11, "2"), (12, "2")]));
-    let x = |seed: usize| {
-        let args = ["--device", "cuda", "--threads", "1", "--json"];
-        let line = succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &[("FAKE_GPU_SEED", &seed.to_string())]));
-        serde_json::from_str::<RunResult>(&line).unwrap().x_hash.unwrap()
+    for (p, q, blocks) in [("2", "2", "0"), ("1", "2", "0"), ("1", "1", "3")] {
+        let folder = folder(&dat(&[(6, "150"), (11, p), (12, q)]));
+        let x = |seed: usize| {
+            let args = ["--device", "cuda", "--threads", "1", "--json", "--fact-blocks", blocks];
+            let line = succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &[("FAKE_GPU_SEED", &seed.to_string())]));
+            serde_json::from_str::<RunResult>(&line).unwrap().x_hash.unwrap()
+        };
+        let first = x(0);
+        (1..30).for_each(|seed| assert_eq!(x(seed), first, "seed {seed}, {p}x{q}"));
+    }
+}
+
+/// As many blocks as a panel has rows for, which wait for each other; x is that of one block.
+#[test]
+fn blocks_of_threads_factor_a_panel_together() {
+    let folder = folder(&dat(&[(6, "2500"), (8, "24"), (11, "1"), (12, "1")]));
+    let x = |blocks: &str| {
+        let args = ["--device", "cuda", "--threads", "1", "--json", "--fact-blocks", blocks];
+        let line = succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &[]));
+        let result: RunResult = serde_json::from_str(&line).unwrap();
+        assert_eq!(result.candidate.engine.fact_blocks.to_string(), blocks);
+        (result.passed, result.x_hash.unwrap())
     };
-    let first = x(0);
-    (1..40).for_each(|seed| assert_eq!(x(seed), first, "seed {seed}"));
+    let first = x("1");
+    assert!(first.0);
+    ["2", "4", "5"].into_iter().for_each(|blocks| assert_eq!(x(blocks), first, "{blocks} blocks"));
 }
 
 /// Panels and messages large enough to be pinned.
@@ -150,7 +170,7 @@ fn auto_is_a_gpu_where_there_is_one() {
 /// Each function that fails at some call ends the run with its name, and nothing is left.
 #[test]
 fn a_call_that_fails_ends_the_run() {
-    const CUDA_CALLS: [&str; 25] = [
+    const CUDA_CALLS: [&str; 26] = [
         "cuInit:1:999",
         "cuDeviceGetCount:1:100",
         "cuDeviceGet:1:101",
@@ -170,6 +190,7 @@ fn a_call_that_fails_ends_the_run() {
         "cuModuleLoadData:1:218",
         "cuModuleGetFunction:3:500",
         "cuLaunchKernel:9:719",
+        "cuFuncSetAttribute:1:1",
         "cublasCreate_v2:1:1",
         "cublasSetStream_v2:3:1",
         "cublasDgemm_v2:2:13",
@@ -186,9 +207,12 @@ fn a_call_that_fails_ends_the_run() {
         "rocblas_dgemm:2:5",
         "hiprtcCompileProgram:1:6",
     ];
-    let all = CUDA_CALLS.map(|call| (CUDA, call)).into_iter().chain(HIP_CALLS.map(|call| (HIP, call)));
-    for (platform, call) in all {
-        let folder = folder(&dat(&[(6, "150"), (11, "2"), (12, "1")]));
+    // Where the device factors the panels.
+    const FACT_CALLS: [&str; 4] =
+        ["cuLaunchKernel:25:719", "cublasDgemm_v2:6:13", "cublasDtrsm_v2:4:13", "cuMemcpyDtoHAsync_v2:3:1"];
+    let all = CUDA_CALLS.map(|call| (CUDA, call, "2")).into_iter().chain(HIP_CALLS.map(|call| (HIP, call, "2")));
+    for (platform, call, p) in all.chain(FACT_CALLS.map(|call| (CUDA, call, "1"))) {
+        let folder = folder(&dat(&[(6, "150"), (11, p), (12, "1")]));
         let args = ["--device", platform.0, "--threads", "1"];
         let output = on_gpu(&folder, &libraries(platform), &args, &[("FAKE_GPU_FAIL", call)]);
         let (name, stderr) = (call.split(':').next().unwrap(), text(&output.stderr));

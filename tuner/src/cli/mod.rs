@@ -264,13 +264,16 @@ pub struct RunArgs {
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// The device that holds the matrix: none, cuda, hip (never run on a device so far), auto (a GPU if there is one), or reference,
+    /// The device that holds the matrix: none, cuda, hip (never run on hardware so far), auto (a GPU if there is one), or reference,
     /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with = "reference")]
     pub device: Option<DeviceRequest>,
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1
     #[arg(long, value_name = "F", conflicts_with = "reference")]
     pub split: Option<Share>,
+    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 on a GPU]
+    #[arg(long, value_name = "B", conflicts_with = "reference")]
+    pub fact_blocks: Option<usize>,
     /// Write the result as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,

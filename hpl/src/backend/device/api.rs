@@ -50,6 +50,11 @@ impl<'a, M> Block<'a, M> {
         Self { memory, at, rows, cols, ld: rows.max(1) }
     }
 
+    /// Its first `rows` rows.
+    pub(crate) fn top(self, rows: usize) -> Self {
+        self.sub(0, 0, rows, self.cols)
+    }
+
     /// The block of `rows × cols` elements that starts at (i, j).
     pub(crate) fn sub(self, i: usize, j: usize, rows: usize, cols: usize) -> Self {
         assert!(i + rows <= self.rows && j + cols <= self.cols, "block exceeds the block around it");
@@ -64,6 +69,29 @@ pub(crate) struct HostBlock {
     pub(crate) msg: Msg,
     pub(crate) at: usize,
     pub(crate) ld: usize,
+}
+
+/// Where the factorization of some columns on a device leaves what it finds, and what it needs beside them.
+pub(crate) struct FactorMemory<'a, M> {
+    /// For each column the row of the panel that was exchanged with its row.
+    pub(crate) pivots: Block<'a, M>,
+    /// For each column the pivot.
+    pub(crate) values: Block<'a, M>,
+    /// One element, zero at first, by which the blocks of threads count.
+    pub(crate) arrived: Block<'a, M>,
+    /// At least [`factor_work`] elements.
+    pub(crate) work: Block<'a, M>,
+}
+
+/// Most columns that a device factors at once.
+pub(crate) const FACTOR_COLS: usize = 32;
+
+/// Most rows that a device moves at once.
+pub(crate) const PERMUTED_ROWS: usize = 4096;
+
+/// Elements of [`FactorMemory::work`] for `blocks` blocks of threads.
+pub(crate) fn factor_work(blocks: usize) -> usize {
+    2 * (blocks * (2 + FACTOR_COLS) + FACTOR_COLS)
 }
 
 /// A device, used by the first thread of one rank. Operations are queued; an error of one is returned by the next wait of the host.
@@ -143,8 +171,40 @@ pub(crate) trait Device {
         to: Block<'_, Self::Memory>,
     );
 
+    /// How many columns of a panel of `rows` rows are factored at once: at most `most`.
+    fn leaf_cols(&self, rows: usize, blocks: usize, most: usize) -> usize {
+        let _ = (rows, blocks);
+        most
+    }
+
+    /// The at most [`FACTOR_COLS`] columns of `a`, whose first row is row `first` of the panel, ← L\U with partial pivoting within
+    /// these columns, by `blocks` blocks of threads.
+    fn factor(
+        &self,
+        stream: Stream,
+        a: Block<'_, Self::Memory>,
+        first: usize,
+        to: &FactorMemory<'_, Self::Memory>,
+        blocks: usize,
+    );
+
+    /// Row j ↔ row `pivots[j]` − `first`, for all j in order.
+    fn interchange(&self, stream: Stream, pivots: Block<'_, Self::Memory>, first: usize, a: Block<'_, Self::Memory>);
+
+    /// For each of at most [`PERMUTED_ROWS`] pairs (i, k): row k of `a` ← row i, all rows being read first.
+    fn permute(&self, stream: Stream, pairs: &[(usize, usize)], a: Block<'_, Self::Memory>);
+
     /// B ← L⁻¹·B with L unit lower triangular.
     fn trsm(&self, stream: Stream, l: Block<'_, Self::Memory>, b: Block<'_, Self::Memory>);
+
+    /// C ← A·B
+    fn product(
+        &self,
+        stream: Stream,
+        a: Block<'_, Self::Memory>,
+        b: Block<'_, Self::Memory>,
+        c: Block<'_, Self::Memory>,
+    );
 
     /// C ← C − A·B
     fn gemm(&self, stream: Stream, a: Block<'_, Self::Memory>, b: Block<'_, Self::Memory>, c: Block<'_, Self::Memory>);

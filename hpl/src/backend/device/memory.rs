@@ -1,6 +1,6 @@
 //! Memory of a device for L of panels and for rows of exchanges.
 
-use super::api::{Block, Device};
+use super::api::{Block, Device, PERMUTED_ROWS};
 use crate::Error;
 use crate::plan::PanelShape;
 
@@ -16,7 +16,8 @@ pub(super) struct LMemory<D: Device> {
 
 /// L1 and L2 of one panel on the device.
 pub(crate) struct DeviceL<D: Device> {
-    pub(super) memory: LMemory<D>,
+    /// `None` for those in the matrix, where the device has factored the panel.
+    pub(super) memory: Option<LMemory<D>>,
     pub(super) shape: PanelShape,
 }
 
@@ -25,28 +26,16 @@ impl<D: Device> LMemory<D> {
     pub(super) fn new(device: &D, rows: usize, nb: usize) -> Result<Self, Error> {
         Ok(Self { message: device.allocate((rows + nb) * nb)?, l1: device.allocate(nb * nb)?, used: None })
     }
-}
 
-impl<D: Device> DeviceL<D> {
-    /// L of a panel of this shape, to be copied to `memory`.
-    pub(super) fn new(memory: LMemory<D>, shape: PanelShape) -> Self {
-        Self { memory, shape }
+    /// L1 of a panel of this shape, not transposed.
+    pub(super) fn l1(&self, shape: &PanelShape) -> Block<'_, D::Memory> {
+        Block::dense(&self.l1, 0, shape.jb, shape.jb)
     }
 
-    /// L1 not transposed.
-    pub(super) fn l1(&self) -> Block<'_, D::Memory> {
-        Block::dense(&self.memory.l1, 0, self.shape.jb, self.shape.jb)
-    }
-
-    /// L2.
-    pub(super) fn l2(&self) -> Block<'_, D::Memory> {
-        let PanelShape { mp, jb, diag_rows, .. } = self.shape;
-        Block::dense(&self.memory.message, 0, mp, jb).sub(diag_rows, 0, mp - diag_rows, jb)
-    }
-
-    /// The memory, which is free after the event `used`.
-    pub(super) fn into_memory(self, used: D::Event) -> LMemory<D> {
-        LMemory { used: Some(used), ..self.memory }
+    /// L2 of a panel of this shape.
+    pub(super) fn l2(&self, shape: &PanelShape) -> Block<'_, D::Memory> {
+        let PanelShape { mp, jb, diag_rows, .. } = *shape;
+        Block::dense(&self.message, 0, mp, jb).sub(diag_rows, 0, mp - diag_rows, jb)
     }
 }
 
@@ -61,7 +50,7 @@ pub(super) struct RowMemory<D: Device> {
     pub(super) len: usize,
     /// The rows in `received` have been copied to their places.
     pub(super) placed: Option<D::Event>,
-    /// Rows of the matrix on the way to another place.
+    /// Rows of the matrix on the way to another place, where the device cannot move them at once.
     pub(super) moved: D::Memory,
     /// U of exchanged rows.
     u: D::Memory,
@@ -70,8 +59,9 @@ pub(super) struct RowMemory<D: Device> {
 impl<D: Device> RowMemory<D> {
     /// Memory for sections of `cols` columns; with one process row there are no exchanges.
     pub(super) fn new(device: &D, nb: usize, cols: usize, one_row: bool) -> Result<Self, Error> {
-        let moved = 2 * nb * cols;
-        let len = if one_row { 0 } else { moved };
+        let rows = 2 * nb * cols;
+        let len = if one_row { 0 } else { rows };
+        let moved = if one_row && 2 * nb <= PERMUTED_ROWS { 0 } else { rows };
         Ok(Self {
             gathered: device.allocate(len)?,
             staged: device.staging(len)?,

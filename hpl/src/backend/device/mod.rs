@@ -1,14 +1,14 @@
-//! A device as a backend: the matrix is in the memory of the device, which does the updates; the threads of the rank factor the
-//! panels.
+//! A device as a backend: the matrix is in the memory of the device, which does the updates; the threads of the rank (`panel`) or
+//! the device (`fact`) factor the panels.
 //!
 //! `Device` lists what a device does (`api`): memory, copies, kernels, and streams on which all of these are queued. `OnDevice`
 //! (`rank`) is the backend on top of it. It has three streams:
 //!
 //! | stream | operations |
 //! |---|---|
-//! | `Main` | row swaps, TRSM and DGEMM of the updates, generation, back substitution, check |
-//! | `Fact` | panels to the host, their L and U to the device |
-//! | `Copy` | rows of exchanges: gathered and copied to the host, received and copied to the device |
+//! | `Main` | DGEMM of the updates; with several process rows also their row swaps and TRSM; generation, back substitution, check |
+//! | `Fact` | panels: to the host, their L and U to the device; or their factorization |
+//! | `Copy` | rows of exchanges: gathered and copied to the host, received and copied to the device; with one process row the row swaps and TRSM of the updates |
 //!
 //! Operations of one stream are executed in order. Between streams, and between a stream and the host, there is no order but
 //! that of the waits (`waits`). During an update the host has only to queue it: it factors the next panel (`panel`), starts row
@@ -19,6 +19,7 @@
 
 mod api;
 mod error;
+mod fact;
 pub(crate) mod gpu;
 mod memory;
 mod panel;
@@ -28,7 +29,7 @@ mod rows;
 mod storage;
 mod waits;
 
-pub(crate) use self::api::{Block, Device, HostBlock, Stream};
+pub(crate) use self::api::{Block, Device, FactorMemory, HostBlock, Stream};
 pub use self::error::DeviceError;
 pub use self::gpu::{FoundGpus, GpuFacts};
 pub(crate) use self::rank::OnDevice;

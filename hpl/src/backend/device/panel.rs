@@ -2,6 +2,7 @@
 
 use space::Form;
 
+use super::fact::DeviceFact;
 use super::memory::DeviceL;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
@@ -38,23 +39,29 @@ impl<D: Device> OnDevice<'_, '_, D> {
         Ok(threads)
     }
 
-    /// Copies L of a panel to the device.
+    /// L of a panel on the device, where it is copied unless the device has factored the panel.
     pub(super) fn upload_l(&mut self, panel: &Panel) -> DeviceL<D> {
+        let shape = *panel.shape();
+        if self.factors.as_ref().is_some_and(DeviceFact::keeps_l) {
+            return DeviceL { memory: None, shape };
+        }
         let memory = self.free_l.pop_front().expect("a step uses one L for its sections and one for other updates");
-        let l = DeviceL::new(memory, *panel.shape());
-        let (device, PanelShape { mp, jb, .. }) = (&self.device, l.shape);
-        if let Some(used) = &l.memory.used {
+        let (device, PanelShape { mp, jb, .. }) = (&self.device, shape);
+        if let Some(used) = &memory.used {
             device.stream_wait(Stream::Fact, used, Wait::LFree);
         }
         let words = (mp + jb) * jb;
         let from = HostBlock { msg: panel.msg().clone(), at: 0, ld: words };
-        device.upload(Stream::Fact, from, Block::dense(&l.memory.message, 0, words, 1));
-        let stored = Block::dense(&l.memory.message, mp * jb, jb, jb);
+        device.upload(Stream::Fact, from, Block::dense(&memory.message, 0, words, 1));
+        let stored = Block::dense(&memory.message, mp * jb, jb, jb);
         match panel.l1().form() {
-            Form::NotTransposed => device.copy(Stream::Fact, stored, l.l1()),
-            Form::Transposed => device.transpose(Stream::Fact, stored, l.l1()),
+            Form::NotTransposed => device.copy(Stream::Fact, stored, memory.l1(&shape)),
+            Form::Transposed => device.transpose(Stream::Fact, stored, memory.l1(&shape)),
         }
-        device.stream_wait(Stream::Main, &device.record(Stream::Fact), Wait::LUploaded);
-        l
+        let uploaded = device.record(Stream::Fact);
+        [Stream::Main, Stream::Copy]
+            .into_iter()
+            .for_each(|stream| device.stream_wait(stream, &uploaded, Wait::LUploaded));
+        DeviceL { memory: Some(memory), shape }
     }
 }

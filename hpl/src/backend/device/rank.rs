@@ -4,21 +4,27 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
+use super::fact::DeviceFact;
 use super::memory::{DeviceL, LMemory, RowMemory};
+use super::rows::moves;
 use super::{Block, Device, Stream, Wait};
+use space::HplParams;
+
 use crate::Error;
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::rows;
 use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::Team;
-use crate::backend::{Backend, Columns, Meanwhile, Update};
+use crate::backend::{Backend, Columns, Meanwhile, SectionSwap, Update};
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
 use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
 use crate::mat::Mat;
 use crate::observe::phases::Phase;
+use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
+use crate::plan::recursion::Recipe;
 
 /// Copies of L on the device: one for the updates in progress, one for the panel that arrives meanwhile.
 const LS: usize = 2;
@@ -41,6 +47,8 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
     /// L that the last look-ahead update used, for the sections of the same panel.
     ahead: Option<DeviceL<D>>,
     pub(super) exchange: RowMemory<D>,
+    /// Of panels that the device factors; `None` where the threads do.
+    pub(super) factors: Option<DeviceFact<D>>,
     /// Vectors and sums.
     pub(super) vectors: D::Memory,
     pub(super) staged_vectors: D::Staging,
@@ -49,7 +57,8 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
 }
 
 impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
-    /// Allocates all memory for the local matrix of process (row, column) `place`, with leading dimension `ld`.
+    /// Allocates all memory for the local matrix of process (row, column) `place`, with leading dimension `ld`. `fact_blocks` blocks
+    /// of threads of the device factor the panels if there is one process row; with 0, or more rows, `team` does.
     ///
     /// # Errors
     /// When the device or the host has not enough memory.
@@ -60,10 +69,17 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         layout: &Layout,
         place: (usize, usize),
         ld: usize,
+        fact_blocks: usize,
     ) -> Result<Self, Error> {
         let (rows, cols) = (layout.rows.local_len(place.0), layout.cols.local_len(place.1));
         let (n, nb) = (layout.n(), layout.rows.nb().min(layout.n()));
-        let free_l = (0..LS).map(|_| LMemory::new(&device, rows, nb)).collect::<Result<_, _>>()?;
+        let (one_row, alone) = (layout.rows.procs() == 1, layout.rows.procs() * layout.cols.procs() == 1);
+        let factors =
+            (one_row && fact_blocks > 0).then(|| DeviceFact::new(&device, nb, cols, fact_blocks, alone)).transpose()?;
+        // L of a panel that stays where it is factored needs no other place.
+        let ls = if factors.as_ref().is_some_and(DeviceFact::keeps_l) { 0 } else { LS };
+        let free_l = (0..ls).map(|_| LMemory::new(&device, rows, nb)).collect::<Result<_, _>>()?;
+        let staged = if ls == 0 { 0 } else { rows * nb };
         // x, or the sums along rows and columns; y with x of a block.
         let vectors = (2 * rows + cols + 1).max(rows + nb) + n;
         Ok(Self {
@@ -74,10 +90,11 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             rows,
             cols,
             ld,
-            panel: device.staging(rows * nb)?,
+            panel: device.staging(staged)?,
             free_l,
             ahead: None,
-            exchange: RowMemory::new(&device, nb, cols, layout.rows.procs() == 1)?,
+            factors,
+            exchange: RowMemory::new(&device, nb, cols, one_row)?,
             vectors: device.allocate(vectors)?,
             staged_vectors: device.staging(vectors)?,
             written: Vec::new(),
@@ -95,7 +112,12 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
     pub(super) fn wrote(&mut self, stream: Stream, cols: Range<usize>) {
         if stream == Stream::Main {
             // Operations of a stream are complete in order; updates leave the columns alone that other streams write.
-            self.written.retain(|(earlier, _)| earlier.start < cols.start || earlier.end > cols.end);
+            self.written.retain_mut(|(earlier, _)| {
+                if earlier.start < cols.start && cols.start < earlier.end && earlier.end <= cols.end {
+                    earlier.end = cols.start;
+                }
+                earlier.start < cols.start || earlier.end > cols.end
+            });
         }
         let event = self.device.record(stream);
         self.written.push((cols, event));
@@ -109,25 +131,112 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         }
     }
 
-    /// U ← L1⁻¹ U, C ← C − L2 U for a section whose rows are in their places; U in the matrix, or from exchanged rows.
-    fn multiply(&mut self, l: &DeviceL<D>, update: &Update<'_>, u_in_place: bool) {
+    /// Updates a section, in parts of its columns with one process row. Returns the time at which the row swaps were queued.
+    fn update_section(&mut self, l: &DeviceL<D>, update: &Update<'_>) -> Instant {
+        match &update.rows {
+            SectionSwap::Local(pivots) => {
+                let pairs = moves(pivots);
+                self.update_in_place(l, update, &pairs);
+                Instant::now()
+            }
+            SectionSwap::Exchanged { result, first } => {
+                self.place_exchanged(update, result, *first);
+                let placed = Instant::now();
+                self.update_exchanged(l, update);
+                placed
+            }
+        }
+    }
+
+    /// [U; C] ← P·[U; C], U ← L1⁻¹ U on `Copy`, which goes ahead of C ← C − L2 U on `Main` as far as the columns are updated.
+    fn update_in_place(&mut self, l: &DeviceL<D>, update: &Update<'_>, pairs: &[(usize, usize)]) {
+        let shape = update.panel;
+        for cols in parts(&update.cols) {
+            self.stream_waits_for(Stream::Copy, &cols, Wait::SectionUpdated);
+            let all = self.block(shape.ii, cols.start, shape.mp, cols.len());
+            let (u, c) = (all.top(shape.jb), all.sub(shape.jb, 0, shape.mp - shape.jb, cols.len()));
+            self.permute_rows(pairs, all);
+            let (l1, l2) = self.l_of(l);
+            match &self.factors {
+                Some(factors) if factors.keeps_l() => factors.solve(&self.device, l.shape.k, u),
+                _ => self.device.trsm(Stream::Copy, l1, u),
+            }
+            self.device.stream_wait(Stream::Main, &self.device.record(Stream::Copy), Wait::SectionSolved);
+            self.device.gemm(Stream::Main, l2, u, c);
+            self.wrote(Stream::Main, cols);
+        }
+    }
+
+    /// U ← L1⁻¹ U, C ← C − L2 U for a section whose exchanged rows are in their places.
+    fn update_exchanged(&mut self, l: &DeviceL<D>, update: &Update<'_>) {
         let (shape, cols) = (update.panel, &update.cols);
-        let diag = self.block(shape.ii, cols.start, shape.diag_rows, cols.len());
-        let below = shape.mp - shape.diag_rows;
-        let c = self.block(shape.ii + shape.diag_rows, cols.start, below, cols.len());
-        let u = if u_in_place { diag } else { self.exchange.u(shape.jb, cols.len()) };
-        self.device.trsm(Stream::Main, l.l1(), u);
-        self.device.gemm(Stream::Main, l.l2(), u, c);
-        if !u_in_place && shape.diag_rows > 0 {
-            self.device.copy(Stream::Main, u, diag);
+        let below = self.block(shape.ii + shape.diag_rows, cols.start, shape.mp - shape.diag_rows, cols.len());
+        let u = self.exchange.u(shape.jb, cols.len());
+        let (l1, l2) = self.l_of(l);
+        self.device.trsm(Stream::Main, l1, u);
+        self.device.gemm(Stream::Main, l2, u, below);
+        if shape.diag_rows > 0 {
+            self.device.copy(Stream::Main, u, self.block(shape.ii, cols.start, shape.diag_rows, cols.len()));
         }
         self.wrote(Stream::Main, cols.clone());
     }
+
+    /// Factors the first panel and updates by it, whatever the memory contains.
+    pub(super) fn rehearse_step(&self, params: &HplParams) -> Result<(), Error> {
+        let jb = params.nb.min(self.rows).min(self.cols);
+        let below = self.rows - jb;
+        if self.factors.is_some() && jb > 0 {
+            self.queue_fact(self.block(0, 0, self.rows, jb), 0, &Recipe::new(params));
+        }
+        self.device.synchronize(Wait::Finished)?;
+        for width in [jb, self.cols - jb] {
+            let cols = parts(&(jb..self.cols.min(jb + width))).next();
+            let Some(cols) = cols.filter(|_| below > 0 && jb > 0) else { continue };
+            let stream = if self.exchange.len == 0 { Stream::Copy } else { Stream::Main };
+            let all = self.block(0, cols.start, self.rows, cols.len());
+            match &self.factors {
+                Some(factors) if factors.keeps_l() => factors.solve(&self.device, 0, all.top(jb)),
+                _ => self.device.trsm(stream, self.block(0, 0, jb, jb), all.top(jb)),
+            }
+            self.device.synchronize(Wait::Finished)?;
+            self.device.gemm(
+                Stream::Main,
+                self.block(jb, 0, below, jb),
+                all.top(jb),
+                all.sub(jb, 0, below, cols.len()),
+            );
+        }
+        Ok(self.device.synchronize(Wait::Finished)?)
+    }
+
+    /// L1 and L2.
+    fn l_of<'s>(&'s self, l: &'s DeviceL<D>) -> (Block<'s, D::Memory>, Block<'s, D::Memory>) {
+        let PanelShape { ii, ia, mp, jb, .. } = l.shape;
+        match &l.memory {
+            Some(memory) => (memory.l1(&l.shape), memory.l2(&l.shape)),
+            // One process: the local column is the global one.
+            None => (self.block(ii, ia, jb, jb), self.block(ii + jb, ia, mp - jb, jb)),
+        }
+    }
+}
+
+/// Most columns of a part of a section.
+pub(super) const PART_COLS: usize = 16_384;
+
+/// Parts of the columns of a section, which begin at the same columns in most steps: wide enough for DGEMM, and enough of them that
+/// little is left to do before the first product.
+fn parts(cols: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    const WIDTH: usize = PART_COLS / 2;
+    let (start, end) = (cols.start, cols.end);
+    let inner = (start + WIDTH / 2).next_multiple_of(WIDTH);
+    let bounds = (inner..).step_by(WIDTH).take_while(move |bound| bound + WIDTH / 2 <= end);
+    let starts = std::iter::once(start).filter(move |_| start < end).chain(bounds.clone());
+    starts.zip(bounds.chain(std::iter::once(end))).map(|(start, end)| start..end)
 }
 
 impl<D: Device> Columns for OnDevice<'_, '_, D> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
-        self.factor_on_host(fact)
+        if self.factors.is_some() { self.factor_on_device(fact) } else { self.factor_on_host(fact) }
     }
 
     fn copy_rows(&mut self, from: RowSource<'_>, pairs: &[(usize, usize)], to: &mut RowBufferMut) -> Result<(), Error> {
@@ -152,8 +261,10 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
     }
 
     fn unload(&mut self, l: DeviceL<D>) {
-        let used = self.device.record(Stream::Main);
-        self.free_l.push_back(l.into_memory(used));
+        if let Some(mut memory) = l.memory {
+            memory.used = Some(self.device.record(Stream::Main));
+            self.free_l.push_back(memory);
+        }
     }
 
     fn update<M: Meanwhile>(
@@ -163,9 +274,7 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
         meanwhile: &mut M,
     ) -> Result<Instant, Error> {
         let clock = Instant::now();
-        let u_in_place = self.swap_rows(update);
-        let clock = meanwhile.record(Phase::Rs, clock);
-        self.multiply(l, update, u_in_place);
+        self.update_section(l, update);
         meanwhile.record(Phase::Update, clock);
         meanwhile.fact(self)?;
         meanwhile.start(self, false)?;
@@ -184,9 +293,7 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
                 self.upload_l(panel)
             }
         };
-        let u_in_place = self.swap_rows(update);
-        let placed = Instant::now();
-        self.multiply(&l, update, u_in_place);
+        let placed = self.update_section(&l, update);
         self.ahead = Some(l);
         Ok(placed)
     }

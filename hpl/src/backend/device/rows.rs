@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use space::Form;
 
+use super::api::PERMUTED_ROWS;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
-use crate::backend::{SectionSwap, Update};
+use crate::backend::Update;
 use crate::lu::laswp::{LaswpResult, RowBuffer, RowBufferMut, copy_stored};
 use crate::mat::{Mat, MatMut, in_memory};
 
@@ -41,34 +42,33 @@ impl<D: Device> OnDevice<'_, '_, D> {
         Ok(self.team.columns([to.elements()], place)?)
     }
 
-    /// [U; C] ← P·[U; C]. Returns whether U is in the matrix.
-    pub(super) fn swap_rows(&mut self, update: &Update<'_>) -> bool {
-        match &update.rows {
-            SectionSwap::Local(pivots) => {
-                let pairs = moves(pivots);
-                let all = self.block(update.panel.ii, update.cols.start, update.panel.mp, update.cols.len());
-                self.move_rows(&pairs, all, all);
-                true
-            }
-            SectionSwap::Exchanged { result, first } => {
-                self.place_exchanged(update, result, *first);
-                false
-            }
+    /// For each pair (i, k): row k of `a` ← row i, all rows being read first.
+    pub(super) fn permute_rows(&self, pairs: &[(usize, usize)], a: Block<'_, D::Memory>) {
+        if pairs.len() <= PERMUTED_ROWS {
+            self.device.permute(Stream::Copy, pairs, a);
+        } else {
+            self.move_rows(Stream::Copy, pairs, a, a);
         }
     }
 
     /// For each pair (i, k): row k of `to` ← row i of `from`, all rows being read first.
-    fn move_rows(&self, pairs: &[(usize, usize)], from: Block<'_, D::Memory>, to: Block<'_, D::Memory>) {
+    fn move_rows(
+        &self,
+        stream: Stream,
+        pairs: &[(usize, usize)],
+        from: Block<'_, D::Memory>,
+        to: Block<'_, D::Memory>,
+    ) {
         let sources: Vec<usize> = pairs.iter().map(|pair| pair.0).collect();
         let targets: Vec<(usize, usize)> = (0..).zip(pairs.iter().map(|pair| pair.1)).collect();
-        let moved = rows_in(&self.exchange.moved, 0, Form::Transposed, pairs.len(), from.cols);
-        self.device.gather(Stream::Main, Form::Transposed, &sources, from, moved);
-        self.device.scatter(Stream::Main, Form::Transposed, &targets, moved, to);
+        let moved = rows_in(&self.exchange.moved, 0, Form::NotTransposed, pairs.len(), from.cols);
+        self.device.gather(stream, Form::NotTransposed, &sources, from, moved);
+        self.device.scatter(stream, Form::NotTransposed, &targets, moved, to);
     }
 
     /// Copies exchanged rows to U and to the rows below the diagonal block; `first` is the index of the section's first column
     /// among the exchanged ones.
-    fn place_exchanged(&mut self, update: &Update<'_>, result: &LaswpResult, first: usize) {
+    pub(super) fn place_exchanged(&mut self, update: &Update<'_>, result: &LaswpResult, first: usize) {
         let (shape, cols) = (update.panel, &update.cols);
         let top = self.block(shape.ii, cols.start, shape.diag_rows, cols.len());
         let below_rows = shape.mp - shape.diag_rows;
@@ -97,7 +97,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
             placed = Some(self.device.record(Stream::Main));
         }
         if !result.local.is_empty() {
-            self.move_rows(&result.local, top, below);
+            self.move_rows(Stream::Main, &result.local, top, below);
         }
         self.exchange.placed = placed.or(self.exchange.placed.take());
     }
@@ -115,7 +115,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
 }
 
 /// The pairs (from, to) of the rows that the swaps of row j with row `pivots[j]`, for j = 0, 1, …, move.
-fn moves(pivots: &[usize]) -> Vec<(usize, usize)> {
+pub(super) fn moves(pivots: &[usize]) -> Vec<(usize, usize)> {
     let mut content = BTreeMap::new();
     for (j, &pivot) in pivots.iter().enumerate() {
         let (upper, lower) = (*content.get(&j).unwrap_or(&j), *content.get(&pivot).unwrap_or(&pivot));

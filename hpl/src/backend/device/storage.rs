@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use space::HplParams;
+
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
 use crate::backend::Storage;
@@ -39,6 +41,10 @@ impl<D: Device> Storage for OnDevice<'_, '_, D> {
         self.team.threads()
     }
 
+    fn keeps_panels(&self) -> bool {
+        self.factors.is_none()
+    }
+
     fn device(&self) -> Option<String> {
         Some(self.device.label())
     }
@@ -70,6 +76,10 @@ impl<D: Device> Storage for OnDevice<'_, '_, D> {
     /// All memory was allocated with the matrix.
     fn warm_up(&mut self, _panel: &PanelShape, _col: usize) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn rehearse(&mut self, params: &HplParams) -> Result<(), Error> {
+        self.rehearse_step(params)
     }
 
     fn trsv(&mut self, (row, col): (usize, usize), x: &mut [f64]) -> Result<(), Error> {

@@ -11,12 +11,16 @@ pub(crate) enum Wait {
     PanelUpdated,
     /// The host, before it factors a panel, for the copy on `Fact`.
     PanelOnHost,
+    /// The host, before it reads the pivots of a panel that the device has factored, for the copy on `Fact`.
+    PivotsOnHost,
     /// `Fact`, before it overwrites an L, for the last update with it on `Main`.
     LFree,
     /// `Main`, before an update, for the L that `Fact` copies.
     LUploaded,
-    /// `Copy`, before rows are gathered, for the updates of their columns on `Main`.
+    /// `Copy`, before rows are gathered or swapped, for the updates of their columns on `Main`.
     SectionUpdated,
+    /// `Main`, before a product, for the row swap and the solve on `Copy`.
+    SectionSolved,
     /// The host, before it sends gathered rows, for the copy on `Copy`.
     RowsOnHost,
     /// `Copy`, before it overwrites exchanged rows, for `Main`, which copies them to their places.
@@ -34,13 +38,15 @@ pub(crate) enum Wait {
 impl Wait {
     /// All waits.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Generated,
         Self::PanelUpdated,
         Self::PanelOnHost,
+        Self::PivotsOnHost,
         Self::LFree,
         Self::LUploaded,
         Self::SectionUpdated,
+        Self::SectionSolved,
         Self::RowsOnHost,
         Self::RowsFree,
         Self::RowsUploaded,
@@ -57,9 +63,11 @@ impl fmt::Display for Wait {
             Self::Generated => "the generated matrix",
             Self::PanelUpdated => "the updates of a panel",
             Self::PanelOnHost => "a panel on the host",
+            Self::PivotsOnHost => "the pivots of a panel on the host",
             Self::LFree => "the last update with an L",
             Self::LUploaded => "an L on the device",
             Self::SectionUpdated => "the updates of a section",
+            Self::SectionSolved => "the row swap and the solve of a section",
             Self::RowsOnHost => "gathered rows on the host",
             Self::RowsFree => "the copies from exchanged rows",
             Self::RowsUploaded => "exchanged rows on the device",

@@ -112,14 +112,14 @@ impl<'a, C: Comm> Lu<'a, C> {
         Ok(self.panels.info())
     }
 
-    /// After the steps before `end`: completes all messages in flight. Each panel in flight, except the last, updates the
-    /// columns that it has not updated yet, so that all columns of the trailing matrix have the same updates.
+    /// After the steps before `end`: completes all messages in flight. Each panel in flight, except the last
+    /// where it keeps its columns, updates the columns that it has not updated yet, so that all columns of the trailing matrix have the same updates.
     ///
     /// # Errors
     /// When a rank or thread fails.
     pub(crate) fn quiesce(&mut self, end: usize, backend: &mut impl Backend) -> Result<(), Error> {
         self.step = end;
-        self.run(&self.plan.drain(end, self.grid.col), backend)?;
+        self.run(&self.plan.drain(end, self.grid.col, !backend.keeps_panels()), backend)?;
         self.panels.wait_for_all()?;
         self.panels.clear();
         self.swaps.abandon(backend)?;

@@ -217,7 +217,8 @@ impl<C: Comm> RankRun<'_, C> {
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
         let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
-        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld)?)
+        let fact_blocks = self.candidate.engine.fact_blocks;
+        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld, fact_blocks)?)
     }
 
     /// Calls `work` with the local matrix in main memory, that of an earlier run or new pages.
@@ -241,6 +242,7 @@ impl<C: Comm> RankRun<'_, C> {
 
         // [A | b]
         let start = self.start()?;
+        backend.rehearse(&self.candidate.hpl)?;
         backend.generate(&plan.layout, (grid.row, grid.col))?;
         let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
         let mut lu = self.lu(&trace, 0..plan.depth.max(1));

@@ -248,11 +248,11 @@ impl Plan {
         Step { panel: self.panel(k, row), tasks }
     }
 
-    /// Tasks that bring the trailing matrix to one common state before step `end`: each panel in flight, except the last,
-    /// updates the columns that have only the updates of the steps before `end`.
-    pub fn drain(&self, end: usize, col: usize) -> Vec<Task> {
+    /// Tasks that bring the trailing matrix to one common state before step `end`: each panel in flight, except the last
+    /// unless it is asked for, updates the columns that have only the updates of the steps before `end`.
+    pub fn drain(&self, end: usize, col: usize, last: bool) -> Vec<Task> {
         let cols = self.first_pending_col(end, col)..self.layout.cols.local_len(col);
-        let panels = end..self.steps().min((end + self.depth).saturating_sub(1));
+        let panels = end..self.steps().min((end + self.depth).saturating_sub(usize::from(!last)));
         let one = |k: usize| {
             // The row exchange of the first panel's left section may be in flight already.
             let left = if k == end { self.left(k, col) } else { 0..0 };

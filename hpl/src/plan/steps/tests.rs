@@ -92,7 +92,7 @@ fn check(plan: &Plan, window: Range<usize>, row: usize, col: usize) {
     }
     let last = plan.steps().min(window.end + plan.depth);
     if plan.depth > 1 && window.end < plan.steps() {
-        rank.run(&plan.drain(window.end, col));
+        rank.run(&plan.drain(window.end, col, false));
         let beyond = cols.local_from(col, (last * cols.nb()).min(plan.layout.n()));
         let expected = plan.steps().min(window.end + plan.depth - 1) - first;
         assert!(rank.updates[beyond..].iter().all(|&count| count == expected), "all columns have the same updates");

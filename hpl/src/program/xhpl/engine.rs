@@ -27,10 +27,14 @@ pub(super) struct EngineArgs {
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
-    /// The device that holds the matrix: none, cuda, hip (never run on a device so far), auto (a GPU if there is one), or reference,
+    /// The device that holds the matrix: none, cuda, hip (never run on hardware so far), auto (a GPU if there is one), or reference,
     /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["survey", "report_bindings"])]
     device: Option<DeviceRequest>,
+    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 on a
+    /// GPU]
+    #[arg(long, value_name = "B")]
+    fact_blocks: Option<usize>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -67,6 +71,7 @@ impl EngineArgs {
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
         params.device = self.device.map_or(params.device, FoundGpus::choose);
+        params.fact_blocks = self.fact_blocks.unwrap_or_else(|| params.usual_fact_blocks(self.engine_params.is_some()));
         if let Some(kernels) = &self.blas {
             params.kernels = kernels.clone();
         }

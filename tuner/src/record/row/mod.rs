@@ -230,6 +230,7 @@ impl Row {
                 split: self.split.unwrap_or(untold.split),
                 // Trials do not use one.
                 device: untold.device,
+                fact_blocks: untold.fact_blocks,
                 weights: self.weights.clone(),
                 extra: self.extra(),
                 settings: NodeSettings {

@@ -53,8 +53,9 @@ const CUBLAS: BlasOptions = BlasOptions { not_transposed: 0, upper: 1, lower: 0,
 const ROCBLAS: BlasOptions =
     BlasOptions { not_transposed: 111, upper: 121, lower: 122, not_unit: 131, unit: 132, left: 141 };
 
-static ONE: f64 = 1.0;
-static MINUS_ONE: f64 = -1.0;
+pub(super) static ZERO: f64 = 0.0;
+pub(super) static ONE: f64 = 1.0;
+pub(super) static MINUS_ONE: f64 = -1.0;
 
 /// A size as the BLAS takes it.
 fn int(size: usize) -> c_int {
@@ -133,12 +134,13 @@ impl GpuBlas {
         self.check(call.name, status)
     }
 
-    /// C ← C − A·B
+    /// C ← β·C + α·A·B
     ///
     /// # Errors
     /// When the BLAS fails.
     pub(super) fn gemm(
         &self,
+        (alpha, beta): (&'static f64, &'static f64),
         a: Block<'_, GpuMemory>,
         b: Block<'_, GpuMemory>,
         c: Block<'_, GpuMemory>,
@@ -148,9 +150,9 @@ impl GpuBlas {
         let [lda, ldb, ldc] = [a.ld, b.ld, c.ld].map(int);
         // SAFETY: the blocks are inside memory of this device; the factors are read before the call returns.
         let status = unsafe {
-            let (minus, one) = (&raw const MINUS_ONE, &raw const ONE);
+            let (alpha, beta) = (&raw const *alpha, &raw const *beta);
             let [a, b, c] = [a.address(), b.address(), c.address()];
-            (call.call)(self.handle, no, no, m, n, k, minus, a, lda, b, ldb, one, c, ldc)
+            (call.call)(self.handle, no, no, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
         };
         self.check(call.name, status)
     }

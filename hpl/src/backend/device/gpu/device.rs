@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::{Block, DeviceError, HostBlock, Stream};
 use super::blas::GpuBlas;
 use super::driver::{CopySide, Driver, Gpu};
-use super::kernels::{GpuKernel, GpuKernels};
+use super::kernels::{GpuKernel, GpuKernels, LaunchSize};
 use super::library::{GpuPlatform, Handle};
 use super::lists::KernelLists;
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory, PinnedRange};
@@ -19,7 +19,8 @@ pub(crate) struct GpuDevice {
     lists: RefCell<KernelLists>,
     /// Messages that are being copied to the device.
     sent: RefCell<VecDeque<(GpuEvent, Msg)>>,
-    pub(super) blas: GpuBlas,
+    /// For each stream one, as the memory of a handle is in use as long as its calls.
+    blas: [GpuBlas; Stream::ALL.len()],
     kernels: GpuKernels,
     streams: [Handle; Stream::ALL.len()],
     failure: RefCell<Option<DeviceError>>,
@@ -39,7 +40,8 @@ impl GpuDevice {
             driver.check(driver.calls.device_count.name, 100, "")?;
         }
         let gpu = Gpu::open(driver, rank % devices.max(1))?;
-        let (blas, kernels) = (GpuBlas::open(&gpu)?, GpuKernels::new(&gpu)?);
+        let blas = [GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?];
+        let kernels = GpuKernels::new(&gpu)?;
         let mut device = Self {
             lists: RefCell::default(),
             sent: RefCell::default(),
@@ -72,6 +74,11 @@ impl GpuDevice {
         Ok(())
     }
 
+    /// The BLAS for calls on `stream`.
+    pub(super) fn blas_of(&self, stream: Stream) -> &GpuBlas {
+        &self.blas[stream as usize]
+    }
+
     /// The platform's stream.
     pub(super) fn handle(&self, stream: Stream) -> Handle {
         self.streams[stream as usize]
@@ -94,11 +101,16 @@ impl GpuDevice {
         }
     }
 
-    /// Queues a kernel for `size` elements along X and Y.
+    /// Bytes of shared memory that a block of `hpl_factor` may have for its rows.
+    pub(super) fn factor_shared(&self) -> usize {
+        self.kernels.factor_shared
+    }
+
+    /// Queues a kernel.
     ///
     /// # Safety
     /// As of [`GpuKernels::launch`].
-    pub(super) unsafe fn launch(&self, stream: Stream, kernel: GpuKernel, size: (usize, usize), arguments: &[u64]) {
+    pub(super) unsafe fn launch(&self, stream: Stream, kernel: GpuKernel, size: LaunchSize, arguments: &[u64]) {
         // SAFETY: as the caller says.
         self.queue(|| unsafe { self.kernels.launch(self.handle(stream), kernel, size, arguments) });
     }
@@ -112,7 +124,7 @@ impl GpuDevice {
         stream: Stream,
         words: &[u64],
         kernel: GpuKernel,
-        size: (usize, usize),
+        size: LaunchSize,
         arguments: impl Fn(u64) -> Vec<u64>,
     ) {
         let handle = self.handle(stream);

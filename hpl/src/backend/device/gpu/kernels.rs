@@ -23,6 +23,9 @@ const THREADS: u64 = 256;
 /// Largest number of blocks along Y, the least that a platform allows.
 const MOST_Y: u64 = 65_535;
 
+/// Bytes of shared memory that `hpl_factor` has by itself, and a few that the driver keeps.
+const FACTOR_OWN_SHARED: usize = 20 << 10;
+
 /// A kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GpuKernel {
@@ -34,10 +37,13 @@ pub(super) enum GpuKernel {
     RowSums,
     CheckRows,
     CheckCols,
+    Factor,
+    Interchange,
+    Permute,
 }
 
 impl GpuKernel {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Copy,
         Self::Transpose,
         Self::Gather,
@@ -46,6 +52,9 @@ impl GpuKernel {
         Self::RowSums,
         Self::CheckRows,
         Self::CheckCols,
+        Self::Factor,
+        Self::Interchange,
+        Self::Permute,
     ];
 
     fn name(self) -> &'static CStr {
@@ -58,6 +67,33 @@ impl GpuKernel {
             Self::RowSums => c"hpl_row_sums",
             Self::CheckRows => c"hpl_check_rows",
             Self::CheckCols => c"hpl_check_cols",
+            Self::Factor => c"hpl_factor",
+            Self::Interchange => c"hpl_interchange",
+            Self::Permute => c"hpl_permute",
+        }
+    }
+}
+
+/// How many threads work on a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LaunchSize {
+    /// One for each element along X and Y, if that is possible.
+    Elements(usize, usize),
+    /// Blocks of so many threads, with bytes of shared memory beside that of the kernel.
+    Blocks(usize, c_uint, usize),
+}
+
+impl LaunchSize {
+    /// Blocks along X and Y, threads of each, and bytes of shared memory; `None` for no elements.
+    fn grid(self) -> Option<[c_uint; 4]> {
+        let count = |count: u64| c_uint::try_from(count).unwrap_or(c_uint::MAX);
+        match self {
+            Self::Elements(0, _) | Self::Elements(_, 0) => None,
+            Self::Elements(x, y) => {
+                let blocks = (x as u64).div_ceil(THREADS).min(1 << 20);
+                Some([count(blocks), count((y as u64).min(MOST_Y)), count(THREADS), 0])
+            }
+            Self::Blocks(blocks, threads, shared) => Some([count(blocks as u64), 1, threads, count(shared as u64)]),
         }
     }
 }
@@ -67,6 +103,8 @@ pub(super) struct GpuKernels {
     gpu: Arc<Gpu>,
     module: Handle,
     kernels: [Handle; GpuKernel::ALL.len()],
+    /// Bytes of shared memory that a block of `hpl_factor` may have beside its own.
+    pub(super) factor_shared: usize,
 }
 
 impl GpuKernels {
@@ -85,43 +123,38 @@ impl GpuKernels {
         let (mut module, load) = (0, gpu.driver.calls.load_module);
         // SAFETY: writes one handle; the code is what the compiler made, and read before the call returns.
         gpu.check(load.name, unsafe { (load.call)(&raw mut module, code.as_ptr().cast()) })?;
-        let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()] };
+        let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()], factor_shared: 0 };
         for (handle, kernel) in loaded.kernels.iter_mut().zip(GpuKernel::ALL) {
             let find = gpu.driver.calls.kernel;
             // SAFETY: writes one handle; the name ends with 0.
             gpu.check(find.name, unsafe { (find.call)(handle, module, kernel.name().as_ptr()) })?;
         }
+        loaded.factor_shared = gpu.allow_shared(loaded.kernels[GpuKernel::Factor as usize], FACTOR_OWN_SHARED)?;
         Ok(loaded)
     }
 
-    /// Queues `kernel` on `stream` with threads for `size` elements along X and Y; nothing for no elements.
+    /// Queues `kernel` on `stream` with so many threads; nothing for no elements.
     ///
     /// # Errors
     /// When the driver refuses it.
     ///
     /// # Safety
     /// `arguments` must be those of the kernel in `kernels.c`: sizes, and addresses of device memory that has what the kernel
-    /// reads and writes.
+    /// reads and writes. A kernel whose threads wait for each other must be launched by blocks.
     pub(super) unsafe fn launch(
         &self,
         stream: Handle,
         kernel: GpuKernel,
-        size: (usize, usize),
+        size: LaunchSize,
         arguments: &[u64],
     ) -> Result<(), DeviceError> {
-        let (x, y) = (size.0 as u64, size.1 as u64);
-        if x == 0 || y == 0 {
-            return Ok(());
-        }
-        let blocks = |count: u64| c_uint::try_from(count).unwrap_or(c_uint::MAX);
-        let (x, y) = (blocks(x.div_ceil(THREADS).min(1 << 20)), blocks(y.min(MOST_Y)));
+        let Some([x, y, threads, shared]) = size.grid() else { return Ok(()) };
         let mut values = arguments.to_vec();
         let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let (launch, kernel) = (self.gpu.driver.calls.launch, self.kernels[kernel as usize]);
-        let threads = THREADS as c_uint;
         // SAFETY: one pointer to eight bytes for each argument, read before the call returns; the rest is said by the caller.
         let status = unsafe {
-            (launch.call)(kernel, x, y, 1, threads, 1, 1, 0, stream, pointers.as_mut_ptr(), std::ptr::null_mut())
+            (launch.call)(kernel, x, y, 1, threads, 1, 1, shared, stream, pointers.as_mut_ptr(), std::ptr::null_mut())
         };
         self.gpu.check(launch.name, status)
     }

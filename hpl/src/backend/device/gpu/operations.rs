@@ -1,17 +1,37 @@
 //! The operations of a GPU: by its BLAS, by the kernels of `kernels.c`, and by its copy engines.
 
-use std::ops::{DerefMut, Range};
+use std::ops::DerefMut;
 
 use space::Form;
 
-use super::blas::GpuBlas;
+use super::blas::{GpuBlas, MINUS_ONE, ONE, ZERO};
 use super::device::GpuDevice;
-use super::kernels::GpuKernel;
-use super::memory::{GpuEvent, GpuMemory, PinnedMemory};
+use super::generator::GeneratorTables;
+use super::kernels::{GpuKernel, LaunchSize};
+use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory};
 use crate::Error;
-use crate::backend::device::{Block, Device, DeviceError, HostBlock, Stream, Wait};
-use crate::lu::matgen::LocalRows;
+use crate::backend::device::api::{FACTOR_COLS, factor_work};
+use crate::backend::device::{Block, Device, DeviceError, FactorMemory, HostBlock, Stream, Wait};
 use crate::plan::layout::Layout;
+
+/// Threads of a block of `hpl_factor`: a power of two, at most `MOST_THREADS` there.
+const FACTOR_THREADS: u32 = 512;
+
+/// Blocks of `hpl_permute`: about two for each multiprocessor, so that it leaves room for the product beside it.
+const PERMUTE_BLOCKS: usize = 264;
+
+/// Blocks for `rows` rows: with fewer rows, more blocks would only wait for each other.
+fn factor_blocks(rows: usize, blocks: usize) -> usize {
+    rows.div_ceil(FACTOR_THREADS as usize).clamp(1, blocks)
+}
+
+/// Columns that a block of `hpl_interchange` takes at once: `COLUMNS` there.
+const COLUMNS: usize = 8;
+
+/// Blocks for `parts` parts of the columns, each of which one block takes; more than the device has at once would only queue.
+fn by_columns(parts: usize) -> LaunchSize {
+    LaunchSize::Blocks(parts.min(4096), 256, 0)
+}
 
 /// Sizes as arguments of kernels.
 fn words<const N: usize>(sizes: [usize; N]) -> [u64; N] {
@@ -24,34 +44,6 @@ fn steps(form: Form, ld: usize) -> (usize, usize) {
     match form {
         Form::NotTransposed => (1, ld),
         Form::Transposed => (ld, 1),
-    }
-}
-
-/// What the kernels need to generate elements of a local matrix.
-struct GeneratorTables {
-    /// For each row a step of the generator: factor and summand; for each column the state at its top; for each column its
-    /// global index.
-    words: Vec<u64>,
-    rows: usize,
-    cols: usize,
-}
-
-impl GeneratorTables {
-    /// For the local rows from global index `first_row` on and the local columns `cols` of process `place`.
-    fn new(layout: &Layout, place: (usize, usize), first_row: usize, cols: Range<usize>) -> Self {
-        let rows = LocalRows::from(layout, place.0, first_row);
-        let globals: Vec<usize> = cols.map(|col| layout.cols.global(place.1, col)).collect();
-        let mut words: Vec<u64> = rows.jumps().flat_map(|jump| jump.parts()).collect();
-        let row_count = words.len() / 2;
-        words.extend(globals.iter().map(|&col| rows.top(col)));
-        words.extend(globals.iter().map(|&col| col as u64));
-        Self { words, rows: row_count, cols: globals.len() }
-    }
-
-    /// Addresses of the tables of rows, of columns, and of global indices, if the words are at `start`.
-    fn addresses(rows: usize, cols: usize, start: u64) -> [u64; 3] {
-        let tops = start + 16 * rows as u64;
-        [start, tops, tops + 8 * cols as u64]
     }
 }
 
@@ -71,15 +63,16 @@ impl GpuDevice {
             let [from_ld, to_ld, rows, cols] = words([from.ld, to.ld, from.rows, from.cols]);
             let arguments = [from.address(), from_ld, to.address(), to_ld, rows, cols];
             // SAFETY: as the caller says.
-            unsafe { self.launch(stream, kernel, (from.rows, from.cols), &arguments) };
+            unsafe { self.launch(stream, kernel, LaunchSize::Elements(from.rows, from.cols), &arguments) };
         }
     }
 
     /// Queues a call of the BLAS on `stream`.
     fn queue_blas(&self, stream: Stream, call: impl FnOnce(&GpuBlas) -> Result<(), DeviceError>) {
         self.queue(|| {
-            self.blas.on(self.handle(stream))?;
-            call(&self.blas)
+            let blas = self.blas_of(stream);
+            blas.on(self.handle(stream))?;
+            call(blas)
         });
     }
 }
@@ -90,7 +83,7 @@ impl Device for GpuDevice {
     type Event = Option<GpuEvent>;
 
     fn label(&self) -> String {
-        format!("{}, {}, {}", self.gpu.label, self.gpu.driver.library, self.blas.library)
+        format!("{}, {}, {}", self.gpu.label, self.gpu.driver.library, self.blas_of(Stream::Main).library)
     }
 
     fn allocate(&self, len: usize) -> Result<GpuMemory, Error> {
@@ -171,7 +164,15 @@ impl Device for GpuDevice {
             let (from_address, to_address) = (from.address(), to.address());
             let arguments = |list| vec![list, count, from_address, from_ld, to_address, to_row, to_col, cols];
             // SAFETY: the arguments of hpl_gather; all rows are in `from`, and `to` has one place for each.
-            unsafe { self.launch_with(stream, &list, GpuKernel::Gather, (rows.len(), from.cols), arguments) };
+            unsafe {
+                self.launch_with(
+                    stream,
+                    &list,
+                    GpuKernel::Gather,
+                    LaunchSize::Elements(rows.len(), from.cols),
+                    arguments,
+                )
+            };
         }
     }
 
@@ -192,8 +193,73 @@ impl Device for GpuDevice {
             let (from_address, to_address) = (from.address(), to.address());
             let arguments = |list| vec![list, count, from_address, from_row, from_col, to_address, to_ld, cols];
             // SAFETY: the arguments of hpl_scatter; all rows are in `from` and in `to`.
-            unsafe { self.launch_with(stream, &list, GpuKernel::Scatter, (pairs.len(), to.cols), arguments) };
+            unsafe {
+                self.launch_with(
+                    stream,
+                    &list,
+                    GpuKernel::Scatter,
+                    LaunchSize::Elements(pairs.len(), to.cols),
+                    arguments,
+                )
+            };
         }
+    }
+
+    fn leaf_cols(&self, rows: usize, blocks: usize, most: usize) -> usize {
+        let share = rows.div_ceil(factor_blocks(rows, blocks));
+        // Below, there would be more waits than columns save.
+        let fits = |cols: &usize| *cols <= 4 || share * cols * ELEMENT <= self.factor_shared();
+        std::iter::successors(Some(most), |cols| Some(cols / 2)).find(fits).expect("ends at 4")
+    }
+
+    fn factor(
+        &self,
+        stream: Stream,
+        a: Block<'_, GpuMemory>,
+        first: usize,
+        to: &FactorMemory<'_, GpuMemory>,
+        blocks: usize,
+    ) {
+        let FactorMemory { pivots, values, arrived, work } = to;
+        assert!(a.cols <= FACTOR_COLS && a.cols <= a.rows, "columns of one leaf");
+        assert!(pivots.rows == a.cols && values.rows == a.cols, "a place for each pivot");
+        let blocks = factor_blocks(a.rows, blocks);
+        let shared = a.rows.div_ceil(blocks) * a.cols * ELEMENT;
+        let cached = shared <= self.factor_shared();
+        assert!(work.rows >= factor_work(blocks), "work for all blocks");
+        let [ld, rows, cols, first] = words([a.ld, a.rows, a.cols, first]);
+        let [pivots, values, arrived, work] = [pivots, values, arrived, work].map(Block::address);
+        let arguments = [a.address(), ld, rows, cols, first, pivots, values, arrived, work, u64::from(cached)];
+        let size = LaunchSize::Blocks(blocks, FACTOR_THREADS, if cached { shared } else { 0 });
+        // SAFETY: the arguments of hpl_factor: a block of `rows × cols` elements, vectors of `cols`, one element, and work for all blocks.
+        unsafe { self.launch(stream, GpuKernel::Factor, size, &arguments) };
+    }
+
+    fn interchange(&self, stream: Stream, pivots: Block<'_, GpuMemory>, first: usize, a: Block<'_, GpuMemory>) {
+        let [count, first, ld, cols] = words([pivots.rows, first, a.ld, a.cols]);
+        let arguments = [pivots.address(), count, first, a.address(), ld, cols];
+        // SAFETY: the arguments of hpl_interchange; the pivots are rows of the panel, all of whose rows from `first` on are in `a`.
+        unsafe { self.launch(stream, GpuKernel::Interchange, by_columns(a.cols.div_ceil(COLUMNS)), &arguments) };
+    }
+
+    fn permute(&self, stream: Stream, pairs: &[(usize, usize)], a: Block<'_, GpuMemory>) {
+        assert!(pairs.iter().all(|&(from, to)| from < a.rows && to < a.rows), "rows of the block");
+        if pairs.is_empty() || a.is_empty() {
+            return;
+        }
+        let list: Vec<u64> = pairs.iter().flat_map(|&(from, to)| words([from, to])).collect();
+        let [count, ld, cols] = words([pairs.len(), a.ld, a.cols]);
+        let arguments = |list| vec![list, count, a.address(), ld, cols];
+        // SAFETY: the arguments of hpl_permute; all rows are in `a`, and there are at most as many as it has memory for.
+        unsafe {
+            self.launch_with(
+                stream,
+                &list,
+                GpuKernel::Permute,
+                LaunchSize::Blocks(a.cols.min(PERMUTE_BLOCKS), 512, 0),
+                arguments,
+            )
+        };
     }
 
     fn trsm(&self, stream: Stream, l: Block<'_, GpuMemory>, b: Block<'_, GpuMemory>) {
@@ -202,9 +268,15 @@ impl Device for GpuDevice {
         }
     }
 
+    fn product(&self, stream: Stream, a: Block<'_, GpuMemory>, b: Block<'_, GpuMemory>, c: Block<'_, GpuMemory>) {
+        if !c.is_empty() {
+            self.queue_blas(stream, |blas| blas.gemm((&ONE, &ZERO), a, b, c));
+        }
+    }
+
     fn gemm(&self, stream: Stream, a: Block<'_, GpuMemory>, b: Block<'_, GpuMemory>, c: Block<'_, GpuMemory>) {
         if !c.is_empty() && a.cols > 0 {
-            self.queue_blas(stream, |blas| blas.gemm(a, b, c));
+            self.queue_blas(stream, |blas| blas.gemm((&MINUS_ONE, &ONE), a, b, c));
         }
     }
 
@@ -243,7 +315,15 @@ impl Device for GpuDevice {
                 vec![row_table, tops, address, ld, rows, cols]
             };
             // SAFETY: the arguments of hpl_generate, and a block of `rows × cols` elements.
-            unsafe { self.launch_with(stream, &tables.words, GpuKernel::Generate, (to.rows, to.cols), arguments) };
+            unsafe {
+                self.launch_with(
+                    stream,
+                    &tables.words,
+                    GpuKernel::Generate,
+                    LaunchSize::Elements(to.rows, to.cols),
+                    arguments,
+                )
+            };
         }
     }
 
@@ -255,7 +335,9 @@ impl Device for GpuDevice {
             let [ld, rows, cols] = words([a.ld, a.rows, a.cols]);
             let (r, s) = (to.sub(0, 0, to.rows, 1).address(), to.sub(0, 1, to.rows, 1).address());
             // SAFETY: the arguments of hpl_row_sums, a block of `rows × cols` elements, and two vectors of `rows`.
-            unsafe { self.launch(stream, GpuKernel::RowSums, (a.rows, 1), &[from, ld, r, s, rows, cols]) };
+            unsafe {
+                self.launch(stream, GpuKernel::RowSums, LaunchSize::Elements(a.rows, 1), &[from, ld, r, s, rows, cols])
+            };
         }
     }
 
@@ -286,49 +368,15 @@ impl Device for GpuDevice {
         // SAFETY: the arguments of hpl_check_rows and hpl_check_cols: tables of `rows` and `cols`, n elements of x, and vectors of
         // `rows`, `rows`, `cols` and one element.
         unsafe {
-            self.launch_with(stream, &tables.words, GpuKernel::CheckRows, (rows, 1), by_rows);
+            self.launch_with(stream, &tables.words, GpuKernel::CheckRows, LaunchSize::Elements(rows, 1), by_rows);
             // One thread at least, for the norm of b.
-            self.launch_with(stream, &tables.words, GpuKernel::CheckCols, (cols.max(1), 1), by_cols);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lu::matgen;
-    use crate::mat::MatMut;
-
-    /// The element of `kernels.c`.
-    fn element(words: &[u64], row: usize, top: u64) -> f64 {
-        0.5 - words[2 * row].wrapping_mul(top).wrapping_add(words[2 * row + 1]) as f64 * 2.0_f64.powi(-64)
-    }
-
-    /// By the tables the device has the elements of the host, bit for bit, on any process and from any row and column on.
-    #[test]
-    fn tables_give_the_matrix_of_the_host() {
-        for (n, nb, p, q) in [(1, 1, 1, 1), (40, 7, 2, 3), (41, 8, 3, 2), (64, 64, 1, 2)] {
-            let layout = Layout::block_cyclic(n, nb, p, q);
-            for place in (0..p).flat_map(|row| (0..q).map(move |col| (row, col))) {
-                let (rows, cols) = (layout.rows.local_len(place.0), layout.cols.local_len(place.1));
-                let mut host = vec![0.0; rows * cols];
-                matgen::generate(&layout, place, 0..cols, MatMut::new(&mut host, rows, cols, rows.max(1)));
-                for first in [0, 1, nb, n / 2, n] {
-                    let from = layout.cols.local_from(place.1, first)..cols;
-                    let tables = GeneratorTables::new(&layout, place, first, from.clone());
-                    let above = rows - tables.rows;
-                    assert_eq!((above, tables.cols), (layout.rows.local_from(place.0, first), from.len()));
-                    let [row_table, tops, globals] = GeneratorTables::addresses(tables.rows, tables.cols, 0);
-                    assert_eq!((row_table, globals - tops), (0, 8 * tables.cols as u64));
-                    for (j, local) in from.enumerate() {
-                        let at = |start: u64| tables.words[start as usize / 8 + j];
-                        assert_eq!(at(globals), layout.cols.global(place.1, local) as u64);
-                        for i in 0..tables.rows {
-                            assert_eq!(element(&tables.words, i, at(tops)), host[above + i + local * rows]);
-                        }
-                    }
-                }
-            }
+            self.launch_with(
+                stream,
+                &tables.words,
+                GpuKernel::CheckCols,
+                LaunchSize::Elements(cols.max(1), 1),
+                by_cols,
+            );
         }
     }
 }

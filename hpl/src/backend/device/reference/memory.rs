@@ -63,6 +63,11 @@ impl QueuedBlock {
         work(Mat::new(data, self.rows, self.cols, self.ld));
     }
 
+    /// Its rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Whether the block has no element.
     pub(super) fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0

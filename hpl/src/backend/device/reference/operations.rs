@@ -10,13 +10,37 @@ use super::Reference;
 use super::memory::{Memory, QueuedBlock};
 use super::queue::{Event, StreamOp};
 use crate::Error;
-use crate::backend::device::{Block, Device, DeviceError, HostBlock, Stream, Wait};
+use crate::backend::device::{Block, Device, DeviceError, FactorMemory, HostBlock, Stream, Wait};
 use crate::backend::host::kernels::{rows, vector};
 use crate::backend::host::storage::solve_upper;
 use crate::lu::matgen;
 use crate::lu::sums::{MatrixSums, RowSums};
 use crate::mat::{Mat, MatMut, transpose};
 use crate::plan::layout::Layout;
+
+/// `a` ← L\U with partial pivoting; for each column the row of its pivot, and the pivot.
+fn factor_columns(mut a: MatMut<'_>) -> Vec<(usize, f64)> {
+    let mut found = Vec::new();
+    for j in 0..a.cols() {
+        let size = |i: &usize| a.as_ref().at(*i, j).abs();
+        let row = (j..a.rows()).rev().max_by(|x, y| size(x).total_cmp(&size(y))).expect("no more columns than rows");
+        (0..a.cols()).for_each(|col| a.col_mut(col).swap(j, row));
+        let pivot = a.as_ref().at(j, j);
+        if pivot != 0.0 {
+            a.col_mut(j)[j + 1..].iter_mut().for_each(|l| *l /= pivot);
+        }
+        for col in j + 1..a.cols() {
+            let u = a.as_ref().at(j, col);
+            for i in j + 1..a.rows() {
+                let product = a.as_ref().at(i, j) * u;
+                let element = a.as_ref().at(i, col);
+                a.set(i, col, element - product);
+            }
+        }
+        found.push((row, pivot));
+    }
+    found
+}
 
 /// Copies all columns.
 fn copy(from: Mat<'_>, mut to: MatMut<'_>) {
@@ -109,17 +133,79 @@ impl Device for Reference<'_> {
         });
     }
 
+    fn factor(
+        &self,
+        stream: Stream,
+        a: Block<'_, Memory>,
+        first: usize,
+        to: &FactorMemory<'_, Memory>,
+        _blocks: usize,
+    ) {
+        let [a, pivots, values, arrived] = [a, to.pivots, to.values, to.arrived].map(QueuedBlock::new);
+        self.queue(stream, move || {
+            // As on a GPU, whose threads would wait for ever.
+            assert_eq!(arrived.to_vec(), [0.0], "each leaf counts from zero");
+            let mut found = Vec::new();
+            a.write(|a| found = factor_columns(a));
+            pivots
+                .write(|mut to| to.col_mut(0).iter_mut().zip(&found).for_each(|(to, of)| *to = (first + of.0) as f64));
+            values.write(|mut to| to.col_mut(0).iter_mut().zip(&found).for_each(|(to, of)| *to = of.1));
+        });
+    }
+
+    fn interchange(&self, stream: Stream, pivots: Block<'_, Memory>, first: usize, a: Block<'_, Memory>) {
+        let (pivots, a) = (QueuedBlock::new(pivots), QueuedBlock::new(a));
+        self.queue(stream, move || {
+            let rows: Vec<usize> = pivots.to_vec().into_iter().map(|row| row as usize - first).collect();
+            a.write(|mut a| {
+                (0..a.cols()).for_each(|j| rows.iter().enumerate().for_each(|(i, &row)| a.col_mut(j).swap(i, row)))
+            });
+        });
+    }
+
+    fn permute(&self, stream: Stream, pairs: &[(usize, usize)], a: Block<'_, Memory>) {
+        let (pairs, a) = (pairs.to_vec(), QueuedBlock::new(a));
+        self.queue(stream, move || {
+            a.write(|mut a| {
+                for j in 0..a.cols() {
+                    let moved: Vec<f64> = pairs.iter().map(|&(from, _)| a.col_mut(j)[from]).collect();
+                    pairs.iter().zip(moved).for_each(|(&(_, to), element)| a.col_mut(j)[to] = element);
+                }
+            });
+        });
+    }
+
     fn trsm(&self, stream: Stream, l: Block<'_, Memory>, b: Block<'_, Memory>) {
-        let kernels = self.kernels;
-        self.queue_on(stream, QueuedBlock::new(l), QueuedBlock::new(b), |l, b| kernels.trsm(l, b));
+        let (l, b, kernels) = (QueuedBlock::new(l), QueuedBlock::new(b), self.kernels);
+        self.queue(stream, move || {
+            // A copy, as L1 and U may be in the same matrix.
+            let (order, l1) = (l.rows(), l.to_vec());
+            b.write(|b| kernels.trsm(Mat::new(&l1, order, order, order.max(1)), b));
+        });
+    }
+
+    fn product(&self, stream: Stream, a: Block<'_, Memory>, b: Block<'_, Memory>, c: Block<'_, Memory>) {
+        let (a, b, c, kernels) = (QueuedBlock::new(a), QueuedBlock::new(b), QueuedBlock::new(c), self.kernels);
+        self.queue(stream, move || {
+            let (k, minus_a) = (b.rows(), a.to_vec().into_iter().map(|element| -element).collect::<Vec<_>>());
+            b.read(|b| {
+                c.write(|mut c| {
+                    (0..c.cols()).for_each(|j| c.col_mut(j).fill(0.0));
+                    kernels.gemm(Mat::new(&minus_a, c.rows(), k, c.rows().max(1)), b, c);
+                });
+            });
+        });
     }
 
     fn gemm(&self, stream: Stream, a: Block<'_, Memory>, b: Block<'_, Memory>, c: Block<'_, Memory>) {
         let (a, b, c, kernels) = (QueuedBlock::new(a), QueuedBlock::new(b), QueuedBlock::new(c), self.kernels);
         self.queue(stream, move || {
-            // A copy, as U and C may be rows of the same matrix.
-            let u = b.to_vec();
-            a.read(|a| c.write(|c| kernels.gemm(a, Mat::new(&u, a.cols(), c.cols(), a.cols()), c)));
+            // Copies, as L2, U and C may be in the same matrix.
+            let (k, l2, u) = (b.rows(), a.to_vec(), b.to_vec());
+            c.write(|c| {
+                let l2 = Mat::new(&l2, c.rows(), k, c.rows().max(1));
+                kernels.gemm(l2, Mat::new(&u, k, c.cols(), k.max(1)), c);
+            });
         });
     }
 

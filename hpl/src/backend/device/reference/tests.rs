@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::memory::POISON;
+use super::memory::{Memory, POISON};
 use super::queue::Event;
 use super::*;
-use crate::backend::device::{Block, Device, HostBlock};
+use crate::backend::device::{Block, Device, FactorMemory, HostBlock};
 use crate::backend::host::kernels::Builtin;
 use crate::comm::Msg;
 use crate::mat::Buffer;
@@ -90,4 +90,33 @@ fn a_wait_for_what_never_happens_is_an_error() {
     let error = device.host_wait(&device.record(Stream::Main), Wait::SumsOnHost).unwrap_err();
     let expected = "reference device: the host waits for sums on the host, but no operation can start";
     assert_eq!(error.to_string(), expected);
+}
+
+/// Columns 1, 2 of [0 2 4; 0 8 4; 0 4 6] after a column of zeros: pivots, L\U, and the same exchanges of another column.
+#[test]
+fn a_leaf_finds_its_pivots() {
+    let device = device(5);
+    let [a, other, found, mut staging] =
+        [9, 3, 9, 18].map(|len| if len == 18 { device.staging(len) } else { device.allocate(len) }.unwrap());
+    let send = |values: &[f64], to: &Memory| {
+        let msg = Msg::new(Arc::new(Buffer::from(values)), 0..values.len());
+        device.upload(Stream::Fact, HostBlock { msg, at: 0, ld: values.len() }, Block::dense(to, 0, values.len(), 1));
+    };
+    send(&[0.0, 0.0, 0.0, 2.0, 8.0, 4.0, 4.0, 4.0, 6.0], &a);
+    send(&[1.0, 2.0, 3.0], &other);
+    send(&[0.0; 9], &found);
+    let part = |at: usize, len: usize| Block::dense(&found, at, len, 1);
+    let memory = FactorMemory { pivots: part(0, 3), values: part(3, 3), arrived: part(6, 1), work: part(7, 1) };
+    device.factor(Stream::Fact, Block::dense(&a, 0, 3, 3), 10, &memory, 1);
+    device.interchange(Stream::Fact, part(0, 3), 10, Block::dense(&other, 0, 3, 1));
+    for (memory, at, len) in [(&a, 0, 9), (&other, 9, 3), (&found, 12, 6)] {
+        device.download(Stream::Fact, Block::dense(memory, 0, len, 1), &staging, at, len);
+    }
+    device.synchronize(Wait::Finished).unwrap();
+    let expected = [
+        [0.0, 0.0, 0.0, 2.0, 8.0, 0.5, 4.0, 4.0, 4.0].as_slice(),
+        &[1.0, 2.0, 3.0],
+        &[10.0, 11.0, 12.0, 0.0, 8.0, 4.0],
+    ];
+    assert_eq!(*device.staged(&mut staging), expected.concat()[..]);
 }

@@ -21,6 +21,7 @@ impl<C: Comm> RankRun<'_, C> {
         let mut lu = self.lu(&trace, largest..largest + panels);
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
+        backend.rehearse(&self.candidate.hpl)?;
         for window in windows {
             let start = self.start()?;
             self.generate_trailing(backend, window.first)?;
@@ -66,12 +67,10 @@ impl<C: Comm> RankRun<'_, C> {
     fn check_window(&self, backend: &mut impl Backend, window: &Window) -> Result<Option<f64>, Error> {
         let (plan, steps) = (&self.plan, self.plan.steps());
         let end = window.first + window.steps;
-        // The last panel in flight is factored, but its update is not done: below its diagonal block, its columns are
-        // unchanged in the matrix; the rows of its diagonal block are lost.
-        let (col, row) = match plan.depth {
-            0 => (end, end),
-            depth => (end + depth - 1, end + depth),
-        };
+        // The last panel in flight is factored, but its update is not done where it keeps its columns: below its diagonal block
+        // they are unchanged in the matrix; the rows of its diagonal block are lost.
+        let row = end + plan.depth;
+        let col = row - usize::from(plan.depth > 0 && backend.keeps_panels());
         if row >= steps {
             return Ok(None);
         }

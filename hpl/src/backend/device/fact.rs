@@ -1,0 +1,197 @@
+//! Panels factored by the device, in the matrix. One process row: all of a panel is on one device.
+//!
+//! The recursion is right-looking: NDIV parts of whole leaves of NBMIN columns. A leaf is one operation of the device. For the other
+//! columns follow the interchange of rows, the triangular solve and the product, as for the whole matrix. PFACT and RFACT do not act.
+
+use std::ops::Range;
+
+use super::api::{FACTOR_COLS, FactorMemory, factor_work};
+use super::rank::PART_COLS;
+use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
+use crate::Error;
+use crate::comm::{Comm, Msg};
+use crate::lu::fact::Fact;
+use crate::lu::panel::PanelMut;
+use crate::mat::{Buffer, Mat, MatMut};
+use crate::plan::PanelShape;
+use crate::plan::recursion::Recipe;
+use crate::sync::Arc;
+
+/// Memory for the factorization of a panel by the device.
+pub(crate) struct DeviceFact<D: Device> {
+    /// For each column of a panel the pivot row, then for each the pivot, then for each what a leaf counts with.
+    columns: D::Memory,
+    /// L1⁻¹ of two panels in turn, as DGEMM is several times as fast as TRSM.
+    inverses: D::Memory,
+    /// The identity.
+    identity: D::Memory,
+    /// U of a part of a section.
+    solved: D::Memory,
+    staged: D::Staging,
+    work: D::Memory,
+    /// Zeros for `columns`.
+    zeros: Msg,
+    nb: usize,
+    /// Blocks of threads.
+    blocks: usize,
+    /// Whether L of a panel is needed nowhere else.
+    keeps_l: bool,
+}
+
+impl<D: Device> DeviceFact<D> {
+    /// Memory for panels of `nb` columns of a local matrix of `cols`, factored by `blocks` blocks of threads. `keeps_l`: no other process needs L of a panel.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub(super) fn new(device: &D, nb: usize, cols: usize, blocks: usize, keeps_l: bool) -> Result<Self, Error> {
+        let mut elements = Buffer::of(nb * nb);
+        (0..nb).for_each(|i| elements[i * (nb + 1)] = 1.0);
+        let identity = device.allocate(nb * nb)?;
+        let msg = Msg::new(Arc::new(elements), 0..nb * nb);
+        device.upload(Stream::Fact, HostBlock { msg, at: 0, ld: nb * nb }, Block::dense(&identity, 0, nb * nb, 1));
+        Ok(Self {
+            columns: device.allocate(3 * nb)?,
+            inverses: device.allocate(2 * nb * nb)?,
+            identity,
+            solved: device.allocate(nb * PART_COLS.min(cols))?,
+            staged: device.staging(2 * nb)?,
+            work: device.allocate(factor_work(blocks))?,
+            zeros: Msg::new(Arc::new(Buffer::of(3 * nb)), 0..3 * nb),
+            nb,
+            blocks,
+            keeps_l,
+        })
+    }
+
+    /// Whether L of a panel stays in the matrix: no other process needs it.
+    pub(super) fn keeps_l(&self) -> bool {
+        self.keeps_l
+    }
+
+    /// L1⁻¹ of panel `k`.
+    fn inverse(&self, k: usize, jb: usize) -> Block<'_, D::Memory> {
+        Block::dense(&self.inverses, k % 2 * self.nb * self.nb, jb, jb)
+    }
+
+    /// Queues U ← L1⁻¹ U of panel `k`, for at most [`PART_COLS`] columns, on `Copy`.
+    pub(super) fn solve(&self, device: &D, k: usize, u: Block<'_, D::Memory>) {
+        let solved = Block::dense(&self.solved, 0, u.rows, u.cols);
+        device.product(Stream::Copy, self.inverse(k, u.rows), u, solved);
+        device.copy(Stream::Copy, solved, u);
+    }
+
+    /// What a leaf finds and needs.
+    fn of(&self, cols: &Range<usize>) -> FactorMemory<'_, D::Memory> {
+        let part = |part: usize, len: usize| Block::dense(&self.columns, part * self.nb + cols.start, len, 1);
+        FactorMemory {
+            pivots: part(0, cols.len()),
+            values: part(1, cols.len()),
+            arrived: part(2, 1),
+            work: Block::dense(&self.work, 0, factor_work(self.blocks), 1),
+        }
+    }
+}
+
+/// A panel in the matrix while the device factors it.
+struct PanelOnDevice<'d, D: Device> {
+    device: &'d D,
+    memory: &'d DeviceFact<D>,
+    /// All its rows and columns.
+    a: Block<'d, D::Memory>,
+    /// Columns of a leaf.
+    leaf: usize,
+    ndiv: usize,
+}
+
+impl<D: Device> PanelOnDevice<'_, D> {
+    /// Queues the factorization of some columns, whose rows above the first column are done.
+    fn factor(&self, cols: Range<usize>) {
+        if cols.len() <= self.leaf {
+            let a = self.block(cols.start, &cols);
+            return self.device.factor(Stream::Fact, a, cols.start, &self.memory.of(&cols), self.memory.blocks);
+        }
+        let width = cols.len().div_ceil(self.ndiv).next_multiple_of(self.leaf);
+        for start in cols.clone().step_by(width) {
+            let part = start..cols.end.min(start + width);
+            self.factor(part.clone());
+            self.update(&part, part.end..cols.end);
+            self.interchange(&part, cols.start..start);
+        }
+    }
+
+    /// The columns `rest` by the columns `part`, which are factored.
+    fn update(&self, part: &Range<usize>, rest: Range<usize>) {
+        if rest.is_empty() {
+            return;
+        }
+        self.interchange(part, rest.clone());
+        let (u, l1) = (self.block(part.start, &rest).top(part.len()), self.block(part.start, part).top(part.len()));
+        self.device.trsm(Stream::Fact, l1, u);
+        let (l2, c) = (self.block(part.end, part), self.block(part.end, &rest));
+        self.device.gemm(Stream::Fact, l2, u, c);
+    }
+
+    /// Exchanges the rows of the columns `of` as those of `part` have been.
+    fn interchange(&self, part: &Range<usize>, of: Range<usize>) {
+        if !of.is_empty() {
+            let pivots = self.memory.of(part).pivots;
+            self.device.interchange(Stream::Fact, pivots, part.start, self.block(part.start, &of));
+        }
+    }
+
+    /// The rows from `row` on of some columns.
+    fn block(&self, row: usize, cols: &Range<usize>) -> Block<'_, D::Memory> {
+        self.a.sub(row, cols.start, self.a.rows - row, cols.len())
+    }
+}
+
+impl<D: Device> OnDevice<'_, '_, D> {
+    /// Queues the factorization of panel `k`, which is `a`, and the inversion of its L1.
+    pub(super) fn queue_fact(&self, a: Block<'_, D::Memory>, k: usize, recipe: &Recipe) {
+        let (device, memory) = (&self.device, self.factors.as_ref().expect("the device factors panels"));
+        let whole = Block::dense(&memory.columns, 0, 3 * memory.nb, 1);
+        device.upload(Stream::Fact, HostBlock { msg: memory.zeros.clone(), at: 0, ld: 3 * memory.nb }, whole);
+        let leaf = device.leaf_cols(a.rows, memory.blocks, recipe.nbmin.min(FACTOR_COLS));
+        PanelOnDevice { device, memory, a, leaf, ndiv: recipe.ndiv }.factor(0..a.cols);
+        let (jb, inverse) = (a.cols, memory.inverse(k, a.cols));
+        device.copy(Stream::Fact, Block { ld: memory.nb, ..Block::dense(&memory.identity, 0, jb, jb) }, inverse);
+        device.trsm(Stream::Fact, a.top(jb), inverse);
+    }
+
+    /// The device factors a panel in the matrix; the host gets the pivots, and all of the panel where other processes need L.
+    pub(super) fn factor_on_device<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
+        let PanelShape { ii, mp, jb, .. } = fact.shape;
+        let (cols, rows) = (fact.col..fact.col + jb, self.rows);
+        self.stream_waits_for(Stream::Fact, &cols, Wait::PanelUpdated);
+        let memory = self.factors.as_ref().expect("the device factors panels");
+        let (device, a, keeps_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.keeps_l);
+        let columns = |part: usize| Block::dense(&memory.columns, part * memory.nb, jb, 1);
+        self.queue_fact(a, fact.shape.k, &fact.recipe);
+        if !keeps_l {
+            device.download(Stream::Fact, a, &self.panel, ii, rows);
+        }
+        (0..2).for_each(|part| device.download(Stream::Fact, columns(part), &memory.staged, part * jb, jb));
+        device.host_wait(&device.record(Stream::Fact), Wait::PivotsOnHost)?;
+        let PanelMut { a: mut l, mut l1, pivots, info } = fact.panel;
+        let memory = self.factors.as_mut().expect("the device factors panels");
+        {
+            let found = self.device.staged(&mut memory.staged);
+            for (pivot, &row) in pivots.iter_mut().zip(&found[..jb]) {
+                *pivot = fact.rows.global(fact.shape.row, ii + row as usize) as f64;
+            }
+            let zero = found[jb..2 * jb].iter().position(|&pivot| pivot == 0.0);
+            *info = zero.map_or(0.0, |column| (fact.shape.ia + column + 1) as f64);
+        }
+        if !keeps_l {
+            let staged = self.device.staged(&mut self.panel);
+            let from = Mat::new(&staged, rows, jb, rows.max(1)).sub(ii, 0, mp, jb);
+            let copy = |first: usize, [mut to]: [MatMut<'_>; 1]| {
+                (0..to.cols()).for_each(|j| to.col_mut(j).copy_from_slice(from.col(first + j)));
+            };
+            self.team.columns([l.reborrow()], copy)?;
+            (0..jb).for_each(|j| (0..jb).for_each(|i| l1.set(i, j, from.at(i, j))));
+        }
+        self.wrote(Stream::Fact, cols);
+        Ok(1)
+    }
+}
