@@ -20,6 +20,8 @@ pub enum EngineProfile {
     Ours,
     /// Netlib's program: DEPTH has no effect at Q = 1, and the parameters of our engine have none.
     Netlib,
+    /// A program that factors the next panel beside the update, as ours on a device: as Netlib's, but DEPTH acts at Q = 1, too.
+    LookAhead,
 }
 
 impl Candidate {
@@ -50,7 +52,7 @@ impl Candidate {
                 let weights = canonical_weights(weights);
                 (canonical_split(&hpl, *split, &weights), weights)
             }
-            EngineProfile::Netlib => (Share::ZERO, Weights::default()),
+            EngineProfile::Netlib | EngineProfile::LookAhead => (Share::ZERO, Weights::default()),
         };
         Self { hpl, engine: EngineParams { split, weights, ..self.engine.clone() } }
     }
@@ -98,12 +100,11 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
             if hpl.q <= 4 && matches!(hpl.bcast, Bcast::TwoRing | Bcast::TwoRingM) {
                 hpl.bcast = Bcast::OneRingM;
             }
-            // One thread in all, or one panel: there is nobody, or nothing, to look ahead. All panels in flight are
-            // the most there can be.
-            let panels = hpl.n.div_ceil(hpl.nb.max(1));
+            // One thread in all: there is nobody to look ahead.
             let alone = hpl.ranks() == 1 && threads <= 1;
-            hpl.depth = if alone || panels <= 1 { 0 } else { hpl.depth.min(panels) };
+            hpl.depth = if alone { 0 } else { canonical_depth(&hpl) };
         }
+        EngineProfile::LookAhead => hpl.depth = canonical_depth(&hpl),
         EngineProfile::Netlib => {
             if hpl.q == 1 {
                 hpl.depth = 0;
@@ -119,6 +120,13 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
         hpl.equil = usual.equil;
     }
     hpl
+}
+
+/// DEPTH of a program that looks ahead: with one panel there is nothing to look ahead; all panels in flight are the most there can
+/// be.
+fn canonical_depth(hpl: &HplParams) -> usize {
+    let panels = hpl.n.div_ceil(hpl.nb.max(1));
+    if panels <= 1 { 0 } else { hpl.depth.min(panels) }
 }
 
 /// The recursion of the panel: it splits NB columns into blocks of NBMIN, NDIV parts at a time.

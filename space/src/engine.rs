@@ -27,9 +27,10 @@ pub struct EngineParams {
     /// Where the matrix is and who updates it.
     #[serde(skip_serializing_if = "DeviceChoice::is_none")]
     pub device: DeviceChoice,
-    /// Blocks of threads of the device that factor a panel; 0 for the threads of the rank. Acts for P = 1.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub fact_blocks: usize,
+    /// Blocks of threads of the device that factor a panel; 0 for the threads of the rank, none for the usual number. Acts for
+    /// P = 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fact_blocks: Option<usize>,
     /// Relative speeds of process rows and columns.
     #[serde(skip_serializing_if = "Weights::is_empty")]
     pub weights: Weights,
@@ -41,10 +42,6 @@ pub struct EngineParams {
     pub settings: NodeSettings,
 }
 
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
 impl Default for EngineParams {
     fn default() -> Self {
         Self {
@@ -54,7 +51,7 @@ impl Default for EngineParams {
             rank_kernels: Vec::new(),
             split: Share::ZERO,
             device: DeviceChoice::None,
-            fact_blocks: 0,
+            fact_blocks: None,
             weights: Weights::default(),
             extra: BTreeMap::new(),
             settings: NodeSettings::default(),
@@ -63,10 +60,9 @@ impl Default for EngineParams {
 }
 
 impl EngineParams {
-    /// Blocks of threads that factor a panel where nothing else is said: those of a `file`, else 32 on a GPU.
-    pub fn usual_fact_blocks(&self, file: bool) -> usize {
-        const ON_A_GPU: usize = 32;
-        if file || !self.device.is_gpu() { self.fact_blocks } else { ON_A_GPU }
+    /// Blocks of threads of the device that factor a panel; 0 for the threads of the rank.
+    pub fn fact_blocks(&self) -> usize {
+        self.fact_blocks.unwrap_or(if self.device.is_gpu() { 32 } else { 0 })
     }
 
     /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller

@@ -15,7 +15,7 @@ pub(crate) trait Storage {
     fn threads(&self) -> usize;
 
     /// Whether the columns of a factored panel are in the matrix as they were below its diagonal block, on all ranks.
-    fn keeps_panels(&self) -> bool {
+    fn panels_unchanged(&self) -> bool {
         true
     }
 
@@ -53,7 +53,7 @@ pub(crate) trait Storage {
     /// When an operation fails.
     fn warm_up(&mut self, panel: &PanelShape, col: usize) -> Result<(), Error>;
 
-    /// Before the matrix is generated: executes what the first step will, so that libraries load what they need for it.
+    /// Before the matrix is generated: executes what the first step will but the row swap, so that libraries load what they need for it.
     ///
     /// # Errors
     /// When the device fails.

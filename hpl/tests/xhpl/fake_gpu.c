@@ -3,7 +3,7 @@
  *
  * Operations are queued and executed late: when the host waits, or earlier at random; streams go on in random order, as far as no
  * event keeps them waiting. Memory is poisoned until it is written, and when it is freed. An operation that touches memory which is not
- * the device's is an error (700), as on a device. Pinned memory is read when a copy is executed, other memory when it is queued.
+ * the device's is an error (700), as on a device. A block has one thread: what only more of them show, a device must. Pinned memory is read when a copy is executed, other memory when it is queued.
  *
  *   FAKE_GPU_SEED     seed of the order
  *   FAKE_GPU_DEVICES  number of devices (1)
@@ -33,6 +33,7 @@ enum { NOT_TRANSPOSED = 0, UPPER = 1, LOWER = 0, NOT_UNIT = 0, UNIT = 1, LEFT = 
 static __thread uint64_t thread_x, thread_y, threads_x, threads_y, block, blocks;
 static __thread double *block_shared;
 #define KERNEL static void
+#define KERNEL_OF(threads) static void
 #define X thread_x
 #define X_COUNT threads_x
 #define Y thread_y
@@ -244,7 +245,7 @@ int NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem)(size_t *bytes, int device)
 
 int NAME(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int device)
 {
-    *value = attribute == 75 ? 9 : attribute == 97 ? most_shared() : 0;
+    *value = attribute == 75 ? 9 : attribute == 97 ? most_shared() : attribute == 16 ? 132 : 0;
     return device < 0 ? INVALID_DEVICE : OK;
 }
 
@@ -707,7 +708,8 @@ int NAME(cublasDgemm_v2, rocblas_dgemm)(struct blas *handle, int ta, int tb, int
                                         int lda, uint64_t B, int ldb, const double *beta, uint64_t C, int ldc)
 {
     CALL(NAME("cublasDgemm_v2", "rocblas_dgemm"));
-    if (ta != NOT_TRANSPOSED || tb != NOT_TRANSPOSED || *beta - *alpha != (*beta == 0.0 ? -1.0 : 2.0)) return done(INVALID_VALUE);
+    if (ta != NOT_TRANSPOSED || tb != NOT_TRANSPOSED || !((*alpha == -1.0 && *beta == 1.0) || (*alpha == 1.0 && *beta == 0.0)))
+        return done(INVALID_VALUE);
     uint64_t arguments[] = {m, n, k, A, lda, B, ldb, C, ldc, *beta == 0.0};
     return done(queue_blas(handle, gemm_work, arguments, sizeof arguments));
 }

@@ -134,7 +134,7 @@ fn blocks_of_threads_factor_a_panel_together() {
         let args = ["--device", "cuda", "--threads", "1", "--json", "--fact-blocks", blocks];
         let line = succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &[]));
         let result: RunResult = serde_json::from_str(&line).unwrap();
-        assert_eq!(result.candidate.engine.fact_blocks.to_string(), blocks);
+        assert_eq!(result.candidate.engine.fact_blocks().to_string(), blocks);
         (result.passed, result.x_hash.unwrap())
     };
     let first = x("1");

@@ -90,8 +90,8 @@ impl<'a> DeviceModel<'a> {
         let fact = match self.choices.fact {
             FactPlace::Host => "FACT by the threads of the host, at one rate for panels of all heights".to_owned(),
             FactPlace::Device => {
-                "FACT on the device, which our engine does not do: what it would bring; its time grows in \
-                                  proportion to NB, and pivot exchanges at P > 1 cost their messages alone"
+                "FACT on the device, which our engine does for P = 1; its time grows in proportion to NB, and pivot exchanges at P > 1 \
+                 cost their messages alone"
                     .to_owned()
             }
         };

@@ -1,6 +1,7 @@
 //! Dimensions that only one engine has: environment variables and flags.
 
 use serde::{Deserialize, Serialize};
+use space::domain::ProcessRows;
 
 use super::error::ProfileError;
 
@@ -18,6 +19,9 @@ pub struct ExtraDim {
     /// Whether the values are ordered, so that near values behave similarly; then they must be rising numbers.
     #[serde(default)]
     pub ordered: bool,
+    /// On which grids it acts; on others it has its first value.
+    #[serde(default, rename = "process_rows", skip_serializing_if = "ProcessRows::is_any")]
+    pub acts: ProcessRows,
 }
 
 /// A TOML value: a number or a text.

@@ -13,8 +13,9 @@ use super::output::PatternTexts;
 /// Version of the schema of profiles.
 ///
 /// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes. Version 3 added
-/// `check_first` and `residual_eps` of the patterns.
-pub const PROFILE_SCHEMA: u32 = 3;
+/// `check_first` and `residual_eps` of the patterns, version 4 `usual_nb`, `depth_alone` and
+/// `process_rows` of a dimension.
+pub const PROFILE_SCHEMA: u32 = 4;
 
 /// Profiles of known programs, by name.
 pub const SHIPPED: [(&str, &str); 9] = [
@@ -88,6 +89,12 @@ pub struct Profile {
     /// Values of NB; empty for the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nb: Vec<usize>,
+    /// NB of the usual HPL.dat; none for the value of `nb` nearest to that of our default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_nb: Option<usize>,
+    /// Whether DEPTH acts with one process column, too: Netlib's program looks ahead for other columns only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub depth_alone: bool,
     /// Environment variables of the program, with placeholders.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -131,9 +138,12 @@ impl Profile {
             labels: dim.labels(),
             features: dim.features(),
             ordered: dim.ordered,
+            acts: dim.acts,
         });
         ForeignSpec {
             obeys: self.obeys.clone(),
+            usual_nb: self.usual_nb,
+            depth_alone: self.depth_alone,
             nb: self.nb.clone(),
             threads: self.threads,
             most_threads: self.most_threads,

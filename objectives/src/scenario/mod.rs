@@ -78,10 +78,10 @@ pub struct Choices {
 /// Where panels are factored if the matrix is on devices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FactPlace {
-    /// By the threads of the host, as our engine does.
+    /// By the threads of the host.
     #[default]
     Host,
-    /// On the device, which our engine does not do.
+    /// On the device; our engine does that for P = 1.
     Device,
 }
 

@@ -1,6 +1,6 @@
 //! The space of another engine: the dimensions of HPL that it obeys, and those that only it has.
 //!
-//! Points are canonical by Netlib's rules, which other programs follow.
+//! Points are canonical by Netlib's rules, which most other programs follow.
 
 use super::build::{GridKind, emptied, level, narrowed, splits};
 use super::error::DomainError;
@@ -31,13 +31,12 @@ enum ForeignDim {
     Extra(Extra),
 }
 
-/// The program whose rules decide which parameters have no effect.
-const NETLIB: EngineProfile = EngineProfile::Netlib;
-
 /// All candidates of another engine at one N: the dimensions of HPL that it obeys, and those that only it has.
 #[derive(Debug, Clone)]
 pub struct ForeignDomain {
     spec: DomainSpec,
+    /// Whose rules decide which parameters have no effect.
+    rules: EngineProfile,
     splits: Vec<(usize, usize)>,
     aspects: Vec<(usize, usize)>,
     axes: Vec<ForeignDim>,
@@ -103,7 +102,8 @@ impl ForeignDomain {
     ) -> Option<Result<Self, DomainError>> {
         let (axes, dims) = axes(&values, foreign);
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
-        let mut domain = Self { usual, spec: spec.clone(), splits, aspects, axes, dims, points: Vec::new() };
+        let rules = rules(foreign);
+        let mut domain = Self { usual, spec: spec.clone(), rules, splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
         let nb = domain.axes.iter().position(|axis| matches!(axis, ForeignDim::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
@@ -119,13 +119,13 @@ impl ForeignDomain {
     /// # Errors
     /// [`DomainError`] when ranks or threads do not fit the cores.
     pub fn usual_of(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Candidate, DomainError> {
-        Ok(prepared(spec, foreign)?.2.canonical(NETLIB))
+        Ok(prepared(spec, foreign)?.2.canonical(rules(foreign)))
     }
 
     /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
     /// [`crate::HplParams::baseline`] where the engine has it.
     pub fn usual(&self) -> Candidate {
-        self.usual.canonical(NETLIB)
+        self.usual.canonical(self.rules)
     }
 
     /// The run at these levels, `None` where its ranks have no such grid.
@@ -162,7 +162,7 @@ impl ForeignDomain {
         known: Option<&[u16]>,
         extra: impl Fn(usize, &Extra) -> Option<u16>,
     ) -> Option<Vec<u16>> {
-        let hpl = canonical_hpl(&hpl, threads, NETLIB);
+        let hpl = canonical_hpl(&hpl, threads, self.rules);
         let of_axis = |(i, axis): (usize, &ForeignDim)| match axis {
             ForeignDim::Ranks | ForeignDim::Grid if known.is_some() => known.map(|levels| levels[i]),
             ForeignDim::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
@@ -175,11 +175,12 @@ impl ForeignDomain {
             ForeignDim::Bcast(values) => level(values, &hpl.bcast),
             ForeignDim::Depth(values) => level(values, &hpl.depth),
             ForeignDim::Swap(values) => level(values, &hpl.swap),
+            ForeignDim::Extra(own) if !own.acts.contain(hpl.p) => Some(0),
             ForeignDim::Extra(own) => extra(i, own),
         };
         let levels = self.axes.iter().enumerate().map(of_axis).collect::<Option<Vec<u16>>>()?;
         let (chosen, same) = self.chosen(&levels)?;
-        (canonical_hpl(&chosen, threads, NETLIB) == hpl && same == threads).then_some(levels)
+        (canonical_hpl(&chosen, threads, self.rules) == hpl && same == threads).then_some(levels)
     }
 
     fn is_valid(&self, hpl: &HplParams) -> bool {
@@ -189,9 +190,15 @@ impl ForeignDomain {
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
         let Some((hpl, threads)) = self.chosen(levels) else { return false };
-        let canonical = canonical_hpl(&hpl, threads, NETLIB);
+        let canonical = canonical_hpl(&hpl, threads, self.rules);
+        let acts = |(axis, level): (&ForeignDim, &u16)| match axis {
+            ForeignDim::Extra(own) => *level == 0 || own.acts.contain(hpl.p),
+            _ => true,
+        };
         // What is no dimension may differ.
-        self.is_valid(&hpl) && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
+        self.is_valid(&hpl)
+            && self.axes.iter().zip(levels).all(acts)
+            && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
     }
 
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {
@@ -210,8 +217,13 @@ impl ForeignDomain {
                 engine.extra.insert(own.name.clone(), own.labels.get(usize::from(levels[i]))?.clone());
             }
         }
-        Some(Candidate { hpl: canonical_hpl(&hpl, threads, NETLIB), engine })
+        Some(Candidate { hpl: canonical_hpl(&hpl, threads, self.rules), engine })
     }
+}
+
+/// Whose rules decide which parameters have no effect.
+fn rules(foreign: &ForeignSpec) -> EngineProfile {
+    if foreign.depth_alone { EngineProfile::LookAhead } else { EngineProfile::Netlib }
 }
 
 /// What `foreign` makes of `spec`: its ranks and threads, and the usual candidate.
@@ -243,7 +255,8 @@ fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepared, Domain
 /// The usual candidate, with the usual value of every dimension that only this engine has.
 fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
     let mut usual = default_candidate(spec);
-    let far = |nb: &usize| (*nb as f64 / usual.hpl.nb as f64).ln().abs();
+    let wanted = foreign.usual_nb.unwrap_or(usual.hpl.nb);
+    let far = |nb: &usize| (*nb as f64 / wanted as f64).ln().abs();
     if foreign.obeys.iter().any(|name| name == "nb") {
         let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
         usual.hpl.nb = known.unwrap_or(usual.hpl.nb.min(spec.n));

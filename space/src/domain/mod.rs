@@ -22,7 +22,7 @@ pub use self::grids::squarest;
 pub use self::hpl::HplDomain;
 pub use self::limits::{LimitError, Limits};
 pub use self::settings::SettingsDomain;
-pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_PLACES, MAX_POINTS};
+pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_PLACES, MAX_POINTS, ProcessRows};
 pub use self::usual::{Expert, default_candidate};
 pub use self::weighted::WeightedDomain;
 pub use crate::order::{largest_n, orders_near, required_bytes};

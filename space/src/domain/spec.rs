@@ -1,5 +1,7 @@
 //! The specification of a domain, and the trait of all domains of candidates.
 
+use serde::{Deserialize, Serialize};
+
 use crate::dims::{Point, Space};
 use crate::{Candidate, KernelChoice, Unequal};
 
@@ -44,6 +46,10 @@ pub struct ForeignSpec {
     pub obeys: Vec<String>,
     /// Values of NB, rising; empty for the usual ones.
     pub nb: Vec<usize>,
+    /// NB of the usual candidate; none for the value nearest to the usual one.
+    pub usual_nb: Option<usize>,
+    /// Whether DEPTH acts with one process column.
+    pub depth_alone: bool,
     /// Whether ranks may have several threads.
     pub threads: bool,
     /// Maximum threads of a rank, if the cores are on several nodes.
@@ -63,6 +69,37 @@ pub struct Extra {
     pub features: Vec<f64>,
     /// Whether the values are ordered, so that near values behave similarly.
     pub ordered: bool,
+    /// On which grids it acts; on others it has its usual value.
+    pub acts: ProcessRows,
+}
+
+/// Numbers of process rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProcessRows {
+    /// Any number.
+    #[default]
+    Any,
+    /// P = 1.
+    One,
+    /// P > 1.
+    Several,
+}
+
+impl ProcessRows {
+    /// Whether `p` process rows are among them.
+    pub fn contain(self, p: usize) -> bool {
+        match self {
+            Self::Any => true,
+            Self::One => p == 1,
+            Self::Several => p > 1,
+        }
+    }
+
+    /// Whether it is any number.
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
 }
 
 /// A space in which every point is a run: that of our engine, or of another one.

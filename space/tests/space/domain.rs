@@ -8,8 +8,8 @@ use rand::SeedableRng;
 use space::candidate::EngineProfile;
 use space::dims::{DimKind, Point, Space};
 use space::domain::{
-    DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, default_candidate, required_bytes,
-    squarest,
+    DomainSpec, Expert, Extra, ForeignDomain, ForeignSpec, HplDomain, MAX_POINTS, ProcessRows, default_candidate,
+    required_bytes, squarest,
 };
 use space::draw;
 use space::{Candidate, Candidates, KernelChoice, Unequal};
@@ -241,14 +241,42 @@ proptest! {
 /// An engine that obeys these dimensions and has one of its own.
 fn foreign(obeys: &[&str], nb: &[usize], threads: bool) -> ForeignSpec {
     let labels: Vec<String> = ["off", "on"].map(str::to_owned).to_vec();
-    let extra = vec![Extra { name: "nvshmem".into(), labels, features: vec![0.0, 1.0], ordered: false }];
+    let extra = vec![Extra {
+        name: "nvshmem".into(),
+        labels,
+        features: vec![0.0, 1.0],
+        ordered: false,
+        acts: ProcessRows::Any,
+    }];
     ForeignSpec {
         obeys: obeys.iter().map(|&name| name.to_owned()).collect(),
         nb: nb.to_vec(),
         threads,
-        most_threads: None,
         extra,
+        ..ForeignSpec::default()
     }
+}
+
+/// DEPTH acts with one process column where a program looks ahead by itself, for more than one panel; its usual NB is told.
+#[test]
+fn a_program_that_looks_ahead_alone_has_depths_with_one_process_column() {
+    let nb = [256, 512, 1024, 4000];
+    let depths = |depth_alone: bool| {
+        let foreign = ForeignSpec { depth_alone, usual_nb: Some(1024), ..foreign(&["nb", "depth"], &nb, false) };
+        let spec = DomainSpec { n: 4000, ranks: Some(1), threads: Some(1), ..spec(4000, 1) };
+        let domain = ForeignDomain::new(&spec, &foreign).unwrap();
+        let usual = domain.usual().hpl;
+        assert_eq!((usual.nb, usual.depth), (1024, usize::from(depth_alone)));
+        let points = domain.points().iter().map(|point| domain.candidate(point).hpl);
+        let mut found: Vec<(usize, usize)> = points.map(|hpl| (hpl.nb, hpl.depth)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    assert_eq!(depths(false), nb.map(|nb| (nb, 0)));
+    let with = depths(true);
+    assert!(with.contains(&(256, 0)) && with.contains(&(256, 1)) && with.contains(&(1024, 2)));
+    assert_eq!(with.iter().filter(|(nb, _)| *nb == 4000).collect::<Vec<_>>(), [&(4000, 0)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use space::dims::Space;
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, ProcessRows};
 use space::guide::GUIDELINES;
 use space::{Bcast, Candidate, Candidates, KernelChoice, Unequal};
 
@@ -119,13 +119,14 @@ fn another_engines_dimensions_are_limited_too() {
         labels: ["2", "4", "8"].map(str::to_owned).into(),
         features: vec![2.0, 4.0, 8.0],
         ordered,
+        acts: ProcessRows::Any,
     };
     let foreign = ForeignSpec {
         obeys: vec!["nb".into(), "depth".into()],
         nb: vec![256, 512],
         threads: true,
-        most_threads: None,
         extra: vec![extra("chunks", true), extra("policy", false)],
+        ..ForeignSpec::default()
     };
     let within = |limits: &str| {
         let limits = Limits::parse_for(limits, &foreign).map_err(|error| error.to_string())?;

@@ -160,10 +160,7 @@ fn gpus() -> Vec<Result<String, String>> {
 
 fn gpu(found: &Result<String, String>) -> Advice {
     match found {
-        Ok(gpus) => Advice::fact(
-            "GPU libraries",
-            format!("{gpus}; --engine cuda or hip runs our engine there, untested on hardware so far"),
-        ),
+        Ok(gpus) => Advice::fact("GPU libraries", format!("{gpus}; --engine cuda or hip runs our engine there")),
         Err(reason) => Advice::fact("GPU libraries", format!("not usable: {reason}")),
     }
 }

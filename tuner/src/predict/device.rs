@@ -41,7 +41,7 @@ pub(super) fn parameters(
     let reached = space::flops::rate_gflops(question.hpl.n, predicted.timeline.total_s);
     let fact = match choices.fact {
         FactPlace::Host => "on the host",
-        FactPlace::Device => "on the device, which our engine does not do",
+        FactPlace::Device => "on the device",
     };
     let hidden = 100.0 * predicted.fact_hidden;
     let hidden = match predicted.exposed_order {

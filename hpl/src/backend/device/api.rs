@@ -13,11 +13,11 @@ use crate::plan::layout::Layout;
 /// A queue of the device, whose operations are executed in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// Updates.
+    /// Products of updates; with several process rows all of them.
     Main,
     /// Panels.
     Fact,
-    /// Rows of exchanges.
+    /// Rows of exchanges; with one process row the row swaps and solves of updates.
     Copy,
 }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::api::{FACTOR_COLS, FactorMemory, factor_work};
-use super::rank::PART_COLS;
+use super::inverse::L1Inverses;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
 use crate::comm::{Comm, Msg};
@@ -21,12 +21,6 @@ use crate::sync::Arc;
 pub(crate) struct DeviceFact<D: Device> {
     /// For each column of a panel the pivot row, then for each the pivot, then for each what a leaf counts with.
     columns: D::Memory,
-    /// L1⁻¹ of two panels in turn, as DGEMM is several times as fast as TRSM.
-    inverses: D::Memory,
-    /// The identity.
-    identity: D::Memory,
-    /// U of a part of a section.
-    solved: D::Memory,
     staged: D::Staging,
     work: D::Memory,
     /// Zeros for `columns`.
@@ -34,50 +28,30 @@ pub(crate) struct DeviceFact<D: Device> {
     nb: usize,
     /// Blocks of threads.
     blocks: usize,
-    /// Whether L of a panel is needed nowhere else.
-    keeps_l: bool,
+    /// `None` where other processes need L of a panel.
+    inverses: Option<L1Inverses<D>>,
 }
 
 impl<D: Device> DeviceFact<D> {
-    /// Memory for panels of `nb` columns of a local matrix of `cols`, factored by `blocks` blocks of threads. `keeps_l`: no other process needs L of a panel.
+    /// Memory for panels of `nb` columns, factored by `blocks` blocks of threads. `inverses`: where no other process needs L of a panel.
     ///
     /// # Errors
     /// When there is not enough memory.
-    pub(super) fn new(device: &D, nb: usize, cols: usize, blocks: usize, keeps_l: bool) -> Result<Self, Error> {
-        let mut elements = Buffer::of(nb * nb);
-        (0..nb).for_each(|i| elements[i * (nb + 1)] = 1.0);
-        let identity = device.allocate(nb * nb)?;
-        let msg = Msg::new(Arc::new(elements), 0..nb * nb);
-        device.upload(Stream::Fact, HostBlock { msg, at: 0, ld: nb * nb }, Block::dense(&identity, 0, nb * nb, 1));
+    pub(super) fn new(device: &D, nb: usize, blocks: usize, inverses: Option<L1Inverses<D>>) -> Result<Self, Error> {
         Ok(Self {
             columns: device.allocate(3 * nb)?,
-            inverses: device.allocate(2 * nb * nb)?,
-            identity,
-            solved: device.allocate(nb * PART_COLS.min(cols))?,
             staged: device.staging(2 * nb)?,
             work: device.allocate(factor_work(blocks))?,
             zeros: Msg::new(Arc::new(Buffer::of(3 * nb)), 0..3 * nb),
             nb,
             blocks,
-            keeps_l,
+            inverses,
         })
     }
 
-    /// Whether L of a panel stays in the matrix: no other process needs it.
-    pub(super) fn keeps_l(&self) -> bool {
-        self.keeps_l
-    }
-
-    /// L1⁻¹ of panel `k`.
-    fn inverse(&self, k: usize, jb: usize) -> Block<'_, D::Memory> {
-        Block::dense(&self.inverses, k % 2 * self.nb * self.nb, jb, jb)
-    }
-
-    /// Queues U ← L1⁻¹ U of panel `k`, for at most [`PART_COLS`] columns, on `Copy`.
-    pub(super) fn solve(&self, device: &D, k: usize, u: Block<'_, D::Memory>) {
-        let solved = Block::dense(&self.solved, 0, u.rows, u.cols);
-        device.product(Stream::Copy, self.inverse(k, u.rows), u, solved);
-        device.copy(Stream::Copy, solved, u);
+    /// L1⁻¹ where L of a panel is in the matrix only: no other process needs it.
+    pub(super) fn inverses(&self) -> Option<&L1Inverses<D>> {
+        self.inverses.as_ref()
     }
 
     /// What a leaf finds and needs.
@@ -146,16 +120,16 @@ impl<D: Device> PanelOnDevice<'_, D> {
 }
 
 impl<D: Device> OnDevice<'_, '_, D> {
-    /// Queues the factorization of panel `k`, which is `a`, and the inversion of its L1.
+    /// Queues the factorization of panel `k`, which is `a`, and where L stays in the matrix the inversion of its L1.
     pub(super) fn queue_fact(&self, a: Block<'_, D::Memory>, k: usize, recipe: &Recipe) {
-        let (device, memory) = (&self.device, self.factors.as_ref().expect("the device factors panels"));
+        let (device, memory) = (&self.device, self.fact.as_ref().expect("the device factors panels"));
         let whole = Block::dense(&memory.columns, 0, 3 * memory.nb, 1);
         device.upload(Stream::Fact, HostBlock { msg: memory.zeros.clone(), at: 0, ld: 3 * memory.nb }, whole);
         let leaf = device.leaf_cols(a.rows, memory.blocks, recipe.nbmin.min(FACTOR_COLS));
         PanelOnDevice { device, memory, a, leaf, ndiv: recipe.ndiv }.factor(0..a.cols);
-        let (jb, inverse) = (a.cols, memory.inverse(k, a.cols));
-        device.copy(Stream::Fact, Block { ld: memory.nb, ..Block::dense(&memory.identity, 0, jb, jb) }, inverse);
-        device.trsm(Stream::Fact, a.top(jb), inverse);
+        if let Some(inverses) = &memory.inverses {
+            inverses.invert(device, k, a.top(a.cols));
+        }
     }
 
     /// The device factors a panel in the matrix; the host gets the pivots, and all of the panel where other processes need L.
@@ -163,17 +137,17 @@ impl<D: Device> OnDevice<'_, '_, D> {
         let PanelShape { ii, mp, jb, .. } = fact.shape;
         let (cols, rows) = (fact.col..fact.col + jb, self.rows);
         self.stream_waits_for(Stream::Fact, &cols, Wait::PanelUpdated);
-        let memory = self.factors.as_ref().expect("the device factors panels");
-        let (device, a, keeps_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.keeps_l);
+        let memory = self.fact.as_ref().expect("the device factors panels");
+        let (device, a, sends_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.inverses.is_none());
         let columns = |part: usize| Block::dense(&memory.columns, part * memory.nb, jb, 1);
         self.queue_fact(a, fact.shape.k, &fact.recipe);
-        if !keeps_l {
+        if sends_l {
             device.download(Stream::Fact, a, &self.panel, ii, rows);
         }
         (0..2).for_each(|part| device.download(Stream::Fact, columns(part), &memory.staged, part * jb, jb));
         device.host_wait(&device.record(Stream::Fact), Wait::PivotsOnHost)?;
         let PanelMut { a: mut l, mut l1, pivots, info } = fact.panel;
-        let memory = self.factors.as_mut().expect("the device factors panels");
+        let memory = self.fact.as_mut().expect("the device factors panels");
         {
             let found = self.device.staged(&mut memory.staged);
             for (pivot, &row) in pivots.iter_mut().zip(&found[..jb]) {
@@ -182,7 +156,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
             let zero = found[jb..2 * jb].iter().position(|&pivot| pivot == 0.0);
             *info = zero.map_or(0.0, |column| (fact.shape.ia + column + 1) as f64);
         }
-        if !keeps_l {
+        if sends_l {
             let staged = self.device.staged(&mut self.panel);
             let from = Mat::new(&staged, rows, jb, rows.max(1)).sub(ii, 0, mp, jb);
             let copy = |first: usize, [mut to]: [MatMut<'_>; 1]| {

@@ -50,7 +50,7 @@ pub(super) struct RowMemory<D: Device> {
     pub(super) len: usize,
     /// The rows in `received` have been copied to their places.
     pub(super) placed: Option<D::Event>,
-    /// Rows of the matrix on the way to another place, where the device cannot move them at once.
+    /// Rows of the matrix on the way to another place; none where the device moves all of them at once.
     pub(super) moved: D::Memory,
     /// U of exchanged rows.
     u: D::Memory,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `Main` | DGEMM of the updates; with several process rows also their row swaps and TRSM; generation, back substitution, check |
 //! | `Fact` | panels: to the host, their L and U to the device; or their factorization |
-//! | `Copy` | rows of exchanges: gathered and copied to the host, received and copied to the device; with one process row the row swaps and TRSM of the updates |
+//! | `Copy` | rows of exchanges: gathered and copied to the host, received and copied to the device; with one process row the row swaps and the solves of the updates, ahead of the products |
 //!
 //! Operations of one stream are executed in order. Between streams, and between a stream and the host, there is no order but
 //! that of the waits (`waits`). During an update the host has only to queue it: it factors the next panel (`panel`), starts row
@@ -21,6 +21,7 @@ mod api;
 mod error;
 mod fact;
 pub(crate) mod gpu;
+mod inverse;
 mod memory;
 mod panel;
 mod rank;
@@ -32,5 +33,5 @@ mod waits;
 pub(crate) use self::api::{Block, Device, FactorMemory, HostBlock, Stream};
 pub use self::error::DeviceError;
 pub use self::gpu::{FoundGpus, GpuFacts};
-pub(crate) use self::rank::OnDevice;
+pub(crate) use self::rank::{DeviceParams, OnDevice};
 pub(crate) use self::waits::Wait;

@@ -2,7 +2,6 @@
 
 use space::Form;
 
-use super::fact::DeviceFact;
 use super::memory::DeviceL;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
@@ -42,7 +41,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
     /// L of a panel on the device, where it is copied unless the device has factored the panel.
     pub(super) fn upload_l(&mut self, panel: &Panel) -> DeviceL<D> {
         let shape = *panel.shape();
-        if self.factors.as_ref().is_some_and(DeviceFact::keeps_l) {
+        if self.inverses().is_some() {
             return DeviceL { memory: None, shape };
         }
         let memory = self.free_l.pop_front().expect("a step uses one L for its sections and one for other updates");

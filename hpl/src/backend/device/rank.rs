@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::fact::DeviceFact;
+use super::inverse::L1Inverses;
 use super::memory::{DeviceL, LMemory, RowMemory};
 use super::rows::moves;
 use super::{Block, Device, Stream, Wait};
@@ -48,7 +49,7 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
     ahead: Option<DeviceL<D>>,
     pub(super) exchange: RowMemory<D>,
     /// Of panels that the device factors; `None` where the threads do.
-    pub(super) factors: Option<DeviceFact<D>>,
+    pub(super) fact: Option<DeviceFact<D>>,
     /// Vectors and sums.
     pub(super) vectors: D::Memory,
     pub(super) staged_vectors: D::Staging,
@@ -56,9 +57,19 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
     written: Vec<(Range<usize>, D::Event)>,
 }
 
+/// Parameters of a matrix on a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceParams {
+    /// Leading dimension of the matrix.
+    pub(crate) ld: usize,
+    /// DEPTH.
+    pub(crate) depth: usize,
+    /// Blocks of threads of the device that factor a panel if there is one process row; with 0, or more rows, the team does.
+    pub(crate) fact_blocks: usize,
+}
+
 impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
-    /// Allocates all memory for the local matrix of process (row, column) `place`, with leading dimension `ld`. `fact_blocks` blocks
-    /// of threads of the device factor the panels if there is one process row; with 0, or more rows, `team` does.
+    /// Allocates all memory for the local matrix of process (row, column) `place`.
     ///
     /// # Errors
     /// When the device or the host has not enough memory.
@@ -68,18 +79,18 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         team: &'r mut Team<'t>,
         layout: &Layout,
         place: (usize, usize),
-        ld: usize,
-        fact_blocks: usize,
+        params: DeviceParams,
     ) -> Result<Self, Error> {
-        let (rows, cols) = (layout.rows.local_len(place.0), layout.cols.local_len(place.1));
+        let (rows, cols, ld) = (layout.rows.local_len(place.0), layout.cols.local_len(place.1), params.ld);
         let (n, nb) = (layout.n(), layout.rows.nb().min(layout.n()));
-        let (one_row, alone) = (layout.rows.procs() == 1, layout.rows.procs() * layout.cols.procs() == 1);
-        let factors =
-            (one_row && fact_blocks > 0).then(|| DeviceFact::new(&device, nb, cols, fact_blocks, alone)).transpose()?;
+        let one_row = layout.rows.procs() == 1;
+        let l_in_matrix = one_row && layout.cols.procs() == 1 && params.fact_blocks > 0;
+        let inverses = l_in_matrix.then(|| L1Inverses::new(&device, nb, cols, params.depth)).transpose()?;
+        let on_device = one_row && params.fact_blocks > 0;
+        let fact = on_device.then(|| DeviceFact::new(&device, nb, params.fact_blocks, inverses)).transpose()?;
         // L of a panel that stays where it is factored needs no other place.
-        let ls = if factors.as_ref().is_some_and(DeviceFact::keeps_l) { 0 } else { LS };
+        let (ls, staged) = if l_in_matrix { (0, 0) } else { (LS, rows * nb) };
         let free_l = (0..ls).map(|_| LMemory::new(&device, rows, nb)).collect::<Result<_, _>>()?;
-        let staged = if ls == 0 { 0 } else { rows * nb };
         // x, or the sums along rows and columns; y with x of a block.
         let vectors = (2 * rows + cols + 1).max(rows + nb) + n;
         Ok(Self {
@@ -93,7 +104,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             panel: device.staging(staged)?,
             free_l,
             ahead: None,
-            factors,
+            fact,
             exchange: RowMemory::new(&device, nb, cols, one_row)?,
             vectors: device.allocate(vectors)?,
             staged_vectors: device.staging(vectors)?,
@@ -131,19 +142,19 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         }
     }
 
-    /// Updates a section, in parts of its columns with one process row. Returns the time at which the row swaps were queued.
-    fn update_section(&mut self, l: &DeviceL<D>, update: &Update<'_>) -> Instant {
+    /// Queues the update of a section, in parts of its columns with one process row. Calls `placed` once the rows of a section from
+    /// other processes are queued; with one process row that is a part of the update.
+    fn update_section(&mut self, l: &DeviceL<D>, update: &Update<'_>, placed: impl FnOnce()) {
         match &update.rows {
             SectionSwap::Local(pivots) => {
                 let pairs = moves(pivots);
+                placed();
                 self.update_in_place(l, update, &pairs);
-                Instant::now()
             }
             SectionSwap::Exchanged { result, first } => {
                 self.place_exchanged(update, result, *first);
-                let placed = Instant::now();
+                placed();
                 self.update_exchanged(l, update);
-                placed
             }
         }
     }
@@ -157,9 +168,9 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             let (u, c) = (all.top(shape.jb), all.sub(shape.jb, 0, shape.mp - shape.jb, cols.len()));
             self.permute_rows(pairs, all);
             let (l1, l2) = self.l_of(l);
-            match &self.factors {
-                Some(factors) if factors.keeps_l() => factors.solve(&self.device, l.shape.k, u),
-                _ => self.device.trsm(Stream::Copy, l1, u),
+            match self.inverses() {
+                Some(inverses) => inverses.solve(&self.device, l.shape.k, u),
+                None => self.device.trsm(Stream::Copy, l1, u),
             }
             self.device.stream_wait(Stream::Main, &self.device.record(Stream::Copy), Wait::SectionSolved);
             self.device.gemm(Stream::Main, l2, u, c);
@@ -185,7 +196,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
     pub(super) fn rehearse_step(&self, params: &HplParams) -> Result<(), Error> {
         let jb = params.nb.min(self.rows).min(self.cols);
         let below = self.rows - jb;
-        if self.factors.is_some() && jb > 0 {
+        if self.fact.is_some() && jb > 0 {
             self.queue_fact(self.block(0, 0, self.rows, jb), 0, &Recipe::new(params));
         }
         self.device.synchronize(Wait::Finished)?;
@@ -194,9 +205,9 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             let Some(cols) = cols.filter(|_| below > 0 && jb > 0) else { continue };
             let stream = if self.exchange.len == 0 { Stream::Copy } else { Stream::Main };
             let all = self.block(0, cols.start, self.rows, cols.len());
-            match &self.factors {
-                Some(factors) if factors.keeps_l() => factors.solve(&self.device, 0, all.top(jb)),
-                _ => self.device.trsm(stream, self.block(0, 0, jb, jb), all.top(jb)),
+            match self.inverses() {
+                Some(inverses) => inverses.solve(&self.device, 0, all.top(jb)),
+                None => self.device.trsm(stream, self.block(0, 0, jb, jb), all.top(jb)),
             }
             self.device.synchronize(Wait::Finished)?;
             self.device.gemm(
@@ -207,6 +218,11 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             );
         }
         Ok(self.device.synchronize(Wait::Finished)?)
+    }
+
+    /// L1⁻¹ where L of a panel is in the matrix only.
+    pub(super) fn inverses(&self) -> Option<&L1Inverses<D>> {
+        self.fact.as_ref().and_then(DeviceFact::inverses)
     }
 
     /// L1 and L2.
@@ -236,7 +252,7 @@ fn parts(cols: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
 
 impl<D: Device> Columns for OnDevice<'_, '_, D> {
     fn fact<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
-        if self.factors.is_some() { self.factor_on_device(fact) } else { self.factor_on_host(fact) }
+        if self.fact.is_some() { self.factor_on_device(fact) } else { self.factor_on_host(fact) }
     }
 
     fn copy_rows(&mut self, from: RowSource<'_>, pairs: &[(usize, usize)], to: &mut RowBufferMut) -> Result<(), Error> {
@@ -273,8 +289,8 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
         update: &Update<'_>,
         meanwhile: &mut M,
     ) -> Result<Instant, Error> {
-        let clock = Instant::now();
-        self.update_section(l, update);
+        let mut clock = Instant::now();
+        self.update_section(l, update, || clock = meanwhile.record(Phase::Rs, clock));
         meanwhile.record(Phase::Update, clock);
         meanwhile.fact(self)?;
         meanwhile.start(self, false)?;
@@ -293,7 +309,8 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
                 self.upload_l(panel)
             }
         };
-        let placed = self.update_section(&l, update);
+        let mut placed = Instant::now();
+        self.update_section(&l, update, || placed = Instant::now());
         self.ahead = Some(l);
         Ok(placed)
     }

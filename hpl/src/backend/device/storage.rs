@@ -41,8 +41,8 @@ impl<D: Device> Storage for OnDevice<'_, '_, D> {
         self.team.threads()
     }
 
-    fn keeps_panels(&self) -> bool {
-        self.factors.is_none()
+    fn panels_unchanged(&self) -> bool {
+        self.fact.is_none()
     }
 
     fn device(&self) -> Option<String> {

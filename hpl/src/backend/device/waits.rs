@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) enum Wait {
     /// The host, after generation.
     Generated,
-    /// `Fact`, before a panel is copied to the host, for the updates of its columns on `Main`.
+    /// `Fact`, before a panel is copied to the host or factored, for the updates of its columns on `Main`.
     PanelUpdated,
     /// The host, before it factors a panel, for the copy on `Fact`.
     PanelOnHost,
@@ -15,7 +15,7 @@ pub(crate) enum Wait {
     PivotsOnHost,
     /// `Fact`, before it overwrites an L, for the last update with it on `Main`.
     LFree,
-    /// `Main`, before an update, for the L that `Fact` copies.
+    /// `Main` and `Copy`, before an update, for the L that `Fact` copies.
     LUploaded,
     /// `Copy`, before rows are gathered or swapped, for the updates of their columns on `Main`.
     SectionUpdated,

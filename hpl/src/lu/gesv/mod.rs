@@ -119,7 +119,7 @@ impl<'a, C: Comm> Lu<'a, C> {
     /// When a rank or thread fails.
     pub(crate) fn quiesce(&mut self, end: usize, backend: &mut impl Backend) -> Result<(), Error> {
         self.step = end;
-        self.run(&self.plan.drain(end, self.grid.col, !backend.keeps_panels()), backend)?;
+        self.run(&self.plan.drain(end, self.grid.col, !backend.panels_unchanged()), backend)?;
         self.panels.wait_for_all()?;
         self.panels.clear();
         self.swaps.abandon(backend)?;

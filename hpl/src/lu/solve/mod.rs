@@ -10,7 +10,7 @@ use crate::Error;
 use crate::backend::Backend;
 use crate::backend::device::gpu::{GpuDevice, GpuPlatform};
 use crate::backend::device::reference::{ExecutionOrder, Reference};
-use crate::backend::device::{Device, OnDevice};
+use crate::backend::device::{Device, DeviceParams, OnDevice};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::kernels::isa::Isa;
 use crate::backend::host::kernels::peak::multiply_add_gflops;
@@ -203,9 +203,10 @@ impl<C: Comm> RankRun<'_, C> {
         Reference::new(self.kernels, order)
     }
 
-    /// The GPU of this rank.
+    /// The GPU of this rank; other ranks of this process may have the same one.
     fn gpu(&self, platform: GpuPlatform) -> Result<GpuDevice, Error> {
-        Ok(GpuDevice::open(platform, self.comm.rank())?)
+        let ranks = if C::ASYNC_PROGRESS { self.comm.size() } else { 1 };
+        Ok(GpuDevice::open(platform, self.comm.rank(), ranks)?)
     }
 
     /// Calls `work` with the local matrix on `device`.
@@ -217,8 +218,8 @@ impl<C: Comm> RankRun<'_, C> {
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
         let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
-        let fact_blocks = self.candidate.engine.fact_blocks;
-        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, ld, fact_blocks)?)
+        let params = DeviceParams { ld, depth: self.plan.depth, fact_blocks: self.candidate.engine.fact_blocks() };
+        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, params)?)
     }
 
     /// Calls `work` with the local matrix in main memory, that of an earlier run or new pages.

@@ -13,6 +13,9 @@ use super::lists::KernelLists;
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory, PinnedRange};
 use crate::comm::Msg;
 
+/// Threads of a block of `hpl_factor`: `MOST_THREADS` there at most.
+pub(super) const FACTOR_THREADS: u32 = 512;
+
 /// A GPU with its streams. An operation that fails keeps later ones from being queued; the next wait of the host returns its error.
 pub(crate) struct GpuDevice {
     // Dropped in this order, after `drop` has waited for the device.
@@ -23,16 +26,18 @@ pub(crate) struct GpuDevice {
     blas: [GpuBlas; Stream::ALL.len()],
     kernels: GpuKernels,
     streams: [Handle; Stream::ALL.len()],
+    /// Blocks of threads that are on the device at the same time, also if other ranks have as many.
+    most_blocks: usize,
     failure: RefCell<Option<DeviceError>>,
     pub(super) gpu: Arc<Gpu>,
 }
 
 impl GpuDevice {
-    /// The device of rank `rank`: ranks use the devices of their host in turn.
+    /// The device of rank `rank`: ranks use the devices of their host in turn, `ranks` of them in this process.
     ///
     /// # Errors
     /// When driver, BLAS or compiler are missing or fail, or there is no device.
-    pub(crate) fn open(platform: GpuPlatform, rank: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn open(platform: GpuPlatform, rank: usize, ranks: usize) -> Result<Self, DeviceError> {
         let driver = Driver::open(platform)?;
         let devices = driver.devices()?;
         if devices == 0 {
@@ -40,6 +45,7 @@ impl GpuDevice {
             driver.check(driver.calls.device_count.name, 100, "")?;
         }
         let gpu = Gpu::open(driver, rank % devices.max(1))?;
+        let most_blocks = (gpu.multiprocessors()? / ranks.div_ceil(devices.max(1)).max(1)).max(1);
         let blas = [GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?];
         let kernels = GpuKernels::new(&gpu)?;
         let mut device = Self {
@@ -48,6 +54,7 @@ impl GpuDevice {
             blas,
             kernels,
             streams: [0; Stream::ALL.len()],
+            most_blocks,
             failure: RefCell::default(),
             gpu,
         };
@@ -101,9 +108,11 @@ impl GpuDevice {
         }
     }
 
-    /// Bytes of shared memory that a block of `hpl_factor` may have for its rows.
-    pub(super) fn factor_shared(&self) -> usize {
-        self.kernels.factor_shared
+    /// Blocks of `hpl_factor` for `rows` rows, `blocks` if possible, and the bytes of shared memory that each may have for its rows.
+    /// With fewer rows, more blocks would only wait for each other; more than the device has at once would wait for ever.
+    pub(super) fn factor_blocks(&self, rows: usize, blocks: usize) -> (usize, usize) {
+        let blocks = rows.div_ceil(FACTOR_THREADS as usize).min(blocks).clamp(1, self.most_blocks);
+        (blocks, self.kernels.factor_shared)
     }
 
     /// Queues a kernel.

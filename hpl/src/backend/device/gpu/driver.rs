@@ -281,12 +281,24 @@ impl Gpu {
         Ok(value)
     }
 
+    /// Multiprocessors, each of which has one block of threads with most of its shared memory.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn multiprocessors(&self) -> Result<usize, DeviceError> {
+        // The number of HIP's attribute differs between its versions: fewer than the devices that ROCm supports have.
+        const HIP: usize = 16;
+        // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        let OwnCalls::Cuda { .. } = &self.driver.own else { return Ok(HIP) };
+        Ok(usize::try_from(self.attribute(16, 16)?).unwrap_or(1))
+    }
+
     /// Lets a block of `kernel` have as much shared memory as the device allows; returns the bytes beside its `own`.
     ///
     /// # Errors
     /// When the driver fails.
     pub(super) fn allow_shared(&self, kernel: Handle, own: usize) -> Result<usize, DeviceError> {
-        /// Of all devices that ROCm supports.
+        /// The least of devices that ROCm supports.
         const HIP_SHARED: usize = 64 << 10;
         let OwnCalls::Cuda { set_attribute, .. } = &self.driver.own else { return Ok(HIP_SHARED - own) };
         // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

@@ -8,6 +8,7 @@ typedef unsigned long long u64;
 
 #ifndef KERNEL
 #define KERNEL extern "C" __global__ void
+#define KERNEL_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define X ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define X_COUNT ((u64)gridDim.x * blockDim.x)
 #define Y ((u64)blockIdx.y)
@@ -188,8 +189,8 @@ DEVICE void all_blocks(volatile u64 *arrived, u64 round)
  * the diagonal does with the current row; after one wait for all blocks each of them computes the row of U and exchanges the rows
  * that it has. arrived[0]: zero at first. work: two halves, used in turn, each with (2 + cols) elements of each block and cols for
  * the current row. */
-KERNEL hpl_factor(double *a, u64 ld, u64 rows, u64 cols, u64 first, double *pivots, double *values, u64 *arrived,
-                  double *work, u64 cached)
+KERNEL_OF(MOST_THREADS) hpl_factor(double *a, u64 ld, u64 rows, u64 cols, u64 first, double *pivots, double *values,
+                                    u64 *arrived, double *work, u64 cached)
 {
     DYNAMIC_SHARED(cache);
     SHARED candidate candidates[MOST_THREADS];
@@ -309,7 +310,7 @@ KERNEL hpl_interchange(const double *pivots, u64 count, u64 first, double *a, u6
 }
 
 /* Of each column of a: row pairs[2 k + 1] <- row pairs[2 k], for count <= MOST_MOVED pairs, all of which are read first. */
-KERNEL hpl_permute(const u64 *pairs, u64 count, double *a, u64 ld, u64 cols)
+KERNEL_OF(MOST_THREADS) hpl_permute(const u64 *pairs, u64 count, double *a, u64 ld, u64 cols)
 {
     SHARED double moved[MOST_MOVED];
     for (u64 c = BLOCK; c < cols; c += BLOCKS) {

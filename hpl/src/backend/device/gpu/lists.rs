@@ -7,8 +7,8 @@ use super::driver::{Address, Gpu};
 use super::library::Handle;
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory};
 
-/// Lists that may be in use at the same time: more than a panel needs, which is as far as the host is ahead.
-const MOST: usize = 64;
+/// Lists that may be in use at the same time: more than there are parts of the sections that the host has queued.
+const MOST: usize = 512;
 
 /// Least elements of a list's memory.
 const LEAST: usize = 4096;

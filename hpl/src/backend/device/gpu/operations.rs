@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 use space::Form;
 
 use super::blas::{GpuBlas, MINUS_ONE, ONE, ZERO};
-use super::device::GpuDevice;
+use super::device::{FACTOR_THREADS, GpuDevice};
 use super::generator::GeneratorTables;
 use super::kernels::{GpuKernel, LaunchSize};
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory};
@@ -14,16 +14,8 @@ use crate::backend::device::api::{FACTOR_COLS, factor_work};
 use crate::backend::device::{Block, Device, DeviceError, FactorMemory, HostBlock, Stream, Wait};
 use crate::plan::layout::Layout;
 
-/// Threads of a block of `hpl_factor`: a power of two, at most `MOST_THREADS` there.
-const FACTOR_THREADS: u32 = 512;
-
-/// Blocks of `hpl_permute`: about two for each multiprocessor, so that it leaves room for the product beside it.
+/// Most blocks of `hpl_permute`: so few that the product beside it has room; two for each multiprocessor of an H100.
 const PERMUTE_BLOCKS: usize = 264;
-
-/// Blocks for `rows` rows: with fewer rows, more blocks would only wait for each other.
-fn factor_blocks(rows: usize, blocks: usize) -> usize {
-    rows.div_ceil(FACTOR_THREADS as usize).clamp(1, blocks)
-}
 
 /// Columns that a block of `hpl_interchange` takes at once: `COLUMNS` there.
 const COLUMNS: usize = 8;
@@ -206,10 +198,12 @@ impl Device for GpuDevice {
     }
 
     fn leaf_cols(&self, rows: usize, blocks: usize, most: usize) -> usize {
-        let share = rows.div_ceil(factor_blocks(rows, blocks));
-        // Below, there would be more waits than columns save.
-        let fits = |cols: &usize| *cols <= 4 || share * cols * ELEMENT <= self.factor_shared();
-        std::iter::successors(Some(most), |cols| Some(cols / 2)).find(fits).expect("ends at 4")
+        let (blocks, shared) = self.factor_blocks(rows, blocks);
+        // A leaf further down has fewer rows, and may have fewer blocks.
+        let share = rows.div_ceil(blocks).max(rows.min(FACTOR_THREADS as usize));
+        // Below, there would be more waits than columns save: without shared memory then.
+        let widths = std::iter::successors(Some(most), |cols| Some(cols / 2).filter(|&cols| cols >= 4));
+        widths.into_iter().find(|cols| share * cols * ELEMENT <= shared).unwrap_or(most)
     }
 
     fn factor(
@@ -223,9 +217,9 @@ impl Device for GpuDevice {
         let FactorMemory { pivots, values, arrived, work } = to;
         assert!(a.cols <= FACTOR_COLS && a.cols <= a.rows, "columns of one leaf");
         assert!(pivots.rows == a.cols && values.rows == a.cols, "a place for each pivot");
-        let blocks = factor_blocks(a.rows, blocks);
+        let (blocks, most) = self.factor_blocks(a.rows, blocks);
         let shared = a.rows.div_ceil(blocks) * a.cols * ELEMENT;
-        let cached = shared <= self.factor_shared();
+        let cached = shared <= most;
         assert!(work.rows >= factor_work(blocks), "work for all blocks");
         let [ld, rows, cols, first] = words([a.ld, a.rows, a.cols, first]);
         let [pivots, values, arrived, work] = [pivots, values, arrived, work].map(Block::address);

@@ -77,23 +77,31 @@ fn x_of_any_shape_is_that_of_the_host() {
 
 /// Runs whose panels the device factors, with the x of the reference device in some order: that of the host has other roundings.
 fn factored_on_device() -> Vec<Known> {
-    let of = |(n, nb, q, nbmin, ndiv): (usize, usize, usize, usize, usize)| {
+    let of = |(n, nb, nbmin, ndiv, depth): (usize, usize, usize, usize, usize), q: usize| {
         let mut candidate = candidate(n, nb, 1, q, 2);
-        (candidate.hpl.nbmin, candidate.hpl.ndiv, candidate.hpl.depth) = (nbmin, ndiv, n % 3);
-        (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, 3);
+        (candidate.hpl.nbmin, candidate.hpl.ndiv, candidate.hpl.depth) = (nbmin, ndiv, depth);
+        (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, Some(3));
         let order = ExecutionOrder { seed: 1, without: None };
         let expected = run_by(&candidate, order).remove(0).unwrap().x;
         Known { candidate, expected }
     };
-    let shapes = [(1, 1, 1, 1, 2), (40, 8, 1, 2, 2), (61, 16, 1, 4, 3), (117, 32, 1, 8, 2), (90, 40, 1, 3, 4)];
-    shapes.into_iter().flat_map(|(n, nb, _, nbmin, ndiv)| [1, 2, 3].map(|q| of((n, nb, q, nbmin, ndiv)))).collect()
+    let shapes = [
+        (1, 1, 1, 2, 1),
+        (40, 8, 2, 2, 0),
+        (61, 16, 4, 3, 1),
+        (97, 4, 1, 2, 2),
+        (117, 16, 8, 2, 3),
+        (200, 16, 5, 2, 4),
+        (90, 40, 3, 4, 2),
+    ];
+    shapes.into_iter().flat_map(|shape| [1, 2, 3].map(|q| of(shape, q))).collect()
 }
 
 /// x is nearly that of the host, whose panels add up products in another order.
 #[test]
 fn panels_factored_by_the_device_are_those_of_the_host() {
     for known in factored_on_device() {
-        let on_host = EngineParams { device: DeviceChoice::None, fact_blocks: 0, ..known.candidate.engine.clone() };
+        let on_host = EngineParams { device: DeviceChoice::None, fact_blocks: None, ..known.candidate.engine.clone() };
         let host = passes(&Candidate { engine: on_host, ..known.candidate.clone() }).x;
         let largest = host.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
         let differs = host.iter().zip(&known.expected).any(|(host, device)| (host - device).abs() > 1e-9 * largest);
@@ -106,7 +114,7 @@ fn panels_factored_by_the_device_are_those_of_the_host() {
 #[test]
 fn blocks_of_a_panel_have_no_effect_with_several_process_rows() {
     let Known { mut candidate, expected } = known(candidate(60, 8, 2, 2, 1));
-    candidate.engine.fact_blocks = 4;
+    candidate.engine.fact_blocks = Some(4);
     agrees(&Known { candidate, expected }, 7);
 }
 
@@ -114,10 +122,10 @@ fn blocks_of_a_panel_have_no_effect_with_several_process_rows() {
 fn windows_pass_the_check() {
     let windows = [(0, 2), (3, 4), (8, 1)].map(|(first, steps)| Window { first, steps });
     for (p, q) in GRIDS {
-        for (depth, split, fact_blocks) in [(0, 0.0, 0), (1, 0.5, 4), (2, 0.0, 0), (1, 0.0, 2)] {
-            let mut candidate = candidate(160, 16, p, q, 1);
+        for (depth, split, fact_blocks) in [(0, 0.0, 0), (1, 0.5, 4), (2, 0.0, 0), (2, 0.0, 2), (3, 0.0, 3)] {
+            let mut candidate = candidate(176, 16, p, q, 1);
             (candidate.hpl.depth, candidate.engine.device) = (depth, DeviceChoice::Reference);
-            candidate.engine.fact_blocks = fact_blocks;
+            candidate.engine.fact_blocks = Some(fact_blocks);
             candidate.engine.split = Share::new(split).unwrap();
             let (candidate, windows) = (&candidate, &windows[..]);
             let measure = |comm: ThreadComm| measure_windows(candidate, windows, &comm, &[], &Builtin::best());

@@ -70,7 +70,7 @@ impl<C: Comm> RankRun<'_, C> {
         // The last panel in flight is factored, but its update is not done where it keeps its columns: below its diagonal block
         // they are unchanged in the matrix; the rows of its diagonal block are lost.
         let row = end + plan.depth;
-        let col = row - usize::from(plan.depth > 0 && backend.keeps_panels());
+        let col = row - usize::from(plan.depth > 0 && backend.panels_unchanged());
         if row >= steps {
             return Ok(None);
         }
