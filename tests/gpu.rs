@@ -28,7 +28,9 @@ fn libraries() -> TempDir {
 }
 
 fn with(libraries: &Path, args: &[&str]) -> Output {
-    hpl_tune().args(args).env("LD_LIBRARY_PATH", libraries).env("FAKE_GPU_DEVICES", "2").output().unwrap()
+    let mut program = hpl_tune();
+    program.args(args).env("LD_LIBRARY_PATH", libraries).env("XDG_CACHE_HOME", libraries).env("FAKE_GPU_DEVICES", "2");
+    program.output().unwrap()
 }
 
 /// The GPUs that the driver names are the accelerators of the node, one rank for each.

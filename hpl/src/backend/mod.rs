@@ -21,7 +21,7 @@ use crate::lu::fact::Fact;
 use crate::lu::laswp::{LaswpResult, RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
 use crate::observe::phases::Phase;
-use crate::observe::trace::Trace;
+use crate::observe::trace::{StreamSpan, Trace};
 use crate::plan::{PanelShape, Part};
 
 /// Local columns that may be read and factored.
@@ -72,6 +72,11 @@ pub(crate) trait Backend: Columns + Storage {
     /// # Errors
     /// When an operation failed.
     fn finish(&mut self) -> Result<(), Error>;
+
+    /// What the streams of a device have done since the last call, all of which is complete; empty in main memory.
+    fn stream_spans(&mut self) -> Vec<StreamSpan> {
+        Vec::new()
+    }
 }
 
 /// The update of one section by one panel.

@@ -46,15 +46,23 @@ impl Phases {
 
     /// Adds the time from `start` to `end` to a phase of `step`.
     pub fn add_until(&mut self, step: usize, phase: Phase, (start, end): (Instant, Instant)) {
+        *self.slot(step, phase) += (end - start).as_secs_f64();
+    }
+
+    /// Sets the time of a phase of `step` to 0.
+    pub fn clear(&mut self, step: usize, phase: Phase) {
+        *self.slot(step, phase) = 0.0;
+    }
+
+    fn slot(&mut self, step: usize, phase: Phase) -> &mut f64 {
         let time = &mut self.steps[step];
-        let slot = match phase {
+        match phase {
             Phase::Fact => &mut time.fact_s,
             Phase::Lbcast => &mut time.lbcast_s,
             Phase::Rs => &mut time.rs_s,
             Phase::Update => &mut time.update_s,
             Phase::Trsv => &mut time.trsv_s,
-        };
-        *slot += (end - start).as_secs_f64();
+        }
     }
 
     /// Records the end of step `step`; the factorization began at `start`.

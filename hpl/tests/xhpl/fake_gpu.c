@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef HIP
 #define NAME(cuda, hip) hip
@@ -136,7 +137,7 @@ static void poison(void *start, size_t bytes)
 }
 
 /* Streams and events. */
-struct event { int happened, references; };
+struct event { int happened, references, has_time; struct timespec at; };
 struct operation {
     enum { WORK, RECORD, WAIT } kind;
     void (*work)(const uint64_t *);
@@ -167,7 +168,10 @@ static int step(void)
     s->first = o->next;
     if (!s->first) s->last = NULL;
     if (o->kind == WORK && !fault) o->work(o->arguments);
-    if (o->kind == RECORD) o->event->happened = 1;
+    if (o->kind == RECORD) {
+        o->event->happened = 1;
+        clock_gettime(CLOCK_MONOTONIC, &o->event->at);
+    }
     if (o->kind != WORK) release(o->event);
     free(o->copy);
     free(o);
@@ -401,9 +405,9 @@ int NAME(cuEventCreate, hipEventCreateWithFlags)(struct event **event, unsigned 
 {
     CALL(NAME("cuEventCreate", "hipEventCreateWithFlags"));
     *event = malloc(sizeof **event);
-    **event = (struct event){0, 1};
+    **event = (struct event){.references = 1, .has_time = flags == 0};
     events++;
-    return done(flags == 2 ? OK : INVALID_VALUE);
+    return done(flags == 0 || flags == 2 ? OK : INVALID_VALUE);
 }
 
 int NAME(cuEventDestroy_v2, hipEventDestroy)(struct event *event)
@@ -428,6 +432,15 @@ int NAME(cuStreamWaitEvent, hipStreamWaitEvent)(struct stream *stream, struct ev
     if (flags) return done(INVALID_VALUE);
     event->references++;
     queue(stream, (struct operation){.kind = WAIT, .event = event});
+    return done(OK);
+}
+
+int NAME(cuEventElapsedTime, hipEventElapsedTime)(float *milliseconds, struct event *from, struct event *to)
+{
+    CALL(NAME("cuEventElapsedTime", "hipEventElapsedTime"));
+    if (!from->has_time || !to->has_time) return done(INVALID_VALUE);
+    if (!from->happened || !to->happened) return done(NOT_READY);
+    *milliseconds = 1e3f * (float)(to->at.tv_sec - from->at.tv_sec) + 1e-6f * (float)(to->at.tv_nsec - from->at.tv_nsec);
     return done(OK);
 }
 

@@ -47,6 +47,7 @@ fn build((name, libraries, flags): Platform, within: &Path, more: &[&str]) {
 fn on_gpu(folder: &TempDir, libraries: &Path, args: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut program = command(folder.path());
     program.args(args).env("LD_LIBRARY_PATH", libraries).env("FAKE_GPU_LOG", folder.path().join("left"));
+    program.env("XDG_CACHE_HOME", folder.path().join("cache"));
     program.envs(environment.iter().copied()).output().unwrap()
 }
 
@@ -154,6 +155,46 @@ fn large_messages_are_pinned() {
     succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &refused));
 }
 
+/// The picture has a lane for each stream, and phases are the times of the device: FACT is no wait for the update beside it.
+#[test]
+fn phases_and_pictures_show_the_streams() {
+    let folder = folder(&dat(&[(6, "600"), (8, "60"), (11, "1"), (12, "1")]));
+    let args = ["--device", "cuda", "--threads", "1", "--phases", "phases.csv", "--timeline", "timeline.svg"];
+    succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &[]));
+    let picture = fs::read_to_string(folder.path().join("timeline.svg")).unwrap();
+    for (lane, work) in [("Main", "UPDATE rest"), ("Fact", "FACT"), ("Copy", "row swap")] {
+        let title = format!("rank 0 stream {lane}: {work}");
+        assert!(picture.contains(&title), "{title} is not in the picture");
+    }
+    let phases = fs::read_to_string(folder.path().join("phases.csv")).unwrap();
+    let times = phases.lines().skip(1).map(|line| {
+        let values: Vec<f64> = line.split(',').map(|value| value.parse().unwrap()).collect();
+        (values[7], values[9], values[10])
+    });
+    let times: Vec<(f64, f64, f64)> = times.collect();
+    // The last steps have no columns to update.
+    assert!(times[..8].iter().all(|(fact, rs, update)| *fact > 0.0 && *rs > 0.0 && *update > 0.0), "{times:?}");
+}
+
+/// The second run needs no compiler; a damaged file, or one that the driver does not take, is made again.
+#[test]
+fn kernels_are_compiled_once() {
+    let folder = folder(&dat(&[(6, "100"), (11, "1"), (12, "1")]));
+    let run = |environment: &[(&str, &str)]| on_gpu(&folder, &libraries(CUDA), &["--device", "cuda"], environment);
+    let without_compiler = [("FAKE_GPU_FAIL", "nvrtcCompileProgram:1:6")];
+    assert_eq!(run(&without_compiler).status.code(), Some(1), "nothing is kept yet");
+    succeeds(&run(&[]));
+    succeeds(&run(&without_compiler));
+    let kept: Vec<_> =
+        fs::read_dir(folder.path().join("cache/hpl-tune")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    fs::write(&kept[0], "damaged").unwrap();
+    assert_eq!(run(&without_compiler).status.code(), Some(1), "damaged");
+    succeeds(&run(&[]));
+    succeeds(&run(&[("FAKE_GPU_FAIL", "cuModuleLoadData:1:200")]));
+    assert_all_is_freed(&folder);
+}
+
 #[test]
 fn auto_is_a_gpu_where_there_is_one() {
     let folder = folder(&dat(&[]));
@@ -248,7 +289,8 @@ fn messages_name_the_way_out() {
     with(&libraries(CUDA), cuda, &[("FAKE_GPU_DEVICES", "0")], &["no device is visible", "nvidia-smi"]);
     let small = [("FAKE_GPU_BYTES", "150000")];
     with(&libraries(CUDA), cuda, &small, &["cuda 0 (Fake device) device: no memory for 0.000 GB", "lower N"]);
-    let compiler = [("FAKE_GPU_FAIL", "nvrtcCompileProgram:1:6")];
+    // Where nothing can be kept.
+    let compiler = [("FAKE_GPU_FAIL", "nvrtcCompileProgram:1:6"), ("XDG_CACHE_HOME", "/proc/none")];
     with(
         &libraries(CUDA),
         cuda,

@@ -102,6 +102,8 @@ pub(crate) trait Device {
     type Staging;
     /// A point in a stream.
     type Event;
+    /// A point in a stream whose time is known once it has happened.
+    type Mark;
 
     /// What it is, with its libraries.
     fn label(&self) -> String;
@@ -123,6 +125,12 @@ pub(crate) trait Device {
 
     /// The event that all operations queued on `stream` so far are complete.
     fn record(&self, stream: Stream) -> Self::Event;
+
+    /// The point at which all operations queued on `stream` so far are complete.
+    fn mark(&self, stream: Stream) -> Self::Mark;
+
+    /// Seconds from one point to another, both of which have happened; `None` after a failure.
+    fn seconds(&self, from: &Self::Mark, to: &Self::Mark) -> Option<f64>;
 
     /// Later operations of `stream` wait for `event`.
     fn stream_wait(&self, stream: Stream, event: &Self::Event, wait: Wait);

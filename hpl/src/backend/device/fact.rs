@@ -13,6 +13,7 @@ use crate::comm::{Comm, Msg};
 use crate::lu::fact::Fact;
 use crate::lu::panel::PanelMut;
 use crate::mat::{Buffer, Mat, MatMut};
+use crate::observe::phases::Phase;
 use crate::plan::PanelShape;
 use crate::plan::recursion::Recipe;
 use crate::sync::Arc;
@@ -140,7 +141,8 @@ impl<D: Device> OnDevice<'_, '_, D> {
         let memory = self.fact.as_ref().expect("the device factors panels");
         let (device, a, sends_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.inverses.is_none());
         let columns = |part: usize| Block::dense(&memory.columns, part * memory.nb, jb, 1);
-        self.queue_fact(a, fact.shape.k, &fact.recipe);
+        let of_panel = (Stream::Fact, Phase::Fact, fact.shape.k, None);
+        self.spans.timed(device, of_panel, || self.queue_fact(a, fact.shape.k, &fact.recipe));
         if sends_l {
             device.download(Stream::Fact, a, &self.panel, ii, rows);
         }

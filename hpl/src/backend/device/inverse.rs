@@ -1,6 +1,6 @@
 //! U ← L1⁻¹ U by DGEMM, which is several times as fast as DTRSM, where one process has all panels.
 
-use super::rank::PART_COLS;
+use super::parts::PART_COLS;
 use super::{Block, Device, HostBlock, Stream};
 use crate::Error;
 use crate::comm::Msg;

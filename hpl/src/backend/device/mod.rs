@@ -24,9 +24,11 @@ pub(crate) mod gpu;
 mod inverse;
 mod memory;
 mod panel;
+mod parts;
 mod rank;
 pub(crate) mod reference;
 mod rows;
+mod spans;
 mod storage;
 mod waits;
 

@@ -7,7 +7,9 @@ use std::time::Instant;
 use super::fact::DeviceFact;
 use super::inverse::L1Inverses;
 use super::memory::{DeviceL, LMemory, RowMemory};
+use super::parts::parts;
 use super::rows::moves;
+use super::spans::StreamSpans;
 use super::{Block, Device, Stream, Wait};
 use space::HplParams;
 
@@ -23,6 +25,7 @@ use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
 use crate::mat::Mat;
 use crate::observe::phases::Phase;
+use crate::observe::trace::StreamSpan;
 use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
 use crate::plan::recursion::Recipe;
@@ -55,6 +58,7 @@ pub(crate) struct OnDevice<'r, 't, D: Device> {
     pub(super) staged_vectors: D::Staging,
     /// Columns that have been written, with the event that this is complete.
     written: Vec<(Range<usize>, D::Event)>,
+    pub(super) spans: StreamSpans<D>,
 }
 
 /// Parameters of a matrix on a device.
@@ -109,6 +113,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             vectors: device.allocate(vectors)?,
             staged_vectors: device.staging(vectors)?,
             written: Vec::new(),
+            spans: StreamSpans::default(),
             device,
         })
     }
@@ -166,14 +171,17 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             self.stream_waits_for(Stream::Copy, &cols, Wait::SectionUpdated);
             let all = self.block(shape.ii, cols.start, shape.mp, cols.len());
             let (u, c) = (all.top(shape.jb), all.sub(shape.jb, 0, shape.mp - shape.jb, cols.len()));
-            self.permute_rows(pairs, all);
+            let timed = |stream, phase, work: &dyn Fn()| {
+                self.spans.timed(&self.device, (stream, phase, shape.k, Some(update.part)), work);
+            };
             let (l1, l2) = self.l_of(l);
-            match self.inverses() {
+            timed(Stream::Copy, Phase::Rs, &|| self.permute_rows(pairs, all));
+            timed(Stream::Copy, Phase::Update, &|| match self.inverses() {
                 Some(inverses) => inverses.solve(&self.device, l.shape.k, u),
                 None => self.device.trsm(Stream::Copy, l1, u),
-            }
+            });
             self.device.stream_wait(Stream::Main, &self.device.record(Stream::Copy), Wait::SectionSolved);
-            self.device.gemm(Stream::Main, l2, u, c);
+            timed(Stream::Main, Phase::Update, &|| self.device.gemm(Stream::Main, l2, u, c));
             self.wrote(Stream::Main, cols);
         }
     }
@@ -184,8 +192,10 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         let below = self.block(shape.ii + shape.diag_rows, cols.start, shape.mp - shape.diag_rows, cols.len());
         let u = self.exchange.u(shape.jb, cols.len());
         let (l1, l2) = self.l_of(l);
-        self.device.trsm(Stream::Main, l1, u);
-        self.device.gemm(Stream::Main, l2, u, below);
+        self.spans.timed(&self.device, (Stream::Main, Phase::Update, shape.k, Some(update.part)), || {
+            self.device.trsm(Stream::Main, l1, u);
+            self.device.gemm(Stream::Main, l2, u, below);
+        });
         if shape.diag_rows > 0 {
             self.device.copy(Stream::Main, u, self.block(shape.ii, cols.start, shape.diag_rows, cols.len()));
         }
@@ -193,7 +203,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
     }
 
     /// Factors the first panel and updates by it, whatever the memory contains.
-    pub(super) fn rehearse_step(&self, params: &HplParams) -> Result<(), Error> {
+    pub(super) fn rehearse_step(&mut self, params: &HplParams) -> Result<(), Error> {
         let jb = params.nb.min(self.rows).min(self.cols);
         let below = self.rows - jb;
         if self.fact.is_some() && jb > 0 {
@@ -217,7 +227,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
                 all.sub(jb, 0, below, cols.len()),
             );
         }
-        Ok(self.device.synchronize(Wait::Finished)?)
+        self.spans.start(&self.device)
     }
 
     /// L1⁻¹ where L of a panel is in the matrix only.
@@ -234,20 +244,6 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             None => (self.block(ii, ia, jb, jb), self.block(ii + jb, ia, mp - jb, jb)),
         }
     }
-}
-
-/// Most columns of a part of a section.
-pub(super) const PART_COLS: usize = 16_384;
-
-/// Parts of the columns of a section, which begin at the same columns in most steps: wide enough for DGEMM, and enough of them that
-/// little is left to do before the first product.
-fn parts(cols: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
-    const WIDTH: usize = PART_COLS / 2;
-    let (start, end) = (cols.start, cols.end);
-    let inner = (start + WIDTH / 2).next_multiple_of(WIDTH);
-    let bounds = (inner..).step_by(WIDTH).take_while(move |bound| bound + WIDTH / 2 <= end);
-    let starts = std::iter::once(start).filter(move |_| start < end).chain(bounds.clone());
-    starts.zip(bounds.chain(std::iter::once(end))).map(|(start, end)| start..end)
 }
 
 impl<D: Device> Columns for OnDevice<'_, '_, D> {
@@ -321,5 +317,9 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
             self.unload(l);
         }
         Ok(self.device.synchronize(Wait::Finished)?)
+    }
+
+    fn stream_spans(&mut self) -> Vec<StreamSpan> {
+        self.spans.take(&self.device)
     }
 }

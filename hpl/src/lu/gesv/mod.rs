@@ -87,7 +87,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         let start = Instant::now();
         let mut report = start + REPORT_EVERY;
         let (row, col) = (self.grid.row, self.grid.col);
-        let end = steps.end;
+        let (end, done) = (steps.end, steps.clone());
         self.step = steps.start;
         self.run(&self.plan.prologue(steps.start, row, col), backend)?;
         self.phases.begin(start);
@@ -109,7 +109,25 @@ impl<'a, C: Comm> Lu<'a, C> {
             }
         }
         self.finish_sends()?;
+        self.take_stream_spans(done, backend);
         Ok(self.panels.info())
+    }
+
+    /// Takes the times of a device in the place of those in which the host has queued its work, and waited for it. They overlap. A
+    /// panel counts for the step in which it is factored, as on the host.
+    fn take_stream_spans(&mut self, steps: Range<usize>, backend: &mut impl Backend) {
+        let spans = backend.stream_spans();
+        for phase in [Phase::Fact, Phase::Rs, Phase::Update] {
+            if spans.iter().any(|span| span.phase == phase) {
+                steps.clone().for_each(|step| self.phases.clear(step, phase));
+            }
+        }
+        for span in &spans {
+            let ahead = if span.phase == Phase::Fact { self.plan.depth } else { 0 };
+            let step = span.panel.saturating_sub(ahead).clamp(steps.start, steps.end.max(steps.start + 1) - 1);
+            self.phases.add_until(step, span.phase, span.times);
+        }
+        self.trace.streams(&spans);
     }
 
     /// After the steps before `end`: completes all messages in flight. Each panel in flight, except the last

@@ -23,7 +23,7 @@ pub use self::timeline::TracePicture;
 pub struct Span {
     /// Rank.
     pub rank: u32,
-    /// Thread of the rank; thread 0 sends and receives the messages.
+    /// Thread of the rank; thread 0 sends and receives the messages. From [`Span::STREAMS`] on, a stream of its device.
     pub thread: u32,
     /// Index of the panel that the work belongs to, from 0; the number of panels for the back substitution.
     pub step: u32,
@@ -35,6 +35,24 @@ pub struct Span {
     pub start_s: f64,
     /// End in seconds since the start of the factorization.
     pub end_s: f64,
+}
+
+impl Span {
+    /// [`thread`](Self::thread) of the first stream of a device.
+    pub const STREAMS: u32 = 1 << 16;
+}
+
+/// Work of a stream of a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamSpan {
+    /// Number of the stream.
+    pub(crate) stream: usize,
+    /// Index of the panel that the work belongs to.
+    pub(crate) panel: usize,
+    pub(crate) phase: Phase,
+    pub(crate) part: Option<Part>,
+    /// Start and end.
+    pub(crate) times: (Instant, Instant),
 }
 
 /// A span with absolute times.
@@ -50,12 +68,20 @@ struct Stamp {
 pub(crate) struct Trace {
     /// The stamps of each thread; empty when the trace is off.
     threads: Vec<Mutex<Vec<Stamp>>>,
+    streams: Mutex<Vec<StreamSpan>>,
 }
 
 impl Trace {
     /// A trace of `threads` threads; with `threads` = 0 it is off.
     pub(crate) fn new(threads: usize) -> Self {
-        Self { threads: (0..threads).map(|_| Mutex::default()).collect() }
+        Self { threads: (0..threads).map(|_| Mutex::default()).collect(), streams: Mutex::default() }
+    }
+
+    /// Appends work of the streams of a device.
+    pub(crate) fn streams(&self, spans: &[StreamSpan]) {
+        if !self.threads.is_empty() {
+            self.streams.lock().extend_from_slice(spans);
+        }
     }
 
     /// Appends work of `thread` for panel `step` from `start` to `end`. Not for a thread that has a [`Recorder`].
@@ -84,11 +110,21 @@ impl Trace {
     /// All spans of rank `rank`, those of each thread in order, with times since `origin`.
     pub(crate) fn into_spans(self, rank: usize, origin: Instant) -> Vec<Span> {
         let seconds = |at: Instant| at.saturating_duration_since(origin).as_secs_f64();
-        let mut spans = Vec::new();
+        let rank = rank as u32;
+        let of_stream = |span: StreamSpan| Span {
+            rank,
+            thread: Span::STREAMS + span.stream as u32,
+            step: span.panel as u32,
+            phase: span.phase,
+            part: span.part,
+            start_s: seconds(span.times.0),
+            end_s: seconds(span.times.1),
+        };
+        let mut spans: Vec<Span> = self.streams.into_inner().into_iter().map(of_stream).collect();
         for (thread, slot) in self.threads.into_iter().enumerate() {
             let stamps = slot.into_inner().into_iter();
             spans.extend(stamps.map(|Stamp { step, phase, part, start, end }| Span {
-                rank: rank as u32,
+                rank,
                 thread: thread as u32,
                 step,
                 phase,

@@ -36,6 +36,7 @@ functions! {
         destroy_event(Handle) = "cuEventDestroy_v2", "hipEventDestroy";
         record(Handle, Handle) = "cuEventRecord", "hipEventRecord";
         query(Handle) = "cuEventQuery", "hipEventQuery";
+        elapsed(*mut f32, Handle, Handle) = "cuEventElapsedTime", "hipEventElapsedTime";
         wait_for_event(Handle) = "cuEventSynchronize", "hipEventSynchronize";
         synchronize() = "cuCtxSynchronize", "hipDeviceSynchronize";
         upload(Address, *const c_void, usize, Handle) = "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync";

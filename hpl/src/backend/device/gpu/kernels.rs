@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_uint, c_void};
 use std::sync::Arc;
 
 use super::super::DeviceError;
+use super::code_cache::CodeCache;
 use super::compiler::KernelCompiler;
 use super::driver::Gpu;
 use super::library::Handle;
@@ -107,8 +108,16 @@ pub(super) struct GpuKernels {
     pub(super) factor_shared: usize,
 }
 
+/// Loads compiled kernels.
+fn load(gpu: &Gpu, code: &[u8]) -> Result<Handle, DeviceError> {
+    let (mut module, load) = (0, gpu.driver.calls.load_module);
+    // SAFETY: writes one handle; the code is what the compiler made, and read before the call returns.
+    gpu.check(load.name, unsafe { (load.call)(&raw mut module, code.as_ptr().cast()) })?;
+    Ok(module)
+}
+
 impl GpuKernels {
-    /// Compiles and loads the kernels.
+    /// Loads the kernels, which are compiled where they have not been before.
     ///
     /// # Errors
     /// When compiler or driver fail.
@@ -119,10 +128,19 @@ impl GpuKernels {
             super::library::GpuPlatform::Cuda => 10 * gpu.attribute(75, 75)? + gpu.attribute(76, 76)?,
             super::library::GpuPlatform::Hip => 0,
         };
-        let code = compiler.compile(SOURCE, capability, None)?;
-        let (mut module, load) = (0, gpu.driver.calls.load_module);
-        // SAFETY: writes one handle; the code is what the compiler made, and read before the call returns.
-        gpu.check(load.name, unsafe { (load.call)(&raw mut module, code.as_ptr().cast()) })?;
+        let compiled_by =
+            format!("{} {}, capability {capability}, {}", compiler.library, compiler.version()?, gpu.label);
+        let cache = CodeCache::of(&[SOURCE.to_bytes(), compiled_by.as_bytes()]);
+        // What the driver does not take is compiled again.
+        let module = match cache.read().and_then(|code| load(gpu, &code).ok()) {
+            Some(module) => module,
+            None => {
+                let code = compiler.compile(SOURCE, capability, None)?;
+                let module = load(gpu, &code)?;
+                cache.write(&code);
+                module
+            }
+        };
         let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()], factor_shared: 0 };
         for (handle, kernel) in loaded.kernels.iter_mut().zip(GpuKernel::ALL) {
             let find = gpu.driver.calls.kernel;

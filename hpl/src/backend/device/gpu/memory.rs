@@ -188,9 +188,21 @@ impl GpuEvent {
     pub(super) fn record(gpu: &Arc<Gpu>, stream: Handle) -> Result<Self, DeviceError> {
         /// `CU_EVENT_DISABLE_TIMING`, `hipEventDisableTiming`
         const NO_TIMES: u32 = 2;
+        Self::with(gpu, stream, NO_TIMES)
+    }
+
+    /// The same, with its time.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn mark(gpu: &Arc<Gpu>, stream: Handle) -> Result<Self, DeviceError> {
+        Self::with(gpu, stream, 0)
+    }
+
+    fn with(gpu: &Arc<Gpu>, stream: Handle, flags: u32) -> Result<Self, DeviceError> {
         let (mut handle, calls) = (0, &gpu.driver.calls);
         // SAFETY: writes one handle.
-        gpu.check(calls.create_event.name, unsafe { (calls.create_event.call)(&raw mut handle, NO_TIMES) })?;
+        gpu.check(calls.create_event.name, unsafe { (calls.create_event.call)(&raw mut handle, flags) })?;
         let event = Self { gpu: Arc::clone(gpu), handle };
         // SAFETY: event and stream exist.
         gpu.check(calls.record.name, unsafe { (calls.record.call)(handle, stream) })?;
@@ -203,6 +215,19 @@ impl GpuEvent {
     /// When an operation before it failed.
     pub(super) fn has_happened(&self) -> Result<bool, DeviceError> {
         self.gpu.has_happened(self.handle)
+    }
+}
+
+impl Gpu {
+    /// Seconds from one event to another, both with times.
+    ///
+    /// # Errors
+    /// When one has not happened, or an operation before it failed.
+    pub(super) fn seconds_between(&self, from: Handle, to: Handle) -> Result<f64, DeviceError> {
+        let (mut milliseconds, elapsed) = (0.0, self.driver.calls.elapsed);
+        // SAFETY: writes one number; both events exist.
+        self.check(elapsed.name, unsafe { (elapsed.call)(&raw mut milliseconds, from, to) })?;
+        Ok(f64::from(milliseconds) / 1e3)
     }
 }
 

@@ -1,13 +1,16 @@
 //! The operations of a GPU: by its BLAS, by the kernels of `kernels.c`, and by its copy engines.
 
 use std::ops::DerefMut;
+use std::sync::Arc;
 
 use space::Form;
 
 use super::blas::{GpuBlas, MINUS_ONE, ONE, ZERO};
 use super::device::{FACTOR_THREADS, GpuDevice};
+use super::driver::Gpu;
 use super::generator::GeneratorTables;
 use super::kernels::{GpuKernel, LaunchSize};
+use super::library::Handle;
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory};
 use crate::Error;
 use crate::backend::device::api::{FACTOR_COLS, factor_work};
@@ -69,10 +72,27 @@ impl GpuDevice {
     }
 }
 
+impl GpuDevice {
+    /// An event that `make` records on `stream`; `None` after a failure.
+    fn event(
+        &self,
+        stream: Stream,
+        make: impl FnOnce(&Arc<Gpu>, Handle) -> Result<GpuEvent, DeviceError>,
+    ) -> Option<GpuEvent> {
+        let mut event = None;
+        self.queue(|| {
+            event = Some(make(&self.gpu, self.handle(stream))?);
+            Ok(())
+        });
+        event
+    }
+}
+
 impl Device for GpuDevice {
     type Memory = GpuMemory;
     type Staging = PinnedMemory;
     type Event = Option<GpuEvent>;
+    type Mark = Option<GpuEvent>;
 
     fn label(&self) -> String {
         format!("{}, {}, {}", self.gpu.label, self.gpu.driver.library, self.blas_of(Stream::Main).library)
@@ -91,12 +111,15 @@ impl Device for GpuDevice {
     }
 
     fn record(&self, stream: Stream) -> Option<GpuEvent> {
-        let mut event = None;
-        self.queue(|| {
-            event = Some(GpuEvent::record(&self.gpu, self.handle(stream))?);
-            Ok(())
-        });
-        event
+        self.event(stream, GpuEvent::record)
+    }
+
+    fn mark(&self, stream: Stream) -> Option<GpuEvent> {
+        self.event(stream, GpuEvent::mark)
+    }
+
+    fn seconds(&self, from: &Option<GpuEvent>, to: &Option<GpuEvent>) -> Option<f64> {
+        self.gpu.seconds_between(from.as_ref()?.handle, to.as_ref()?.handle).ok()
     }
 
     fn stream_wait(&self, stream: Stream, event: &Option<GpuEvent>, _wait: Wait) {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::DerefMut;
 use std::rc::Rc;
+use std::time::Instant;
 
 use space::Form;
 
@@ -51,6 +52,7 @@ impl Device for Reference<'_> {
     type Memory = Memory;
     type Staging = Memory;
     type Event = Event;
+    type Mark = Rc<Cell<Option<Instant>>>;
 
     fn label(&self) -> String {
         "reference device on the host".to_owned()
@@ -72,6 +74,17 @@ impl Device for Reference<'_> {
         let event = Rc::new(Cell::new(false));
         self.queues.borrow_mut().push(stream, StreamOp::Record(Rc::clone(&event)));
         event
+    }
+
+    fn mark(&self, stream: Stream) -> Self::Mark {
+        let mark = Rc::new(Cell::new(None));
+        let at = Rc::clone(&mark);
+        self.queue(stream, move || at.set(Some(Instant::now())));
+        mark
+    }
+
+    fn seconds(&self, from: &Self::Mark, to: &Self::Mark) -> Option<f64> {
+        Some(to.get()?.saturating_duration_since(from.get()?).as_secs_f64())
     }
 
     fn stream_wait(&self, stream: Stream, event: &Event, wait: Wait) {

@@ -123,6 +123,14 @@ impl TracePicture<'_> {
     }
 }
 
+/// `thread 3`, or the stream of a device.
+fn lane_name(thread: u32) -> String {
+    match thread.checked_sub(Span::STREAMS) {
+        None => format!("thread {thread}"),
+        Some(stream) => format!("stream {}", ["Main", "Fact", "Copy"].get(stream as usize).unwrap_or(&"")),
+    }
+}
+
 /// Top of each lane.
 fn tops(lanes: &BTreeMap<(u32, u32), Vec<Span>>, top: f64) -> Vec<f64> {
     let (mut y, mut last) = (top - GAP, None);
@@ -182,7 +190,7 @@ impl Drawing {
         if thread == 0 {
             self.svg.text("rank", (16.0, middle), Anchor::Start, &format!("rank {rank}"));
         }
-        self.svg.text("dim", (LEFT - 8.0, middle), Anchor::End, &format!("thread {thread}"));
+        self.svg.text("dim", (LEFT - 8.0, middle), Anchor::End, &lane_name(thread));
         let inside: Vec<Span> =
             spans.iter().filter(|span| span.end_s > self.start_s && span.start_s < self.end_s).copied().collect();
         for block in self.joined(&inside) {
@@ -218,7 +226,7 @@ impl Drawing {
         let (left, right) = (self.x(span.start_s), self.x(span.end_s));
         let time_ms = (span.end_s - span.start_s) * 1e3;
         let what = if kind == SpanKind::Trsv { String::new() } else { format!(" of panel {}", span.step) };
-        let title = format!("rank {} thread {}: {}{what}, {time_ms:.3} ms", span.rank, span.thread, kind.name());
+        let title = format!("rank {} {}: {}{what}, {time_ms:.3} ms", span.rank, lane_name(span.thread), kind.name());
         let width = (right - left).max(JOIN);
         self.svg.titled_rect(Paint::Class(kind.class()), (left, y), (width, LANE), &title);
         // With look-ahead a panel is factored in another step than its own: show its number.

@@ -1,0 +1,56 @@
+//! When the streams have done what.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use super::{Device, Stream, Wait};
+use crate::Error;
+use crate::observe::phases::Phase;
+use crate::observe::trace::StreamSpan;
+use crate::plan::Part;
+
+/// Work of a stream: its phase, the panel that it belongs to, and the columns.
+type StreamWork = (Stream, Phase, usize, Option<Part>);
+
+/// The work that has been queued, between two marks each, and when the clock was started.
+pub(super) struct StreamSpans<D: Device> {
+    start: Option<(Instant, D::Mark)>,
+    work: RefCell<Vec<(StreamWork, [D::Mark; 2])>>,
+}
+
+impl<D: Device> Default for StreamSpans<D> {
+    fn default() -> Self {
+        Self { start: None, work: RefCell::default() }
+    }
+}
+
+impl<D: Device> StreamSpans<D> {
+    /// Starts the clock, once the device has nothing to do.
+    ///
+    /// # Errors
+    /// When an operation failed.
+    pub(super) fn start(&mut self, device: &D) -> Result<(), Error> {
+        device.synchronize(Wait::Finished)?;
+        let mark = device.mark(Stream::Main);
+        device.synchronize(Wait::Finished)?;
+        self.start = Some((Instant::now(), mark));
+        Ok(())
+    }
+
+    /// Calls `queue`, which queues the work.
+    pub(super) fn timed(&self, device: &D, work: StreamWork, queue: impl FnOnce()) {
+        let from = device.mark(work.0);
+        queue();
+        self.work.borrow_mut().push((work, [from, device.mark(work.0)]));
+    }
+
+    /// What has been queued since the last call and is complete, if the clock runs.
+    pub(super) fn take(&mut self, device: &D) -> Vec<StreamSpan> {
+        let (work, Some((start, zero))) = (std::mem::take(self.work.get_mut()), &self.start) else { return Vec::new() };
+        let at = |mark: &D::Mark| Some(*start + Duration::try_from_secs_f64(device.seconds(zero, mark)?).ok()?);
+        let span = |((stream, phase, panel, part), [from, to]): (StreamWork, [D::Mark; 2])| {
+            Some(StreamSpan { stream: stream as usize, panel, phase, part, times: (at(&from)?, at(&to)?) })
+        };
+        work.into_iter().filter_map(span).collect()
+    }
+}
