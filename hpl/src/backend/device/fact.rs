@@ -5,67 +5,17 @@
 
 use std::ops::Range;
 
-use super::api::{FACTOR_COLS, FactorMemory, factor_work};
-use super::inverse::L1Inverses;
+use super::api::FACTOR_COLS;
+use super::fact_memory::DeviceFact;
 use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
 use crate::Error;
-use crate::comm::{Comm, Msg};
+use crate::comm::Comm;
 use crate::lu::fact::Fact;
 use crate::lu::panel::PanelMut;
-use crate::mat::{Buffer, Mat, MatMut};
+use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::plan::PanelShape;
 use crate::plan::recursion::Recipe;
-use crate::sync::Arc;
-
-/// Memory for the factorization of a panel by the device.
-pub(crate) struct DeviceFact<D: Device> {
-    /// For each column of a panel the pivot row, then for each the pivot, then for each what a leaf counts with.
-    columns: D::Memory,
-    staged: D::Staging,
-    work: D::Memory,
-    /// Zeros for `columns`.
-    zeros: Msg,
-    nb: usize,
-    /// Blocks of threads.
-    blocks: usize,
-    /// `None` where other processes need L of a panel.
-    inverses: Option<L1Inverses<D>>,
-}
-
-impl<D: Device> DeviceFact<D> {
-    /// Memory for panels of `nb` columns, factored by `blocks` blocks of threads. `inverses`: where no other process needs L of a panel.
-    ///
-    /// # Errors
-    /// When there is not enough memory.
-    pub(super) fn new(device: &D, nb: usize, blocks: usize, inverses: Option<L1Inverses<D>>) -> Result<Self, Error> {
-        Ok(Self {
-            columns: device.allocate(3 * nb)?,
-            staged: device.staging(2 * nb)?,
-            work: device.allocate(factor_work(blocks))?,
-            zeros: Msg::new(Arc::new(Buffer::of(3 * nb)), 0..3 * nb),
-            nb,
-            blocks,
-            inverses,
-        })
-    }
-
-    /// L1⁻¹ where L of a panel is in the matrix only: no other process needs it.
-    pub(super) fn inverses(&self) -> Option<&L1Inverses<D>> {
-        self.inverses.as_ref()
-    }
-
-    /// What a leaf finds and needs.
-    fn of(&self, cols: &Range<usize>) -> FactorMemory<'_, D::Memory> {
-        let part = |part: usize, len: usize| Block::dense(&self.columns, part * self.nb + cols.start, len, 1);
-        FactorMemory {
-            pivots: part(0, cols.len()),
-            values: part(1, cols.len()),
-            arrived: part(2, 1),
-            work: Block::dense(&self.work, 0, factor_work(self.blocks), 1),
-        }
-    }
-}
 
 /// A panel in the matrix while the device factors it.
 struct PanelOnDevice<'d, D: Device> {
@@ -128,7 +78,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
         device.upload(Stream::Fact, HostBlock { msg: memory.zeros.clone(), at: 0, ld: 3 * memory.nb }, whole);
         let leaf = device.leaf_cols(a.rows, memory.blocks, recipe.nbmin.min(FACTOR_COLS));
         PanelOnDevice { device, memory, a, leaf, ndiv: recipe.ndiv }.factor(0..a.cols);
-        if let Some(inverses) = &memory.inverses {
+        if let Some(inverses) = memory.inverses() {
             inverses.invert(device, k, a.top(a.cols));
         }
     }
@@ -139,7 +89,7 @@ impl<D: Device> OnDevice<'_, '_, D> {
         let (cols, rows) = (fact.col..fact.col + jb, self.rows);
         self.stream_waits_for(Stream::Fact, &cols, Wait::PanelUpdated);
         let memory = self.fact.as_ref().expect("the device factors panels");
-        let (device, a, sends_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.inverses.is_none());
+        let (device, a, sends_l) = (&self.device, self.block(ii, cols.start, mp, jb), memory.inverses().is_none());
         let columns = |part: usize| Block::dense(&memory.columns, part * memory.nb, jb, 1);
         let of_panel = (Stream::Fact, Phase::Fact, fact.shape.k, None);
         self.spans.timed(device, of_panel, || self.queue_fact(a, fact.shape.k, &fact.recipe));

@@ -20,9 +20,11 @@
 mod api;
 mod error;
 mod fact;
+mod fact_memory;
 pub(crate) mod gpu;
 mod inverse;
 mod memory;
+mod moves;
 mod panel;
 mod parts;
 mod rank;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::fact::DeviceFact;
+use super::fact_memory::DeviceFact;
 use super::inverse::L1Inverses;
 use super::memory::{DeviceL, LMemory, RowMemory};
+use super::moves::moves;
 use super::parts::parts;
-use super::rows::moves;
 use super::spans::StreamSpans;
 use super::{Block, Device, Stream, Wait};
 use space::HplParams;
