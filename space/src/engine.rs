@@ -62,7 +62,8 @@ impl Default for EngineParams {
 impl EngineParams {
     /// Blocks of threads of the device that factor a panel; 0 for the threads of the rank.
     pub fn fact_blocks(&self) -> usize {
-        self.fact_blocks.unwrap_or(if self.device.is_gpu() { 32 } else { 0 })
+        // On AMD's GPUs blocks that wait for each other are untested.
+        self.fact_blocks.unwrap_or(if self.device == DeviceChoice::Cuda { 32 } else { 0 })
     }
 
     /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller

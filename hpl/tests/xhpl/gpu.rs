@@ -84,7 +84,7 @@ fn runs_on_both_platforms_pass() {
                 let changed = changed.replace("0            U ", &format!("{u}            U "));
                 fs::write(folder.path().join("HPL.dat"), changed).unwrap();
                 let environment = [("FAKE_GPU_SEED", seed), ("FAKE_GPU_DEVICES", "2"), ("FAKE_GPU_SHARED", shared)];
-                let args = ["--device", platform.0, "--threads", "1", "--split", "0.5"];
+                let args = ["--device", platform.0, "--threads", "1", "--split", "0.5", "--fact-blocks", "32"];
                 let out = succeeds(&on_gpu(&folder, &libraries(platform), &args, &environment));
                 assert!(out.contains("     12 tests completed and passed residual checks"), "{out}");
                 assert_all_is_freed(&folder);

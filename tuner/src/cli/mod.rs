@@ -271,7 +271,7 @@ pub struct RunArgs {
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1
     #[arg(long, value_name = "F", conflicts_with = "reference")]
     pub split: Option<Share>,
-    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 on a GPU]
+    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 with cuda]
     #[arg(long, value_name = "B", conflicts_with = "reference")]
     pub fact_blocks: Option<usize>,
     /// Write the result as JSON to this file

@@ -31,8 +31,8 @@ pub(super) struct EngineArgs {
     /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["survey", "report_bindings"])]
     device: Option<DeviceRequest>,
-    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 on a
-    /// GPU]
+    /// Blocks of threads of the device that factor a panel where P = 1; 0: the threads of the host factor it [default: 32 with
+    /// cuda]
     #[arg(long, value_name = "B")]
     fact_blocks: Option<usize>,
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them (TOML)
