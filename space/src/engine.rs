@@ -66,6 +66,14 @@ impl EngineParams {
         self.fact_blocks.unwrap_or(if self.device == DeviceChoice::Cuda { 32 } else { 0 })
     }
 
+    /// Takes the blocks that are `asked` for, if any are. With a device the number is written down, so that results name it.
+    pub fn settle_fact_blocks(&mut self, asked: Option<usize>) {
+        self.fact_blocks = asked.or(self.fact_blocks);
+        if !self.device.is_none() {
+            self.fact_blocks = Some(self.fact_blocks());
+        }
+    }
+
     /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller
     /// can divide the cores among the ranks.
     ///

@@ -110,11 +110,7 @@ fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
     }
     engine.split = args.split.unwrap_or(engine.split);
     engine.device = args.device.map_or(engine.device, FoundGpus::choose);
-    engine.fact_blocks = args.fact_blocks.or(engine.fact_blocks);
-    if !engine.device.is_none() {
-        // The result says it.
-        engine.fact_blocks = Some(engine.fact_blocks());
-    }
+    engine.settle_fact_blocks(args.fact_blocks);
     Ok(engine)
 }
 

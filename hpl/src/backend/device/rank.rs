@@ -176,10 +176,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             };
             let (l1, l2) = self.l_of(l);
             timed(Stream::Copy, Phase::Rs, &|| self.permute_rows(pairs, all));
-            timed(Stream::Copy, Phase::Update, &|| match self.inverses() {
-                Some(inverses) => inverses.solve(&self.device, l.shape.k, u),
-                None => self.device.trsm(Stream::Copy, l1, u),
-            });
+            timed(Stream::Copy, Phase::Update, &|| self.solve(Stream::Copy, shape.k, l1, u));
             self.device.stream_wait(Stream::Main, &self.device.record(Stream::Copy), Wait::SectionSolved);
             timed(Stream::Main, Phase::Update, &|| self.device.gemm(Stream::Main, l2, u, c));
             self.wrote(Stream::Main, cols);
@@ -215,10 +212,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             let Some(cols) = cols.filter(|_| below > 0 && jb > 0) else { continue };
             let stream = if self.exchange.len == 0 { Stream::Copy } else { Stream::Main };
             let all = self.block(0, cols.start, self.rows, cols.len());
-            match self.inverses() {
-                Some(inverses) => inverses.solve(&self.device, 0, all.top(jb)),
-                None => self.device.trsm(stream, self.block(0, 0, jb, jb), all.top(jb)),
-            }
+            self.solve(stream, 0, self.block(0, 0, jb, jb), all.top(jb));
             self.device.synchronize(Wait::Finished)?;
             self.device.gemm(
                 Stream::Main,
@@ -228,6 +222,14 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
             );
         }
         self.spans.start(&self.device)
+    }
+
+    /// Queues U ← L1⁻¹ U of panel `k`: on `stream`, or by the inverse on `Copy`.
+    fn solve(&self, stream: Stream, k: usize, l1: Block<'_, D::Memory>, u: Block<'_, D::Memory>) {
+        match self.inverses() {
+            Some(inverses) => inverses.solve(&self.device, k, u),
+            None => self.device.trsm(stream, l1, u),
+        }
     }
 
     /// L1⁻¹ where L of a panel is in the matrix only.

@@ -71,11 +71,7 @@ impl EngineArgs {
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
         params.device = self.device.map_or(params.device, FoundGpus::choose);
-        params.fact_blocks = self.fact_blocks.or(params.fact_blocks);
-        if !params.device.is_none() {
-            // The result says it.
-            params.fact_blocks = Some(params.fact_blocks());
-        }
+        params.settle_fact_blocks(self.fact_blocks);
         if let Some(kernels) = &self.blas {
             params.kernels = kernels.clone();
         }
