@@ -1,5 +1,6 @@
 //! The cores of a rank's threads.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// The cores of each rank: `threads` consecutive cores of the list `cores` for each of `ranks`, the ranks spread evenly
@@ -14,6 +15,30 @@ pub fn core_sets(cores: &[usize], ranks: usize, threads: usize) -> Option<Vec<Ve
         cores[first..first + threads].to_vec()
     };
     Some((0..ranks).map(set).collect())
+}
+
+/// The cores of each rank where rank r computes best on those in `near[r % near.len()]`: ranks with the same of these share them as by
+/// [`core_sets`]. Where these do not suffice, or `near` is empty, the ranks share all `cores`.
+pub(crate) fn core_sets_near(
+    cores: &[usize],
+    ranks: usize,
+    threads: usize,
+    near: &[Vec<usize>],
+) -> Option<Vec<Vec<usize>>> {
+    let sets_near = || {
+        let mut alike: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+        (0..ranks).for_each(|rank| alike.entry(&near[rank % near.len()]).or_default().push(rank));
+        let mut sets = vec![Vec::new(); ranks];
+        for (cores, ranks) in alike {
+            for (rank, set) in ranks.iter().zip(core_sets(cores, ranks.len(), threads)?) {
+                sets[*rank] = set;
+            }
+        }
+        let distinct: BTreeSet<usize> = sets.iter().flatten().copied().collect();
+        (distinct.len() == ranks * threads).then_some(sets)
+    };
+    let near = if near.is_empty() { None } else { sets_near() };
+    near.or_else(|| core_sets(cores, ranks, threads))
 }
 
 /// The cores of each rank, followed by those that it borrows while it factors a panel for which the other process columns
@@ -82,6 +107,22 @@ mod tests {
     fn ranks_spread_over_the_cores() {
         assert_eq!(core_sets(&[4, 5, 6, 7], 2, 1).unwrap(), [[4], [6]]);
         assert_eq!(core_sets(&[4, 5, 6, 7], 2, 2).unwrap(), [[4, 5], [6, 7]]);
+    }
+
+    #[test]
+    fn ranks_have_cores_beside_their_devices() {
+        let cores: Vec<usize> = (0..8).collect();
+        // Devices 0 and 3 are on the second NUMA node.
+        let (first, second) = (vec![0, 1, 2, 3], vec![4, 5, 6, 7]);
+        let near = [second.clone(), first.clone(), first.clone(), second.clone()];
+        let sets = core_sets_near(&cores, 4, 2, &near).unwrap();
+        assert_eq!(sets, [[4, 5], [0, 1], [2, 3], [6, 7]]);
+        // Of three ranks two are on one node, which has no six cores.
+        assert_eq!(core_sets_near(&cores, 3, 3, &near), core_sets(&cores, 3, 3));
+        for unknown in [vec![], vec![Vec::new(); 4], vec![first.clone(), vec![2, 3, 4]]] {
+            assert_eq!(core_sets_near(&cores, 2, 3, &unknown), core_sets(&cores, 2, 3), "{unknown:?}");
+        }
+        assert_eq!(core_sets_near(&cores, 9, 1, &near), None);
     }
 
     /// 2×2 ranks on 12 cores: T = 1 + (12 − 4)/2.

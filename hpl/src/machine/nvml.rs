@@ -1,4 +1,4 @@
-//! NVML, the library of NVIDIA's driver, as far as energy, power and its limit go.
+//! NVML, the library of NVIDIA's driver, as far as energy, power and its limit, clock and temperature go.
 
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::path::Path;
@@ -14,6 +14,9 @@ const SUCCESS: c_int = 0;
 /// Those of a user who may not, and of a function that the library does not have.
 const NO_PERMISSION: c_int = 4;
 const NO_FUNCTION: c_int = 13;
+/// Its clock of the multiprocessors (SM), and its sensor on the accelerator itself.
+const SM_CLOCK: c_uint = 1;
+const GPU_SENSOR: c_uint = 0;
 /// Millijoules in a joule, milliwatts in a watt.
 const MILLI: f64 = 1e3;
 
@@ -31,6 +34,10 @@ pub(crate) struct Nvml {
     limit: Option<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>,
     limits: Option<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> c_int>,
     set_limit: Option<unsafe extern "C" fn(Handle, c_uint) -> c_int>,
+    /// With the kind of clock, and in MHz.
+    clock: Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int>,
+    /// With the sensor, and in °C.
+    temperature: Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int>,
     devices: Vec<usize>,
 }
 
@@ -102,12 +109,18 @@ impl Nvml {
         let limits = unsafe { library.get(b"nvmlDeviceGetPowerManagementLimitConstraints\0") };
         // SAFETY: it takes a handle and an unsigned int.
         let set_limit = unsafe { library.get(b"nvmlDeviceSetPowerManagementLimit\0") };
+        // SAFETY: they take a handle, an unsigned int and a pointer to one.
+        let clock = unsafe { library.get(b"nvmlDeviceGetClockInfo\0") };
+        // SAFETY: as above.
+        let temperature = unsafe { library.get(b"nvmlDeviceGetTemperature\0") };
         Ok(Self {
             limit: limit.ok().map(|symbol| *symbol),
             limits: limits.ok().map(|symbol| *symbol),
             set_limit: set_limit.ok().map(|symbol| *symbol),
             energy: energy.ok().map(|symbol| *symbol),
             power: power.ok().map(|symbol| *symbol),
+            clock: clock.ok().map(|symbol| *symbol),
+            temperature: temperature.ok().map(|symbol| *symbol),
             devices: (0..devices).filter_map(of).collect(),
         })
     }
@@ -135,6 +148,22 @@ impl Nvml {
         // SAFETY: as above.
         let code = unsafe { self.power?(self.handle(device), &raw mut milliwatts) };
         (code == SUCCESS).then_some(f64::from(milliwatts) / MILLI)
+    }
+
+    /// Clock of its multiprocessors now, in Hz.
+    pub(crate) fn clock_hz(&self, device: GpuIndex) -> Option<f64> {
+        let mut mhz: c_uint = 0;
+        // SAFETY: as above.
+        let code = unsafe { self.clock?(self.handle(device), SM_CLOCK, &raw mut mhz) };
+        (code == SUCCESS).then_some(1e6 * f64::from(mhz))
+    }
+
+    /// Its temperature now, in °C.
+    pub(crate) fn temperature_c(&self, device: GpuIndex) -> Option<f64> {
+        let mut celsius: c_uint = 0;
+        // SAFETY: as above.
+        let code = unsafe { self.temperature?(self.handle(device), GPU_SENSOR, &raw mut celsius) };
+        (code == SUCCESS).then_some(f64::from(celsius))
     }
 
     /// The accelerator of this number, if there is one.

@@ -1,14 +1,16 @@
 //! The ranks of a run as threads of this process, each on its own cores if there are enough.
 
 use std::any::Any;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use space::{Candidate, HplParams};
+use space::{Candidate, DeviceChoice, HplParams};
 
 use super::RunError;
 use super::memory::matrix_lens;
 use crate::Error;
+use crate::backend::device::gpu::{GpuPlatform, nearby_cores};
 use crate::comm::threads::{self, ThreadComm};
 use crate::comm::{Buffers, grid};
 use crate::machine::affinity;
@@ -22,7 +24,8 @@ pub(super) fn run_threads<R: Send>(
     work: impl Fn(&ThreadComm, &[usize]) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, RunError> {
     let ranks = candidate.hpl.ranks();
-    let sets = affinity::core_sets(cores, ranks, candidate.engine.threads);
+    let near = beside_devices(candidate.engine.device, cores);
+    let sets = affinity::core_sets_near(cores, ranks, candidate.engine.threads, &near);
     // Threads that share cores are not pinned, and do not spin.
     let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
     buffers.matrices.prepare(&matrix_lens(candidate), candidate.engine.huge_pages);
@@ -43,6 +46,16 @@ pub(super) fn run_threads<R: Send>(
     });
     buffers.clear_messages();
     reports
+}
+
+/// Those of `cores` that are beside each device; none without devices.
+fn beside_devices(device: DeviceChoice, cores: &[usize]) -> Vec<Vec<usize>> {
+    let root = Path::new("/");
+    match device {
+        DeviceChoice::Cuda => nearby_cores(GpuPlatform::Cuda, root, cores),
+        DeviceChoice::Hip => nearby_cores(GpuPlatform::Hip, root, cores),
+        DeviceChoice::None | DeviceChoice::Reference => Vec::new(),
+    }
 }
 
 /// The cores of `ranks`, which share a node, with those that they borrow. Cores are borrowed only without look-ahead, as only

@@ -229,6 +229,13 @@ int NAME(cuDeviceGetName, hipDeviceGetName)(char *name, int length, int device)
     return device < 0 ? INVALID_DEVICE : OK;
 }
 
+int NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int length, int device)
+{
+    CALL(NAME("cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId"));
+    snprintf(address, length, "FFFF:C%d:00.0", device);
+    return done(device < 0 ? INVALID_DEVICE : OK);
+}
+
 static size_t total_bytes(void)
 {
     return strtoull(setting("FAKE_GPU_BYTES", "1073741824"), NULL, 10);

@@ -1,7 +1,9 @@
 //! Errors of a device.
 
+use serde::{Deserialize, Serialize};
+
 /// An operation of a device failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{device} device: {reason}")]
 pub struct DeviceError {
     /// Which device.

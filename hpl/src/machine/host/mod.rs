@@ -190,6 +190,11 @@ fn pages(which: Pages) -> u64 {
     count.saturating_mul(value(SysconfVar::PAGE_SIZE))
 }
 
+/// The CPUs on the NUMA node of a PCI device, by the files of the system below `root`; `None` where these do not say.
+pub(crate) fn pci_cores(root: &Path, address: &str) -> Option<Vec<usize>> {
+    cpu_list(&read(root.join("sys/bus/pci/devices").join(address).join("local_cpulist"))?)
+}
+
 /// The text of a file; `None` when it cannot be read.
 fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -207,6 +212,16 @@ mod tests {
         assert!(facts.memory_available_bytes <= facts.memory_total_bytes);
         let later = super::facts().cpu_times.unwrap();
         assert!(later.total >= facts.cpu_times.unwrap().total);
+    }
+
+    #[test]
+    fn cores_beside_a_pci_device_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        let device = root.path().join("sys/bus/pci/devices/0000:c7:00.0");
+        fs::create_dir_all(&device).unwrap();
+        fs::write(device.join("local_cpulist"), "4-6,12\n").unwrap();
+        assert_eq!(pci_cores(root.path(), "0000:c7:00.0"), Some(vec![4, 5, 6, 12]));
+        assert_eq!(pci_cores(root.path(), "0000:c8:00.0"), None);
     }
 
     #[test]

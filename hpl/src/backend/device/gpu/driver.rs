@@ -19,6 +19,7 @@ functions! {
         device_count(*mut c_int) = "cuDeviceGetCount", "hipGetDeviceCount";
         device(*mut c_int, c_int) = "cuDeviceGet", "hipDeviceGet";
         device_name(*mut c_char, c_int, c_int) = "cuDeviceGetName", "hipDeviceGetName";
+        pci_address(*mut c_char, c_int, c_int) = "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId";
         total_memory(*mut usize, c_int) = "cuDeviceTotalMem_v2", "hipDeviceTotalMem";
         attribute(*mut c_int, c_int, c_int) = "cuDeviceGetAttribute", "hipDeviceGetAttribute";
         memory_info(*mut usize, *mut usize) = "cuMemGetInfo_v2", "hipMemGetInfo";
@@ -395,12 +396,24 @@ impl CopySide {
 
 /// Name of a device.
 pub(super) fn name(driver: &Driver, device: c_int) -> Result<String, DeviceError> {
-    let (mut name, get) = ([0 as c_char; 256], &driver.calls.device_name);
+    text_of(driver, &driver.calls.device_name, device)
+}
+
+/// PCI address of a device as the system writes it, `0000:c7:00.0`.
+pub(super) fn pci_address(driver: &Driver, device: c_int) -> Result<String, DeviceError> {
+    Ok(text_of(driver, &driver.calls.pci_address, device)?.to_lowercase())
+}
+
+/// A function that writes at most so many bytes of text about a device.
+type TextOf = Function<unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Status>;
+
+fn text_of(driver: &Driver, get: &TextOf, device: c_int) -> Result<String, DeviceError> {
+    let mut text = [0 as c_char; 256];
     // SAFETY: writes at most 256 bytes.
-    driver.check(get.name, unsafe { (get.call)(name.as_mut_ptr(), 256, device) }, "")?;
-    name[255] = 0;
+    driver.check(get.name, unsafe { (get.call)(text.as_mut_ptr(), 256, device) }, "")?;
+    text[255] = 0;
     // SAFETY: ends with 0.
-    Ok(unsafe { constant_text(name.as_ptr()) }.unwrap_or_default())
+    Ok(unsafe { constant_text(text.as_ptr()) }.unwrap_or_default())
 }
 
 /// Bytes of a device's memory.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use space::{DeviceChoice, DeviceRequest};
 
 use super::super::DeviceError;
@@ -10,7 +11,7 @@ use super::driver::{Driver, name, total_bytes};
 use super::library::{GpuLibrary, GpuPlatform, LibraryPurpose};
 
 /// A device as its driver describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuFacts {
     /// Its name.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct GpuFacts {
 }
 
 /// The devices of a platform whose driver, BLAS and compiler are there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundGpus {
     /// `cuda` or `hip`.
     pub platform: String,

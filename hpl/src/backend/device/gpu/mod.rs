@@ -9,7 +9,7 @@
 //! All calls of their functions are in this folder. Their pointers are inside memory that [`memory`] owns or that a message
 //! keeps; the device has executed what it was given before any of it is freed.
 //!
-//! [`found`] tells which devices there are.
+//! [`found`] tells which devices there are, [`nearby`] which cores are beside each.
 
 mod blas;
 mod code_cache;
@@ -23,8 +23,10 @@ mod kernels;
 mod library;
 mod lists;
 mod memory;
+mod nearby;
 mod operations;
 
 pub(crate) use self::device::GpuDevice;
 pub use self::found::{FoundGpus, GpuFacts};
 pub(crate) use self::library::GpuPlatform;
+pub(crate) use self::nearby::nearby_cores;
