@@ -31,6 +31,7 @@ pub mod stats;
 pub mod unequal;
 pub mod weights_file;
 pub mod windows;
+pub mod workspace;
 
 pub use candidate::Candidate;
 pub use deal::deal;

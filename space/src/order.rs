@@ -32,15 +32,20 @@ pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> 
 /// The largest order, a whole number of `nb`, whose run takes at most `memory_bytes`; 0 when not even one
 /// block fits.
 pub fn largest_n(memory_bytes: u64, p: usize, q: usize, nb: usize, depth: usize) -> usize {
-    let nb = nb.max(1);
-    let fits = |blocks: usize| required_bytes(blocks * nb, p, q, nb, depth) <= memory_bytes;
-    // `low` blocks fit, `high` do not: memory rises with N.
-    let (mut low, mut high) = (0, MAX_N / nb + 1);
+    largest_of(nb, |n| required_bytes(n, p, q, nb, depth) <= memory_bytes)
+}
+
+/// The largest order, a multiple of `step`, that `fits`, as all smaller ones do; 0 when not even `step` fits.
+pub(crate) fn largest_of(step: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let step = step.max(1);
+    let fits = |steps: usize| fits(steps * step);
+    // `low` steps fit, `high` do not: memory rises with N.
+    let (mut low, mut high) = (0, MAX_N / step + 1);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle) { low = middle } else { high = middle }
     }
-    low * nb
+    low * step
 }
 
 /// Orders near `target` worth a run when N is tuned last, ascending, none above `max_n`.

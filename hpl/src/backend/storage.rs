@@ -57,7 +57,7 @@ pub(crate) trait Storage {
     ///
     /// # Errors
     /// When the device fails.
-    fn rehearse(&mut self, _params: &HplParams) -> Result<(), Error> {
+    fn load_kernels(&mut self, _params: &HplParams) -> Result<(), Error> {
         Ok(())
     }
 

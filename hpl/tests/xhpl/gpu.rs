@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use hpl::backend::device::FoundGpus;
+use space::workspace::{DEVICE_LISTS_BYTES, RunShape, Workspace};
 use space::{DeviceChoice, RunResult};
 use tempfile::TempDir;
 
@@ -143,6 +144,28 @@ fn blocks_of_threads_factor_a_panel_together() {
     ["2", "4", "5"].into_iter().for_each(|blocks| assert_eq!(x(blocks), first, "{blocks} blocks"));
 }
 
+/// What the tuner counts with when it chooses N: a run has as much memory as it allocates, and not much more.
+#[test]
+fn the_memory_that_a_run_is_said_to_need_is_what_it_needs() {
+    for (p, q, blocks, depth) in
+        [(1, 1, "32", 1), (1, 1, "32", 3), (1, 1, "0", 1), (1, 2, "32", 1), (2, 1, "32", 1), (2, 2, "0", 2)]
+    {
+        let shape = RunShape { n: 768, p, q, nb: 64, depth, device_factors: blocks != "0" };
+        let lists = DEVICE_LISTS_BYTES * (p * q) as u64;
+        let counted = Workspace::OurDevice.bytes(shape) - lists;
+        let [p, q, depth] = [p, q, depth].map(|number| number.to_string());
+        let folder = folder(&dat(&[(6, "768"), (8, "64"), (11, &p), (12, &q), (25, &depth)]));
+        let run = |bytes: u64| {
+            let args = ["--device", "cuda", "--threads", "1", "--fact-blocks", blocks];
+            on_gpu(&folder, &libraries(CUDA), &args, &[("FAKE_GPU_BYTES", &bytes.to_string())])
+        };
+        let enough = succeeds(&run(counted + lists / 64));
+        assert!(enough.contains("PASSED"), "{p}x{q}, {blocks} blocks, DEPTH {depth}: {enough}");
+        let few = run(counted * 19 / 20);
+        assert!(!few.status.success() && text(&few.stderr).contains("no memory"), "{p}x{q}: {}", text(&few.stderr));
+    }
+}
+
 /// Panels and messages large enough to be pinned.
 #[test]
 fn large_messages_are_pinned() {
@@ -212,8 +235,8 @@ fn auto_is_a_gpu_where_there_is_one() {
 #[test]
 fn a_call_that_fails_ends_the_run() {
     const CUDA_CALLS: [&str; 26] = [
-        "cuInit:1:999",
-        "cuDeviceGetCount:1:100",
+        "cuInit:2:999",
+        "cuDeviceGetCount:2:100",
         "cuDeviceGet:1:101",
         "cuDevicePrimaryCtxRetain:1:46",
         "cuCtxSetCurrent:1:201",
@@ -240,7 +263,7 @@ fn a_call_that_fails_ends_the_run() {
         "nvrtcCompileProgram:1:6",
     ];
     const HIP_CALLS: [&str; 7] = [
-        "hipInit:1:3",
+        "hipInit:2:3",
         "hipSetDevice:1:101",
         "hipMalloc:3:2",
         "hipModuleLaunchKernel:5:719",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use space::dat::MAX_VALUES;
 use space::domain::{Extra, ForeignSpec};
+use space::workspace::Workspace;
 
 use super::dimension::ExtraDim;
 use super::error::ProfileError;
@@ -13,7 +14,7 @@ use super::output::PatternTexts;
 /// Version of the schema of profiles.
 ///
 /// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes. Version 3 added
-/// `check_first` and `residual_eps` of the patterns, version 4 `usual_nb`, `depth_alone` and
+/// `check_first` and `residual_eps` of the patterns, version 4 `usual_nb`, `depth_alone`, `workspace` and
 /// `process_rows` of a dimension.
 pub const PROFILE_SCHEMA: u32 = 4;
 
@@ -95,6 +96,9 @@ pub struct Profile {
     /// Whether DEPTH acts with one process column, too: Netlib's program looks ahead for other columns only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub depth_alone: bool,
+    /// What its runs keep beside the matrix.
+    #[serde(default, skip_serializing_if = "is_as_hpl")]
+    pub workspace: Workspace,
     /// Environment variables of the program, with placeholders.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -103,6 +107,11 @@ pub struct Profile {
     /// Additional dimensions of this engine.
     #[serde(default, rename = "dimension", skip_serializing_if = "Vec::is_empty")]
     pub dimensions: Vec<ExtraDim>,
+}
+
+/// Whether a profile need not say it.
+fn is_as_hpl(workspace: &Workspace) -> bool {
+    *workspace == Workspace::Hpl
 }
 
 fn none() -> String {
@@ -144,6 +153,7 @@ impl Profile {
             obeys: self.obeys.clone(),
             usual_nb: self.usual_nb,
             depth_alone: self.depth_alone,
+            workspace: self.workspace,
             nb: self.nb.clone(),
             threads: self.threads,
             most_threads: self.most_threads,

@@ -7,8 +7,8 @@ use super::limits::Limits;
 use super::spec::{DomainSpec, MAX_PLACES};
 use super::values::{Values, up_to};
 use crate::HplParams;
-use crate::order::{largest_n, required_bytes};
 use crate::rules::RuleError;
+use crate::workspace::{RunShape, Workspace};
 
 /// All (ranks, threads), by rising ranks.
 pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainError> {
@@ -71,11 +71,11 @@ impl GridKind {
     }
 }
 
-/// The rule that leaves no point.
-pub(super) fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
+/// The rule that leaves no point; `memory`: what runs keep beside the matrix, and whether devices may factor panels.
+pub(super) fn emptied(spec: &DomainSpec, values: &Values, memory: (Workspace, bool)) -> DomainError {
     let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
     if values.splits.iter().any(has_grid) {
-        return too_large(spec, values);
+        return too_large(spec, values, memory);
     }
     let dims = values.dims();
     let labels = |d: usize| dims[d].levels.iter().map(|level| level.label.clone()).collect();
@@ -84,13 +84,15 @@ pub(super) fn emptied(spec: &DomainSpec, values: &Values) -> DomainError {
 
 /// If there is a grid, only memory can leave no point: the memory of the candidate that needs the least, with the smallest
 /// NB, without look-ahead, on the grid that needs the least.
-fn too_large(spec: &DomainSpec, values: &Values) -> DomainError {
+fn too_large(spec: &DomainSpec, values: &Values, (workspace, device_factors): (Workspace, bool)) -> DomainError {
     let DomainSpec { n, memory_bytes, .. } = *spec;
     let grids = values.splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
     let (nb, depth) = (values.nb[0], values.depth[0]);
-    let needs = grids.map(|(p, q)| (required_bytes(n, p, q, nb, depth), p, q));
-    let (needed_bytes, p, q) = needs.min().expect("there is a grid for any number of ranks");
-    let largest_n = largest_n(memory_bytes, p, q, nb, depth);
+    let shape = |(p, q)| RunShape { n, p, q, nb, depth, device_factors };
+    let needs = grids.map(shape).map(|shape| (workspace.bytes(shape), shape));
+    let least = needs.min_by_key(|(bytes, shape)| (*bytes, shape.p));
+    let (needed_bytes, shape) = least.expect("there is a grid for any number of ranks");
+    let largest_n = workspace.largest_n(memory_bytes, nb, shape);
     DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
 }
 

@@ -11,8 +11,8 @@ use super::usual::default_candidate;
 use super::values::{DETAILS, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
-use crate::order::required_bytes;
 use crate::rules::RuleError;
+use crate::workspace::{RunShape, Workspace};
 use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
 /// One dimension with the values of its levels.
@@ -37,6 +37,7 @@ pub struct ForeignDomain {
     spec: DomainSpec,
     /// Whose rules decide which parameters have no effect.
     rules: EngineProfile,
+    workspace: Workspace,
     splits: Vec<(usize, usize)>,
     aspects: Vec<(usize, usize)>,
     axes: Vec<ForeignDim>,
@@ -103,7 +104,8 @@ impl ForeignDomain {
         let (axes, dims) = axes(&values, foreign);
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
         let rules = rules(foreign);
-        let mut domain = Self { usual, spec: spec.clone(), rules, splits, aspects, axes, dims, points: Vec::new() };
+        let (spec, workspace) = (spec.clone(), foreign.workspace);
+        let mut domain = Self { usual, spec, rules, workspace, splits, aspects, axes, dims, points: Vec::new() };
         let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
         let nb = domain.axes.iter().position(|axis| matches!(axis, ForeignDim::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
@@ -111,7 +113,11 @@ impl ForeignDomain {
             return None;
         }
         domain.points = enumerate(&domain.dims, limit, is_canonical)?;
-        Some(if domain.points.is_empty() { Err(emptied(spec, &values)) } else { Ok(domain) })
+        Some(if domain.points.is_empty() {
+            Err(emptied(&domain.spec, &values, (workspace, foreign.may_factor())))
+        } else {
+            Ok(domain)
+        })
     }
 
     /// [`usual`](Self::usual) without making the domain of `spec`, whose N need not fit the memory.
@@ -162,7 +168,11 @@ impl ForeignDomain {
         known: Option<&[u16]>,
         extra: impl Fn(usize, &Extra) -> Option<u16>,
     ) -> Option<Vec<u16>> {
-        let hpl = canonical_hpl(&hpl, threads, self.rules);
+        let factors = self.axes.iter().enumerate().any(|(i, axis)| match axis {
+            ForeignDim::Extra(own) => extra(i, own).is_some_and(|level| own.device_factors(level)),
+            _ => false,
+        });
+        let hpl = self.canonical_of(&hpl, threads, factors);
         let of_axis = |(i, axis): (usize, &ForeignDim)| match axis {
             ForeignDim::Ranks | ForeignDim::Grid if known.is_some() => known.map(|levels| levels[i]),
             ForeignDim::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
@@ -180,30 +190,56 @@ impl ForeignDomain {
         };
         let levels = self.axes.iter().enumerate().map(of_axis).collect::<Option<Vec<u16>>>()?;
         let (chosen, same) = self.chosen(&levels)?;
-        (canonical_hpl(&chosen, threads, self.rules) == hpl && same == threads).then_some(levels)
+        (self.canonical_of(&chosen, threads, factors) == hpl && same == threads).then_some(levels)
     }
 
-    fn is_valid(&self, hpl: &HplParams) -> bool {
-        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
-        hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes
+    fn is_valid(&self, hpl: &HplParams, levels: &[u16]) -> bool {
+        let &HplParams { n, p, q, nb, depth, .. } = hpl;
+        let shape = RunShape { n, p, q, nb, depth, device_factors: self.device_factors(levels) };
+        hpl.nbmin <= hpl.nb && self.workspace.bytes(shape) <= self.spec.memory_bytes
+    }
+
+    /// Whether blocks of threads of the device factor panels at these levels.
+    fn device_factors(&self, levels: &[u16]) -> bool {
+        let factors =
+            |(axis, level): (&ForeignDim, &u16)| matches!(axis, ForeignDim::Extra(own) if own.device_factors(*level));
+        self.axes.iter().zip(levels).any(factors)
+    }
+
+    /// `hpl` with a fixed value for every parameter without effect; `device_factors`: at P = 1 blocks of threads of the device factor
+    /// panels, where PFACT and RFACT have none.
+    fn canonical_of(&self, hpl: &HplParams, threads: usize, device_factors: bool) -> HplParams {
+        let mut hpl = canonical_hpl(hpl, threads, self.rules);
+        if !device_factors || hpl.p > 1 {
+            return hpl;
+        }
+        let usual = |values: &[Looking], usual: Looking| if values.contains(&usual) { usual } else { values[0] };
+        for axis in &self.axes {
+            match axis {
+                ForeignDim::Pfact(values) => hpl.pfact = usual(values, self.usual.hpl.pfact),
+                ForeignDim::Rfact(values) => hpl.rfact = usual(values, self.usual.hpl.rfact),
+                _ => {}
+            }
+        }
+        hpl
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
         let Some((hpl, threads)) = self.chosen(levels) else { return false };
-        let canonical = canonical_hpl(&hpl, threads, self.rules);
+        let canonical = self.canonical_of(&hpl, threads, self.device_factors(levels));
         let acts = |(axis, level): (&ForeignDim, &u16)| match axis {
             ForeignDim::Extra(own) => *level == 0 || own.acts.contain(hpl.p),
             _ => true,
         };
         // What is no dimension may differ.
-        self.is_valid(&hpl)
+        self.is_valid(&hpl, levels)
             && self.axes.iter().zip(levels).all(acts)
             && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
     }
 
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {
         let run = self.chosen(levels)?;
-        let valid = self.is_valid(&run.0);
+        let valid = self.is_valid(&run.0, levels);
         let extra = |i: usize, own: &Extra| (usize::from(levels[i]) < own.labels.len()).then_some(levels[i]);
         valid.then(|| self.levels(run, Some(levels), extra)).flatten()
     }
@@ -217,7 +253,7 @@ impl ForeignDomain {
                 engine.extra.insert(own.name.clone(), own.labels.get(usize::from(levels[i]))?.clone());
             }
         }
-        Some(Candidate { hpl: canonical_hpl(&hpl, threads, self.rules), engine })
+        Some(Candidate { hpl: self.canonical_of(&hpl, threads, self.device_factors(levels)), engine })
     }
 }
 

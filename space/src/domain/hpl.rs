@@ -11,6 +11,7 @@ use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate, exceeds};
 use crate::order::required_bytes;
 use crate::rules::{MAX_THREADS, RuleError};
+use crate::workspace::Workspace;
 use crate::{Candidate, EngineParams, HplParams, Share, Weights};
 
 /// One level of each dimension, in the order of [`Values::dims`].
@@ -83,7 +84,11 @@ impl HplDomain {
             }
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
                 domain.points = points;
-                return if domain.points.is_empty() { Err(emptied(spec, &domain.values)) } else { Ok(domain) };
+                return if domain.points.is_empty() {
+                    Err(emptied(spec, &domain.values, (Workspace::Hpl, false)))
+                } else {
+                    Ok(domain)
+                };
             }
         }
         unreachable!("the last detail has no limit")

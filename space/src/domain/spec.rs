@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Point, Space};
+use crate::workspace::Workspace;
 use crate::{Candidate, KernelChoice, Unequal};
 
 /// The specification of a domain.
@@ -50,12 +51,26 @@ pub struct ForeignSpec {
     pub usual_nb: Option<usize>,
     /// Whether DEPTH acts with one process column.
     pub depth_alone: bool,
+    /// What its runs keep beside the matrix.
+    pub workspace: Workspace,
     /// Whether ranks may have several threads.
     pub threads: bool,
     /// Maximum threads of a rank, if the cores are on several nodes.
     pub most_threads: Option<usize>,
     /// Additional dimensions of this engine.
     pub extra: Vec<Extra>,
+}
+
+impl ForeignSpec {
+    /// Whether devices factor panels with one of its values.
+    pub(super) fn may_factor(&self) -> bool {
+        self.extra.iter().any(|extra| (0..extra.labels.len()).any(|level| extra.device_factors(level as u16)))
+    }
+
+    /// Whether devices factor panels with its usual values.
+    pub fn usually_factors(&self) -> bool {
+        self.extra.iter().any(|extra| extra.device_factors(0))
+    }
 }
 
 /// An additional dimension of one engine; its first value is the usual one.
@@ -71,6 +86,16 @@ pub struct Extra {
     pub ordered: bool,
     /// On which grids it acts; on others it has its usual value.
     pub acts: ProcessRows,
+}
+
+impl Extra {
+    /// The dimension of our engine on devices that says how many blocks of their threads factor a panel; with 0 the host does.
+    const FACT_BLOCKS: &str = "fact_blocks";
+
+    /// Whether at this level the device factors panels.
+    pub(super) fn device_factors(&self, level: u16) -> bool {
+        self.name == Self::FACT_BLOCKS && self.labels.get(usize::from(level)).is_some_and(|blocks| blocks != "0")
+    }
 }
 
 /// Numbers of process rows.

@@ -3,17 +3,14 @@
 use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;
-use space::domain::{DomainError, DomainSpec, largest_n, squarest};
+use space::domain::{DomainError, DomainSpec};
 use space::machine::{Machine, Node};
 
 use crate::exit::bad_input;
 use crate::record::now::human;
 use crate::search::budget::Budget;
 use crate::search::cost;
-use crate::session::engine::Engine;
-
-/// Multiple that a chosen N is rounded down to: the customary small NB values divide it.
-const ROUND_TO: usize = 64;
+use crate::session::engine::{Engine, ROUND_TO};
 
 /// Smallest N that is chosen; below it a run measures its own overhead.
 pub const SMALLEST_N: usize = 256;
@@ -56,16 +53,10 @@ pub fn usable_bytes(machine: &Machine) -> u64 {
     machine.nodes.iter().map(usable).fold(0, u64::saturating_add)
 }
 
-/// The largest order whose matrix and workspace fit for any candidate of `engine`.
+/// The largest order whose matrix and workspace fit, [`Engine::largest_order`].
 pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
     let memory_bytes = (spec.memory_bytes as f64 * spec.unequal.fillable()) as u64;
-    largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores), engine.largest_nb())
-}
-
-/// The largest order that fits `memory_bytes` on a grid of `ranks` with NB up to `nb`.
-pub(crate) fn largest_order(memory_bytes: u64, ranks: usize, nb: usize) -> usize {
-    let (p, q) = squarest(ranks);
-    largest_n(memory_bytes, p, q, nb, 1)
+    engine.largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores))
 }
 
 /// What a search costs at any order, by the usual candidate: it runs first, and the best is seldom far from it, while the

@@ -87,7 +87,7 @@ pub(crate) struct FactorMemory<'a, M> {
 pub(crate) const FACTOR_COLS: usize = 32;
 
 /// Most rows that a device moves at once.
-pub(crate) const PERMUTED_ROWS: usize = 4096;
+pub(crate) const PERMUTED_ROWS: usize = space::workspace::DEVICE_PERMUTED_ROWS;
 
 /// Elements of [`FactorMemory::work`] for `blocks` blocks of threads.
 pub(crate) fn factor_work(blocks: usize) -> usize {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Most columns of a part of a section.
-pub(super) const PART_COLS: usize = 16_384;
+pub(super) const PART_COLS: usize = space::workspace::DEVICE_PART_COLS;
 
 /// Parts of the columns of a section, which begin at the same columns in most steps: wide enough for DGEMM, and enough of them that
 /// little is left to do before the first product.

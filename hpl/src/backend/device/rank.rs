@@ -31,7 +31,7 @@ use crate::plan::layout::Layout;
 use crate::plan::recursion::Recipe;
 
 /// Copies of L on the device: one for the updates in progress, one for the panel that arrives meanwhile.
-const LS: usize = 2;
+const LS: usize = space::workspace::DEVICE_LS;
 
 /// The local matrix in the memory of a device, with the threads of the rank.
 pub(crate) struct OnDevice<'r, 't, D: Device> {
@@ -200,7 +200,7 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
     }
 
     /// Factors the first panel and updates by it, whatever the memory contains.
-    pub(super) fn rehearse_step(&mut self, params: &HplParams) -> Result<(), Error> {
+    pub(super) fn first_step_untimed(&mut self, params: &HplParams) -> Result<(), Error> {
         let jb = params.nb.min(self.rows).min(self.cols);
         let below = self.rows - jb;
         if self.fact.is_some() && jb > 0 {

@@ -78,8 +78,8 @@ impl<D: Device> Storage for OnDevice<'_, '_, D> {
         Ok(())
     }
 
-    fn rehearse(&mut self, params: &HplParams) -> Result<(), Error> {
-        self.rehearse_step(params)
+    fn load_kernels(&mut self, params: &HplParams) -> Result<(), Error> {
+        self.first_step_untimed(params)
     }
 
     fn trsv(&mut self, (row, col): (usize, usize), x: &mut [f64]) -> Result<(), Error> {

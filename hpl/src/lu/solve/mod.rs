@@ -243,7 +243,7 @@ impl<C: Comm> RankRun<'_, C> {
 
         // [A | b]
         let start = self.start()?;
-        backend.rehearse(&self.candidate.hpl)?;
+        backend.load_kernels(&self.candidate.hpl)?;
         backend.generate(&plan.layout, (grid.row, grid.col))?;
         let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
         let mut lu = self.lu(&trace, 0..plan.depth.max(1));

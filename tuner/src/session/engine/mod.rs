@@ -16,9 +16,12 @@ use objectives::real::RealRuns;
 use space::Candidate;
 use space::KernelChoice;
 use space::candidate::EngineProfile;
-use space::domain::{DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate};
+use space::domain::{
+    DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate, largest_n, squarest,
+};
 use space::machine::Machine;
 use space::nearest::hint;
+use space::workspace::{RunShape, Workspace};
 
 pub use self::launched::EngineCommand;
 use self::programs::{found, from_any_folder, xhpl_beside};
@@ -33,6 +36,12 @@ const OUR_PROGRAM: &str = "hpl-tune";
 /// Largest NB of the domain where no profile says another.
 const LARGEST_NB: usize = 512;
 
+/// Multiple that a chosen N is rounded down to: the customary small NB values divide it.
+pub(super) const ROUND_TO: usize = 64;
+
+/// N with any NB, as a part of N with the usual one, from which on all are searched at that N.
+const WORTH_ALL: f64 = 0.99;
+
 /// The engine of a session.
 #[derive(Debug, Clone)]
 pub enum Engine {
@@ -45,12 +54,12 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The engine that the flags name: a shipped profile or a file, with another launcher or program if wanted.
+    /// The engine that the flags name: ours, a shipped profile or a file, with another launcher or program if wanted.
     ///
     /// # Errors
     /// A profile that is none, or a program that is not there; the message says the way out.
     pub fn chosen(engine: Option<&str>, launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(name) = engine else {
+        let Some(name) = engine.filter(|name| *name != Session::OURS) else {
             return if launcher.is_none() && program.is_none() {
                 Ok(Self::Ours)
             } else {
@@ -216,6 +225,24 @@ impl Engine {
         }
     }
 
+    /// The largest order whose matrix and workspace fit `memory_bytes` on the squarest grid of `ranks`, with any NB that is searched. Where
+    /// the largest NBs would cost more than a hundredth of N, with the usual one: others are then searched as far as they fit.
+    pub fn largest_order(&self, memory_bytes: u64, ranks: usize) -> usize {
+        let (p, q) = squarest(ranks);
+        let most = self.largest_nb();
+        let profile = match self {
+            Self::Foreign(foreign) if foreign.profile().workspace == Workspace::OurDevice => foreign.profile(),
+            _ => return largest_n(memory_bytes, p, q, most, 1),
+        };
+        let device_factors = profile.obeyed().usually_factors();
+        let with = |nb: usize| {
+            let shape = RunShape { n: 0, p, q, nb, depth: 1, device_factors };
+            profile.workspace.largest_n(memory_bytes, ROUND_TO, shape)
+        };
+        let (any, usual) = (with(most), with(profile.usual_nb.unwrap_or(most)));
+        if any as f64 >= WORTH_ALL * usual as f64 { any } else { usual }
+    }
+
     /// The kernels that a calibration measures where its user names none: of another engine the BLAS that its program loads,
     /// where that can be found out.
     pub fn calibrated_kernels(&self) -> KernelChoice {
@@ -329,7 +356,7 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
         ));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
+        let known: Vec<&str> = [Session::OURS].into_iter().chain(SHIPPED.iter().map(|(known, _)| *known)).collect();
         let hint = hint(name, known.iter().copied());
         bad_input(format!("--engine {name}: {error}; give a file, or one of {}{hint}", known.join(", ")))
     })?;

@@ -66,6 +66,43 @@ fn an_expert_is_known_where_the_processor_is_and_obeys_the_engine() {
 }
 
 #[test]
+fn n_fills_the_memory_of_gpus() {
+    let cuda = Engine::chosen(Some("cuda"), None, None).unwrap();
+    // 95 % of an H100's 85 GB: √(80.75 GB / 8) = 100 468.
+    let one = 80_750_000_000;
+    let n = cuda.largest_order(one, 1);
+    assert!((99_900..100_468).contains(&n), "{n}");
+    let spec = |n| DomainSpec {
+        n,
+        cores: 1,
+        memory_bytes: one,
+        ranks: None,
+        threads: None,
+        ..hpl::machine::host::facts().domain_spec(n)
+    };
+    let (domain, usual) = cuda.domain(&spec(n)).unwrap();
+    assert_eq!(usual.hpl.nb, 1024);
+    let searched = |nb: usize, by_host: bool| {
+        let found = domain.points().iter().map(|point| domain.candidate(point));
+        found.filter(|c| c.hpl.nb == nb && (c.engine.extra["fact_blocks"] == "0") == by_host).count()
+    };
+    assert!(searched(2048, false) > 0 && searched(1024, true) == 0, "L of the host's panels has no room there");
+    let rfacts = |blocks: &str| {
+        let of_blocks = |c: &Candidate| c.hpl.nb == 256 && c.engine.extra["fact_blocks"] == blocks;
+        let found = domain.points().iter().map(|point| domain.candidate(point)).filter(of_blocks);
+        found.map(|c| format!("{:?} {:?}", c.hpl.rfact, c.hpl.pfact)).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!(rfacts("32"), 1, "the device's panels have no PFACT and RFACT");
+    let message = cuda.domain(&spec(n + 1024)).err().unwrap().to_string();
+    assert!(message.contains("lower N to at most"), "{message}");
+    // 2×4: rows of exchanges are in the memory of the devices as well.
+    let eight = cuda.largest_order(8 * one, 8);
+    assert!((270_000..280_000).contains(&eight), "{eight}");
+    let rochpl = Engine::chosen(Some("rochpl"), None, None).unwrap();
+    assert_eq!(rochpl.largest_order(one, 1), largest_n(one, 1, 1, rochpl.largest_nb(), 1));
+}
+
+#[test]
 fn a_session_finds_its_engine_again() {
     let parent = tempfile::tempdir().unwrap();
     let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();

@@ -16,7 +16,7 @@ use crate::exit::bad_input;
 use crate::search::budget::Budget;
 use crate::search::cost;
 use crate::session::engine::Engine;
-use crate::session::prepare::{largest_order, usable_bytes};
+use crate::session::prepare::usable_bytes;
 
 /// Part of an accelerator's memory that its driver and the libraries take, where the description does not say.
 const DEVICE_RESERVE: u64 = 20;
@@ -223,7 +223,7 @@ impl Room {
                 "run times are predicted from rate_gflops or peak_gflops of the nodes until the first run has ended";
             (equal_places(places, place_gflops, layers), note)
         } else {
-            let n = n.unwrap_or_else(|| largest_order(spec.memory_bytes, self.used, engine.largest_nb()));
+            let n = n.unwrap_or_else(|| engine.largest_order(spec.memory_bytes, self.used));
             let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
             let at_one = Predictor::new(&equal_places(places, 1.0, Vec::new())).map_or(1.0, |one| one.time_s(&usual));
             let place_gflops = at_one / cost::solve_s(0.5 * budget.run_s());

@@ -21,7 +21,7 @@ impl<C: Comm> RankRun<'_, C> {
         let mut lu = self.lu(&trace, largest..largest + panels);
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
-        backend.rehearse(&self.candidate.hpl)?;
+        backend.load_kernels(&self.candidate.hpl)?;
         for window in windows {
             let start = self.start()?;
             self.generate_trailing(backend, window.first)?;
