@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The tuner.
+/// The tuner, to which the drivers of real GPUs show none.
 pub(crate) fn hpl_tune() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_hpl-tune"))
+    let mut program = Command::new(env!("CARGO_BIN_EXE_hpl-tune"));
+    program.envs([("CUDA_VISIBLE_DEVICES", ""), ("HIP_VISIBLE_DEVICES", "")]);
+    program
 }
 
 /// Runs the tuner with these arguments.

@@ -11,7 +11,7 @@ use tuner::cluster::{clock, placement, simulated};
 use tuner::power::settings::restorer;
 use tuner::record::{decode, table};
 use tuner::search::progress::say;
-use tuner::session::environment;
+use tuner::session::{environment, gpus};
 use tuner::{commands, exit};
 
 fn main() -> ExitCode {
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Some(restorer::VERB) => return restorer::main(std::env::args_os().skip(2)),
         Some(table::VERB) => return table::main(std::env::args_os().skip(2)),
         Some(agent::VERB) => return agent::main(std::env::args_os().skip(2)),
+        Some(gpus::VERB) => return gpus::main(),
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }

@@ -97,7 +97,13 @@ impl RealRuns {
         match &self.engine {
             RunProgram::Ours => {}
             RunProgram::Launched(job) => slurm::cancel_steps(&job.program, nodes),
-            RunProgram::Foreign(engine) => slurm::cancel_steps(Path::new(&engine.profile().program), nodes),
+            RunProgram::Foreign(engine) => {
+                let program = Path::new(&engine.profile().program);
+                // A step with the name of the tuner may be the session itself; such runs are processes of this node.
+                if program.file_name() != self.program.file_name() {
+                    slurm::cancel_steps(program, nodes);
+                }
+            }
         }
     }
 

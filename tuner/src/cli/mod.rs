@@ -147,8 +147,8 @@ pub struct TuneArgs {
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
-    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, or the profile in a file; cuda or hip: our engine on the GPUs of this node,
-    /// which has not been run on hardware so far
+    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, or the profile in a file; cuda or hip (never run on hardware so far): our engine
+    /// on the GPUs of this node; hpl: our engine on its processors. By default ours, on the GPUs if short runs there are faster than the processors
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
     /// Path of our xhpl, built for the MPI library of --launcher; by default the one that mpi-setup built. With --engine: path

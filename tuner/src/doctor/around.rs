@@ -12,15 +12,13 @@ use crate::cluster::allocation::Allocation;
 use crate::session::engine::Engine;
 use crate::session::engine::programs::{MPI_FOLDER, found};
 use crate::session::environment::{self, Held};
+use crate::session::gpus;
 use crate::session::preflight;
 
 /// Time that the cores are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// Programs that start processes of MPI.
 const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "srun", "flux", "aprun"];
-
-/// Devices of the drivers of GPUs, by platform.
-const DRIVERS: [(&str, &str); 2] = [("cuda", "/dev/nvidiactl"), ("hip", "/dev/kfd")];
 
 /// What was found around this process.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,7 +65,7 @@ impl Around {
             builtin_gflops: rate_gflops(&KernelChoice::Builtin).ok(),
             libraries,
             held,
-            gpus: gpus(),
+            gpus: found_gpus(program),
             launchers: LAUNCHERS.iter().filter_map(|name| found(name.as_ref())).collect(),
             mpicc: found("mpicc".as_ref()),
             xhpl: Some(program.with_file_name(MPI_FOLDER).join("xhpl")).filter(|path| path.is_file()),
@@ -149,18 +147,20 @@ impl Around {
 }
 
 /// The GPUs of each platform that has some, or a driver for some.
-fn gpus() -> Vec<Result<String, String>> {
-    let here = |platform| DRIVERS.iter().any(|(of, device)| *of == platform && Path::new(device).exists());
+fn found_gpus(program: &Path) -> Vec<Result<String, String>> {
     let told = |(platform, found): (&'static str, Result<FoundGpus, DeviceError>)| match found {
         Ok(gpus) => Some(Ok(gpus.to_string())),
-        Err(error) => here(platform).then(|| Err(error.to_string())),
+        Err(error) => gpus::driver_is_here(platform).then(|| Err(error.to_string())),
     };
-    FoundGpus::look().into_iter().filter_map(told).collect()
+    gpus::look(program).into_iter().filter_map(told).collect()
 }
 
 fn gpu(found: &Result<String, String>) -> Advice {
     match found {
-        Ok(gpus) => Advice::fact("GPU libraries", format!("{gpus}; --engine cuda or hip runs our engine there")),
+        Ok(gpus) => Advice::fact(
+            "GPU libraries",
+            format!("{gpus}; sessions are on them if short runs there are faster than the processors"),
+        ),
         Err(reason) => Advice::fact("GPU libraries", format!("not usable: {reason}")),
     }
 }

@@ -96,6 +96,8 @@ impl Row {
             budget_left_s: around.left_s,
             steal_share: around.steal_share,
             clock_hz: around.clock_hz,
+            gpu_clock_hz: around.gpu_clock_hz,
+            gpu_temperature_c: around.gpu_temperature_c,
             nodes_apart: around.nodes_apart,
             energy_j: around.power.energy_j.and_then(finite),
             power_w: around.power.power_w.and_then(finite),

@@ -146,6 +146,9 @@ pub struct Session {
     /// How the highest clock is asked of Slurm; `None` where it is not varied, or set on this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm_clock: Option<SlurmClock>,
+    /// What was found of the GPUs of this node, and what was chosen; `None` where a flag named the engine, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_found: Option<String>,
 }
 
 /// Where a run took place, as seen from the nodes of its session now.

@@ -1,5 +1,6 @@
-//! What the machine did to a trial: time that others took of it, its clock, and the power that it took.
+//! What the machine did to a trial: time that others took of it, its clock, that and the heat of accelerators, and the power that it took.
 
+use hpl::machine::accelerators::{AcceleratorState, Accelerators};
 use hpl::machine::host::{CpuTimes, facts};
 use hpl::measure::power::{PowerSampler, PowerSamples};
 
@@ -11,14 +12,18 @@ use crate::record::Circumstances;
 pub struct Vitals<'a> {
     before: Option<CpuTimes>,
     clock_hz: Option<f64>,
+    accelerators: &'a Accelerators,
+    /// Their last clock and their highest temperature.
+    seen: AcceleratorState,
     looks: u64,
     power: PowerSampler<'a>,
 }
 
 impl<'a> Vitals<'a> {
-    /// Begins to watch.
-    pub fn start(power: &'a PowerReader) -> Self {
-        Self { before: facts().cpu_times, clock_hz: None, looks: 0, power: power.start() }
+    /// Begins to watch; `accelerators`: those that the runs are on.
+    pub fn start(power: &'a PowerReader, accelerators: &'a Accelerators) -> Self {
+        let seen = AcceleratorState::default();
+        Self { before: facts().cpu_times, clock_hz: None, accelerators, seen, looks: 0, power: power.start() }
     }
 
     /// Takes the clock, and power when it is time, while the trial runs; called some times a second. Of few clocks the last one counts, which
@@ -28,6 +33,9 @@ impl<'a> Vitals<'a> {
         self.looks += 1;
         if self.looks.is_power_of_two() {
             self.clock_hz = facts().clock_hz;
+            let AcceleratorState { clock_hz, temperature_c } = self.accelerators.read();
+            let hottest = self.seen.temperature_c.into_iter().chain(temperature_c).reduce(f64::max);
+            self.seen = AcceleratorState { clock_hz, temperature_c: hottest };
         }
     }
 
@@ -37,6 +45,15 @@ impl<'a> Vitals<'a> {
         let stolen = |before: &CpuTimes| facts().cpu_times?.stolen_since(before);
         let steal_share = self.before.as_ref().and_then(stolen);
         let samples = self.power.end();
-        (Circumstances { wall_s, left_s, steal_share, clock_hz: self.clock_hz, ..Circumstances::default() }, samples)
+        let around = Circumstances {
+            wall_s,
+            left_s,
+            steal_share,
+            clock_hz: self.clock_hz,
+            gpu_clock_hz: self.seen.clock_hz,
+            gpu_temperature_c: self.seen.temperature_c,
+            ..Circumstances::default()
+        };
+        (around, samples)
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn final_by_estimate(beside: &FinalByEstimate) -> String {
     )
 }
 
-/// Drift, steal, clock and nodes in one clause; `None` where nothing is known of them.
+/// Drift, steal, clocks, heat of GPUs and nodes in one clause; `None` where nothing is known of them.
 pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
         let verdict = match drift.interval {
@@ -93,14 +93,18 @@ pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     });
     let stolen =
         summary.most_stolen.map(|share| format!("time taken by the hypervisor: at most {:.1} %", 100.0 * share));
-    let clock = summary.clock_hz.map(|[low, high]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9));
+    let clocks = |[low, high]: [f64; 2]| format!("clock {:.2} … {:.2} GHz", low / 1e9, high / 1e9);
+    let clock = summary.clock_hz.map(clocks);
+    let hottest = summary.gpu_temperature_c.map(|celsius| format!("GPUs at most {celsius:.0} °C"));
+    let gpus = summary.gpu_clock_hz.map(|range| format!("GPU {}", clocks(range))).into_iter().chain(hottest);
+    let gpus = gpus.reduce(|clock, hottest| format!("{clock}, {hottest}"));
     let apart = summary.nodes_apart.as_ref().map(|apart| {
         format!(
             "nodes stood apart in {} of {} trials, in trial {} {}",
             apart.trials, summary.trials, apart.last_trial, apart.last
         )
     });
-    let parts: Vec<String> = [drift, stolen, clock, apart].into_iter().flatten().collect();
+    let parts: Vec<String> = [drift, stolen, clock, gpus, apart].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

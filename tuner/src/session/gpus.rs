@@ -1,8 +1,14 @@
 //! The GPUs of this host as the accelerators of an engine whose matrix is on them.
+//!
+//! A child looks for them: libraries of drivers may crash a process or never return.
+
+use std::path::Path;
+use std::process::ExitCode;
 
 use hpl::backend::device::{DeviceError, FoundGpus};
 use hpl::machine::host::HostFacts;
 use objectives::foreign::MatrixMemory;
+use objectives::real::slurm::output_of;
 use space::machine::{Host, Machine, Node};
 
 use crate::exit::bad_input;
@@ -20,6 +26,40 @@ const PLATFORMS: [(&str, &str); 6] = [
 
 /// What the drivers say of the GPUs here, by platform.
 pub type Drivers = [(&'static str, Result<FoundGpus, DeviceError>); 2];
+
+/// The hidden verb that looks for GPUs, as the program must dispatch it to [`main`].
+pub const VERB: &str = "__gpus";
+
+/// The device of the system that a driver of each platform has.
+const DEVICES: [(&str, &str); 2] = [("cuda", "/dev/nvidiactl"), ("hip", "/dev/kfd")];
+
+/// Bytes of a GPU that driver and libraries take at least, and the part of its memory.
+const RESERVED_BYTES: u64 = 1 << 30;
+const RESERVED_PART: u64 = 20;
+
+/// Runs the verb: prints what the drivers say as JSON.
+pub fn main() -> ExitCode {
+    let found = FoundGpus::look().map(|(_, found)| found);
+    let Ok(text) = serde_json::to_string(&found) else { return ExitCode::FAILURE };
+    println!("{text}");
+    ExitCode::SUCCESS
+}
+
+/// What the drivers say, asked by a child of `program`.
+pub fn look(program: &Path) -> Drivers {
+    let answer = program.to_str().and_then(|program| output_of(program, &[VERB]));
+    let told = answer.and_then(|text| serde_json::from_str::<[Result<FoundGpus, DeviceError>; 2]>(&text).ok());
+    let reason =
+        "its libraries crashed, or did not answer within seconds: try hpl-tune doctor, and the driver's own tools";
+    let silent = |platform: &str| Err(DeviceError { device: platform.to_owned(), reason: reason.to_owned() });
+    let [cuda, hip] = told.unwrap_or_else(|| ["cuda", "hip"].map(silent));
+    [("cuda", cuda), ("hip", hip)]
+}
+
+/// Whether the system has a driver of this platform.
+pub fn driver_is_here(platform: &str) -> bool {
+    DEVICES.iter().any(|(of, device)| *of == platform && Path::new(device).exists())
+}
 
 /// This host with its GPUs as a description, for an engine whose matrix is on devices; `None` for other engines, and where another
 /// program's GPUs are not found.
@@ -51,7 +91,7 @@ pub fn described(
 }
 
 /// One node with these GPUs.
-fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
+pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
     let least = gpus.devices.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
     let node = Node {
         name: facts.hostname.clone(),
@@ -59,6 +99,9 @@ fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
         cores: facts.cores_allowed.len(),
         // Ranks have equal shares.
         memory_bytes: least.saturating_mul(gpus.devices.len() as u64),
+        reserved_bytes: (least / RESERVED_PART)
+            .max(RESERVED_BYTES.min(least / 4))
+            .saturating_mul(gpus.devices.len() as u64),
         accelerators: Some(gpus.devices.len()),
         ..Node::default()
     };

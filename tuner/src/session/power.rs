@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use hpl::machine::accelerators::Accelerators;
 use objectives::launcher::MpiJob;
+use space::machine::{Machine, Node};
 
 use crate::agents::{AgentCommand, NodeAgents, agent, root_of, short};
 use crate::power::{PowerReader, RunsOn};
@@ -120,6 +122,17 @@ fn flag_of(objective: Objective) -> Option<&'static str> {
 /// Whether all runs of a session are on this node alone.
 pub fn runs_on_this_node(session: &Session) -> bool {
     runs_on(session) == RunsOn::ThisNode
+}
+
+/// The accelerators that the runs are on, where these are all that this node has: those of `described`, its only node.
+pub fn accelerators(session: &Session, engine: &Engine, described: Option<&Machine>, root: &Path) -> Accelerators {
+    let nodes = described.map_or(&[][..], |machine| &machine.nodes);
+    match nodes {
+        [Node { count: 1, accelerators: Some(count), .. }] if !engine.calibrates() && runs_on_this_node(session) => {
+            Accelerators::find(root, *count)
+        }
+        _ => Accelerators::default(),
+    }
 }
 
 /// Where the runs are. Without names the nodes are described or granted ones, this one among them.

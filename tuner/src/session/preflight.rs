@@ -32,6 +32,12 @@ pub fn seen(cores: &[usize], time: Duration) -> Option<(String, Vec<String>)> {
     Some((sentence(&measured), warnings(&measured)))
 }
 
+/// DGEMM of all cores at once by the built-in kernels in GFLOP/s, measured for this time.
+pub(super) fn all_cores_gflops(cores: &[usize], time: Duration) -> f64 {
+    let kernels = kernels::load(&KernelChoice::Builtin).expect("the built-in kernels never fail to load");
+    preflight(&*kernels, cores, time).iter().map(|core| core.rate_gflops).sum()
+}
+
 /// The cores in one sentence.
 fn sentence(measured: &[CoreRate]) -> String {
     let range = |of: fn(&CoreRate) -> f64| {

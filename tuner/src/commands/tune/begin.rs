@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hpl::backend::device::FoundGpus;
 use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
+use space::KernelChoice;
 use space::machine::{Machine, Node};
 
 use super::varied::{RunPlace, varied};
@@ -25,9 +25,11 @@ use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
 use crate::search::budget::SMALLEST_BUDGET_S;
+use crate::search::interrupt::Interrupt;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::engine::programs::xhpl_beside;
+use crate::session::faster;
 use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::power;
@@ -43,6 +45,7 @@ pub(super) fn begin(
     args: &TuneArgs,
     budget: Option<Duration>,
     program: &Path,
+    interrupt: &Interrupt,
 ) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let asked_s = budget_s(budget)?;
     let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
@@ -54,12 +57,23 @@ pub(super) fn begin(
     let (machine, text) = args.machine.as_deref().map(read_machine).transpose()?.unzip();
     let found = earlier::read::read(&args.warm_start, &Decoder::child()?).map_err(bad_input)?;
     found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+    let power_log = power_log(args)?;
+    let objective = objective(args)?;
+    let (engine, gpus_found) = if leaves_engine_open(args, job.as_ref()) {
+        let look = faster::Look { program, facts: &facts, n: args.n.map(|n| n as usize), budget_s, interrupt };
+        look.engine(&mut |sentence| {
+            if !args.output.quiet {
+                say(sentence);
+            }
+        })
+    } else {
+        (Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?, None)
+    };
     engine.check_flags(args.threads, &args.blas)?;
     let (machine, text) = match machine {
         Some(machine) => (Some(machine), text),
         None => {
-            let machine = gpus::described(&engine, &facts, FoundGpus::look)?;
+            let machine = gpus::described(&engine, &facts, || gpus::look(program))?;
             let text = machine.as_ref().map(Machine::to_toml).transpose()?;
             (machine, text)
         }
@@ -82,8 +96,6 @@ pub(super) fn begin(
             "--groups: there is one node; start it in a job of several nodes, or leave --groups out",
         ));
     }
-    let power_log = power_log(args)?;
-    let objective = objective(args)?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let described = machine.as_ref().map_or(&[][..], |machine| &machine.nodes);
     let place = RunPlace { nodes: described, hosts: &hosts, this: &facts.hostname, cores: cores.len() };
@@ -152,6 +164,7 @@ pub(super) fn begin(
         settings: levels,
         groups: args.groups.clone(),
         slurm_clock,
+        gpus_found,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
     let checked = power::check(&session, &engine, &args.power_root, has_power).and_then(|()| settings::check(&session));
@@ -173,6 +186,22 @@ pub(super) fn begin(
         return Err(error.into());
     }
     Ok((folder, lock, session))
+}
+
+/// Whether the session may be on the processors of this node or on its GPUs: no flag names an engine, or what one of the two does not have.
+pub(super) fn leaves_engine_open(args: &TuneArgs, job: Option<&Allocation>) -> bool {
+    let files = [&args.program, &args.machine, &args.space, &args.weights, &args.engine_params, &args.simulate];
+    let numbers = [args.ranks, args.threads, args.power_limit];
+    let words = [&args.engine, &args.launcher];
+    let gflops = matches!(args.objective, ObjectiveName::Gflops);
+    let one_node = !args.local && args.groups.is_none() && args.spares == 0 && job.is_none_or(|job| job.nodes() == 1);
+    files.iter().all(|file| file.is_none())
+        && numbers.iter().all(|number| number.is_none())
+        && words.iter().all(|word| word.is_none())
+        && args.blas == KernelChoice::Auto
+        && args.vary.is_empty()
+        && gflops
+        && one_node
 }
 
 /// What the session makes as large as possible.

@@ -80,7 +80,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     RunFolder::let_others_write_nothing();
     let (folder, _lock, mut session) = match &args.resume {
         Some(path) => resume(path)?,
-        None => begin(args, budget, &program)?,
+        None => begin(args, budget, &program, &interrupt)?,
     };
     if asks {
         // So that the command says all that was asked for.
@@ -230,7 +230,8 @@ fn search(
     let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
     notes.iter().for_each(|note| progress.warn(note));
     let lost_nodes = store.session().lost_nodes();
-    let notes = notes.into_iter().chain(set).chain(lost_nodes).collect();
+    let chosen = store.session().gpus_found.clone();
+    let notes = chosen.into_iter().chain(notes).chain(set).chain(lost_nodes).collect();
     store.update_session(|session| session.notes = notes)?;
     let earlier = earlier(store, domain, progress)?;
     let given = !earlier.is_empty();
@@ -239,6 +240,7 @@ fn search(
     let runs = engine.runs(program);
     let objective = store.session().objective;
     let verbose = args.output.verbose;
+    let accelerators = power::accelerators(store.session(), engine, described.as_ref(), &args.power_root);
     let hosts = store.session().hosts.clone();
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
     let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
@@ -246,6 +248,7 @@ fn search(
         budget: &mut *budget,
         runs: &runs,
         power: &power,
+        accelerators: &accelerators,
         agents: agents.as_deref(),
         store: &mut *store,
         progress: &mut *progress,
@@ -303,6 +306,7 @@ fn search(
             budget,
             runs: &runs,
             power: &power,
+            accelerators: &accelerators,
             agents: agents.as_deref(),
             store,
             progress,

@@ -7,14 +7,13 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hpl::backend::device::FoundGpus;
 use objectives::predict::Predictor;
 use objectives::real::RunSpec;
 use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
-use super::begin::{budget_s, placed, rank_input};
+use super::begin::{budget_s, leaves_engine_open, placed, rank_input};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
@@ -47,7 +46,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         Some((machine, _)) => Some(machine),
         // A batch script is for other nodes.
         None if args.sbatch.is_some() => None,
-        None => gpus::described(&engine, &facts, FoundGpus::look)?,
+        None => gpus::described(&engine, &facts, || gpus::look(program))?,
     };
     let engine = engine.on(machine.as_ref());
     // Nodes that are found have no kernels.
@@ -115,6 +114,16 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     writeln!(out, "# {} ranks ({p}×{q}) of {threads} thread{}", p * q, if threads == 1 { "" } else { "s" })?;
     for note in room.notes.iter().chain(&note) {
         writeln!(out, "# {note}")?;
+    }
+    if leaves_engine_open(args, job.as_ref()) {
+        for (platform, gpus) in
+            gpus::look(program).into_iter().filter_map(|(platform, found)| Some((platform, found.ok()?)))
+        {
+            writeln!(
+                out,
+                "# {gpus}: where short runs there are faster than the processors, the session is on them, as with --engine {platform}"
+            )?;
+        }
     }
     writeln!(out, "{}", runs.command(&RunSpec::whole(&usual), &folder).join(" "))?;
     for (name, text) in runs.inputs(&usual).map_err(bad_input)? {

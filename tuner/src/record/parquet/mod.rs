@@ -103,6 +103,8 @@ impl ParquetRow for Row {
         ("budget_left_s", Float),
         ("steal_share", Float),
         ("clock_hz", Float),
+        ("gpu_clock_hz", Float),
+        ("gpu_temperature_c", Float),
         ("nodes_apart", Text),
         ("energy_j", Float),
         ("power_w", Float),

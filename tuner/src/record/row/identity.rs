@@ -15,6 +15,10 @@ pub struct Circumstances {
     pub steal_share: Option<f64>,
     /// As [`super::Row::clock_hz`].
     pub clock_hz: Option<f64>,
+    /// As [`super::Row::gpu_clock_hz`].
+    pub gpu_clock_hz: Option<f64>,
+    /// As [`super::Row::gpu_temperature_c`].
+    pub gpu_temperature_c: Option<f64>,
     /// As [`super::Row::nodes_apart`].
     pub nodes_apart: Option<String>,
     /// The power that it took.

@@ -145,6 +145,11 @@ pub struct Row {
     pub steal_share: Option<f64>,
     /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
     pub clock_hz: Option<f64>,
+    /// Clock of the multiprocessors of the slowest of the node's NVIDIA GPUs in Hz, at a time in the second half of the trial; null where the
+    /// run was not on all of them.
+    pub gpu_clock_hz: Option<f64>,
+    /// Temperature of the hottest of these, in °C: the highest seen.
+    pub gpu_temperature_c: Option<f64>,
     /// The nodes of the run that stood apart from its others by their clock, heat or other work, and how; null where none did, or none
     /// was watched.
     pub nodes_apart: Option<String>,

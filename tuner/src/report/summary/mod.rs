@@ -81,6 +81,10 @@ pub struct Summary {
     pub most_stolen: Option<f64>,
     /// Lowest and highest clock seen during trials, in Hz.
     pub clock_hz: Option<[f64; 2]>,
+    /// The same of the GPUs that the trials were on.
+    pub gpu_clock_hz: Option<[f64; 2]>,
+    /// The highest temperature of one of these, in °C.
+    pub gpu_temperature_c: Option<f64>,
     /// Nodes that stood apart from the others of a trial.
     pub nodes_apart: Option<NodesApart>,
     /// What made the difference between the trials of the search.
@@ -142,7 +146,9 @@ impl Summary {
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
             most_stolen: rows.iter().filter_map(|row| row.steal_share).reduce(f64::max),
-            clock_hz: clock_hz(rows),
+            clock_hz: range(rows, |row| row.clock_hz),
+            gpu_clock_hz: range(rows, |row| row.gpu_clock_hz),
+            gpu_temperature_c: rows.iter().filter_map(|row| row.gpu_temperature_c).reduce(f64::max),
             nodes_apart: NodesApart::new(rows),
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
@@ -226,9 +232,10 @@ fn without_ours(report: &mut Value) {
     }
 }
 
-fn clock_hz(rows: &[Row]) -> Option<[f64; 2]> {
-    let clocks = || rows.iter().filter_map(|row| row.clock_hz);
-    Some([clocks().reduce(f64::min)?, clocks().reduce(f64::max)?])
+/// The lowest and the highest of what trials have.
+fn range(rows: &[Row], of: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
+    let values = || rows.iter().filter_map(of);
+    Some([values().reduce(f64::min)?, values().reduce(f64::max)?])
 }
 
 /// The trials that the search compares: its N, its extent.

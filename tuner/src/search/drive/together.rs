@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hpl::machine::accelerators::Accelerators;
 use hpl::measure::power::PowerSamples;
 use objectives::real::{Extent, GuardRecord, RealRuns, Running};
 use objectives::{Failure, Observation};
@@ -36,6 +37,8 @@ pub struct TrialRunner<'a> {
     pub runs: &'a RealRuns,
     /// Reads the power that they take.
     pub power: &'a PowerReader,
+    /// The accelerators of this node that the runs are on.
+    pub accelerators: &'a Accelerators,
     /// Watch the nodes, where the runs are on several.
     pub agents: Option<&'a NodeAgents>,
     /// The record.
@@ -113,6 +116,7 @@ impl TrialRunner<'_> {
             budget: &mut *self.budget,
             runs: self.runs,
             power: self.power,
+            accelerators: self.accelerators,
             agents: self.agents,
             store: &mut *self.store,
             progress: &mut *self.progress,
@@ -148,7 +152,8 @@ impl TrialRunner<'_> {
         if let Some(agents) = self.agents {
             agents.begin();
         }
-        let mut vitals = due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power));
+        let mut vitals =
+            due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power, self.accelerators));
         let started = Instant::now();
         for StartedTrial { due, trial, run } in &mut under_way {
             *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));

@@ -49,6 +49,7 @@ pub(crate) fn session() -> Session {
         unequal: space::Unequal::default(),
         power_log: None,
         slurm_clock: None,
+        gpus_found: None,
     }
 }
 
