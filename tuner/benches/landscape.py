@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Sessions where a landscape was recorded, judged afterwards beside the best that was ever measured there.
 
-usage: tuner/benches/landscape.py TABLE.csv N [BUDGET [SESSIONS [ROUNDS [FOLDER [LAUNCHER PROGRAM]]]]]
+usage: tuner/benches/landscape.py TABLE.csv N [BUDGET [SESSIONS [ROUNDS [FOLDER [LAUNCHER PROGRAM NODES]]]]]
 defaults: 3m 3 11 runs/landscape
 
 TABLE.csv is a table of `bench own -- record` of our engine at order N, in the place that it was recorded in: what disturbed the machine
-then has to run now. With LAUNCHER, a launch command with {np}, PROGRAM is our xhpl of mpi-setup on its processes. SESSIONS sessions of
-BUDGET each and one of `--strategy random`; then ROUNDS rounds, each in another order, of the usual HPL.dat, the expert's, each session's
+then has to run now. With LAUNCHER, a launch command with {np} that reaches NODES nodes, PROGRAM is our xhpl of mpi-setup on its processes.
+SESSIONS sessions of BUDGET each and one of `--strategy random`; then ROUNDS rounds, each in another order, of the usual HPL.dat, the expert's, each session's
 best and the five of the table with the best medians of at least three runs. Finished sessions and rounds in FOLDER are kept, so that a
 stopped series goes on. Prints medians, and the median ratios of the pairs of each round to the usual HPL.dat and to the table's best
 with the interval of the sign test. Needs target/release/hpl-tune or the program that TUNE names, with xhpl beside it.
@@ -90,7 +90,7 @@ def main():
     sessions, rounds = int(words[3]), int(words[4])
     flags, command = ["--n", n, "--budget", budget, "--blas", "builtin"], [os.path.join(os.path.dirname(TUNE), "xhpl")]
     if len(words) > 6:
-        flags += ["--launcher", words[6], "--program", words[7]]
+        flags += ["--launcher", words[6], "--program", words[7], "--nodes", words[8]]
         command = [*words[6].split(), words[7]]
     os.makedirs(home, exist_ok=True)
     bests = {f"session-{seed}": session(os.path.join(home, f"session-{seed}"), [*flags, "--seed", str(seed)]) for seed in range(sessions)}
@@ -109,6 +109,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if not 3 <= len(sys.argv) <= 9 or len(sys.argv) == 8 or sys.argv[1].startswith("-"):
+    if not 3 <= len(sys.argv) <= 7 and len(sys.argv) != 10 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     main()
