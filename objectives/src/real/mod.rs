@@ -19,6 +19,7 @@
 //! that resumes, then finds them by the variable [`TRIAL_VARIABLE`] in their environment. Only a process of
 //! another user, or one that cleared its environment, survives both, and only if the guard is dead.
 
+mod answer;
 mod capture;
 mod followed;
 pub mod guard;
@@ -33,6 +34,7 @@ pub mod slurm;
 mod verdict;
 mod words;
 
+pub use answer::output_of;
 pub use run_spec::{Extent, RunSpec};
 
 pub use processes::TRIAL_VARIABLE;

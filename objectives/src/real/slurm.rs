@@ -1,33 +1,11 @@
 //! The Slurm job of the runs: calls of its commands, and cancelling of steps.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-/// Time limit of a Slurm command.
-const ANSWERS: Duration = Duration::from_secs(10);
+use super::answer::output_of;
 
 /// Names of the steps by which Open MPI's mpirun starts its helpers on the nodes.
 const HELPERS: [&str; 2] = ["orted", "prted"];
-
-/// The short output of a Slurm command; `None` if the command does not exist, fails or exceeds the time limit.
-pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let started = Instant::now();
-    // The output is short: it fits into the pipe.
-    while child.try_wait().ok()?.is_none() {
-        if started.elapsed() > ANSWERS {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
-}
 
 /// Cancels the steps of this process's job that run `program` on one node (on any, unless a single one is named in `nodes`), whose srun or
 /// mpirun is gone; does nothing outside of a job.

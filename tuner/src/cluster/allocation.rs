@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use objectives::launcher::words;
-use objectives::real::slurm;
+use objectives::real::output_of;
 
 use crate::exit::bad_input;
 use crate::search::budget::SMALLEST_BUDGET_S;
@@ -220,7 +220,7 @@ fn turns(text: &str) -> Option<Vec<usize>> {
 
 /// What is left of a job as `squeue` prints it: `2-03:00:00`, `10:00`; `None` without a limit or an answer.
 fn squeue(job: &str) -> Option<String> {
-    slurm::output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
+    output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
 }
 
 /// Seconds of `[days-][[hours:]minutes:]seconds`.

@@ -12,7 +12,6 @@ use hpl::machine::host::HostFacts;
 use objectives::real::RunSpec;
 use objectives::{Measurement, Observation};
 use space::domain::DomainSpec;
-use space::machine::Machine;
 use space::{EngineParams, Unequal};
 
 use super::engine::Engine;
@@ -37,7 +36,7 @@ const LOOKS: Duration = Duration::from_millis(50);
 /// Time of the products on all cores.
 const CORES_TIME: Duration = Duration::from_millis(300);
 
-/// The fastest run on the GPUs.
+/// A run on the GPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct GpuRun {
     n: usize,
@@ -125,13 +124,14 @@ impl Look<'_> {
     /// The engine on these GPUs if it is faster there, and what was found.
     fn compared(&self, platform: &'static str, gpus: FoundGpus, say: &mut dyn FnMut(&str)) -> (Option<Engine>, String) {
         let cores = &self.facts.cores_allowed;
-        let machine = gpus::machine(&gpus, self.facts);
-        let runs = Engine::chosen(Some(platform), None, None).map(|engine| GpuRuns { look: self, engine, machine });
-        let runs = match runs {
-            Ok(runs) => runs,
+        let engine = match Engine::chosen(Some(platform), None, None) {
+            Ok(engine) => engine,
             Err(error) => return (None, format!("{gpus}: {error}; the session is on the processors")),
         };
-        let most = runs.largest_order();
+        let here = Here { cores: cores.len(), memory_bytes: self.facts.memory_available_bytes };
+        let room = Room::new(&engine, here, Some(&gpus::machine(&gpus, self.facts)), Wanted::default());
+        let most = engine.largest_order(room.memory_bytes.unwrap_or(0), room.places);
+        let runs = GpuRuns { look: self, engine, room };
         if let Some(n) = self.n.filter(|n| *n > most) {
             return (None, format!("{gpus}: their memory holds N = {most}, not {n}; the session is on the processors"));
         }
@@ -148,29 +148,16 @@ impl Look<'_> {
 struct GpuRuns<'a> {
     look: &'a Look<'a>,
     engine: Engine,
-    machine: Machine,
+    room: Room,
 }
 
 impl GpuRuns<'_> {
-    fn room(&self) -> Room {
-        let facts = self.look.facts;
-        let here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
-        Room::new(&self.engine, here, Some(&self.machine), Wanted::default())
-    }
-
-    /// The largest order that the memory of the GPUs holds.
-    fn largest_order(&self) -> usize {
-        let room = self.room();
-        self.engine.largest_order(room.memory_bytes.unwrap_or(0), room.places)
-    }
-
     /// Rate of the usual candidate of order `n` in GFLOP/s, from a run of at most `limit_s` seconds.
     fn run(&self, n: usize, limit_s: f64) -> Result<f64, String> {
-        let room = self.room();
         let spec = DomainSpec {
             n,
-            cores: room.places,
-            memory_bytes: room.memory_bytes.unwrap_or(0),
+            cores: self.room.places,
+            memory_bytes: self.room.memory_bytes.unwrap_or(0),
             kernels: EngineParams::default().kernels,
             ranks: None,
             threads: None,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use hpl::backend::device::{DeviceError, FoundGpus};
 use hpl::machine::host::HostFacts;
 use objectives::foreign::MatrixMemory;
-use objectives::real::slurm::output_of;
+use objectives::real::output_of;
 use space::machine::{Host, Machine, Node};
 
 use crate::exit::bad_input;

@@ -1,6 +1,6 @@
 //! What the configuration of Slurm permits to `srun --cpu-freq`.
 
-use objectives::real::slurm;
+use objectives::real::output_of;
 
 /// Governors that Slurm permits where its configuration names none.
 const USUAL: &str = "OnDemand,Performance,UserSpace";
@@ -18,7 +18,7 @@ pub(super) struct Permitted {
 impl Permitted {
     /// By `scontrol show config`.
     pub(super) fn read() -> Self {
-        Self::of(&slurm::output_of("scontrol", &["show", "config"]).unwrap_or_default())
+        Self::of(&output_of("scontrol", &["show", "config"]).unwrap_or_default())
     }
 
     fn of(config: &str) -> Self {

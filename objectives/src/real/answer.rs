@@ -1,0 +1,26 @@
+//! Commands that answer soon: those of Slurm, and children that look at what may crash or hang.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time limit of a command.
+const ANSWERS: Duration = Duration::from_secs(10);
+
+/// The short output of a command; `None` if the command does not exist, fails or exceeds the time limit.
+pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let started = Instant::now();
+    // The output is short: it fits into the pipe.
+    while child.try_wait().ok()?.is_none() {
+        if started.elapsed() > ANSWERS {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+}
