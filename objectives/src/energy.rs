@@ -4,6 +4,7 @@
 //! of all spans of known energy, drawn towards proportions that are assumed; how much a run takes as a whole is taken from its own
 //! energy.
 
+use hpl::plan::windows::Window;
 use space::result::PhaseTime;
 use space::{RunResult, WindowsResult};
 
@@ -125,7 +126,7 @@ impl WorkTimes {
     }
 }
 
-/// The steps that windows have measured.
+/// The steps that windows have timed.
 struct Steps(Vec<StepTimesOf>);
 
 /// One of them, on average over the ranks.
@@ -134,23 +135,37 @@ struct StepTimesOf {
     fact_s: f64,
     update_s: f64,
     all_s: f64,
+    /// Steps of the window that were run, divided by those that were timed.
+    runs: f64,
 }
 
 impl Steps {
     fn of(run: &WindowsResult) -> Self {
         // A step that was measured several times has the phases of each rank as often.
-        let step = |(step, all_s): (usize, f64)| {
+        let step = |(step, all_s, runs): (usize, f64, f64)| {
             let own = || run.phases.iter().filter(|phase| phase.step as usize == step);
             let times = own().count() as f64;
             let mean = |of: fn(&PhaseTime) -> f64| if times > 0.0 { own().map(of).sum::<f64>() / times } else { 0.0 };
-            StepTimesOf { step, fact_s: mean(|phase| phase.fact_s), update_s: mean(|phase| phase.update_s), all_s }
+            StepTimesOf {
+                step,
+                fact_s: mean(|phase| phase.fact_s),
+                update_s: mean(|phase| phase.update_s),
+                all_s,
+                runs,
+            }
         };
-        let all = run.windows.iter().flat_map(|window| (window.first..).zip(window.step_s.iter().copied()));
+        let all = run.windows.iter().flat_map(|times| {
+            let window = Window { first: times.first, steps: times.steps };
+            let made = (window.first + window.steps - window.begin(&run.candidate.hpl)) as f64;
+            let runs = made / window.steps as f64;
+            (window.first..).zip(&times.step_s).map(move |(step, &step_s)| (step, step_s, runs))
+        });
         Self(all.map(step).collect())
     }
 
+    /// The sum over all steps that were run; those that were not timed are taken to be like the others of their window.
     fn sum(&self, of: fn(&StepTimesOf) -> f64) -> f64 {
-        self.0.iter().map(of).sum()
+        self.0.iter().map(|step| step.runs * of(step)).sum()
     }
 }
 

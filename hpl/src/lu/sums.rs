@@ -71,9 +71,7 @@ impl RowSums {
     /// Adds up the columns of `a`.
     pub(crate) fn of(a: Mat<'_>) -> Self {
         let mut sums = Self { r: vec![0.0; a.rows()], row_sums: vec![0.0; a.rows()] };
-        for j in 0..a.cols() {
-            vector::column_check(Isa::detect(), a.col(j), 1.0, &mut sums.r, &mut sums.row_sums);
-        }
+        vector::row_sums(Isa::detect(), a, &mut sums.r, &mut sums.row_sums);
         sums
     }
 

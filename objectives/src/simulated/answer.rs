@@ -222,17 +222,21 @@ impl SimulatedCluster {
         noise: impl Fn(usize) -> f64,
     ) -> WindowsResult {
         let (hpl, steps) = (&candidate.hpl, &timeline.steps);
+        let of_step = |index: usize, k: usize| (steps[k].end_s - end_before(k, steps)) * noise(index);
         let time = |(index, &window): (usize, &Window)| {
-            let of_step = |k: usize| (steps[k].end_s - end_before(k, steps)) * noise(index);
-            let step_s = (window.first..window.first + window.steps).map(of_step).collect();
-            WindowTimes { window, prologue_s: steps[window.first].fact_s, step_s, residual: Some(0.0) }
+            let step_s = (window.first..window.first + window.steps).map(|k| of_step(index, k)).collect();
+            WindowTimes { window, prologue_s: steps[window.begin(hpl)].fact_s, step_s, residual: Some(0.0) }
         };
         let windows: Vec<WindowTimes> = chosen.iter().enumerate().map(time).collect();
-        let order = |window: &Window| hpl.n.saturating_sub(window.first * hpl.nb);
+        let order = |window: &Window| hpl.n.saturating_sub(window.begin(hpl) * hpl.nb);
         let generation_s: f64 = chosen.iter().map(|window| self.generation_s(candidate, order(window))).sum();
         let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
         let phases = made.map(|k| phase(k, steps)).collect();
-        let run_s: f64 = windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum();
+        let before_s = |(index, window): (usize, &Window)| -> f64 {
+            (window.begin(hpl)..window.first).map(|k| of_step(index, k)).sum()
+        };
+        let run_s = windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum::<f64>()
+            + chosen.iter().enumerate().map(before_s).sum::<f64>();
         let trsv_s = timeline.trsv_s;
         let report = WindowsReport { windows, trsv_s, generate_s: generation_s, check_s: generation_s, phases };
         WindowsResult {

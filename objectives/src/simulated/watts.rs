@@ -12,19 +12,20 @@ impl SimulatedCluster {
     pub fn power(&self, candidate: &Candidate, run: &SimulatedRun) -> Option<SimulatedPower> {
         let of_node = self.at(&candidate.engine.settings).power?;
         let nodes = self.node_of(candidate.hpl.ranks().saturating_sub(1), candidate.engine.threads) + 1;
-        let (steps_s, phases, other_s, whole) = match run {
+        let (steps_s, timed_s, phases, other_s, whole) = match run {
             SimulatedRun::Whole(result, _) => {
                 let RunResult { time_s, generate_s, check_s, rate_gflops, phases, .. } = &**result;
-                (*time_s, phases, generate_s + check_s, Some(*rate_gflops))
+                (*time_s, *time_s, phases, generate_s + check_s, Some(*rate_gflops))
             }
             SimulatedRun::Windows(result) => {
                 let other_s = result.generate_s + result.check_s;
-                (result.wall_s - START_S - other_s, &result.phases, other_s, None)
+                let timed = result.windows.iter().map(|window| window.prologue_s + window.step_s.iter().sum::<f64>());
+                (result.wall_s - START_S - other_s, timed.sum(), &result.phases, other_s, None)
             }
             SimulatedRun::BreaksOff(_) | SimulatedRun::Hangs => return None,
         };
         let computing = |phase: &PhaseTime| phase.fact_s + phase.update_s + phase.trsv_s;
-        let busy = (phases.iter().map(computing).sum::<f64>() / steps_s).clamp(0.0, 1.0);
+        let busy = (phases.iter().map(computing).sum::<f64>() / timed_s).clamp(0.0, 1.0);
         let watts = |busy: f64| nodes as f64 * of_node.watts(busy);
         let core_w = watts(busy);
         let run_s = START_S + other_s + steps_s;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use space::HplParams;
 
-use super::{Window, WindowError};
+use super::{Window, WindowError, lead, turn};
 
 /// Windows as requested by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +45,12 @@ impl Windows {
 }
 
 /// Time of the windows of `auto` as a fraction of the whole run's time, for a run of order [`COST_ORDER`].
-const COST: f64 = 0.07;
+const COST: f64 = 0.1;
 const COST_ORDER: f64 = 16_000.0;
 /// Larger runs have more, but cheaper steps: the fraction falls with this power of the order.
 const COST_FALL: f64 = 0.75;
 
-/// Overhead of a window in addition to its steps (the panels before it, the check), in steps.
+/// Overhead of a window in addition to its steps (the panels before them, the check), in steps.
 const EXTRA: f64 = 0.16;
 
 /// The largest trailing matrix of `auto`, as fraction of N.
@@ -62,6 +62,8 @@ const LEAST: f64 = 0.6;
 /// leaves most of the time to the largest matrix, so that little is extrapolated.
 const RATIO: f64 = 0.6;
 
+/// Minimum steps of a window of `auto`, so that on one rank more steps are timed than run before.
+const SHORTEST: usize = 2;
 /// Maximum steps of a window that covers a whole cycle of panel owners.
 const LONGEST: usize = 8;
 
@@ -81,7 +83,7 @@ const SMALLEST: f64 = 0.06;
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
     let requested: Vec<(f64, usize)> = match hpl.depth {
-        _ if turn <= LONGEST => parts(hpl).into_iter().map(|part| (part, turn)).collect(),
+        _ if turn <= LONGEST => parts(hpl).into_iter().map(|part| (part, length(hpl))).collect(),
         0 => LARGE_IN_TURN.to_vec(),
         _ => LARGE.map(|(part, length)| (part, length.min(turn))).to_vec(),
     };
@@ -112,7 +114,7 @@ pub(crate) const VISITS: usize = 2;
 fn parts(hpl: &HplParams) -> Vec<f64> {
     let n = hpl.n as f64;
     // After the last step of a window, the panels in flight, except the last, update the rest of the matrix.
-    let len = (length(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
+    let len = (lead(hpl) + length(hpl) + hpl.depth.saturating_sub(1)) as f64 + EXTRA;
     // A step on a trailing matrix of order f·N takes 3·NB/N·f² of the run.
     let squares = COST * (COST_ORDER / n).powf(COST_FALL) * n / (3.0 * hpl.nb as f64 * len);
     let squares = squares.max(LEAST * LEAST / (1.0 - RATIO * RATIO));
@@ -125,22 +127,13 @@ fn parts(hpl: &HplParams) -> Vec<f64> {
 /// the owners differ little, and a whole cycle would be affordable only on a small trailing matrix, which predicts large ones
 /// badly.
 fn length(hpl: &HplParams) -> usize {
-    turn(hpl).min(LONGEST)
+    turn(hpl).clamp(SHORTEST, LONGEST)
 }
 
-/// The window of `length` steps on the trailing matrix of order `part`·N; `None` where it would contain the first or the last
-/// step of the run.
+/// The window of `length` steps whose middle is on the trailing matrix of order `part`·N; `None` where it would contain the
+/// first or the last step of the run.
 fn at(hpl: &HplParams, part: f64, length: usize) -> Option<Window> {
     let steps = hpl.n.div_ceil(hpl.nb);
-    let first = ((1.0 - part) * steps as f64).round() as usize;
+    let first = ((1.0 - part) * steps as f64 - length as f64 / 2.0).round() as usize;
     (first >= 1 && first + length < steps).then_some(Window { first, steps: length })
-}
-
-/// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
-pub(super) fn turn(hpl: &HplParams) -> usize {
-    let (mut a, mut b) = (hpl.p, hpl.q);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    hpl.p / a * hpl.q
 }

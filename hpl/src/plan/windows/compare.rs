@@ -29,7 +29,7 @@ pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<RateRat
         (a / b).ln()
     };
     let logs: Vec<Vec<f64>> = visits.iter().map(|visits| visits.iter().map(log).collect()).collect();
-    let orders: Vec<f64> = visits.iter().map(|visits| part(hpl[0], visits[0][0].window.first)).collect();
+    let orders: Vec<f64> = visits.iter().map(|visits| middle(hpl[0], visits[0][0].window)).collect();
     let weights = weights(&orders);
     let means: Vec<f64> = logs.iter().map(|logs| mean(logs)).collect();
     let log_ratio = weights.iter().zip(&means).map(|(weight, mean)| weight * mean).sum();
@@ -58,6 +58,11 @@ fn weights(orders: &[f64]) -> Vec<f64> {
 /// Order of the trailing matrix at step `k`, as fraction of N.
 fn part(hpl: &HplParams, k: usize) -> f64 {
     1.0 - hpl.n.min(k * hpl.nb) as f64 / hpl.n as f64
+}
+
+/// Order of the trailing matrix in the middle of a window, as fraction of N.
+fn middle(hpl: &HplParams, window: Window) -> f64 {
+    (part(hpl, window.first) + part(hpl, window.first + window.steps)) / 2.0
 }
 
 /// Rate of the steps of a window, in fractions of the whole run's flops per second.

@@ -1,9 +1,9 @@
 //! Windows: some steps of the target-size problem, without the steps before them.
 //!
-//! A window of steps k₀ … k₀ + n − 1 runs on the trailing matrix of step k₀, filled with new random numbers at its place
-//! in the local matrix: the same shapes, leading dimension, pages, messages and schedule as in the whole run. With
-//! b = A·1 of the trailing matrix the solution stays the vector of ones, so that the matrix after the window can be
-//! checked in O(n²).
+//! A window of steps k₀ … k₀ + n − 1 runs on the trailing matrix of a step just before k₀ ([`Window::begin`]), filled with new
+//! random numbers at its place in the local matrix: the same shapes, leading dimension, pages, messages and schedule as in
+//! the whole run. With b = A·1 of the trailing matrix the solution stays the vector of ones, so that the matrix after the
+//! window can be checked in O(n²).
 
 mod choose;
 mod compare;
@@ -12,6 +12,7 @@ mod predict;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use space::HplParams;
 use space::result::PhaseTime;
 
 pub use self::choose::Windows;
@@ -60,6 +61,14 @@ impl FromStr for Window {
 }
 
 impl Window {
+    /// The step with which the window of a run of `hpl` begins; the steps before the first run without being timed. At the start
+    /// the panels have just been factored, so that they are in cache, and the ranks begin together, whereas in the middle of a
+    /// run some are ahead of others. One step changes both. On two process columns or rows two steps do, so that the same rank
+    /// factors the last panel before the window and in it.
+    pub fn begin(&self, hpl: &HplParams) -> usize {
+        self.first.saturating_sub(lead(hpl))
+    }
+
     /// Checks that the window lies in a run of `of` steps.
     ///
     /// # Errors
@@ -72,6 +81,23 @@ impl Window {
             Err(WindowError::Beyond { first, steps, of })
         }
     }
+}
+
+/// Maximum steps of a window before those that are timed, see [`Window::begin`].
+const LEAD: usize = 2;
+
+/// Steps of a window before the first that is timed.
+fn lead(hpl: &HplParams) -> usize {
+    turn(hpl).min(LEAD)
+}
+
+/// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
+fn turn(hpl: &HplParams) -> usize {
+    let (mut a, mut b) = (hpl.p, hpl.q);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    hpl.p / a * hpl.q
 }
 
 /// Measured times of one window; the same on all ranks.

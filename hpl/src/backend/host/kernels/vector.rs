@@ -123,30 +123,30 @@ fn add_body<const F: bool>(x: &[f64], y: &mut [f64]) {
 }
 
 for_each_isa! {
-    /// r ← r − a·x and s ← s + |a|; returns Σ|aᵢ|.
-    pub(crate) fn column_check(a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64 = column_check_body
+    /// r ← r − A·1 and s ← s + |A|·1 with A m×k.
+    pub(crate) fn row_sums(a: Mat<'_>, r: &mut [f64], s: &mut [f64]) = row_sums_body
         avx512 (true) avx2 (true) portable ({ PORTABLE_FMA })
 }
 
 #[inline(always)]
-fn column_check_body<const F: bool>(a: &[f64], x: f64, r: &mut [f64], s: &mut [f64]) -> f64 {
-    const LANES: usize = 16;
-    assert!(r.len() == a.len() && s.len() == a.len(), "shapes agree");
-    let mut sums = [0.0; LANES];
-    let (chunks, r_chunks, s_chunks) = (a.chunks_exact(LANES), r.chunks_exact_mut(LANES), s.chunks_exact_mut(LANES));
-    for ((a, r), s) in chunks.zip(r_chunks).zip(s_chunks) {
-        for lane in 0..LANES {
-            r[lane] = fma::<F>(a[lane], -x, r[lane]);
-            s[lane] += a[lane].abs();
-            sums[lane] += a[lane].abs();
+fn row_sums_body<const F: bool>(a: Mat<'_>, r: &mut [f64], s: &mut [f64]) {
+    let (m, k) = (a.rows(), a.cols());
+    assert!(r.len() == m && s.len() == m, "shapes agree");
+    let mut j = 0;
+    while j + 4 <= k {
+        let (a0, a1, a2, a3) = (&a.col(j)[..m], &a.col(j + 1)[..m], &a.col(j + 2)[..m], &a.col(j + 3)[..m]);
+        for i in 0..m {
+            r[i] -= (a0[i] + a1[i]) + (a2[i] + a3[i]);
+            s[i] += (a0[i].abs() + a1[i].abs()) + (a2[i].abs() + a3[i].abs());
+        }
+        j += 4;
+    }
+    for column in (j..k).map(|j| &a.col(j)[..m]) {
+        for i in 0..m {
+            r[i] -= column[i];
+            s[i] += column[i].abs();
         }
     }
-    for i in a.len() / LANES * LANES..a.len() {
-        r[i] = fma::<F>(a[i], -x, r[i]);
-        s[i] += a[i].abs();
-        sums[0] += a[i].abs();
-    }
-    sums.iter().sum()
 }
 
 #[cfg(test)]
@@ -195,14 +195,12 @@ mod tests {
             for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
                 assert!((c[i + j * m] - (view.at(i, j) - x[i] * y[j])).abs() < 1e-15 * 4.0);
             }
-            for j in 0..n {
-                let (mut r, mut s) = (x.clone(), x.clone());
-                let sum = column_check(isa, view.col(j), 0.75, &mut r, &mut s);
-                assert!((sum - view.col(j).iter().map(|v| v.abs()).sum::<f64>()).abs() < 1e-13);
-                for i in 0..m {
-                    assert!((r[i] - (x[i] - 0.75 * view.at(i, j))).abs() < 1e-15);
-                    assert_eq!(s[i], x[i] + view.at(i, j).abs());
-                }
+            let (mut r, mut s) = (x.clone(), x.clone());
+            row_sums(isa, view, &mut r, &mut s);
+            for i in 0..m {
+                let row = || (0..n).map(|j| view.at(i, j));
+                assert!((r[i] - (x[i] - row().sum::<f64>())).abs() < 1e-14 * n as f64);
+                assert!((s[i] - (x[i] + row().map(f64::abs).sum::<f64>())).abs() < 1e-14 * n as f64);
             }
             let mut sum = x.clone();
             add(isa, &numbers(m), &mut sum);

@@ -13,33 +13,33 @@ use crate::plan::windows::{Window, WindowTimes, WindowsReport};
 impl<C: Comm> RankRun<'_, C> {
     /// Runs the windows one after the other, each on a newly generated trailing matrix.
     pub(super) fn windows(&self, backend: &mut impl Backend, windows: &[Window]) -> Result<WindowsReport, Error> {
-        let trace = Trace::new(0);
+        let (trace, hpl) = (Trace::new(0), &self.candidate.hpl);
         // All panels that the largest window has at a time: in the middle of a run their memory is there. At Q > 1 the first step
         // factors one more while the others keep what they have sent.
-        let largest = windows.iter().map(|window| window.first).min().unwrap_or(0);
+        let largest = windows.iter().map(|window| window.begin(hpl)).min().unwrap_or(0);
         let panels = self.plan.depth.max(1) + usize::from(self.plan.layout.cols.procs() > 1);
         let mut lu = self.lu(&trace, largest..largest + panels);
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
-        backend.load_kernels(&self.candidate.hpl)?;
+        backend.load_kernels(hpl)?;
         for window in windows {
+            let (begin, end) = (window.begin(hpl), window.first + window.steps);
             let start = self.start()?;
-            self.generate_trailing(backend, window.first)?;
+            self.generate_trailing(backend, begin)?;
             report.generate_s += self.seconds_since(start)?;
-            self.warm_up(window.first, backend)?;
+            self.warm_up(begin, backend)?;
 
             // [A' | b'] with A'·1 = b' → the trailing matrix after the window
-            let end = window.first + window.steps;
             self.start()?;
-            lu.factor(window.first..end, backend, None)?;
-            let mut ends = lu.phases.ends(window.first..end);
+            lu.factor(begin..end, backend, None)?;
+            let mut ends = lu.phases.ends(begin..end);
             lu.quiesce(end, backend)?;
             reduce::all(self.comm, &mut ends, reduce::max)?;
 
             let start = self.start()?;
             let residual = self.check_window(backend, window)?;
             report.check_s += self.seconds_since(start)?;
-            let step_s = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let step_s = ends[window.first - begin..].windows(2).map(|pair| pair[1] - pair[0]).collect();
             report.windows.push(WindowTimes { window: *window, prologue_s: ends[0], step_s, residual });
         }
         report.trsv_s = self.substitution(backend, windows)?;
@@ -74,7 +74,7 @@ impl<C: Comm> RankRun<'_, C> {
         if row >= steps {
             return Ok(None);
         }
-        let order = plan.layout.n() - plan.layout.rows.block(window.first).start;
+        let order = plan.layout.n() - plan.layout.rows.block(window.begin(&self.candidate.hpl)).start;
         let corner = (plan.layout.rows.block(row).start, plan.layout.rows.block(col).start);
         residual::check_ones(&plan.layout, self.grid, self.comm, backend, corner, order).map(Some)
     }

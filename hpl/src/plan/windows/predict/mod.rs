@@ -9,8 +9,7 @@
 use space::stats::{mean, squared_deviations};
 use space::{Candidate, Share};
 
-use super::choose::turn;
-use super::{WindowTimes, WindowsReport};
+use super::{WindowTimes, WindowsReport, turn};
 use crate::plan::layout::{Distribution, Layout};
 
 /// Prediction of the whole run.
@@ -45,7 +44,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPredict
     let mut known = vec![None; steps];
     let weights = weights(report, steps, turn);
     for (WindowTimes { window, step_s, .. }, weight) in report.windows.iter().zip(weights) {
-        // Steps beyond whole cycles are left out at the start, where the caches are still cold.
+        // Steps beyond whole cycles are left out.
         let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
         for (at, times) in step_s[spare..].chunks(turn).enumerate() {
             let first = window.first + spare + at * turn;
@@ -62,7 +61,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPredict
     };
     // The time of the panels is proportional to their rows.
     let left = |k: usize| 1.0 - (k * hpl.nb) as f64 / hpl.n as f64;
-    let prologue = |times: &WindowTimes| times.prologue_s / left(times.window.first);
+    let prologue = |times: &WindowTimes| times.prologue_s / left(times.window.begin(hpl));
     let prologue_s = report.windows.iter().min_by_key(|times| times.window.first).map_or(0.0, prologue);
     let time_s = known.iter().flatten().sum::<f64>() + of_rest(&points) + prologue_s + report.trsv_s;
     WholeRunPrediction { time_s, spread_s: jackknife(&points, of_rest) }
