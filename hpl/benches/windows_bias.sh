@@ -27,7 +27,10 @@ for _ in $(seq "$rounds"); do
         given=()
         while [[ ${words[0]:-} == *=* && ${words[0]} != -* ]]; do given+=("${words[0]}"); words=("${words[@]:1}"); done
         dat 1 "${given[@]}" >HPL.dat
+        # What the run before has left to do, such as giving back its memory, is over by then.
+        sleep 1
         "$xhpl" "${words[@]}" --json --windows auto >windows 2>>log
+        sleep 1
         "$xhpl" "${words[@]}" --json >whole 2>>log
         jq -rn --arg side "$side" --slurpfile a windows --slurpfile b whole \
             '[$side, (($a[0].predicted_time_s / $b[0].time_s) | log * 100)] | @tsv' >>logs
