@@ -17,18 +17,12 @@ shift $((OPTIND - 1))
 [ $# -ge 1 ] || usage
 cd "$(dirname "$0")/../.."
 . hpl/benches/lib.sh
-[ -n "${XHPL:-}" ] || cargo build --release --quiet -p hpl
-xhpl=${XHPL:-$PWD/target/release/xhpl}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+begin
 
 side() { # side NAME N WORDS...: one run; rate, rate of the probe and share are appended to the file NAME
-    local name=$1 given=("N=$2")
-    shift 2
-    while [[ ${1:-} == *=* && ${1:-} != -* ]]; do given+=("$1"); shift; done
-    dat 1 "${given[@]}" >HPL.dat
-    "$xhpl" --json "$@" >out 2>log || { cat log >&2; exit 2; }
+    local name=$1
+    configure "N=$2" "${@:3}"
+    "$xhpl" --json "${flags[@]}" >out 2>log || { cat log >&2; exit 2; }
     python3 -c '
 import json, sys
 result = json.load(open("out"))

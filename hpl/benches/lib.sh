@@ -21,6 +21,23 @@ dat() {
         "$EQUIL Equilibration" "8 memory alignment in double"
 }
 
+# begin: finds or builds the program `xhpl` and changes to a new folder, removed at the end. To be called in the root of the tree.
+begin() {
+    [ -n "${XHPL:-}" ] || cargo build --release --quiet -p hpl
+    xhpl=${XHPL:-$PWD/target/release/xhpl}
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    cd "$work"
+}
+
+# configure WORDS...: writes HPL.dat by the settings of a side; its flags of xhpl are then in the array `flags`.
+configure() {
+    local given=()
+    while [[ ${1:-} == *=* && ${1:-} != -* ]]; do given+=("$1"); shift; done
+    dat 1 "${given[@]}" >HPL.dat
+    flags=("$@")
+}
+
 # rates FILE...: prints the GFLOP/s of an HPL output, one per line.
 rates() { awk '/^W[RC][0-9]/ { print $7 + 0 }' "$@"; }
 

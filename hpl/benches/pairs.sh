@@ -15,19 +15,14 @@ shift $((OPTIND - 1))
 [ $# = 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 cd "$(dirname "$0")/../.."
 . hpl/benches/lib.sh
-[ -n "${XHPL:-}" ] || cargo build --release --quiet -p hpl
-xhpl=${XHPL:-$PWD/target/release/xhpl}
+begin
 xhpl2=${XHPL2:-$xhpl}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 
 side() { # side NAME PROGRAM WORDS...: one run, its rate appended to the file NAME
-    local name=$1 program=$2 given=()
+    local name=$1 program=$2
     shift 2
-    while [[ ${1:-} == *=* && ${1:-} != -* ]]; do given+=("$1"); shift; done
-    dat 1 "${given[@]}" >HPL.dat
-    "$program" "$@" >out 2>log || { cat log >&2; exit 2; }
+    configure "$@"
+    "$program" "${flags[@]}" >out 2>log || { cat log >&2; exit 2; }
     grep -q PASSED out || { cat out >&2; echo "pairs.sh: a residual FAILED" >&2; exit 3; }
     rates out >>"$name"
 }

@@ -232,11 +232,12 @@ impl SimulatedCluster {
         let generation_s: f64 = chosen.iter().map(|window| self.generation_s(candidate, order(window))).sum();
         let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
         let phases = made.map(|k| phase(k, steps)).collect();
-        let before_s = |(index, window): (usize, &Window)| -> f64 {
-            (window.begin(hpl)..window.first).map(|k| of_step(index, k)).sum()
+        let run_s = |(index, window): (usize, &Window)| {
+            let begin = window.begin(hpl);
+            let all_s: f64 = (begin..window.first + window.steps).map(|k| of_step(index, k)).sum();
+            steps[begin].fact_s + all_s
         };
-        let run_s = windows.iter().map(|times| times.prologue_s + times.step_s.iter().sum::<f64>()).sum::<f64>()
-            + chosen.iter().enumerate().map(before_s).sum::<f64>();
+        let run_s: f64 = chosen.iter().enumerate().map(run_s).sum();
         let trsv_s = timeline.trsv_s;
         let report = WindowsReport { windows, trsv_s, generate_s: generation_s, check_s: generation_s, phases };
         WindowsResult {
