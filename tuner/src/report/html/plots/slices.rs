@@ -45,7 +45,7 @@ fn slice(summary: &Summary, all: &[SearchTrial<'_>], axis: &DimensionAxis, at: u
     }
 }
 
-/// The median of the rates at each value.
+/// The median of the rates at each value. It says nothing under a pointer: its long dash would hide the trials next to it.
 fn medians(axis: &DimensionAxis, all: &[SearchTrial<'_>]) -> Value {
     let of = |(place, trials): (f64, Vec<usize>)| {
         let rates: Vec<f64> = trials.iter().map(|&index| all[index].rate_gflops).collect();
@@ -53,7 +53,7 @@ fn medians(axis: &DimensionAxis, all: &[SearchTrial<'_>]) -> Value {
     };
     let (x, y): (Vec<f64>, Vec<f64>) = axis.groups().into_iter().filter_map(of).unzip();
     json!({
-        "name": "median of a value", "mode": "markers", "x": x, "y": y, "hovertemplate": "median %{y:.4g} GFLOP/s<extra></extra>",
+        "name": "median of a value", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip",
         "marker": { "color": "--text", "symbol": "line-ew", "size": 22, "line": { "color": "--text", "width": 2 } },
     })
 }
