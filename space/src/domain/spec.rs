@@ -140,4 +140,9 @@ pub trait Candidates: Space {
 
     /// The point of a candidate, `None` where the space does not have it.
     fn point(&self, candidate: &Candidate) -> Option<Point>;
+
+    /// The point of the same run with weights as the speeds were measured; `point` itself where weights are not searched.
+    fn balanced(&self, point: &Point) -> Point {
+        point.clone()
+    }
 }

@@ -52,6 +52,14 @@ impl Class {
         self.members.iter().map(|(_, log)| log).sum::<f64>() / self.members.len() as f64
     }
 
+    /// The level of the measured log-ratios.
+    fn measured(&self) -> u16 {
+        let middle = self.middle();
+        let distance = |&at: &usize| (self.levels[at] - middle).abs();
+        let nearest = (0..self.levels.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.map_or(0, |at| at as u16)
+    }
+
     fn dim(&self, name: &str) -> Dim {
         let level = |&log: &f64| Level { label: format!("{:.3}", log.exp()), feature: log };
         Dim { name: name.to_owned(), kind: DimKind::Ordered, levels: self.levels.iter().map(level).collect() }
@@ -314,5 +322,13 @@ impl Candidates for WeightedDomain {
         let all = self.weights.get(&key(&self.inner.candidate(&inner)))?;
         let same = all.iter().position(|combination| combination.weights == weights)?;
         self.standing_for(&inner, same)
+    }
+
+    /// Of weights that do not fit the memory as measured, `point` itself.
+    fn balanced(&self, point: &Point) -> Point {
+        let measured: Vec<u16> = self.classes.iter().map(Class::measured).collect();
+        let cut = self.cut(point);
+        cut.and_then(|(inner, _)| self.standing_for(&inner, self.combination(&measured)))
+            .unwrap_or_else(|| point.clone())
     }
 }

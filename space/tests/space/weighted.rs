@@ -133,6 +133,23 @@ fn the_speeds_of_nodes_weigh_ranks_of_any_grid() {
     assert!(with_measured(&domain) > 100 && with_measured(&tight) == 0 && !tight.points().is_empty());
 }
 
+/// Each point has one with the measured weights, and all else the same.
+#[test]
+fn points_are_balanced_by_the_measured_speeds() {
+    for domain in [domain(20_000, &[70.0, 24.5]), domain(20_000, &[1.0, 0.5, 0.52, 0.1])] {
+        for point in domain.points().iter().step_by(97) {
+            let balanced = domain.balanced(point);
+            assert_eq!(domain.balanced(&balanced), balanced);
+            let [own, other] = [point, &balanced].map(|point| domain.candidate(point));
+            assert_eq!(own.hpl, other.hpl);
+            if own.engine.weights.columns.len() == 2 && own.hpl.p == 1 {
+                let weight = other.engine.weights.columns[1].get();
+                assert!((weight - 0.35).abs() < 1e-3, "{weight}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_no_weight_is_named() {
     let message = |speeds: &[f64]| {

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use objectives::predict::Predictor;
+use space::dims::Point;
 use space::flops::rate_gflops;
 use space::{Candidate, Candidates};
 
@@ -14,7 +15,10 @@ use crate::search::strategy::prior::PriorTable;
 pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
     let times = times(domain, predictor);
     let costs_s = times.iter().copied().map(cost::whole_s).collect();
-    PriorTable::of(domain, log_rates(domain, &times), costs_s)
+    let table = PriorTable::of(domain, log_rates(domain, &times), costs_s);
+    let balance = |point: &Point| table.log_rate(point) - table.log_rate(&domain.balanced(point));
+    let balances = domain.points().iter().map(balance).map(|log| if log.is_finite() { log } else { 0.0 }).collect();
+    table.with_balances(balances)
 }
 
 /// Another model's log rates for the points of `table`, with the costs of `table`.

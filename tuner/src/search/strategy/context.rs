@@ -37,6 +37,17 @@ pub trait Prior: Sync {
     /// Expected wall-clock cost of one run, in seconds.
     fn cost_s(&self, point: &Point) -> f64;
 
+    /// What a distribution of the blocks among nodes of unequal speed adds to the log rate, beside that by the measured speeds: 0 or
+    /// less, mostly. It is arithmetic, and holds whatever else the runs contradict.
+    fn balance(&self, _: &Point) -> f64 {
+        0.0
+    }
+
+    /// [`Prior::balance`] of many points; `None` where it is 0 for all.
+    fn balances(&self, _: &[Point]) -> Option<Vec<f64>> {
+        None
+    }
+
     /// [`Prior::log_rate`] of many points; a prior that holds a table overrides it.
     fn log_rates(&self, points: &[Point]) -> Vec<f64> {
         points.iter().map(|point| self.log_rate(point)).collect()

@@ -90,6 +90,14 @@ impl Prior for Informed<'_> {
         self.informed.cost_s(point)
     }
 
+    fn balance(&self, point: &Point) -> f64 {
+        self.model.balance(point)
+    }
+
+    fn balances(&self, points: &[Point]) -> Option<Vec<f64>> {
+        self.model.balances(points)
+    }
+
     fn log_rates(&self, points: &[Point]) -> Vec<f64> {
         self.informed.log_rates(points)
     }

@@ -32,6 +32,8 @@ pub struct PriorTable<'a> {
     index: Arc<HashMap<&'a Point, usize>>,
     log_rates: Vec<f64>,
     costs_s: Vec<f64>,
+    /// See [`Prior::balance`]; `None` where it is 0.
+    balances: Option<Arc<Vec<f64>>>,
 }
 
 impl<'a> PriorTable<'a> {
@@ -44,12 +46,18 @@ impl<'a> PriorTable<'a> {
     pub(crate) fn of(space: &'a dyn Space, log_rates: Vec<f64>, costs_s: Vec<f64>) -> Self {
         let points = space.points();
         let index = Arc::new(points.iter().enumerate().map(|(i, point)| (point, i)).collect());
-        Self { points, index, log_rates, costs_s }
+        Self { points, index, log_rates, costs_s, balances: None }
     }
 
     /// The same with other log rates, in the order of the space's points.
     pub(crate) fn with_log_rates(&self, log_rates: Vec<f64>) -> Self {
         Self { log_rates, ..self.clone() }
+    }
+
+    /// The same with the [balances](Prior::balance) of its points, in their order.
+    pub(crate) fn with_balances(self, balances: Vec<f64>) -> Self {
+        let balances = balances.iter().any(|&balance| balance != 0.0).then(|| Arc::new(balances));
+        Self { balances, ..self }
     }
 
     /// Log rates of all points of the space, in its order.
@@ -70,6 +78,19 @@ impl Prior for PriorTable<'_> {
 
     fn cost_s(&self, point: &Point) -> f64 {
         self.index.get(point).map_or(f64::INFINITY, |&i| self.costs_s[i])
+    }
+
+    fn balance(&self, point: &Point) -> f64 {
+        let of = |balances: &Arc<Vec<f64>>| self.index.get(point).map(|&i| balances[i]);
+        self.balances.as_ref().and_then(of).unwrap_or(0.0)
+    }
+
+    fn balances(&self, points: &[Point]) -> Option<Vec<f64>> {
+        let balances = self.balances.as_ref()?;
+        if self.is_whole(points) {
+            return Some(balances.to_vec());
+        }
+        Some(points.iter().map(|point| self.balance(point)).collect())
     }
 
     fn log_rates(&self, points: &[Point]) -> Vec<f64> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use space::dims::Point;
 use space::stats::{mean, squared_deviations};
 
+use super::balance::Balance;
 use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
@@ -87,6 +88,8 @@ pub struct Surrogate<'a> {
     /// What is expected of all points of the space on that scale, in its order, and how far it spreads.
     pub(super) levels: Vec<f64>,
     pub(super) spread: f64,
+    /// What is known of the distribution of blocks.
+    pub(super) balance: Balance<'a>,
     /// The scale of what is measured.
     pub(super) seen: Warp,
     pub(super) drift: Drift,
@@ -139,7 +142,9 @@ impl<'a> Surrogate<'a> {
     fn expecting(ctx: &'a Ctx<'a>, prior: &'a dyn Prior) -> Self {
         let expected = Expected::new(ctx, prior);
         let prior_scale = Warp { best: expected.top };
+        let balance = Balance::new(ctx);
         let levels: Vec<f64> = expected.all.iter().map(|&log| prior_scale.level(log)).collect();
+        let levels = balance.taken_off(levels, expected.is_guess());
         let spread = moments(&levels).map_or(0.0, |moments| moments.1);
         let runs = fitted_runs(ctx.history, log_rate);
         let mut runs: Vec<FittedRun<'_>> = runs.collect();
@@ -149,6 +154,7 @@ impl<'a> Surrogate<'a> {
             prior_scale,
             levels,
             spread,
+            balance,
             seen: prior_scale,
             drift: Drift::default(),
             fits: Vec::new(),
@@ -192,16 +198,17 @@ impl<'a> Surrogate<'a> {
         Beliefs { offset_sd: OFFSET_SD, slope_mean, slope_sd, ..beliefs }
     }
 
-    /// What is expected of a point, on the levelled scale.
+    /// What is expected of a point, on the levelled scale, with blocks dealt by the measured speeds. A guess knows of no other.
     pub(super) fn expected(&self, point: &Point) -> f64 {
-        self.prior_scale.level(self.expected.log_rate(point))
+        let level = self.prior_scale.level(self.expected.log_rate(point));
+        if self.expected.is_guess() { level } else { level - self.balance.of(point) }
     }
 
-    /// Levels of runs with the number of changes before each.
+    /// Levels of runs, as if blocks were dealt by the measured speeds, with the number of changes before each.
     fn levels_of<'b>(&self, runs: &[FittedRun<'b>]) -> Vec<Observed<'b>> {
         let one = |&FittedRun { point, log, trial, time, is_paired }: &FittedRun<'b>| Observed {
             point,
-            y: self.seen.level(log + self.drift.correction(trial)),
+            y: self.seen.level(log + self.drift.correction(trial)) - self.balance.of(point),
             changes: self.drift.before(trial),
             time,
             pair: is_paired.then_some(trial),
@@ -303,7 +310,7 @@ impl<'a> Surrogate<'a> {
             fitted_runs(self.ctx.history, limit).filter(|limit| !passed.contains(limit.point)).collect();
         let points: Vec<&Point> = limits.iter().map(|limit| limit.point).collect();
         let expected = self.predict(&points).into_iter();
-        let levels = self.levels_of(&limits).into_iter().map(|run| run.y);
+        let levels = self.levels_of(&limits).into_iter().map(|run| run.y + self.balance.of(run.point));
         let binding = expected.zip(levels).zip(&limits).filter(|((at, level), _)| *level < at.mean);
         let taken = |((at, level), limit): ((Marginal, f64), &FittedRun<'a>)| {
             let mean = level.max(at.mean - HARDLY_BELOW * at.sd);

@@ -1,8 +1,10 @@
 //! What model and runs together say about the rate of any point.
 //!
-//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + drift + speed + noise, see [`super::gp`],
+//! level(log rate) = offset + slope · (level(log expected) − its mean) + g + balance + drift + speed + noise, see [`super::gp`],
 //! [`super::warp`] and [`super::drift`].
 //! The drift is a few steps; the speed wanders about them all the time, by a process of the runs' times.
+//! The balance is what the model says of other distributions of the blocks than by the measured speeds of the nodes; it is taken off what is
+//! expected, and is not doubted.
 //! The scale of what is expected is uncertain, which the offset takes up, and so is its worth, which the slope does. A
 //! second hypothesis holds the slope of a model to be about 0: it says nothing, or the contrary. Both count as far as
 //! they predict the runs, each from all the others; of guesses only the better one. A change of the machine's speed is
@@ -14,6 +16,7 @@
 //! next best to the worst. No other point is taken for a leader, or run again. Where runs are short, such that a suggestion would take
 //! more than a tenth of one, these numbers are smaller, down to 100 and 80.
 
+mod balance;
 mod fitted;
 mod predicted;
 

@@ -85,11 +85,15 @@ impl Surrogate<'_> {
     ) -> Vec<Vec<f64>> {
         let axes = KernelDims::new(self.ctx.space.dims());
         let mut all = Vec::with_capacity(ways * count);
+        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
         for Fitted { centre, level, posterior, weight, .. } in &self.fits {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
             for one in posterior.drawn(&axes, (ways as f64 * weight).round() as usize, normal) {
                 let levels = one.joint(points, &basis).draws(count, normal);
-                all.extend(levels.into_iter().map(|drawn| drawn.into_iter().map(|y| y + level).collect::<Vec<f64>>()));
+                let on = |drawn: Vec<f64>| {
+                    drawn.into_iter().zip(&balances).map(|(y, balance)| y + level + balance).collect()
+                };
+                all.extend(levels.into_iter().map(on));
             }
         }
         all
@@ -98,14 +102,16 @@ impl Surrogate<'_> {
     /// [`Self::predict`] under each hypothesis, with its probability.
     pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
         let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
+        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
         if self.fits.is_empty() {
             let sd = self.beliefs(1.0, 0.0).prior_sd().hypot(OFFSET_SD);
-            return vec![(1.0, expected.into_iter().map(|mean| Marginal { mean, sd }).collect())];
+            let one = |(level, balance): (&f64, &f64)| Marginal { mean: level + balance, sd };
+            return vec![(1.0, expected.iter().zip(&balances).map(one).collect())];
         }
         let one = |Fitted { centre, level, posterior, weight, .. }: &Fitted| {
             let basis: Vec<f64> = expected.iter().map(|level| level - centre).collect();
-            let marginals = posterior.predict(points, &basis).into_iter();
-            (*weight, marginals.map(|at| Marginal { mean: at.mean + level, ..at }).collect())
+            let marginals = posterior.predict(points, &basis).into_iter().zip(&balances);
+            (*weight, marginals.map(|(at, balance)| Marginal { mean: at.mean + level + balance, ..at }).collect())
         };
         self.fits.iter().map(one).collect()
     }
@@ -119,12 +125,14 @@ impl Surrogate<'_> {
             let by = self.predict_by(points).into_iter();
             return by.map(|(weight, at)| (weight, at.iter().map(alone).collect())).collect();
         }
+        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
         let one = |Fitted { centre, posterior, weight, .. }: &Fitted| {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
             let of_tried = posterior.predict(&points[..tried], &basis[..tried]);
+            let mean_of_tried = |i: usize| of_tried[i].mean + balances[i];
             let best_but = |other: Option<usize>| {
                 let others = (0..tried).filter(|&i| Some(i) != other);
-                others.max_by(|&a, &b| of_tried[a].mean.total_cmp(&of_tried[b].mean))
+                others.max_by(|&a, &b| mean_of_tried(a).total_cmp(&mean_of_tried(b)))
             };
             let leader = best_but(None).expect("one was tried");
             let second = best_but(Some(leader));
@@ -134,14 +142,15 @@ impl Surrogate<'_> {
                 let (here, of_speed) = at[i];
                 // A run of the best one can only gain by showing that the second is better.
                 let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
-                let Some(rival) = rival else { return alone(&here) };
+                let mean = here.mean + balances[i];
+                let Some(rival) = rival else { return alone(&Marginal { mean, ..here }) };
                 let apart =
                     apart.as_ref().filter(|_| i < tried).map(|apart| apart[if i == leader { rival } else { i }]);
                 let sd = match apart {
                     Some(variance) => variance / (variance + posterior.hyper.noise_of_pair()).sqrt(),
                     None => (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise),
                 };
-                Contrast { lead: sign * (here.mean - at[rival].0.mean), sd, rival: Some(rival) }
+                Contrast { lead: sign * (mean - at[rival].0.mean - balances[rival]), sd, rival: Some(rival) }
             };
             (*weight, (0..points.len()).map(contrast).collect())
         };
@@ -158,7 +167,8 @@ impl Surrogate<'_> {
             screen(posterior, &groups, &basis).into_iter().map(value).collect()
         };
         let all = at_once(&self.fits, one).into_iter();
-        all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()).unwrap_or_else(|| self.levels.clone())
+        let highest = all.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect());
+        self.balance.put_on(highest.unwrap_or_else(|| self.levels.clone()))
     }
 
     /// Posterior of the rate at one point.
