@@ -102,7 +102,9 @@ fn every_run_has_the_power_of_its_core_phase() {
     assert!(read.iter().any(|row| row.gflops_per_w.is_some()), "no core phase is covered by 80 %");
     let summary = stdout.lines().find(|line| line.starts_with("Power")).unwrap_or_else(|| panic!("{stdout}"));
     assert!(summary.contains("software reading: powercap package-0 dram-0; not Green500 grade"), "{summary}");
-    assert!(stdout.lines().any(|line| line.starts_with("Best") && line.contains(" W")), "{stdout}");
+    // Where whole runs take too much of the budget, as on a slow or loaded machine, the best is estimated by windows.
+    let best = stdout.lines().find(|line| line.starts_with("Best")).unwrap_or_else(|| panic!("{stdout}"));
+    assert!(best.contains(" W") || best.contains("estimated"), "{stdout}");
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("not Green500 grade"));
 }
