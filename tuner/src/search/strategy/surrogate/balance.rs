@@ -33,6 +33,10 @@ impl<'a> Balance<'a> {
         if known { levels(self.scale, finite(self.prior.log_rate(point)), self.prior.balance(point)) } else { 0.0 }
     }
 
+    pub(super) fn of_all(&self, points: &[&Point]) -> Vec<f64> {
+        points.iter().map(|point| self.of(point)).collect()
+    }
+
     /// Levels of all points of the space as if their blocks were dealt by the measured speeds; a guess knows of no other.
     pub(super) fn taken_off(&self, levels: Vec<f64>, is_guess: bool) -> Vec<f64> {
         match &self.all {

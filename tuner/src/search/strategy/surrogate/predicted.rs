@@ -85,7 +85,7 @@ impl Surrogate<'_> {
     ) -> Vec<Vec<f64>> {
         let axes = KernelDims::new(self.ctx.space.dims());
         let mut all = Vec::with_capacity(ways * count);
-        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
+        let balances = self.balance.of_all(points);
         for Fitted { centre, level, posterior, weight, .. } in &self.fits {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
             for one in posterior.drawn(&axes, (ways as f64 * weight).round() as usize, normal) {
@@ -102,7 +102,7 @@ impl Surrogate<'_> {
     /// [`Self::predict`] under each hypothesis, with its probability.
     pub(crate) fn predict_by(&self, points: &[&Point]) -> Vec<(f64, Vec<Marginal>)> {
         let expected: Vec<f64> = points.iter().map(|point| self.expected(point)).collect();
-        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
+        let balances = self.balance.of_all(points);
         if self.fits.is_empty() {
             let sd = self.beliefs(1.0, 0.0).prior_sd().hypot(OFFSET_SD);
             let one = |(level, balance): (&f64, &f64)| Marginal { mean: level + balance, sd };
@@ -125,7 +125,7 @@ impl Surrogate<'_> {
             let by = self.predict_by(points).into_iter();
             return by.map(|(weight, at)| (weight, at.iter().map(alone).collect())).collect();
         }
-        let balances: Vec<f64> = points.iter().map(|point| self.balance.of(point)).collect();
+        let balances = self.balance.of_all(points);
         let one = |Fitted { centre, posterior, weight, .. }: &Fitted| {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
             let of_tried = posterior.predict(&points[..tried], &basis[..tried]);
