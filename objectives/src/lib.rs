@@ -29,6 +29,7 @@ pub mod simulated;
 pub mod slurm_clock;
 pub mod timeline;
 pub mod weights;
+pub mod whole;
 
 pub use failure::{Exit, Failure};
 pub use measurement::{Measurement, Observation, PairMeasurement, WindowsMeasurement};

@@ -19,11 +19,12 @@ use std::sync::{Mutex, PoisonError};
 
 use space::candidate::EngineProfile;
 use space::machine::Machine;
-use space::{Candidate, NodeSettings, Unequal};
+use space::{Candidate, NodeSettings, Unequal, WindowsResult};
 
 use crate::mcl::McLayer;
 use crate::settings::time_factor;
 use crate::timeline::own::OwnModel;
+use crate::whole::{WholeTime, covers_no_cycle, whole_time};
 pub use error::ModelError;
 use rates::RateTable;
 pub(crate) use rates::k_index;
@@ -32,6 +33,9 @@ use steps::{CandidateSteps, Messages, StepsKey};
 
 /// Maximum number of cached times: some 5 MB.
 const KEPT: usize = 1 << 16;
+
+/// Steps times ranks up to which a timeline of all steps is made for a run: some ten seconds where all ranks are walked.
+const MOST_RANK_STEPS: usize = 1 << 26;
 
 /// The candidate on nodes as they were found.
 fn as_found(mut candidate: Candidate) -> Candidate {
@@ -164,6 +168,16 @@ impl Predictor {
             Some(own) => own.exact_time_s(&c.canonical(EngineProfile::Ours)),
             None => self.time_s(c),
         }
+    }
+
+    /// The time of the whole run of which `run` has measured windows that cover no cycle of panel owners, by these and the timeline's
+    /// steps. `None` where they cover it, without phases, and for runs whose timeline would take long.
+    pub fn whole_time(&self, run: &WindowsResult) -> Option<WholeTime> {
+        let candidate = &run.candidate;
+        let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
+        let is_short = steps.saturating_mul(candidate.hpl.ranks()) <= MOST_RANK_STEPS;
+        let own = self.own.as_ref().filter(|_| is_short && covers_no_cycle(run))?;
+        whole_time(run, &own.timeline(&as_found(candidate.canonical(EngineProfile::Ours))))
     }
 
     /// Predicted score in GFLOP/s.

@@ -92,7 +92,7 @@ fn lead(hpl: &HplParams) -> usize {
 }
 
 /// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
-fn turn(hpl: &HplParams) -> usize {
+pub fn turn(hpl: &HplParams) -> usize {
     let (mut a, mut b) = (hpl.p, hpl.q);
     while b > 0 {
         (a, b) = (b, a % b);

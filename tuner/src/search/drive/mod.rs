@@ -5,6 +5,7 @@ mod known;
 mod rival;
 mod silence;
 mod together;
+mod whole;
 
 use hpl::program::freed::give_back_freed_memory;
 
@@ -63,7 +64,8 @@ impl Drive<'_> {
             give_back_freed_memory();
             // A slow candidate may take little power.
             let rival = self.setup.objective.is_rate().then(|| Rival::of(&plan, self.runner.store, self.runner.runs));
-            if !self.runner.together(&[Due { plan, limit_s }], rival.flatten().as_ref())? {
+            let due = [Due { plan, limit_s }];
+            if !self.runner.together(&due, rival.flatten().as_ref(), &self.model.predictor)? {
                 return Ok(SessionEnd::Interrupted);
             }
             // The end of the job ends the run, too.

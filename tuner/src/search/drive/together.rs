@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use hpl::machine::accelerators::Accelerators;
 use hpl::measure::power::PowerSamples;
+use objectives::predict::Predictor;
 use objectives::real::{Extent, GuardRecord, RealRuns, Running};
 use objectives::{Failure, Observation};
 
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
 use super::silence::Silence;
+use super::whole::completed;
 use crate::agents::NodeAgents;
 use crate::agents::vitals::{self, NodeApart, VitalsRecord};
 use crate::error::RecordError;
@@ -129,11 +131,17 @@ impl TrialRunner<'_> {
     }
 
     /// Runs the trials `due` at the same time, and records each when it has ended; `false` when a signal asked to stop before
-    /// that: all are ended then. A run alone that falls behind the `rival` or has lost a node is ended, too.
+    /// that: all are ended then. A run alone that falls behind the `rival` or has lost a node is ended, too. Of windows on large grids the
+    /// `predictor` says what the whole run takes.
     ///
     /// # Errors
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
-    pub(crate) fn together(&mut self, due: &[Due], rival: Option<&Rival>) -> Result<bool, RecordError> {
+    pub(crate) fn together(
+        &mut self,
+        due: &[Due],
+        rival: Option<&Rival>,
+        predictor: &Predictor,
+    ) -> Result<bool, RecordError> {
         // A signal may come while the next trial is chosen, and a short run would not see it.
         if self.interrupt.asked() {
             return Ok(false);
@@ -168,6 +176,7 @@ impl TrialRunner<'_> {
             let Some((at, outcome)) = self.wait(&mut under_way, &mut vitals, &mut judged) else {
                 return Ok(false);
             };
+            let outcome = outcome.map(|observed| completed(observed, predictor));
             let StartedTrial { due, trial, .. } = under_way.remove(at);
             let real_s = started.elapsed().as_secs_f64();
             // On the clock of a simulated cluster all of them began at the same time.

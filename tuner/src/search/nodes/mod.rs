@@ -58,7 +58,7 @@ impl NodeSearch<'_> {
             if batch.is_empty() {
                 return Ok(true);
             }
-            if !self.runner.together(&batch, None)? {
+            if !self.runner.together(&batch, None, &self.model.predictor)? {
                 return Ok(false);
             }
         }
