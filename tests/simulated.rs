@@ -321,7 +321,7 @@ fn a_file_that_describes_no_cluster_is_refused() {
 }
 
 /// 32 nodes of 32 cores, four of them slow; wrong rates are told. The nights `HPL_TUNE_NIGHTS`, 1-10 by default, of the length
-/// `HPL_TUNE_NIGHT`, 3h by default. By hand, in a quarter of an hour:
+/// `HPL_TUNE_NIGHT`, 3h by default. By hand, in half an hour:
 /// `cargo test --release -p hpl-tune --test tests -- --ignored --nocapture simulated::ten_nights`.
 #[test]
 #[ignore = "a benchmark"]

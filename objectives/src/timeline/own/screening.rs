@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hpl::plan::layout::Layout;
 use hpl::plan::recursion::Recipe;
+use space::stats::mean;
 use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 
 use super::sampling::SampleSize;
@@ -23,6 +24,11 @@ const WALKED: usize = 256;
 const NEAR: f64 = 0.15;
 /// Rounds of fine walks: after a correction other candidates may be among the best.
 const ROUNDS: usize = 2;
+
+/// Where ranks are unequal, families with equal weights of which one candidate gets a walk of all its steps, the best first, and the steps
+/// times ranks of all of them, at most: some ten seconds of one thread.
+const WALKED_WHOLLY: usize = 48;
+const MOST_RANK_STEPS: usize = 1 << 26;
 
 /// Candidates that share the tasks of their steps.
 struct SharedTasks {
@@ -57,7 +63,8 @@ impl SharedTasks {
 
 impl OwnModel {
     /// Predicted times of `count` candidates in seconds, on `threads` threads of this process. `candidate` is called once for
-    /// each; all should have the same order N. The times of the best are those of [`OwnModel::time_s`].
+    /// each; all should have the same order N. The times of the best are those of [`OwnModel::time_s`]; where ranks are unequal, these
+    /// corrected by walks of all steps.
     pub fn screen(&self, count: usize, candidate: impl Fn(usize) -> Candidate, threads: usize) -> Vec<f64> {
         let (mut groups, of) = self.grouped(count, &candidate);
         let all: Vec<(usize, Vec<usize>)> =
@@ -78,8 +85,55 @@ impl OwnModel {
                 self.walk_well(&mut groups, wanted, threads);
             }
         }
-        let times = corrected(&groups);
+        let mut times = corrected(&groups);
+        if !self.unequal.is_empty() {
+            self.correct_samples(&groups, &mut times, threads);
+        }
         of.into_iter().map(|(group, variant)| times[group as usize][variant as usize]).collect()
+    }
+
+    /// Multiplies times by that of all steps over that of a sample: of the best candidate of each family with equal weights, for the others of
+    /// these, and by the mean of all such ratios for families that have none. Blocks of unequal ranks have no short cycle of owners, so
+    /// that sampled steps are up to a hundredth off.
+    fn correct_samples(&self, groups: &[SharedTasks], times: &mut [Vec<f64>], threads: usize) {
+        let mut best: HashMap<(Family, &Weights), (f64, usize, usize)> = HashMap::new();
+        for (group, (of, times)) in groups.iter().zip(&*times).enumerate() {
+            let own = times.iter().copied().zip(0..).min_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((time_s, variant)) = own else { continue };
+            let known = best.entry((of.family(), &of.tasks.engine.weights)).or_insert((time_s, group, variant));
+            if time_s < known.0 {
+                *known = (time_s, group, variant);
+            }
+        }
+        let mut first: Vec<(f64, usize, usize)> = best.into_values().collect();
+        first.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        first.truncate(WALKED_WHOLLY);
+        let rank_steps = |group: usize| {
+            let hpl = &groups[group].tasks.hpl;
+            hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks())
+        };
+        let mut left = MOST_RANK_STEPS;
+        first.retain(|&(_, group, _)| {
+            let fits = rank_steps(group) <= left;
+            left -= if fits { rank_steps(group) } else { 0 };
+            fits
+        });
+        first.sort_unstable_by_key(|&(_, group, _)| group);
+        let wanted = first.iter().map(|&(_, group, variant)| (group, vec![variant])).collect();
+        let walked = self.walk_all(groups, wanted, SampleSize::ALL_STEPS, threads);
+        let log =
+            |(&(sampled_s, ..), (_, all_s)): (&(f64, usize, usize), &(usize, Vec<f64>))| (all_s[0] / sampled_s).ln();
+        let logs: Vec<f64> = first.iter().zip(&walked).map(log).collect();
+        let own: HashMap<(Family, &Weights), f64> = first
+            .iter()
+            .zip(&logs)
+            .map(|(&(_, group, _), &log)| ((groups[group].family(), &groups[group].tasks.engine.weights), log))
+            .collect();
+        let usual = mean(&logs);
+        for (of, times) in groups.iter().zip(times) {
+            let factor = own.get(&(of.family(), &of.tasks.engine.weights)).unwrap_or(&usual).exp();
+            times.iter_mut().for_each(|time_s| *time_s *= factor);
+        }
     }
 
     /// The coarse walk. Ranks of unequal speed are walked as equal ones; the time is then multiplied by the largest relative

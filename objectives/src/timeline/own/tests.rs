@@ -328,6 +328,34 @@ fn screening_orders_candidates_as_the_exact_walk_does() {
     assert!(rho > 0.97 && loss < 0.005, "{rho} {loss}");
 }
 
+/// A sample of steps is no cycle of the owners of blocks that are dealt by weights: of each family one candidate is walked wholly.
+#[test]
+fn screened_times_of_unequal_ranks_are_those_of_all_steps() {
+    let mut large = machine(None, 1.0);
+    large.nodes[0].cores = 32;
+    let share = |speed: f64| Share::new(speed).unwrap();
+    let speed = |rank: usize| share(if [5, 11].contains(&rank) { 0.8 } else { 1.0 });
+    let unequal = Unequal { speeds: (0..32).map(speed).collect(), ..Unequal::default() };
+    let model = OwnModel::new(&large).unwrap().slowed(unequal);
+    let mut candidates = Vec::new();
+    for (nb, grid, depth) in [48, 64, 80].into_iter().flat_map(|nb| {
+        [(4, 8), (8, 4), (2, 16)].into_iter().flat_map(move |grid| [0, 1].map(move |depth| (nb, grid, depth)))
+    }) {
+        let mut candidate = candidate(40_000, nb, grid, 1, depth, 0.0);
+        candidate.engine.weights.columns =
+            (0..grid.1).map(|column| share(if column % 4 == 1 { 0.9 } else { 1.0 })).collect();
+        candidates.push(candidate);
+    }
+    let screened = model.screen(candidates.len(), |at| candidates[at].clone(), 2);
+    let mut sampled = 0.0_f64;
+    for (candidate, screened_s) in candidates.iter().zip(screened) {
+        let all_s = model.timeline(candidate).total_s;
+        assert!((screened_s / all_s - 1.0).abs() < 1e-9, "{candidate:?}: {screened_s}, {all_s}");
+        sampled = sampled.max((model.time_s(candidate) / all_s - 1.0).abs());
+    }
+    assert!(sampled > 0.001, "samples are as good: {sampled}");
+}
+
 /// In-process ranks of one thread exchange rows strip by strip: the next panel is factored after the first strip, and where other
 /// columns wait for it the run is shorter. A layer that costs next to nothing makes the ranks processes, which have no strips.
 #[test]
