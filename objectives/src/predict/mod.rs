@@ -173,11 +173,11 @@ impl Predictor {
     /// The time of the whole run of which `run` has measured windows that cover no cycle of panel owners, by these and the timeline's
     /// steps. `None` where they cover it, without phases, and for runs whose timeline would take long.
     pub fn whole_time(&self, run: &WindowsResult) -> Option<WholeTime> {
-        let candidate = &run.candidate;
+        let own = self.own.as_ref().filter(|_| covers_no_cycle(run))?;
+        let candidate = as_found(run.candidate.canonical(EngineProfile::Ours));
         let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
-        let is_short = steps.saturating_mul(candidate.hpl.ranks()) <= MOST_RANK_STEPS;
-        let own = self.own.as_ref().filter(|_| is_short && covers_no_cycle(run))?;
-        whole_time(run, &own.timeline(&as_found(candidate.canonical(EngineProfile::Ours))))
+        let is_short = steps.saturating_mul(own.walked_ranks(&candidate)) <= MOST_RANK_STEPS;
+        is_short.then(|| whole_time(run, &own.timeline(&candidate)))?
     }
 
     /// Predicted score in GFLOP/s.

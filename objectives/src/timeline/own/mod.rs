@@ -124,6 +124,12 @@ impl OwnModel {
         Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
 
+    /// Ranks that a timeline of all steps of a large run walks.
+    pub(crate) fn walked_ranks(&self, candidate: &Candidate) -> usize {
+        let alike = self.unequal.is_empty() && candidate.engine.weights.is_empty();
+        if alike { candidate.hpl.ranks().min(SampleSize::ALL_STEPS.ranks()) } else { candidate.hpl.ranks() }
+    }
+
     /// Limits of the model for this candidate.
     pub fn warnings(&self, candidate: &Candidate) -> Vec<String> {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);

@@ -37,6 +37,11 @@ impl SampleSize {
     pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2, each_strip: false };
     /// For a first prediction of very many candidates.
     pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1, each_strip: false };
+
+    /// Maximum number of equal ranks that are walked.
+    pub(super) fn ranks(self) -> usize {
+        self.columns.saturating_mul(self.rows)
+    }
 }
 
 /// Steps per process column, so that every column is the owner of an early and of a late panel.
