@@ -5,8 +5,8 @@
 //! timeline knows both, whatever its rates: the whole is its steps, each multiplied by what the windows near it took in proportion.
 
 use hpl::plan::windows::turn;
-use space::WindowsResult;
 use space::stats::squared_deviations;
+use space::{HplParams, WindowsResult};
 
 use crate::timeline::Timeline;
 
@@ -19,21 +19,22 @@ pub struct WholeTime {
     pub spread_s: f64,
 }
 
-/// Whether a window of `run` covers less than a cycle of panel owners.
-pub fn covers_no_cycle(run: &WindowsResult) -> bool {
-    let turn = turn(&run.candidate.hpl);
+/// Whether a window of `run` covers less than a cycle of the panel owners of `hpl`.
+pub fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
+    let turn = turn(hpl);
     run.windows.iter().any(|window| window.steps < turn)
 }
 
-/// The time of the whole by the windows of `run` and the timeline that is `expected` of it; `None` where the two have no step in common.
+/// The time of the whole by the windows of `run` and the timeline that is `expected` of it; `None` where the two do
+/// not fit each other, and by a single window.
 pub fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<WholeTime> {
     let ends = || expected.steps.iter().map(|step| step.end_s);
     let steps: Vec<f64> = ends().zip(std::iter::once(0.0).chain(ends())).map(|(end, before)| end - before).collect();
     let mut seen = Vec::new();
     for window in &run.windows {
-        let expected_s: f64 = steps.get(window.first..window.first + window.steps)?.iter().sum();
+        let expected_s: f64 = steps.get(window.first..window.first.checked_add(window.steps)?)?.iter().sum();
         let ratio = window.step_s.iter().sum::<f64>() / expected_s;
-        if !(ratio.is_finite() && ratio > 0.0) {
+        if window.step_s.len() != window.steps || !(ratio.is_finite() && ratio > 0.0) {
             return None;
         }
         seen.push((window.first as f64 + (window.steps as f64 - 1.0) / 2.0, ratio));
@@ -70,7 +71,7 @@ fn between(points: &[(f64, f64)], x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use hpl::plan::windows::Windows;
-    use space::{Candidate, EngineParams, HplParams, Share, Weights};
+    use space::{Candidate, EngineParams, Share, Weights};
 
     use super::*;
     use crate::simulated::{Clock, SimulatedCluster, SimulatedRun};
@@ -102,7 +103,7 @@ mod tests {
                 let weights = if q == 32 { weighted.clone() } else { Weights::default() };
                 let candidate = Candidate { hpl, engine: EngineParams { threads, weights, ..EngineParams::default() } };
                 let (run, truth) = (windows(&cluster, &candidate), cluster.truth().timeline(&candidate).total_s);
-                assert!(covers_no_cycle(&run));
+                assert!(covers_no_cycle(&candidate.hpl, &run));
                 let found = whole_time(&run, &model.truth().timeline(&candidate)).unwrap();
                 let errors = [run.predicted_time_s, found.time_s].map(|time_s| 100.0 * (time_s / truth).ln());
                 println!(

@@ -34,9 +34,6 @@ use steps::{CandidateSteps, Messages, StepsKey};
 /// Maximum number of cached times: some 5 MB.
 const KEPT: usize = 1 << 16;
 
-/// Steps times ranks up to which a timeline of all steps is made for a run: some ten seconds where all ranks are walked.
-const MOST_RANK_STEPS: usize = 1 << 26;
-
 /// The candidate on nodes as they were found.
 fn as_found(mut candidate: Candidate) -> Candidate {
     candidate.engine.settings = NodeSettings::default();
@@ -170,14 +167,11 @@ impl Predictor {
         }
     }
 
-    /// The time of the whole run of which `run` has measured windows that cover no cycle of panel owners, by these and the timeline's
-    /// steps. `None` where they cover it, without phases, and for runs whose timeline would take long.
-    pub fn whole_time(&self, run: &WindowsResult) -> Option<WholeTime> {
-        let own = self.own.as_ref().filter(|_| covers_no_cycle(run))?;
-        let candidate = as_found(run.candidate.canonical(EngineProfile::Ours));
-        let steps = candidate.hpl.n.div_ceil(candidate.hpl.nb);
-        let is_short = steps.saturating_mul(own.walked_ranks(&candidate)) <= MOST_RANK_STEPS;
-        is_short.then(|| whole_time(run, &own.timeline(&candidate)))?
+    /// The time of the whole run of `candidate` of which `run` has measured windows that cover no cycle of panel owners, by these and the
+    /// timeline's steps. `None` where they cover it, without phases, and for runs whose timeline would take long.
+    pub fn whole_time(&self, candidate: &Candidate, run: &WindowsResult) -> Option<WholeTime> {
+        let own = self.own.as_ref().filter(|_| covers_no_cycle(&candidate.hpl, run))?;
+        whole_time(run, &own.short_timeline(&as_found(candidate.canonical(EngineProfile::Ours)))?)
     }
 
     /// Predicted score in GFLOP/s.

@@ -50,6 +50,9 @@ const KEPT: usize = 16_384;
 /// Up to this number of steps times ranks, a timeline of all steps walks every rank.
 const EVERY_RANK: usize = 1 << 20;
 
+/// Steps times walked ranks that take some ten seconds.
+const MOST_RANK_STEPS: usize = 1 << 26;
+
 /// The calibrated model of one machine. Shared by threads; caches recent predictions.
 #[derive(Debug)]
 pub struct OwnModel {
@@ -124,10 +127,17 @@ impl OwnModel {
         Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
 
-    /// Ranks that a timeline of all steps of a large run walks.
-    pub(crate) fn walked_ranks(&self, candidate: &Candidate) -> usize {
+    /// The same, unless it would take long.
+    pub fn short_timeline(&self, candidate: &Candidate) -> Option<Timeline> {
+        (self.rank_steps(candidate) <= MOST_RANK_STEPS).then(|| self.timeline(candidate))
+    }
+
+    /// Steps times ranks that a timeline of a large run walks.
+    fn rank_steps(&self, candidate: &Candidate) -> usize {
         let alike = self.unequal.is_empty() && candidate.engine.weights.is_empty();
-        if alike { candidate.hpl.ranks().min(SampleSize::ALL_STEPS.ranks()) } else { candidate.hpl.ranks() }
+        let most = if alike { SampleSize::ALL_STEPS.ranks() } else { usize::MAX };
+        let hpl = &candidate.hpl;
+        hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks().min(most))
     }
 
     /// Limits of the model for this candidate.

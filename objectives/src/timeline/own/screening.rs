@@ -16,7 +16,7 @@ use space::stats::mean;
 use space::{Candidate, HplParams, Looking, Pmap, Share, Weights};
 
 use super::sampling::SampleSize;
-use super::{OwnModel, PredictedRun, without_variant};
+use super::{MOST_RANK_STEPS, OwnModel, PredictedRun, without_variant};
 
 /// Classes of candidates that get a fine walk, besides one of each family.
 const WALKED: usize = 256;
@@ -25,10 +25,8 @@ const NEAR: f64 = 0.15;
 /// Rounds of fine walks: after a correction other candidates may be among the best.
 const ROUNDS: usize = 2;
 
-/// Where ranks are unequal, families with equal weights of which one candidate gets a walk of all its steps, the best first, and the steps
-/// times ranks of all of them, at most: some ten seconds of one thread.
+/// Where ranks are unequal, families with equal weights of which one candidate gets a walk of all its steps, the best first.
 const WALKED_WHOLLY: usize = 48;
-const MOST_RANK_STEPS: usize = 1 << 26;
 
 /// Candidates that share the tasks of their steps.
 struct SharedTasks {
@@ -108,15 +106,11 @@ impl OwnModel {
         let mut first: Vec<(f64, usize, usize)> = best.into_values().collect();
         first.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         first.truncate(WALKED_WHOLLY);
-        let rank_steps = |group: usize| {
-            let hpl = &groups[group].tasks.hpl;
-            hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks())
-        };
         let mut left = MOST_RANK_STEPS;
         first.retain(|&(_, group, _)| {
-            let fits = rank_steps(group) <= left;
-            left -= if fits { rank_steps(group) } else { 0 };
-            fits
+            let rest = left.checked_sub(self.rank_steps(&groups[group].tasks));
+            left = rest.unwrap_or(left);
+            rest.is_some()
         });
         first.sort_unstable_by_key(|&(_, group, _)| group);
         let wanted = first.iter().map(|&(_, group, variant)| (group, vec![variant])).collect();

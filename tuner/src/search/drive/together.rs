@@ -176,8 +176,8 @@ impl TrialRunner<'_> {
             let Some((at, outcome)) = self.wait(&mut under_way, &mut vitals, &mut judged) else {
                 return Ok(false);
             };
-            let outcome = outcome.map(|observed| completed(observed, predictor));
             let StartedTrial { due, trial, .. } = under_way.remove(at);
+            let outcome = outcome.map(|observed| completed(observed, &due.plan.candidate, predictor));
             let real_s = started.elapsed().as_secs_f64();
             // On the clock of a simulated cluster all of them began at the same time.
             let clock = self.runs.simulated(trial.folder());
