@@ -18,7 +18,7 @@ use crate::program::{err, out, tune};
 use crate::tune::rows;
 
 /// Candidates with the best predictions that are compared to find the best in truth.
-const FIRST: usize = 400;
+const FIRST: usize = 1000;
 
 fn file(name: &str) -> String {
     format!("{}/../datasets/simulated/{name}.toml", env!("CARGO_MANIFEST_DIR"))
