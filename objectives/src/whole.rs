@@ -20,14 +20,14 @@ pub struct WholeTime {
 }
 
 /// Whether a window of `run` covers less than a cycle of the panel owners of `hpl`.
-pub fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
+pub(crate) fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
     let turn = turn(hpl);
     run.windows.iter().any(|window| window.steps < turn)
 }
 
 /// The time of the whole by the windows of `run` and the timeline that is `expected` of it; `None` where the two do
 /// not fit each other, and by a single window.
-pub fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<WholeTime> {
+pub(crate) fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<WholeTime> {
     let ends = || expected.steps.iter().map(|step| step.end_s);
     let steps: Vec<f64> = ends().zip(std::iter::once(0.0).chain(ends())).map(|(end, before)| end - before).collect();
     let mut seen = Vec::new();
@@ -39,6 +39,9 @@ pub fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<WholeTime>
         }
         seen.push((window.first as f64 + (window.steps as f64 - 1.0) / 2.0, ratio));
     }
+    if seen.len() < 2 {
+        return None;
+    }
     seen.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total_s = |seen: &[(f64, f64)]| {
         let scaled = steps.iter().enumerate().map(|(k, step_s)| step_s * between(seen, k as f64));
@@ -48,9 +51,6 @@ pub fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<WholeTime>
         let rest = seen.iter().enumerate().filter(|&(at, _)| at != left_out).map(|(_, &seen)| seen);
         total_s(&rest.collect::<Vec<_>>())
     };
-    if seen.len() < 2 {
-        return None;
-    }
     let others: Vec<f64> = (0..seen.len()).map(without).collect();
     let count = others.len() as f64;
     Some(WholeTime { time_s: total_s(&seen), spread_s: ((count - 1.0) / count * squared_deviations(&others)).sqrt() })

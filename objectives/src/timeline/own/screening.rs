@@ -48,6 +48,11 @@ impl SharedTasks {
         (hpl.p, hpl.q, hpl.pmap, engine.threads, hpl.nb, hpl.depth > 0, engine.split.get() > 0.0)
     }
 
+    /// The family and the weights: samples of the steps are off alike.
+    fn weighted_family(&self) -> (Family, &Weights) {
+        (self.family(), &self.tasks.engine.weights)
+    }
+
     fn shares_layout(&self, other: &Self) -> bool {
         let of = |group: &Self| (group.tasks.hpl.n, group.tasks.hpl.nb, group.tasks.hpl.p, group.tasks.hpl.q);
         of(self) == of(other) && self.tasks.engine.weights == other.tasks.engine.weights
@@ -98,7 +103,7 @@ impl OwnModel {
         for (group, (of, times)) in groups.iter().zip(&*times).enumerate() {
             let own = times.iter().copied().zip(0..).min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((time_s, variant)) = own else { continue };
-            let known = best.entry((of.family(), &of.tasks.engine.weights)).or_insert((time_s, group, variant));
+            let known = best.entry(of.weighted_family()).or_insert((time_s, group, variant));
             if time_s < known.0 {
                 *known = (time_s, group, variant);
             }
@@ -118,14 +123,11 @@ impl OwnModel {
         let log =
             |(&(sampled_s, ..), (_, all_s)): (&(f64, usize, usize), &(usize, Vec<f64>))| (all_s[0] / sampled_s).ln();
         let logs: Vec<f64> = first.iter().zip(&walked).map(log).collect();
-        let own: HashMap<(Family, &Weights), f64> = first
-            .iter()
-            .zip(&logs)
-            .map(|(&(_, group, _), &log)| ((groups[group].family(), &groups[group].tasks.engine.weights), log))
-            .collect();
+        let families = first.iter().map(|&(_, group, _)| groups[group].weighted_family());
+        let own: HashMap<(Family, &Weights), f64> = families.zip(logs.iter().copied()).collect();
         let usual = mean(&logs);
         for (of, times) in groups.iter().zip(times) {
-            let factor = own.get(&(of.family(), &of.tasks.engine.weights)).unwrap_or(&usual).exp();
+            let factor = own.get(&of.weighted_family()).unwrap_or(&usual).exp();
             times.iter_mut().for_each(|time_s| *time_s *= factor);
         }
     }
