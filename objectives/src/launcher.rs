@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::getuid;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
@@ -110,6 +111,14 @@ impl MpiJob {
         command
     }
 
+    /// Variables for the environment of its launcher. Those of Open MPI 4 that start and end at the same moment remove the folder of their
+    /// sessions from under each other, so that one on chosen nodes has its own on each of them; of a short name, as it holds sockets.
+    pub fn environment(&self) -> Option<(String, String)> {
+        let first = self.nodes.first().filter(|_| PlacedBy::of(&words(&self.launcher)) == Some(PlacedBy::OpenMpi))?;
+        let parent = std::env::var(OPEN_MPI_FOLDER).unwrap_or_else(|_| "/tmp".to_owned());
+        Some((OPEN_MPI_FOLDER.to_owned(), format!("{parent}/hpl-tune-{}-{first}", getuid())))
+    }
+
     /// The words of the launcher for `candidate`.
     fn launch(&self, candidate: &Candidate) -> Vec<OsString> {
         let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
@@ -148,6 +157,9 @@ impl MpiJob {
         Some(launcher.into_iter().map(filled).chain(command.iter().cloned()).collect())
     }
 }
+
+/// The variable that names the folder of Open MPI's sessions; those of Open MPI 5 have folders of their own.
+const OPEN_MPI_FOLDER: &str = "OMPI_MCA_orte_tmpdir_base";
 
 /// Flags, each with a value, that say how many processes there are and where.
 const PLACES: [&str; 14] = [
@@ -289,6 +301,17 @@ mod tests {
         let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
         let command = simulated.on(&nodes).command(&candidate);
         assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
+    }
+
+    #[test]
+    fn runs_of_open_mpi_at_the_same_time_have_folders_of_their_own() {
+        let folders = |launcher: &str, nodes: &[&str]| {
+            let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+            MpiJob::new(launcher, "xhpl".into()).on(&nodes).environment()
+        };
+        let (_, path) = folders("mpirun.openmpi -np {np}", &["n3", "n4"]).unwrap();
+        assert!(path.ends_with(&format!("/hpl-tune-{}-n3", getuid())), "{path}");
+        assert!(folders("mpirun", &[]).is_none() && folders("srun", &["n3"]).is_none(), "no need");
     }
 
     #[test]

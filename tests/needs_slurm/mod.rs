@@ -318,34 +318,62 @@ fn a_slow_node_is_named_and_the_nodes_are_not_accepted() {
     assert!(output.status.code() == Some(2) && err(&output).contains("salloc"), "{}", err(&output));
 }
 
-/// Four nodes run trials at the same time, each of its own, by `srun` and by `mpirun`; the runs on all of them follow.
+/// By `srun`, and by `mpirun`.
+const LAUNCHERS: [&str; 2] = ["", "--launcher 'mpirun.openmpi --allow-run-as-root --bind-to none -np {np}'"];
+
+/// Four nodes run trials at the same time, each of its own; the runs on all of them follow.
 #[test]
 #[ignore = "needs Slurm: tests/run --install"]
 fn single_nodes_of_a_job_are_tried_at_the_same_time() {
     let cluster = Cluster::start(4);
-    for launcher in ["", "--launcher 'mpirun.openmpi --allow-run-as-root --bind-to none -np {np}'"] {
+    for launcher in LAUNCHERS {
         let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
         let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {launcher}", session(&folder, "150s")));
         let said = cluster.printed(&job);
-        assert!(
-            said.contains("on single nodes at N = ") && said.contains(" trials on 4 single nodes passed"),
-            "{said}"
-        );
-        let (all, some): (Vec<Row>, Vec<Row>) =
-            rows(&folder).into_iter().partition(|row| row.nodes.as_deref() == Some("n1 n2 n3 n4"));
-        for node in ["n1", "n2", "n3", "n4"] {
-            let passed = || some.iter().filter(|row| row.passed && row.nodes.as_deref() == Some(node));
-            assert!(passed().any(|row| row.strategy == "reference"), "{node}: {said}");
-            assert!(passed().any(|row| row.strategy == "bayes"), "{node}: {said}");
-            assert!(passed().all(|row| row.host == node && row.p * row.q * row.threads == 1), "{node}: {said}");
-            assert!(passed().all(|row| row.command.contains(node)), "{said}");
-        }
-        // One after the other they would have taken longer.
-        let begun = some.iter().map(|row| row.budget_left_s + row.wall_s).fold(0.0, f64::max);
-        let ended = some.iter().map(|row| row.budget_left_s).fold(f64::MAX, f64::min);
-        assert!(some.iter().map(|row| row.wall_s).sum::<f64>() > 1.5 * (begun - ended), "{said}");
-        assert!(all.iter().all(|row| row.p * row.q * row.threads == 4 && row.n > some[0].n), "{said}");
-        assert!(all[0].strategy == "baseline" && all.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
-        assert!(within(Duration::from_secs(20), || processes(&folder, &["xhpl", "srun", "hpl-tune"]).is_empty()));
+        assert!(said.contains(" trials on 4 single nodes passed"), "{said}");
+        let run_s = tried_at_the_same_time(&folder, &["n1", "n2", "n3", "n4"], &said);
+        assert!(run_s > 1.5, "{run_s} s of runs in a second: {said}");
     }
+}
+
+/// The same with two groups of two nodes. Shares of one size for all ranks are given: nodes on shared cores are not alike.
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn groups_of_nodes_of_a_job_are_tried_at_the_same_time() {
+    let cluster = Cluster::start(4);
+    let weights = cluster.folder.path().join("weights.toml");
+    std::fs::write(&weights, "rows = [1.0, 1.0]\ncolumns = [1.0, 1.0]\n").unwrap();
+    for launcher in LAUNCHERS {
+        let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
+        let words = format!("--groups 2 --weights {} {launcher}", weights.display());
+        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {words}", session(&folder, "90s")));
+        let said = cluster.printed(&job);
+        assert!(said.contains(" trials on 2 groups of 2 nodes passed"), "{said}");
+        let run_s = tried_at_the_same_time(&folder, &["n1 n2", "n3 n4"], &said);
+        assert!(run_s > 1.2, "{run_s} s of runs in a second: {said}");
+    }
+}
+
+/// Each of `groups` has run the reference and candidates of its own, on its nodes alone, and after them all four nodes have: seconds of
+/// runs on the groups in a second.
+fn tried_at_the_same_time(folder: &Path, groups: &[&str], said: &str) -> f64 {
+    let (all, some): (Vec<Row>, Vec<Row>) =
+        rows(folder).into_iter().partition(|row| row.nodes.as_deref() == Some("n1 n2 n3 n4"));
+    for group in groups {
+        let nodes: Vec<&str> = group.split(' ').collect();
+        let passed = || some.iter().filter(|row| row.passed && row.nodes.as_deref() == Some(group));
+        assert!(passed().any(|row| row.strategy == "reference"), "{group}: {said}");
+        assert!(passed().any(|row| row.strategy == "bayes"), "{group}: {said}");
+        assert!(passed().all(|row| nodes.contains(&row.host.as_str())), "{group}: {said}");
+        assert!(passed().all(|row| row.p * row.q * row.threads == nodes.len()), "{group}: {said}");
+        assert!(passed().all(|row| nodes.iter().all(|node| row.command.contains(node))), "{group}: {said}");
+    }
+    assert!(some.iter().all(|row| groups.contains(&row.nodes.as_deref().unwrap())), "{said}");
+    assert!(all.iter().all(|row| row.p * row.q * row.threads == 4 && row.n > some[0].n), "{said}");
+    assert!(all[0].strategy == "baseline" && all.iter().any(|row| row.strategy == "final" && row.passed), "{said}");
+    assert!(within(Duration::from_secs(20), || processes(folder, &["xhpl", "srun", "hpl-tune"]).is_empty()));
+    // One after the other they would have taken longer.
+    let begun = some.iter().map(|row| row.budget_left_s + row.wall_s).fold(0.0, f64::max);
+    let ended = some.iter().map(|row| row.budget_left_s).fold(f64::MAX, f64::min);
+    some.iter().map(|row| row.wall_s).sum::<f64>() / (begun - ended)
 }

@@ -165,7 +165,8 @@ impl RealRuns {
 
     pub(super) fn environment(&self, run: &RunSpec, folder: &Path) -> Vec<(String, String)> {
         match &self.engine {
-            RunProgram::Ours | RunProgram::Launched(_) => Vec::new(),
+            RunProgram::Ours => Vec::new(),
+            RunProgram::Launched(job) => job.on(&run.nodes).environment().into_iter().collect(),
             RunProgram::Foreign(engine) => engine.environment(&run.candidate, folder),
         }
     }
