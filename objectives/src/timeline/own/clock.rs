@@ -77,7 +77,7 @@ struct Clocks {
 type Record<'a> = Option<&'a mut Vec<StepTimes>>;
 
 /// Seconds until the last rank of each variant is done; the phases of the first variant's steps are added to `record`, as
-/// means over the walked ranks.
+/// means over the ranks of the walked columns.
 pub(super) fn walk(
     maker: &Maker<'_>,
     costs: &CommonCosts<'_>,
@@ -91,7 +91,7 @@ pub(super) fn walk(
         return vec![0.0; variants.len()];
     }
     maker.prologue(&mut lists);
-    let ranks = (sampling.columns * sampling.rows) as f64;
+    let ranks = (sampling.columns * sampling.plan.layout.rows.procs()) as f64;
     // The time of the prologue is part of the first step.
     let mut before = StepTimes::default();
     for index in 0..=sampling.steps.len() {
@@ -119,7 +119,7 @@ pub(super) fn walk(
 impl Clocks {
     fn new(sampling: &Sampling) -> Self {
         let in_flight = (sampling.plan.depth + 3).next_power_of_two();
-        let Sampling { columns, rows, .. } = *sampling;
+        let (columns, rows) = (sampling.columns, sampling.rows());
         let sent = SentPanel { rows: vec![(0.0, 0.0); rows], ..SentPanel::default() };
         Self {
             ranks: vec![RankClock::default(); columns * rows],
@@ -174,7 +174,7 @@ impl StepWalk<'_> {
 
     /// Executes a task of a column if its panel is already sent; returns whether it did.
     fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &TimedTask) -> bool {
-        let rows = self.sampling.rows;
+        let rows = self.sampling.rows();
         let all = column * rows..(column + 1) * rows;
         match *op {
             TimedTask::Fact { rows: ref parts, last, weight } => {
@@ -183,9 +183,9 @@ impl StepWalk<'_> {
                 let cost_s = parts.map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
                 // All ranks of the process column factor together, one pivot exchange per column: they end together.
                 let latest_s = clocks.ranks[all.clone()].iter().map(|rank| rank.now_s).fold(0.0, f64::max);
-                for rank in &mut clocks.ranks[all] {
-                    let end_s = latest_s + weight * cost_s;
-                    self.step.fact_s += end_s - rank.now_s;
+                let end_s = latest_s + weight * cost_s;
+                for (row, rank) in clocks.ranks[all].iter_mut().enumerate() {
+                    self.step.fact_s += self.sampling.count(row) * (end_s - rank.now_s);
                     rank.now_s = end_s;
                 }
             }
@@ -206,14 +206,14 @@ impl StepWalk<'_> {
                 for row in 0..rows {
                     let arrival_s = self.arrival_s(clocks, column, row, panel);
                     let rank = &mut clocks.ranks[column * rows + row];
-                    self.step.lbcast_s += (arrival_s - rank.now_s).max(0.0);
+                    self.step.lbcast_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
                     rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
             TimedTask::Pack { s, .. } => {
-                for (rank, s) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]) {
+                for (row, (rank, s)) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]).enumerate() {
                     rank.now_s += s;
-                    self.step.update_s += s;
+                    self.step.update_s += self.sampling.count(row) * s;
                 }
             }
             TimedTask::RsStart { panel, part, rows: row_send } => {
@@ -249,8 +249,8 @@ impl StepWalk<'_> {
                 let at = clocks.slot(column, panel, part);
                 // With sampled steps, the step before may not have started this row exchange.
                 let (of, arrival_s) = clocks.rows[at];
-                for rank in clocks.ranks[all].iter_mut().filter(|_| of == panel) {
-                    self.step.rs_s += (arrival_s - rank.now_s).max(0.0);
+                for (row, rank) in clocks.ranks[all].iter_mut().enumerate().filter(|_| of == panel) {
+                    self.step.rs_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
                     rank.now_s = rank.now_s.max(arrival_s);
                 }
             }
@@ -284,14 +284,14 @@ impl StepWalk<'_> {
     fn start_rows(&mut self, clocks: &mut Clocks, rank: usize, at: usize, copy_s: f64, rows: &RowSend) {
         let now_s = &mut clocks.ranks[rank].now_s;
         *now_s += copy_s;
-        self.step.rs_s += copy_s;
+        self.step.rs_s += self.sampling.count(rank % self.sampling.rows()) * copy_s;
         let arrival_s = *now_s + self.message_s(rows);
         clocks.rows[at].1 = clocks.rows[at].1.max(arrival_s);
     }
 
     /// All threads of a rank update a section; the first thread joins after its panel tasks.
     fn update(&mut self, clocks: &mut Clocks, rank: usize, rows_s: f64, update_s: f64) {
-        let threads = self.costs.threads as f64;
+        let (threads, count) = (self.costs.threads as f64, self.sampling.count(rank % self.sampling.rows()));
         let RankClock { now_s, forked_s, early } = clocks.ranks[rank];
         let work_s = rows_s + update_s;
         let end_with = |extra_s: f64| {
@@ -305,14 +305,14 @@ impl StepWalk<'_> {
             let copied_s = arrival_s + copy_s;
             end_s = if arrival_s < end_s { end_with(copy_s).max(copied_s) } else { copied_s };
             clocks.rows[at].1 = clocks.rows[at].1.max(copied_s + message_s);
-            self.step.rs_s += copy_s;
+            self.step.rs_s += count * copy_s;
             copied = copy_s;
         }
         let passed_s = (end_s - now_s).max(0.0);
         let own_s = passed_s - copied.min(passed_s);
         let rows_share = if work_s > 0.0 { rows_s / work_s } else { 0.0 };
-        self.step.rs_s += own_s * rows_share;
-        self.step.update_s += own_s * (1.0 - rows_share);
+        self.step.rs_s += count * own_s * rows_share;
+        self.step.update_s += count * own_s * (1.0 - rows_share);
         clocks.ranks[rank] = RankClock { now_s: end_s, forked_s, early: None };
     }
 }

@@ -48,7 +48,7 @@ use super::{StepTimes, Timeline};
 const KEPT: usize = 16_384;
 
 /// Up to this number of steps times ranks, a timeline of all steps walks every rank.
-const EVERY_RANK: usize = 1 << 20;
+const EVERY_RANK: usize = 1 << 22;
 
 /// Steps times walked ranks that take some ten seconds.
 const MOST_RANK_STEPS: usize = 1 << 26;
@@ -134,10 +134,9 @@ impl OwnModel {
 
     /// Steps times ranks that a timeline of a large run walks.
     fn rank_steps(&self, candidate: &Candidate) -> usize {
-        let alike = self.unequal.is_empty() && candidate.engine.weights.is_empty();
-        let most = if alike { SampleSize::ALL_STEPS.ranks() } else { usize::MAX };
-        let hpl = &candidate.hpl;
-        hpl.n.div_ceil(hpl.nb).saturating_mul(hpl.ranks().min(most))
+        let run = PredictedRun::new(self, candidate);
+        let sampling = run.sampling(run.layout(), SampleSize::ALL_STEPS);
+        sampling.steps.len() * sampling.columns * sampling.rows()
     }
 
     /// Limits of the model for this candidate.
@@ -223,6 +222,10 @@ impl<'a> PredictedRun<'a> {
         Layout::of(&self.candidate.hpl, &self.candidate.engine.weights)
     }
 
+    fn sampling(&self, layout: Layout, detail: SampleSize) -> Sampling {
+        Sampling::new(self.candidate, layout, &self.slowness, self.model.network.is_free(), detail)
+    }
+
     /// Seconds of factorization and back substitution of each of `variants`; the steps of the first one are added to `record`.
     /// Returns the run's `layout` for reuse.
     fn times_s(
@@ -237,8 +240,7 @@ impl<'a> PredictedRun<'a> {
             return (vec![0.0; variants.len()], layout);
         }
         let (model, threads) = (self.model, engine.threads.max(1));
-        let sampling =
-            Sampling::new(self.candidate, layout, !self.slowness.is_empty(), self.model.network.is_free(), detail);
+        let sampling = Sampling::new(self.candidate, layout, &self.slowness, self.model.network.is_free(), detail);
         let rates = model.book.of(threads);
         let shared = model.shared(self.candidate);
         let maker = Maker { sampling: &sampling, candidate: self.candidate, rates, shared, slowness: &self.slowness };

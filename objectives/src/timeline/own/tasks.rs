@@ -113,7 +113,7 @@ impl Maker<'_> {
         times.clear();
         facts.clear();
         shapes.clear();
-        let (rows, plan) = (self.sampling.rows, &self.sampling.plan);
+        let (rows, plan) = (self.sampling.rows(), &self.sampling.plan);
         let panels = place.k..plan.steps().min(place.k + plan.depth.max(1) + 1);
         shapes.extend(panels.flat_map(|k| (0..rows).map(move |row| self.sampling.shapes(k, row))));
         // The keys of the lists made so far, with the first column of each.
@@ -146,7 +146,7 @@ impl Maker<'_> {
         let owned = (k..=k + ahead).filter(|&t| t < plan.steps() && cols.block_owner(t) == col);
         let owned = owned.fold(0, |bits, t| bits | 1 << (t - k).min(62));
         let from = |k: usize| cols.local_from(col, plan.layout.n().min(k * cols.nb()));
-        [owned, from(k), from(k + ahead), cols.local_len(col), if self.slowness.is_empty() { 0 } else { col }]
+        [owned, from(k), from(k + ahead), cols.local_len(col), self.sampling.kind(col)]
     }
 
     fn threads(&self) -> usize {
@@ -178,7 +178,7 @@ impl Maker<'_> {
 
     /// Factor on the computing time of the rank in walked row `row` and process column `col`.
     fn slowness(&self, row: usize, col: usize) -> f64 {
-        self.slowness.get(row * self.candidate.hpl.q + col).copied().unwrap_or(1.0)
+        self.slowness.get(self.sampling.one_of(row) * self.candidate.hpl.q + col).copied().unwrap_or(1.0)
     }
 }
 
@@ -242,7 +242,7 @@ impl Column<'_> {
 
     /// Local shapes of panel `k` that represent walked row `row`.
     fn shape(&self, k: usize, row: usize) -> &[PanelShape; 2] {
-        &self.shapes[(k - self.place.k) * self.maker.sampling.rows + row]
+        &self.shapes[(k - self.place.k) * self.maker.sampling.rows() + row]
     }
 
     /// `s` seconds of one step, scaled to all steps that it represents and to the speed of walked row `row`.
@@ -253,7 +253,7 @@ impl Column<'_> {
     /// Stores the time of each walked row for its part of panel `k`; returns the index.
     fn store(&mut self, k: usize, time_s: impl Fn(&PanelShape) -> f64) -> usize {
         let at = self.times.len();
-        for row in 0..self.maker.sampling.rows {
+        for row in 0..self.maker.sampling.rows() {
             let [first, second] = self.shape(k, row);
             // Rows that are walked one by one have two equal shapes.
             let slowest_s = if first == second { time_s(first) } else { time_s(first).max(time_s(second)) };
@@ -265,7 +265,7 @@ impl Column<'_> {
     /// Adds the factorization of the panel `shape`; `threads`: threads of a process row, by its number and local shape.
     fn fact(&mut self, shape: &PanelShape, threads: impl Fn(usize, &PanelShape) -> usize) {
         let (start, sampling) = (self.facts.len(), self.maker.sampling);
-        for walked in 0..sampling.rows {
+        for walked in 0..sampling.rows() {
             let slowness = self.maker.slowness(walked, self.col);
             for (row, seen) in sampling.rows_of(shape.k, walked).into_iter().zip(*self.shape(shape.k, walked)) {
                 let (mp, owns_diagonal, threads) = (seen.mp, seen.diag_rows > 0, threads(row, &seen));
@@ -281,7 +281,7 @@ impl Column<'_> {
 
     fn lbcast(&mut self, shape: &PanelShape) {
         let words = self.times.len();
-        for row in 0..self.maker.sampling.rows {
+        for row in 0..self.maker.sampling.rows() {
             let [first, second] = self.shape(shape.k, row);
             self.times.push(first.words().max(second.words()) as f64);
         }
@@ -332,7 +332,7 @@ impl Column<'_> {
             maker.sampling.plan.strips != ColumnStrips::Whole && section.part == Part::Rest && self.u_cols > n;
         let whole = if of_strip { self.u_cols } else { n };
         let share = n as f64 / whole.max(1) as f64;
-        for row in 0..maker.sampling.rows {
+        for row in 0..maker.sampling.rows() {
             let [first, second] = self.shape(k, row);
             let mut slowest = maker.update_s(first, whole).map(|s| share * s);
             if first != second {

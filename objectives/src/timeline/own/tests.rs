@@ -9,7 +9,7 @@ use space::{Bcast, EngineParams, Looking, Share, Swap, Unequal, Weights};
 use super::*;
 
 /// Four cores with phases for 1, 2 and 4 threads; the phase `slower` is `factor` times slower.
-fn machine(slower: Option<EnginePhase>, factor: f64) -> Machine {
+pub(super) fn machine(slower: Option<EnginePhase>, factor: f64) -> Machine {
     let rate = |phase: EnginePhase, threads| {
         let unit = if phase == EnginePhase::Update { 3e-11 } else { 1e-9 };
         let unit = if slower == Some(phase) { factor * unit } else { unit };
@@ -24,11 +24,18 @@ fn machine(slower: Option<EnginePhase>, factor: f64) -> Machine {
     Machine { nodes: vec![node], phases: phases.collect(), ..Machine::default() }
 }
 
-fn model() -> OwnModel {
+pub(super) fn model() -> OwnModel {
     OwnModel::new(&machine(None, 1.0)).unwrap()
 }
 
-fn candidate(n: usize, nb: usize, (p, q): (usize, usize), threads: usize, depth: usize, split: f64) -> Candidate {
+pub(super) fn candidate(
+    n: usize,
+    nb: usize,
+    (p, q): (usize, usize),
+    threads: usize,
+    depth: usize,
+    split: f64,
+) -> Candidate {
     let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
     let split = Share::new(split).unwrap();
     Candidate { hpl, engine: EngineParams { threads, split, ..EngineParams::default() } }
@@ -259,34 +266,6 @@ fn refinement_follows_the_runs() {
         assert!(after.abs() < 0.35 * before.abs(), "from step {first}: {before} {after}");
     }
     assert_eq!(refined(&calibrated, &[], &Unequal::default()), calibrated);
-}
-
-/// Equal ranks are walked once, many columns and steps are sampled.
-#[test]
-fn a_sample_represents_the_run() {
-    let network = space::machine::Layer {
-        name: "network".into(),
-        ranks: 1024,
-        alpha_s: Some(1e-5),
-        beta_s_per_word: 1e-9,
-        shared_by: 4,
-    };
-    let mut cluster = machine(None, 1.0);
-    cluster.nodes[0].count = 256;
-    cluster.layers = vec![network];
-    let models = [model(), OwnModel::new(&cluster).unwrap()];
-    let grids = [(2, 2), (4, 1), (3, 2), (2, 5), (1, 12), (8, 8), (2, 70)];
-    for ((p, q), (n, nb)) in grids.into_iter().flat_map(|grid| [(4000, 48), (16_000, 64)].map(|size| (grid, size))) {
-        for (depth, split) in [(0, 0.0), (1, 0.0), (2, 0.5), (1, 0.5)] {
-            let c = candidate(n, nb, (p, q), 1, depth, split);
-            let model = &models[usize::from(p * q > 4)];
-            let exact = model.exact_time_s(&c);
-            let off = |detail| (model.one_time_s(&c, detail) / exact - 1.0).abs();
-            assert!(off(SampleSize::ALL_STEPS) < 0.005, "{} {c:?}", off(SampleSize::ALL_STEPS));
-            assert!(off(SampleSize::FINE) < 0.01, "{} {c:?}", off(SampleSize::FINE));
-            assert!(off(SampleSize::COARSE) < 0.04, "{} {c:?}", off(SampleSize::COARSE));
-        }
-    }
 }
 
 /// Rank correlation, and the loss of the best screened candidate by its exact time.

@@ -2,13 +2,19 @@
 //!
 //! Equal process rows are represented by the one with the most rows, many equal process columns by some that are spread
 //! over the row, many steps by some, each for an odd number of steps around it. If steps are left out, the column with the
-//! most blocks represents all columns that own none of the next panels. Unequal ranks are all walked.
+//! most blocks represents all columns that own none of the next panels. Of unequal ranks all columns are walked, and of each kind
+//! of process rows one.
+
+use std::collections::HashMap;
 
 use hpl::backend::host::kernels::SLAB_OF_COPIES;
 use hpl::plan::layout::Layout;
 use hpl::plan::{ColumnStrips, PanelShape, Plan};
 use num_integer::lcm;
 use space::{Candidate, DeviceChoice};
+
+#[cfg(test)]
+mod tests;
 
 /// Size of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +25,7 @@ pub(super) struct SampleSize {
     columns: usize,
     /// Up to this number of steps times columns, all steps are walked.
     whole: usize,
-    /// Up to this number, equal process rows are walked one by one; more are represented by one.
+    /// Up to this number, process rows are walked one by one; of more, equal ones are represented by one.
     rows: usize,
     /// Whether each strip of the columns is walked, or the first one and the others together: some thirty times fewer tasks.
     each_strip: bool,
@@ -37,11 +43,6 @@ impl SampleSize {
     pub(super) const FINE: Self = Self { steps: 64, columns: 64, whole: 1024, rows: 2, each_strip: false };
     /// For a first prediction of very many candidates.
     pub(super) const COARSE: Self = Self { steps: 14, columns: 6, whole: 64, rows: 1, each_strip: false };
-
-    /// Maximum number of equal ranks that are walked.
-    pub(super) fn ranks(self) -> usize {
-        self.columns.saturating_mul(self.rows)
-    }
 }
 
 /// Steps per process column, so that every column is the owner of an early and of a late panel.
@@ -54,19 +55,23 @@ pub(super) struct Sampling {
     pub(super) steps: Vec<(usize, f64)>,
     /// Number of walked process columns.
     pub(super) columns: usize,
-    /// Number of walked process rows; a row that represents several has the time of the slowest.
-    pub(super) rows: usize,
+    /// For each walked process row those that it represents, rising; it has the time of the slowest.
+    classes: Vec<Vec<usize>>,
+    /// For each process column a number that those have in common whose walked rows are equally fast; none where all ranks are.
+    kinds: Vec<usize>,
+    /// Whether rows are dealt in turn, not by weights.
+    in_turn: bool,
     /// Whether columns are selected by their distance from the owner of the panel, otherwise by number.
     by_position: bool,
 }
 
 impl Sampling {
-    /// The sample of size `detail` of the run of `candidate` with its `layout`; `unequal`: whether its ranks differ in speed;
-    /// `in_process`: whether they are threads of one process.
+    /// The sample of size `detail` of the run of `candidate` with its `layout`; `slowness`: factor on the computing time of each rank by
+    /// process row, then column, none where they are equal; `in_process`: whether they are threads of one process.
     pub(super) fn new(
         candidate: &Candidate,
         layout: Layout,
-        unequal: bool,
+        slowness: &[f64],
         in_process: bool,
         detail: SampleSize,
     ) -> Self {
@@ -80,14 +85,41 @@ impl Sampling {
             (true, false) => ColumnStrips::FirstAndRest(SLAB_OF_COPIES),
         };
         let plan = Plan { layout, depth, split: engine.split.get(), strips };
-        let alike = !unequal && engine.weights.is_empty();
+        let alike = slowness.is_empty() && engine.weights.is_empty();
         let columns = if alike { detail.columns.max(depth + 3).min(hpl.q) } else { hpl.q };
-        let rows = if alike && hpl.p > detail.rows { 1 } else { hpl.p };
+        let classes = match hpl.p > detail.rows {
+            true => classes(candidate, slowness),
+            false => (0..hpl.p).map(|row| vec![row]).collect(),
+        };
         let turns = if alike { 1 } else { lcm(hpl.p, hpl.q) };
         let few = plan.steps().saturating_mul(columns) <= detail.whole;
         let kept = if few { plan.steps() } else { detail.steps.max(if alike { TURNS * columns } else { 1 }) };
         let steps = chosen(plan.steps(), depth, kept.max(1), turns);
-        Self { plan, steps, columns, rows, by_position: alike }
+        let kinds = numbered((0..hpl.q).filter(|_| !slowness.is_empty()).map(|column| {
+            let fast = |class: &Vec<usize>| slowness[class[0] * hpl.q + column].to_bits();
+            classes.iter().map(fast).collect()
+        }));
+        Self { plan, steps, columns, classes, kinds, in_turn: engine.weights.rows.is_empty(), by_position: alike }
+    }
+
+    /// Number of walked process rows.
+    pub(super) fn rows(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Number of process rows that walked row `row` represents.
+    pub(super) fn count(&self, row: usize) -> f64 {
+        self.classes[row].len() as f64
+    }
+
+    /// A number that process columns with equally fast rows have in common.
+    pub(super) fn kind(&self, column: usize) -> usize {
+        self.kinds.get(column).copied().unwrap_or(0)
+    }
+
+    /// One of the process rows that walked row `row` represents.
+    pub(super) fn one_of(&self, row: usize) -> usize {
+        self.classes[row][0]
     }
 
     /// The walked column that owns walked panel `index`; also for panels after the last, which may still be in flight.
@@ -127,21 +159,57 @@ impl Sampling {
         near + (walked - near) * (q - 1 - near) / (self.columns - 1 - near)
     }
 
-    /// The process rows that represent walked row `row` for panel `k`: of equal rows the owner of the diagonal block and the
-    /// next one, which has the most rows.
+    /// The process rows that represent walked row `row` for panel `k`: of equal rows the owner of the diagonal block, or the next one after
+    /// it, and the one that has the most rows below.
     pub(super) fn rows_of(&self, k: usize, row: usize) -> [usize; 2] {
-        let p = self.plan.layout.rows.procs();
-        if self.rows == p {
-            return [row; 2];
+        let class = &self.classes[row];
+        if let [only] = class[..] {
+            return [only; 2];
         }
-        let owner = self.plan.layout.rows.block_owner(k);
-        [owner, (owner + 1) % p]
+        let rows = &self.plan.layout.rows;
+        let owner = rows.block_owner(k);
+        let at = class.partition_point(|&row| row < owner) % class.len();
+        let most = if self.in_turn {
+            class[(at + usize::from(class[at] == owner)) % class.len()]
+        } else {
+            let below = |row: usize| rows.local_len(row) - rows.local_from(row, rows.len().min((k + 1) * rows.nb()));
+            class.iter().copied().max_by_key(|&row| below(row)).unwrap_or(class[at])
+        };
+        [class[at], most]
     }
 
     /// Local shapes of panel `k` on these rows.
     pub(super) fn shapes(&self, k: usize, row: usize) -> [PanelShape; 2] {
         self.rows_of(k, row).map(|row| self.plan.panel(k, row))
     }
+}
+
+/// The process rows of `candidate` that have equal shares, and equal `slowness` in each column.
+fn classes(candidate: &Candidate, slowness: &[f64]) -> Vec<Vec<usize>> {
+    let Candidate { hpl, engine } = candidate;
+    if slowness.is_empty() && engine.weights.rows.is_empty() {
+        return vec![(0..hpl.p).collect()];
+    }
+    let kinds = numbered((0..hpl.p).map(|row| {
+        let share = engine.weights.rows.get(row).map(|share| share.get());
+        let speeds = slowness.chunks(hpl.q).nth(row).unwrap_or_default();
+        speeds.iter().copied().chain(share).map(f64::to_bits).collect()
+    }));
+    let mut classes = vec![Vec::new(); kinds.iter().max().map_or(0, |last| last + 1)];
+    for (row, kind) in kinds.into_iter().enumerate() {
+        classes[kind].push(row);
+    }
+    classes
+}
+
+/// A number for each key: that of the first one that is equal.
+fn numbered(keys: impl Iterator<Item = Vec<u64>>) -> Vec<usize> {
+    let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
+    keys.map(|key| {
+        let next = known.len();
+        *known.entry(key).or_insert(next)
+    })
+    .collect()
 }
 
 /// The walked ones of `steps` steps, at least `kept` or all: (panel, number of steps that it represents). The stride is 1 plus
